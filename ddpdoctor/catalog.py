@@ -1,0 +1,281 @@
+"""The catalogue of pitfalls, and the words in which everything here speaks of them.
+
+`Pitfall` is what is known of one documented failure (a page and its variants), `Finding` is what a
+diagnosis says about a job, `Verdict` is what `check` says about one variant. Imports no torch: the
+variants are read from the reproducers' source, not by importing it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ddpdoctor.evidence import Place
+
+Severity = Literal["error", "warning", "info"]
+Certainty = Literal["proven", "evidence", "certain", "likely"]
+Symptom = Literal["crash", "hang", "silent", "slow"]
+Kind = Literal["broken", "documented", "fix"]
+Status = Literal[
+    "recognised",  # broken: failed, and the diagnosis named this pitfall, on the right ranks and line
+    "misdiagnosed",  # broken: failed, but the diagnosis said something else
+    "not reproduced",  # broken: did not fail here
+    "holds",  # documented, fix: ended well, invariants hold, diagnosis is clean
+    "in part",  # documented: ended well and invariants hold, but the diagnosis still warns
+    "fails",  # documented, fix: crashed, hung, or broke an invariant
+    "not checked",  # could not be performed here
+]
+
+_VARIANT_KINDS: tuple[Kind, ...] = ("broken", "documented", "fix")
+_SECTIONS = ("What happens", "Why", "What holds", "What does not hold", "See also")
+_CODE = re.compile(r"DDP[1-7]\d\d")
+
+
+class CatalogError(Exception):
+    """A page or a reproducer of the catalogue is malformed; the message names file and line."""
+
+
+class UnknownCode(ValueError):
+    """A code or prefix that no pitfall has; the message names the nearest ones."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RankPlace(_Frozen):
+    """Where some ranks stood, and what they were doing there."""
+
+    ranks: tuple[int, ...]
+    place: Place | None
+    doing: str
+    """For people: "barrier() #413", "raised ValueError", "exited"."""
+    waits_for: tuple[int, ...] = ()
+
+
+class Cure(_Frozen):
+    """What to do about a finding."""
+
+    text: str
+    commands: tuple[str, ...] = ()
+    applicability: Literal["safe", "unsafe", "manual"] = "manual"
+
+
+class Finding(_Frozen):
+    """One thing that is wrong, in the same shape for every command."""
+
+    code: str
+    title: str
+    severity: Severity
+    certainty: Certainty
+    ranks: tuple[int, ...]
+    """The culprits. Empty where no rank is to blame more than another."""
+    places: tuple[RankPlace, ...]
+    """Culprits first."""
+    cause: str
+    cure: Cure
+    evidence: tuple[str, ...] = ()
+    consequences: tuple[str, ...] = ()
+    """What the other ranks suffered because of it."""
+
+    @property
+    def place(self) -> Place | None:
+        """The line to look at first."""
+        return self.places[0].place if self.places else None
+
+
+class Variant(_Frozen):
+    """One way to write the code of a pitfall: the bug, a piece of advice, or a cure."""
+
+    name: str
+    kind: Kind
+    summary: str
+    """First line of the function's docstring."""
+    line: int
+    source: str = ""
+    """For advice: the document that gives it."""
+    ranks: Literal["all", "nonzero", "any"] | tuple[int, ...] = "all"
+    """For the broken form: the ranks the diagnosis must name."""
+    culprits: tuple[int, ...] = ()
+    """For the broken form: the lines marked `# <-- CODE`, any of which the diagnosis must name."""
+    launches: int = 1
+    """A race is launched up to this often, and reported as k of n."""
+
+
+class Pitfall(_Frozen):
+    """One documented failure: what is known of it, and how it is proven."""
+
+    code: str = Field(pattern=_CODE.pattern)
+    title: str
+    family: str
+    symptoms: tuple[Symptom, ...]
+    severity: Severity
+    needs: tuple[str, ...] = ()
+    """What this machine must have to perform it: "nccl", "gpu", "root", "accelerate", "torchrun"."""
+    sources: tuple[str, ...]
+    summary: str
+    """One line: what breaks."""
+    remedy: str
+    """One line: what holds."""
+    page: Path
+    proof: Path
+    sections: dict[str, str]
+    variants: tuple[Variant, ...]
+
+    @property
+    def broken(self) -> Variant:
+        """The one broken variant."""
+        return next(v for v in self.variants if v.kind == "broken")
+
+
+class Verdict(_Frozen):
+    """What came of one variant."""
+
+    code: str
+    variant: str
+    kind: Kind
+    status: Status
+    summary: str
+    """What the variant does."""
+    evidence: str
+    """One line that shows why the status is what it is."""
+    source: str = ""
+    findings: tuple[Finding, ...] = ()
+    failed_launches: int = 0
+    launches: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether `check` must fail: advice that does not hold is news, not a failure."""
+        if self.kind == "broken":
+            return self.status == "misdiagnosed"
+        return self.kind == "fix" and self.status not in ("holds", "not checked")
+
+
+def reproducers_folder() -> Path:
+    """Where the pages and reproducers lie: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).parent
+    installed = package / "reproducers"
+    return installed if installed.is_dir() else package.parent / "reproducers"
+
+
+@lru_cache(maxsize=4)
+def load(folder: Path | None = None) -> dict[str, Pitfall]:
+    """All pitfalls by code, in the order of their codes.
+
+    Raises CatalogError on a malformed page, a page without proof, or a code used twice.
+    """
+    pitfalls: dict[str, Pitfall] = {}
+    for page in sorted((folder or reproducers_folder()).glob("*.md")):
+        pitfall = _load_one(page)
+        if pitfall.code in pitfalls:
+            other = pitfalls[pitfall.code].page.name
+            raise CatalogError(f"{page.name}: {pitfall.code} is already the code of {other}")
+        pitfalls[pitfall.code] = pitfall
+    return dict(sorted(pitfalls.items()))
+
+
+def select(
+    pitfalls: dict[str, Pitfall], wanted: Iterable[str] = (), ignored: Iterable[str] = ()
+) -> list[Pitfall]:
+    """The pitfalls whose code starts with one of `wanted` (all, if empty) and with none of `ignored`.
+
+    Raises UnknownCode for a code, title or prefix that matches nothing.
+    """
+    chosen = set(pitfalls) if not (prefixes := list(wanted)) else _matching(pitfalls, prefixes)
+    chosen -= _matching(pitfalls, ignored)
+    return [pitfalls[code] for code in sorted(chosen)]
+
+
+def _matching(pitfalls: dict[str, Pitfall], prefixes: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for prefix in prefixes:
+        hits = {
+            code
+            for code, pitfall in pitfalls.items()
+            if code.startswith(prefix.upper()) or pitfall.title == prefix
+        }
+        if not hits or not prefix:
+            known = ", ".join(pitfalls)
+            raise UnknownCode(f"no pitfall has the code {prefix!r}; there are {known}")
+        found |= hits
+    return found
+
+
+def _load_one(page: Path) -> Pitfall:
+    text = page.read_text(encoding="utf-8")
+    match = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
+    if match is None:
+        raise CatalogError(f"{page.name}:1: no front matter between two lines of ---")
+    proof = page.with_suffix(".py")
+    if not proof.exists():
+        raise CatalogError(f"{page.name}: its proof {proof.name} is missing")
+    try:
+        facts: dict[str, Any] = yaml.safe_load(match[1])
+        pitfall = Pitfall(
+            **facts,
+            page=page,
+            proof=proof,
+            sections=_sections(match[2]),
+            variants=tuple(variants_of(proof, facts["code"])),
+        )
+    except (yaml.YAMLError, ValidationError, TypeError, KeyError) as error:
+        raise CatalogError(f"{page.name}: {error}") from error
+    missing = [name for name in _SECTIONS if name not in pitfall.sections]
+    if missing:
+        raise CatalogError(f"{page.name}: no section {', '.join(missing)}")
+    kinds = [variant.kind for variant in pitfall.variants]
+    if kinds.count("broken") != 1 or "fix" not in kinds:
+        raise CatalogError(f"{proof.name}: needs one @broken and at least one @fix, has {kinds}")
+    return pitfall
+
+
+def _sections(body: str) -> dict[str, str]:
+    parts = re.split(r"^## (.+)$", body, flags=re.MULTILINE)
+    return {name.strip(): text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def variants_of(proof: Path, code: str) -> Iterator[Variant]:
+    """The variants of a reproducer in the order they stand, read from its source.
+
+    The lines marked `# <-- CODE` inside the broken variant, or in a helper it shares with others,
+    are the ones a diagnosis must name.
+    """
+    source = proof.read_text(encoding="utf-8")
+    try:
+        tree = ast.parse(source, filename=str(proof))
+    except SyntaxError as error:
+        raise CatalogError(f"{proof.name}:{error.lineno}: {error.msg}") from error
+    marked = tuple(
+        number
+        for number, line in enumerate(source.splitlines(), 1)
+        if re.search(rf"# <-- {code}\b", line)
+    )
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        for decorator in node.decorator_list:
+            call = decorator if isinstance(decorator, ast.Call) else None
+            name = call.func if call else decorator
+            if not isinstance(name, ast.Name) or name.id not in _VARIANT_KINDS:
+                continue
+            options = {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg} if call else {}
+            docstring = ast.get_docstring(node) or ""
+            if not docstring:
+                raise CatalogError(f"{proof.name}:{node.lineno}: {node.name} says not what it does")
+            yield Variant(
+                name=node.name,
+                kind=name.id,  # type: ignore[arg-type]
+                summary=docstring.splitlines()[0],
+                line=node.lineno,
+                culprits=marked if name.id == "broken" else (),
+                **options,
+            )

@@ -1,0 +1,60 @@
+"""What a reproducer is written with: three decorators, and `main` to run one variant alone.
+
+    torchrun --nproc-per-node=4 reproducers/premature_sampler.py broken
+
+A variant is a plain function that every rank calls. It states its invariants as assertions; it
+returns when they hold. Which function is which stands in its decorator, and `catalog` reads it from
+the source, so the decorators only register and leave the function as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Literal
+
+Function = Callable[[], None]
+
+_variants: dict[str, Function] = {}
+_kinds: dict[str, str] = {}
+
+
+def broken(
+    *, ranks: Literal["all", "nonzero", "any"] | tuple[int, ...] = "all", launches: int = 1
+) -> Callable[[Function], Function]:
+    """Mark the form that fails; `ranks` are those the diagnosis must name as culprits.
+
+    A race that does not fail every time is launched up to `launches` times.
+    """
+    return _register("broken")
+
+
+def documented(*, source: str) -> Callable[[Function], Function]:
+    """Mark a piece of advice found in the wild, run as it was given; `source` says where."""
+    return _register("documented")
+
+
+def fix(*, source: str = "") -> Callable[[Function], Function]:
+    """Mark a form that must hold."""
+    return _register("fix")
+
+
+def _register(kind: str) -> Callable[[Function], Function]:
+    def decorate(function: Function) -> Function:
+        _variants[function.__name__] = function
+        _kinds[function.__name__] = kind
+        return function
+
+    return decorate
+
+
+def main() -> None:
+    """Run the variant named on the command line; "broken" is enough for the broken one."""
+    name = sys.argv[1] if len(sys.argv) == 2 else ""
+    if name == "broken":
+        name = next(n for n, kind in _kinds.items() if kind == "broken")
+    if name not in _variants:
+        listing = "\n".join(f"  {n}  ({_kinds[n]})" for n in _variants)
+        print(f"usage: torchrun --nproc-per-node=4 {sys.argv[0]} VARIANT\n{listing}", file=sys.stderr)
+        sys.exit(2)
+    _variants[name]()
