@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +25,7 @@ Certainty = Literal["proven", "evidence", "certain", "likely"]
 Symptom = Literal["crash", "hang", "silent", "slow"]
 Kind = Literal["broken", "documented", "fix"]
 Status = Literal[
-    "recognised",  # broken: failed, and the diagnosis named this pitfall, on the right ranks and line
+    "recognised",  # broken: failed, and the diagnosis named it, on the right ranks and line
     "misdiagnosed",  # broken: failed, but the diagnosis said something else
     "not reproduced",  # broken: did not fail here
     "holds",  # documented, fix: ended well, invariants hold, diagnosis is clean
@@ -35,7 +36,7 @@ Status = Literal[
 
 _VARIANT_KINDS: tuple[Kind, ...] = ("broken", "documented", "fix")
 _SECTIONS = ("What happens", "Why", "What holds", "What does not hold", "See also")
-_CODE = re.compile(r"DDP[1-7]\d\d")
+_CODE = r"^DDP[1-7]\d\d$"
 
 
 class CatalogError(Exception):
@@ -112,13 +113,13 @@ class Variant(_Frozen):
 class Pitfall(_Frozen):
     """One documented failure: what is known of it, and how it is proven."""
 
-    code: str = Field(pattern=_CODE.pattern)
+    code: str = Field(pattern=_CODE)
     title: str
     family: str
     symptoms: tuple[Symptom, ...]
     severity: Severity
     needs: tuple[str, ...] = ()
-    """What this machine must have to perform it: "nccl", "gpu", "root", "accelerate", "torchrun"."""
+    """What this machine must have to perform it: nccl, gpu, root, accelerate, torchrun."""
     sources: tuple[str, ...]
     summary: str
     """One line: what breaks."""
@@ -161,7 +162,7 @@ class Verdict(_Frozen):
 
 
 def reproducers_folder() -> Path:
-    """Where the pages and reproducers lie: inside the installed package, or beside it in a checkout."""
+    """Where pages and reproducers lie: in the installed package, or beside it in a checkout."""
     package = Path(__file__).parent
     installed = package / "reproducers"
     return installed if installed.is_dir() else package.parent / "reproducers"
@@ -171,22 +172,25 @@ def reproducers_folder() -> Path:
 def load(folder: Path | None = None) -> dict[str, Pitfall]:
     """All pitfalls by code, in the order of their codes.
 
-    Raises CatalogError on a malformed page, a page without proof, or a code used twice.
+    Raises CatalogError on a malformed page, a page without proof, a code used twice, or no page.
     """
+    folder = folder or reproducers_folder()
     pitfalls: dict[str, Pitfall] = {}
-    for page in sorted((folder or reproducers_folder()).glob("*.md")):
+    for page in sorted(folder.glob("*.md")):
         pitfall = _load_one(page)
         if pitfall.code in pitfalls:
             other = pitfalls[pitfall.code].page.name
             raise CatalogError(f"{page.name}: {pitfall.code} is already the code of {other}")
         pitfalls[pitfall.code] = pitfall
+    if not pitfalls:
+        raise CatalogError(f"there is no page of a pitfall in {folder}")
     return dict(sorted(pitfalls.items()))
 
 
 def select(
     pitfalls: dict[str, Pitfall], wanted: Iterable[str] = (), ignored: Iterable[str] = ()
 ) -> list[Pitfall]:
-    """The pitfalls whose code starts with one of `wanted` (all, if empty) and with none of `ignored`.
+    """The pitfalls whose code starts with one of `wanted` (all, if empty), none of `ignored`.
 
     Raises UnknownCode for a code, title or prefix that matches nothing.
     """
@@ -201,13 +205,19 @@ def _matching(pitfalls: dict[str, Pitfall], prefixes: Iterable[str]) -> set[str]
         hits = {
             code
             for code, pitfall in pitfalls.items()
-            if code.startswith(prefix.upper()) or pitfall.title == prefix
+            if prefix and (code.startswith(prefix.upper()) or pitfall.title == prefix.lower())
         }
-        if not hits or not prefix:
-            known = ", ".join(pitfalls)
-            raise UnknownCode(f"no pitfall has the code {prefix!r}; there are {known}")
+        if not hits:
+            raise UnknownCode(f"no pitfall has the code or title {prefix!r}{_near(pitfalls, prefix)}")
         found |= hits
     return found
+
+
+def _near(pitfalls: dict[str, Pitfall], prefix: str) -> str:
+    names = {pitfall.title: code for code, pitfall in pitfalls.items()} | {c: c for c in pitfalls}
+    near = get_close_matches(prefix.upper(), pitfalls) or get_close_matches(prefix.lower(), names)
+    hints = dict.fromkeys(f"{names[name]} {pitfalls[names[name]].title}" for name in near)
+    return f"; did you mean {' or '.join(hints)}?" if hints else "; `check --list` has them all"
 
 
 def _load_one(page: Path) -> Pitfall:
@@ -219,16 +229,21 @@ def _load_one(page: Path) -> Pitfall:
     if not proof.exists():
         raise CatalogError(f"{page.name}: its proof {proof.name} is missing")
     try:
-        facts: dict[str, Any] = yaml.safe_load(match[1])
-        pitfall = Pitfall(
-            **facts,
-            page=page,
-            proof=proof,
-            sections=_sections(match[2]),
-            variants=tuple(variants_of(proof, facts["code"])),
-        )
-    except (yaml.YAMLError, ValidationError, TypeError, KeyError) as error:
-        raise CatalogError(f"{page.name}: {error}") from error
+        facts = yaml.safe_load(match[1])
+    except yaml.YAMLError as error:
+        raise CatalogError(f"{page.name}: {' '.join(str(error).split())}") from error
+    if not isinstance(facts, dict) or not isinstance(facts.get("code"), str):
+        raise CatalogError(f"{page.name}:2: the front matter gives no code")
+    proven = {
+        "page": page,
+        "proof": proof,
+        "sections": _sections(match[2]),
+        "variants": tuple(variants_of(proof, facts["code"])),
+    }
+    try:
+        pitfall = Pitfall.model_validate({**facts, **proven})
+    except ValidationError as error:
+        raise CatalogError(f"{page.name}: {_first_of(error)}") from error
     missing = [name for name in _SECTIONS if name not in pitfall.sections]
     if missing:
         raise CatalogError(f"{page.name}: no section {', '.join(missing)}")
@@ -236,6 +251,11 @@ def _load_one(page: Path) -> Pitfall:
     if kinds.count("broken") != 1 or "fix" not in kinds:
         raise CatalogError(f"{proof.name}: needs one @broken and at least one @fix, has {kinds}")
     return pitfall
+
+
+def _first_of(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _sections(body: str) -> dict[str, str]:
@@ -267,13 +287,12 @@ def variants_of(proof: Path, code: str) -> Iterator[Variant]:
             name = call.func if call else decorator
             if not isinstance(name, ast.Name) or name.id not in _VARIANT_KINDS:
                 continue
-            options = {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg} if call else {}
             docstring = ast.get_docstring(node) or ""
             if not docstring:
                 raise CatalogError(f"{proof.name}:{node.lineno}: {node.name} says not what it does")
             yield Variant(
                 name=node.name,
-                kind=name.id,  # type: ignore[arg-type]
+                kind=name.id,
                 summary=docstring.splitlines()[0],
                 line=node.lineno,
                 culprits=marked if name.id == "broken" else (),

@@ -1,4 +1,4 @@
-"""What a reproducer is written with: three decorators, and `main` to run one variant alone.
+"""What a reproducer is written with: decorators, two helpers, and `main` to run one alone.
 
     torchrun --nproc-per-node=4 reproducers/premature_sampler.py broken
 
@@ -9,9 +9,16 @@ the source, so the decorators only register and leave the function as it is.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
-from collections.abc import Callable
-from typing import Literal
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Function = Callable[[], None]
 
@@ -48,6 +55,33 @@ def _register(kind: str) -> Callable[[Function], Function]:
     return decorate
 
 
+def shared_folder() -> Path:
+    """Return the folder that all ranks of this launch share with nobody else, for checkpoints.
+
+    The doctor's launcher names one. Under plain torchrun it lies among the temporary files, and
+    stays there to be looked at.
+    """
+    if private := os.environ.get("DDPDOCTOR_RUN_DIR"):
+        return Path(private)
+    # The parent, too: torchrun's run id is "none" by default, and its port is used again.
+    job = (os.environ.get("TORCHELASTIC_RUN_ID"), os.environ.get("MASTER_PORT"), os.getppid())
+    folder = Path(tempfile.gettempdir()) / "-".join(map(str, ("ddpdoctor", *job)))
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def same_on_all_ranks(tensors: Iterable[Tensor]) -> bool:
+    """Say whether these tensors have the same bits on every rank. A collective."""
+    import torch.distributed as dist
+
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    digests: list[str] = [""] * dist.get_world_size()
+    dist.all_gather_object(digests, digest.hexdigest())
+    return len(set(digests)) == 1
+
+
 def main() -> None:
     """Run the variant named on the command line; "broken" is enough for the broken one."""
     name = sys.argv[1] if len(sys.argv) == 2 else ""
@@ -55,6 +89,8 @@ def main() -> None:
         name = next(n for n, kind in _kinds.items() if kind == "broken")
     if name not in _variants:
         listing = "\n".join(f"  {n}  ({_kinds[n]})" for n in _variants)
-        print(f"usage: torchrun --nproc-per-node=4 {sys.argv[0]} VARIANT\n{listing}", file=sys.stderr)
+        print(
+            f"usage: torchrun --nproc-per-node=4 {sys.argv[0]} VARIANT\n{listing}", file=sys.stderr
+        )
         sys.exit(2)
     _variants[name]()

@@ -1,0 +1,281 @@
+"""Runs the reproducers and judges each variant by what the diagnosis says about it.
+
+A broken form counts as recognised only when the diagnosis names that very pitfall, on the expected
+ranks and on a marked line. Advice and fixes hold only when every rank ends well, which their own
+assertions make hard, and the diagnosis is clean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
+from ddpdoctor.diagnose import Deadlock, diagnose
+from ddpdoctor.environment import gpu_count
+from ddpdoctor.evidence import Fate
+from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.observation import Observation
+from ddpdoctor.report.model import CheckReport
+
+DEADLINE = 30.0
+"""Seconds after which a launch that neither ends nor is proven dead is ended all the same."""
+
+_POLL = 0.01
+
+OnStart = Callable[[str, str], None]
+OnVerdict = Callable[[Verdict], None]
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What `ddpdoctor check` was asked for."""
+
+    nproc: int = 4
+    backend: Literal["auto", "gloo", "nccl"] = "auto"
+    """auto is gloo, but for the pitfalls that only NCCL can show."""
+    jobs: int | None = None
+    """Launches at a time; by default as many as this process may use CPUs."""
+    run_dir: Path | None = None
+    """Where the ranks' output and evidence are kept; by default nowhere."""
+
+
+def check(
+    pitfalls: Sequence[Pitfall], options: CheckOptions, on_verdict: OnVerdict, on_start: OnStart
+) -> CheckReport:
+    """Run every variant of the pitfalls, several at a time, and report in the catalogue's order.
+
+    `on_start` is called with code and variant, `on_verdict` as each is judged. Raises LaunchError
+    if ranks cannot be started at all.
+    """
+    started, clock = datetime.now(UTC), time.monotonic()
+    verdicts: list[Verdict] = []
+
+    def note(verdict: Verdict) -> None:
+        verdicts.append(verdict)
+        on_verdict(verdict)
+
+    todo: list[tuple[Pitfall, Variant]] = []
+    for pitfall in pitfalls:
+        if reason := _cannot(pitfall, options):
+            for variant in pitfall.variants:
+                note(_not_checked(pitfall, variant, reason))
+        else:
+            todo += [(pitfall, variant) for variant in pitfall.variants]
+    if todo:
+        with _folder(options.run_dir) as folder, ForkServer() as server:
+            for verdict in _perform(server, folder, todo, options, on_start):
+                note(verdict)
+    return CheckReport.of(
+        pitfalls,
+        verdicts,
+        backend=_backend(options),
+        nproc=options.nproc,
+        started=started,
+        seconds=round(time.monotonic() - clock, 2),
+    )
+
+
+def _perform(
+    server: ForkServer,
+    folder: Path,
+    todo: list[tuple[Pitfall, Variant]],
+    options: CheckOptions,
+    on_start: OnStart,
+) -> Iterator[Verdict]:
+    """Keep as many launches going as asked for, and yield the verdicts as they come."""
+    jobs = options.jobs or len(os.sched_getaffinity(0))
+    waiting, running = list(todo), list[_Trial]()
+    with contextlib.ExitStack() as worlds:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                pitfall, variant = waiting.pop(0)
+                on_start(pitfall.code, variant.name)
+                running.append(_Trial(server, folder, pitfall, variant, options, worlds))
+            for trial in running:
+                if (verdict := trial.poll()) is not None:
+                    yield verdict
+            running = [trial for trial in running if trial.verdict is None]
+            time.sleep(_POLL)
+
+
+class _Trial:
+    """One variant under way: launched, followed, ended, judged; again if it is a race."""
+
+    def __init__(
+        self,
+        server: ForkServer,
+        folder: Path,
+        pitfall: Pitfall,
+        variant: Variant,
+        options: CheckOptions,
+        worlds: contextlib.ExitStack,
+    ) -> None:
+        self.verdict: Verdict | None = None
+        self._server, self._folder, self._worlds = server, folder, worlds
+        self._pitfall, self._variant, self._options = pitfall, variant, options
+        self._began = time.monotonic()
+        self._launches = 0
+        self._launch()
+
+    def _launch(self) -> None:
+        self._launches += 1
+        name = f"{self._pitfall.code}-{self._variant.name}-{self._launches}"
+        run_dir = self._folder / name
+        run_dir.mkdir(parents=True)
+        nproc = self._options.nproc
+        job = Job(
+            target=f"{self._pitfall.proof}:{self._variant.name}",
+            nproc=nproc,
+            run_dir=run_dir,
+            env={"DDPDOCTOR_RUN_DIR": str(run_dir), "DDPDOCTOR_BACKEND": _backend(self._options)},
+            watch=True,
+        )
+        self._world: World = self._worlds.enter_context(self._server.launch(job))
+        self._observation = Observation(run_dir, nproc)
+        self._deadlock: Deadlock | None = None
+        self._launched = time.monotonic()
+
+    def poll(self) -> Verdict | None:
+        """Look at the launch; the verdict once there is one."""
+        fates = self._world.poll()
+        deadlock = self._observation.poll(fates)
+        overdue = time.monotonic() - self._launched > DEADLINE
+        if not self._world.ended and (deadlock or overdue):
+            self._world.kill()
+            fates = self._world.poll()
+        elif not self._world.ended:
+            return None
+        self._observation.poll(fates)
+        ending = _Ending(
+            findings=diagnose(self._observation.evidence),
+            fates=fates,
+            overdue=overdue and deadlock is None,
+        )
+        verdict = judge(self._pitfall, self._variant, ending, self._launches)
+        if verdict.status == "not reproduced" and self._launches < self._variant.launches:
+            self._launch()
+            return None
+        seconds = round(time.monotonic() - self._began, 3)
+        self.verdict = verdict.model_copy(update={"seconds": seconds})
+        return self.verdict
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How a launch ended, and what the diagnosis says about it."""
+
+    findings: list[Finding]
+    fates: list[Fate]
+    overdue: bool
+
+    @property
+    def ended_well(self) -> bool:
+        """Every rank ended by itself, with exit code 0."""
+        return not self.overdue and all(fate.exit_code == 0 for fate in self.fates)
+
+    @property
+    def told(self) -> str:
+        """One line for people."""
+        if self.findings:
+            first = self.findings[0]
+            ranks = ", ".join(map(str, first.ranks))
+            at = f" at {first.place}" if first.place else ""
+            return f"{first.code} {first.title}, rank {ranks}{at}: {first.cause}"
+        if self.overdue:
+            return f"did not end within {DEADLINE:.0f} s, and no deadlock could be proven"
+        failed = [fate for fate in self.fates if fate.exit_code != 0]
+        return "; ".join(f"rank {fate.rank} exited with {fate.exit_code}" for fate in failed)
+
+
+def judge(pitfall: Pitfall, variant: Variant, ending: _Ending, launches: int) -> Verdict:
+    """What a launch of a variant shows."""
+    failed = not ending.ended_well or any(f.severity == "error" for f in ending.findings)
+    warned = [f for f in ending.findings if f.severity == "warning"]
+    status: Status
+    if variant.kind == "broken":
+        named = any(_names(pitfall, variant, finding, ending) for finding in ending.findings)
+        status = "recognised" if named else "misdiagnosed" if failed else "not reproduced"
+    elif failed:
+        status = "fails"
+    else:
+        status = "in part" if warned else "holds"
+    if failed or warned:
+        evidence = ending.told
+    else:
+        evidence = f"all {len(ending.fates)} ranks ended well, every assertion held"
+    return Verdict(
+        code=pitfall.code,
+        variant=variant.name,
+        kind=variant.kind,
+        status=status,
+        summary=variant.summary,
+        evidence=evidence,
+        source=variant.source,
+        findings=tuple(ending.findings),
+        failed_launches=int(failed),
+        launches=launches,
+    )
+
+
+def _names(pitfall: Pitfall, variant: Variant, finding: Finding, ending: _Ending) -> bool:
+    """Whether a finding is this pitfall, on the expected ranks and a marked line."""
+    everyone = set(range(len(ending.fates)))
+    expected = {
+        "all": set(finding.ranks) == everyone,
+        "nonzero": bool(finding.ranks) and 0 not in finding.ranks,
+        "any": bool(finding.ranks),
+    }
+    ranks = variant.ranks
+    right_ranks = expected[ranks] if isinstance(ranks, str) else set(ranks) == set(finding.ranks)
+    place = finding.place
+    right_line = (
+        place is not None
+        and Path(place.file).name == pitfall.proof.name
+        and place.line in variant.culprits
+    )
+    return finding.code == pitfall.code and right_ranks and right_line
+
+
+def _not_checked(pitfall: Pitfall, variant: Variant, reason: str) -> Verdict:
+    return Verdict(
+        code=pitfall.code,
+        variant=variant.name,
+        kind=variant.kind,
+        status="not checked",
+        summary=variant.summary,
+        evidence=reason,
+        source=variant.source,
+    )
+
+
+def _cannot(pitfall: Pitfall, options: CheckOptions) -> str:
+    """Why this pitfall cannot be performed here, or ""."""
+    needs_gpus = _backend(options) == "nccl" or not {"nccl", "gpu"}.isdisjoint(pitfall.needs)
+    if needs_gpus and (gpus := gpu_count()) < options.nproc:
+        return f"NCCL needs {options.nproc} GPUs for {options.nproc} ranks, {gpus} found"
+    if "root" in pitfall.needs and os.geteuid() != 0:
+        return "needs root"
+    return ""
+
+
+def _backend(options: CheckOptions) -> str:
+    return "nccl" if options.backend == "nccl" else "gloo"
+
+
+@contextlib.contextmanager
+def _folder(kept: Path | None) -> Iterator[Path]:
+    """The folder of all launches: the one that is to be kept, or a temporary one."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield Path(tempfile.mkdtemp(prefix=f"check-{datetime.now():%Y%m%d-%H%M%S}-", dir=kept))
+        return
+    with tempfile.TemporaryDirectory(prefix="ddpdoctor-") as folder:
+        yield Path(folder)

@@ -1,0 +1,125 @@
+"""DDP301: parameters that took no part in the loss, by name, and whether they are dead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, Raised
+from ddpdoctor.evidence import Wrapper
+
+_MESSAGE = "Expected to have finished reduction in the prior iteration"
+_INDICES = re.compile(r"did not receive grad for rank \d+: ([\d ]+)")
+_SHOWN = 6
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Name the parameters behind DDP's indices, or those that find_unused_parameters hides."""
+    hit = [each for each in case.raised if _MESSAGE in each.exception.message]
+    if hit:
+        case.explain(*hit)
+        yield _crashed(case, hit)
+    else:
+        yield from _hidden(case)
+
+
+def _crashed(case: Case, hit: list[Raised]) -> Finding:
+    unused = {each.rank.rank: _names(each) for each in hit}
+    wrapper = next((w for each in hit for w in each.rank.wrappers[-1:]), None)
+    ranks = tuple(unused)
+    places = [RankPlace(ranks=ranks, place=hit[0].exception.place, doing="raised RuntimeError")]
+    if wrapper is not None:
+        places.insert(0, RankPlace(ranks=ranks, place=wrapper.place, doing="wrapped the model"))
+    names = sorted(set().union(*unused.values()))
+    dead = [name for name in names if wrapper is not None and name in wrapper.unreferenced]
+    return Finding(
+        code="DDP301",
+        title="unused-parameters",
+        severity="error",
+        certainty="proven",
+        ranks=ranks,
+        places=tuple(places),
+        cause=_cause(names, dead),
+        cure=_cure(names, dead),
+        evidence=(_indices_line(hit[0]), *_by_rank(unused)),
+        consequences=case.consequences(),
+    )
+
+
+def _hidden(case: Case) -> Iterator[Finding]:
+    """Dead parameters under find_unused_parameters or static_graph: it runs, they never learn."""
+    holders = [
+        (rank, wrapper)
+        for rank in case.evidence.ranks
+        for wrapper in rank.wrappers
+        if wrapper.unreferenced and (wrapper.find_unused or wrapper.static_graph)
+    ]
+    if not holders:
+        return
+    ranks = tuple(rank.rank for rank, _ in holders)
+    wrapper = holders[0][1]
+    option = "find_unused_parameters" if wrapper.find_unused else "static_graph"
+    dead = list(wrapper.unreferenced)
+    yield Finding(
+        code="DDP301",
+        title="unused-parameters",
+        severity="warning",
+        certainty="evidence",
+        ranks=ranks,
+        places=(RankPlace(ranks=ranks, place=wrapper.place, doing="wrapped the model"),),
+        cause=f"{option}=True hides {_count(dead)}: {_listed(dead)}.",
+        cure=_cure(dead, dead),
+        evidence=(f"no gradient at the optimizer step, and no forward names: {_listed(dead)}",),
+    )
+
+
+def _names(raised: Raised) -> set[str]:
+    """Names behind the indices of the message; the index itself where the wrapper is not known."""
+    match = _INDICES.search(raised.exception.message)
+    indices = [int(index) for index in match[1].split()] if match else []
+    wrappers: list[Wrapper] = raised.rank.wrappers
+    for wrapper in reversed(wrappers):
+        if indices and max(indices) < len(wrapper.parameters):
+            return {wrapper.parameters[index] for index in indices}
+    return {f"parameter {index}" for index in indices}
+
+
+def _cause(names: list[str], dead: list[str]) -> str:
+    if len(dead) == len(names):
+        return f"{_count(names)} registered but never used, dead: {_listed(names)}."
+    conditional = [name for name in names if name not in dead]
+    text = f"{_count(conditional)} skipped by this step, conditional: {_listed(conditional)}"
+    return f"{text}; dead: {_listed(dead)}." if dead else f"{text}."
+
+
+def _cure(names: list[str], dead: list[str]) -> Cure:
+    if len(dead) == len(names):
+        text = "Delete the dead modules, or freeze them with requires_grad_(False)."
+    else:
+        text = (
+            "For true branches find_unused_parameters=True, or static_graph=True if the branch "
+            "never changes; dead modules are to be deleted."
+        )
+    return Cure(text=text, commands=("ddpdoctor explain DDP301",))
+
+
+def _indices_line(raised: Raised) -> str:
+    match = _INDICES.search(raised.exception.message)
+    return f"DDP's own words: indices {match[1].strip()}" if match else _MESSAGE
+
+
+def _by_rank(unused: dict[int, set[str]]) -> tuple[str, ...]:
+    """Only where the ranks differ: then the branch depends on the data of the rank."""
+    if len(set(map(frozenset, unused.values()))) < 2:
+        return ()
+    return tuple(f"rank {rank} skipped {_listed(sorted(names))}" for rank, names in unused.items())
+
+
+def _count(names: list[str]) -> str:
+    return f"{len(names)} parameter{'s' if len(names) != 1 else ''}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,169 @@
+"""Records DistributedDataParallel wrappers: parameters by name, and those without gradient.
+
+DDP names unused parameters by index. Which names these are, and whether any method of the model
+ever mentions their module, can only be said from inside the rank.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import users_frame
+
+_UNUSED = "Expected to have finished reduction in the prior iteration"
+
+
+def install(log: Log) -> Callable[[BaseException], None]:
+    """Wrap the construction of DDP and listen to optimizer steps.
+
+    Returns what is to be called with the exception that ends the rank, before it is written.
+    """
+    from torch.nn import parallel
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    alive: list[weakref.ref[Any]] = []
+    wrapper_type: Any = parallel.DistributedDataParallel
+    original = wrapper_type.__init__
+
+    @functools.wraps(original)
+    def construct(wrapper: Any, *args: Any, **kwargs: Any) -> None:
+        original(wrapper, *args, **kwargs)
+        alive.append(weakref.ref(wrapper))
+        log.write(
+            "wrapper",
+            place=users_frame(),
+            parameters=[name for name, _ in _managed(wrapper)],
+            find_unused=wrapper.find_unused_parameters,
+            static_graph=wrapper.static_graph,
+            broadcast_buffers=wrapper.broadcast_buffers,
+        )
+
+    wrapper_type.__init__ = construct
+
+    steps = 0
+
+    def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+        nonlocal steps
+        steps += 1
+        if steps & (steps - 1) == 0:
+            log.write("step", number=steps)
+            mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
+            _census(log, alive, mine)
+
+    register_optimizer_step_post_hook(stepped)
+
+    def before_exception(error: BaseException) -> None:
+        if _UNUSED in str(error):
+            _census(log, alive, None)
+
+    return before_exception
+
+
+def _managed(wrapper: Any) -> list[tuple[str, Any]]:
+    """Name and parameter in the order of DDP's own indices."""
+    names = {id(parameter): name for name, parameter in wrapper.module.named_parameters()}
+    return [(names[id(p)], p) for p in wrapper._module_parameters if id(p) in names]
+
+
+def _census(log: Log, alive: list[weakref.ref[Any]], only: set[int] | None) -> None:
+    """Write which parameters have no gradient now, of those in `only` (ids), by wrapper."""
+    for number, reference in enumerate(alive):
+        wrapper = reference()
+        if wrapper is None:
+            continue
+        without = [
+            name
+            for name, parameter in _managed(wrapper)
+            if parameter.grad is None and (only is None or id(parameter) in only)
+        ]
+        if without:
+            log.write(
+                "gradients",
+                wrapper=number,
+                without_gradient=without,
+                unreferenced=[name for name in without if is_unreferenced(wrapper.module, name)],
+            )
+
+
+def is_unreferenced(root: Any, parameter: str) -> bool:
+    """Whether some module on the way to this parameter is never named by the code that holds it.
+
+    "blocks.0.lemb.weight" is dead if no method of the block's class reads `self.lemb`, and no other
+    class of the model reads `.lemb` of something. Modules held by torch's own containers count as
+    named. A holder that reaches its children otherwise (`children()`, `getattr`) proves nothing.
+    """
+    holder = root
+    for name in parameter.split("."):
+        if not type(holder).__module__.startswith("torch.nn.") and not _mentions(
+            root, holder, name
+        ):
+            return True
+        holder = getattr(holder, name)
+    return False
+
+
+_INDIRECT = {"children", "modules", "named_children", "named_modules", "_modules", "getattr"} | {
+    "parameters",
+    "named_parameters",
+    "_parameters",
+    "get_submodule",
+    "get_parameter",
+    "__dict__",
+}
+
+
+def _mentions(root: Any, holder: Any, name: str) -> bool:
+    own = _attributes(type(holder))
+    if name in own.on_self or name in own.on_others or own.names & _INDIRECT:
+        return True
+    return any(name in _attributes(type(module)).on_others for module in root.modules())
+
+
+class _Attributes:
+    """The attributes that a class's methods read, of self and of anything else."""
+
+    def __init__(self) -> None:
+        self.on_self: set[str] = set()
+        self.on_others: set[str] = set()
+        self.names: set[str] = set()
+
+
+_read_classes: dict[type, _Attributes] = {}
+
+
+def _attributes(cls: type) -> _Attributes:
+    if cls in _read_classes:
+        return _read_classes[cls]
+    found = _read_classes[cls] = _Attributes()
+    for base in cls.__mro__:
+        if base.__module__.startswith("torch.") or base is object:
+            continue
+        for method in vars(base).values():
+            function = getattr(method, "__func__", getattr(method, "fget", method))
+            if isinstance(function, FunctionType) and function.__name__ != "__init__":
+                for code in _nested(function.__code__):
+                    _read(code, found)
+    return found
+
+
+def _read(code: CodeType, found: _Attributes) -> None:
+    found.names.update(code.co_names)
+    before = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            on_self = before is not None and before.argval == "self"
+            (found.on_self if on_self else found.on_others).add(instruction.argval)
+        before = instruction
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
