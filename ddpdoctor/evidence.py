@@ -111,6 +111,8 @@ class Wrapper:
     """Parameters that had no gradient when the optimizer stepped, or when the reducer gave up."""
     unreferenced: tuple[str, ...] = ()
     """Those of them whose module no method of its parent ever names: dead, whatever the data."""
+    registered: tuple[Place, ...] = ()
+    """The lines that register the dead ones, without repetition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,8 @@ class RankReader:
                 wrapper = rank.wrappers[event["wrapper"]]
                 wrapper.without_gradient = tuple(event["without_gradient"])
                 wrapper.unreferenced = tuple(event["unreferenced"])
+                places = (Place(*frame) for frame in event["registered"])
+                wrapper.registered = tuple(dict.fromkeys(places))
             case "sampler":
                 rank.samplers.append(Sampler(**_typed(event)))
             case "file":

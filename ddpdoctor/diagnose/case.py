@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ddpdoctor.diagnose.waiting import Deadlock, prove_deadlock
-from ddpdoctor.evidence import Evidence, ExceptionRecord, RankEvidence
+from ddpdoctor.catalog import RankPlace
+from ddpdoctor.diagnose.waiting import Blocked, Deadlock, prove_deadlock
+from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence
 
 _CASUALTY = re.compile(
     r"Connection (closed|reset) by peer|Broken pipe|Socket closed|Connection refused|"
@@ -75,3 +77,20 @@ def first_line(message: str, limit: int = 120) -> str:
     """The first line of a message, shortened."""
     line = message.strip().splitlines()[0] if message.strip() else ""
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:
+    """The ranks that wait, together where they wait for the same at the same line; fewest first."""
+    together: dict[tuple[str, int, Place | None], list[Blocked]] = {}
+    for each in blocked:
+        where = (each.collective.op, each.collective.seq, each.stuck.place)
+        together.setdefault(where, []).append(each)
+    return [
+        RankPlace(
+            ranks=tuple(each.rank for each in side),
+            place=place,
+            doing=f"{op} #{seq}",
+            waits_for=side[0].waits_for,
+        )
+        for (op, seq, place), side in sorted(together.items(), key=lambda item: len(item[1]))
+    ]

@@ -27,8 +27,8 @@ def start(run_dir: Path, rank: int, world_size: int) -> None:
 
     log = Log(run_dir / LOG_NAME.format(rank=rank))
     log.write("start", pid=os.getpid(), torch=str(torch.__version__), world_size=world_size)
-    parameters = wrappers.install(log)
-    exceptions.install(log, parameters)
+    note_unused = wrappers.install(log)
+    exceptions.install(log, note_unused)
     files.install(log)
     data.install(log)
     pending = collectives.install(log)

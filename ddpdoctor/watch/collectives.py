@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
 
@@ -111,14 +112,10 @@ def _wrap_method(group_type: Any, method: str, op: str, log: Log, pending: Pendi
     original = getattr(group_type, method)
 
     def issue(group: Any, *args: Any, **kwargs: Any) -> Any:
-        place = users_frame()
-        fields = _describe(group, op, place, args, kwargs)
-        if log.exiting:
-            fields["at_exit"] = True
-        log.write("collective", **fields)
+        fields = _note(log, group, op, args, kwargs)
         pending.threads.add(threading.get_ident())
         work = original(group, *args, **kwargs)
-        if work is not None:
+        if work is not None and fields is not None:
             pending.kept[id(work)] = {**fields, "begun": time.monotonic()}
         return work
 
@@ -137,16 +134,18 @@ def _wrap_wait(work_type: Any, pending: Pending) -> None:
     work_type.wait = wait
 
 
-def _describe(
-    group: Any, op: str, place: Frame | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+@harmless
+def _note(
+    log: Log, group: Any, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
+    """Write down a collective that is about to be issued; returns what was written."""
     tensors = _tensors(args)
     options = kwargs.get("opts", args[-1] if args else None)
     fields: dict[str, Any] = {
         "group": group.group_name,
         "seq": group._get_sequence_number_for_group() + 1,
         "op": op,
-        "place": place,
+        "place": users_frame(),
         "shapes": [list(tensor.shape) for tensor in tensors],
         "dtype": str(tensors[0].dtype).removeprefix("torch.") if tensors else "",
     }
@@ -154,6 +153,9 @@ def _describe(
         fields["root"] = root
     if (reduce_op := getattr(options, "reduceOp", None)) is not None:
         fields["reduce_op"] = str(reduce_op).rpartition(".")[2]
+    if log.exiting:
+        fields["at_exit"] = True
+    log.write("collective", **fields)
     return fields
 
 
@@ -171,6 +173,7 @@ def _wrap_groups(log: Log) -> None:
     import torch.distributed as dist
     from torch.distributed import distributed_c10d
 
+    @harmless
     def note(group: Any, place: Frame | None) -> None:
         if not isinstance(group, dist.ProcessGroup):
             return

@@ -8,22 +8,28 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import is_users
 
 _MESSAGE_LIMIT = 4000
 
 
-def install(log: Log, before_writing: Callable[[BaseException], None]) -> None:
+def install(log: Log, before_writing: Callable[[BaseException], object]) -> None:
     """Chain into `sys.excepthook`; `before_writing` may add evidence while the state stands."""
     original = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         before_writing(error)
-        log.write("exception", exception=describe(error))
+        _note(log, error)
         original(kind, error, trace)
 
     sys.excepthook = hook
+
+
+@harmless
+def _note(log: Log, error: BaseException) -> None:
+    log.write("exception", exception=describe(error))
 
 
 def describe(error: BaseException) -> dict[str, Any]:

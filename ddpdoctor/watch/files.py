@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
 
@@ -32,24 +34,20 @@ def _timed(
     original: Callable[..., Any],
     path_at: int,
 ) -> Callable[..., Any]:
+    @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         file = kwargs.get("f", args[path_at] if len(args) > path_at else None)
-        this = next(number)
-        log.write(
-            "file",
-            action=action,
-            path=_path(file),
-            place=users_frame(),
-            keys=_keys(args[0] if args else kwargs.get("obj")) if action == "save" else [],
-        )
+        saved = kwargs.get("obj", args[0] if args else None) if action == "save" else None
+        this = _note(log, number, action=action, path=_path(file), keys=_keys(saved))
         error = ""
         try:
             return original(*args, **kwargs)
         except BaseException as raised:
-            error = f"{type(raised).__name__}: {raised}"
+            error = _told(raised) or type(raised).__name__
             raise
         finally:
-            log.write("file-end", number=this, error=error)
+            if this is not None:
+                log.write("file-end", number=this, error=error)
 
     return call
 
@@ -57,15 +55,29 @@ def _timed(
 def _rename(
     log: Log, number: itertools.count[int], original: Callable[..., None]
 ) -> Callable[..., None]:
+    @functools.wraps(original)
     def call(src: Any, dst: Any, **kwargs: Any) -> None:
         original(src, dst, **kwargs)
-        this = next(number)
-        log.write("file", action="replace", path=_path(dst), source=_path(src), place=users_frame())
-        log.write("file-end", number=this, error="")
+        this = _note(log, number, action="replace", path=_path(dst), source=_path(src))
+        if this is not None:
+            log.write("file-end", number=this, error="")
 
     return call
 
 
+@harmless
+def _note(log: Log, number: itertools.count[int], **fields: Any) -> int:
+    """Write the beginning of a file event; returns its number."""
+    log.write("file", place=users_frame(), **fields)
+    return next(number)
+
+
+@harmless
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+@harmless
 def _path(file: Any) -> str:
     """Absolute path of a path or an open file; "" for a stream in memory."""
     name = getattr(file, "name", file)
@@ -74,6 +86,7 @@ def _path(file: Any) -> str:
     return ""
 
 
+@harmless
 def _keys(saved: Any) -> list[str]:
     if not isinstance(saved, dict):
         return []

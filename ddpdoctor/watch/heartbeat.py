@@ -7,6 +7,7 @@ import threading
 import time
 
 from ddpdoctor.watch.collectives import Pending
+from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import as_frame, outwards, users_frame
 
@@ -27,6 +28,7 @@ def start(log: Log, pending: Pending) -> None:
     thread.start()
 
 
+@harmless
 def _beat(log: Log, pending: Pending, main: int) -> None:
     clock = time.pthread_getcpuclockid(main)
     before: tuple[int, int] | None = None

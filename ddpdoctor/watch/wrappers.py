@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
+import re
 import weakref
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import users_frame
+from ddpdoctor.watch.places import Frame, users_frame
 
-_UNUSED = "Expected to have finished reduction in the prior iteration"
+_UNUSED = re.compile(r"did not receive grad for rank \d+: (\d[\d ]*)")
 
 
 def install(log: Log) -> Callable[[BaseException], None]:
@@ -34,15 +37,7 @@ def install(log: Log) -> Callable[[BaseException], None]:
     @functools.wraps(original)
     def construct(wrapper: Any, *args: Any, **kwargs: Any) -> None:
         original(wrapper, *args, **kwargs)
-        alive.append(weakref.ref(wrapper))
-        log.write(
-            "wrapper",
-            place=users_frame(),
-            parameters=[name for name, _ in _managed(wrapper)],
-            find_unused=wrapper.find_unused_parameters,
-            static_graph=wrapper.static_graph,
-            broadcast_buffers=wrapper.broadcast_buffers,
-        )
+        _note_wrapper(log, alive, wrapper)
 
     wrapper_type.__init__ = construct
 
@@ -53,16 +48,28 @@ def install(log: Log) -> Callable[[BaseException], None]:
         steps += 1
         if steps & (steps - 1) == 0:
             log.write("step", number=steps)
-            mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
-            _census(log, alive, mine)
+            _census(log, alive, optimizer)
 
     register_optimizer_step_post_hook(stepped)
 
     def before_exception(error: BaseException) -> None:
-        if _UNUSED in str(error):
-            _census(log, alive, None)
+        if match := _UNUSED.search(str(error)):
+            _note_unused(log, alive, [int(index) for index in match[1].split()])
 
     return before_exception
+
+
+@harmless
+def _note_wrapper(log: Log, alive: list[weakref.ref[Any]], wrapper: Any) -> None:
+    log.write(
+        "wrapper",
+        place=users_frame(),
+        parameters=[name for name, _ in _managed(wrapper)],
+        find_unused=wrapper.find_unused_parameters,
+        static_graph=wrapper.static_graph,
+        broadcast_buffers=wrapper.broadcast_buffers,
+    )
+    alive.append(weakref.ref(wrapper))
 
 
 def _managed(wrapper: Any) -> list[tuple[str, Any]]:
@@ -71,28 +78,42 @@ def _managed(wrapper: Any) -> list[tuple[str, Any]]:
     return [(names[id(p)], p) for p in wrapper._module_parameters if id(p) in names]
 
 
-def _census(log: Log, alive: list[weakref.ref[Any]], only: set[int] | None) -> None:
-    """Write which parameters have no gradient now, of those in `only` (ids), by wrapper."""
+@harmless
+def _census(log: Log, alive: list[weakref.ref[Any]], optimizer: Any) -> None:
+    """Write which of the parameters that were stepped have no gradient, by wrapper."""
+    stepped = {id(p) for group in optimizer.param_groups for p in group["params"]}
     for number, reference in enumerate(alive):
         wrapper = reference()
         if wrapper is None:
             continue
-        without = [
-            name
-            for name, parameter in _managed(wrapper)
-            if parameter.grad is None and (only is None or id(parameter) in only)
-        ]
+        without = [n for n, p in _managed(wrapper) if p.grad is None and id(p) in stepped]
         if without:
-            log.write(
-                "gradients",
-                wrapper=number,
-                without_gradient=without,
-                unreferenced=[name for name in without if is_unreferenced(wrapper.module, name)],
-            )
+            _write(log, number, wrapper, without)
 
 
-def is_unreferenced(root: Any, parameter: str) -> bool:
-    """Whether some module on the way to this parameter is never named by the code that holds it.
+@harmless
+def _note_unused(log: Log, alive: list[weakref.ref[Any]], indices: list[int]) -> None:
+    """Write what the indices of DDP's message stand for: those of the latest wrapper they fit."""
+    for number, reference in reversed(list(enumerate(alive))):
+        wrapper = reference()
+        if wrapper is not None and max(indices) < len(managed := _managed(wrapper)):
+            _write(log, number, wrapper, [managed[index][0] for index in indices])
+            return
+
+
+def _write(log: Log, number: int, wrapper: Any, without_gradient: list[str]) -> None:
+    dead = {n: holder for n in without_gradient if (holder := _dead(wrapper.module, n))}
+    log.write(
+        "gradients",
+        wrapper=number,
+        without_gradient=without_gradient,
+        unreferenced=list(dead),
+        registered=[place for holder in dead.values() if (place := _registration(*holder))],
+    )
+
+
+def _dead(root: Any, parameter: str) -> tuple[Any, str] | None:
+    """The module, and the name of its child, that the code which holds it never names; or None.
 
     "blocks.0.lemb.weight" is dead if no method of the block's class reads `self.lemb`, and no other
     class of the model reads `.lemb` of something. Modules held by torch's own containers count as
@@ -103,9 +124,23 @@ def is_unreferenced(root: Any, parameter: str) -> bool:
         if not type(holder).__module__.startswith("torch.nn.") and not _mentions(
             root, holder, name
         ):
-            return True
+            return holder, name
         holder = getattr(holder, name)
-    return False
+    return None
+
+
+def _registration(holder: Any, name: str) -> Frame | None:
+    """The line of the holder's class that assigns `self.name`."""
+    for cls in type(holder).__mro__:
+        try:
+            lines, first = inspect.getsourcelines(cls)
+            file = inspect.getsourcefile(cls)
+        except (OSError, TypeError):
+            continue
+        for number, line in enumerate(lines, first):
+            if file is not None and re.search(rf"\bself\.{name}\b[^=(]*=[^=]", line):
+                return file, number, f"{cls.__qualname__}.__init__"
+    return None
 
 
 _INDIRECT = {"children", "modules", "named_children", "named_modules", "_modules", "getattr"} | {

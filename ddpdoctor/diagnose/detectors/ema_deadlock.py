@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.case import Case, sides
 from ddpdoctor.diagnose.detectors import checkpoint_race
-from ddpdoctor.diagnose.waiting import Blocked
 
 
 def detect(case: Case) -> Iterator[Finding]:
@@ -33,7 +32,7 @@ def detect(case: Case) -> Iterator[Finding]:
         severity="error",
         certainty="proven",
         ranks=tuple(each.reader.rank.rank for each in torn),
-        places=(*checkpoint_race.places(torn), barrier, *(_waiting(each) for each in peers)),
+        places=(*checkpoint_race.places(torn), barrier, *sides(peers)),
         cause=f"{checkpoint_race.cause(torn[0])} The barrier in its atexit hook keeps the crashed "
         "rank alive, and the peers wait for it in another collective.",
         cure=Cure(
@@ -43,13 +42,4 @@ def detect(case: Case) -> Iterator[Finding]:
         ),
         evidence=tuple(checkpoint_race.told(each) for each in torn),
         consequences=case.consequences(),
-    )
-
-
-def _waiting(blocked: Blocked) -> RankPlace:
-    return RankPlace(
-        ranks=(blocked.rank,),
-        place=blocked.stuck.place,
-        doing=f"{blocked.collective.op} #{blocked.collective.seq}",
-        waits_for=blocked.waits_for,
     )

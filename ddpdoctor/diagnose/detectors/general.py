@@ -6,8 +6,8 @@ import signal
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Died, Raised, first_line
-from ddpdoctor.diagnose.waiting import Blocked, Deadlock
+from ddpdoctor.diagnose.case import Case, Died, Raised, first_line, sides
+from ddpdoctor.diagnose.waiting import Deadlock
 from ddpdoctor.evidence import Place
 
 
@@ -80,16 +80,15 @@ def _last_place(died: Died) -> Place | None:
 
 
 def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
-    """The culprit is the minority that stands elsewhere; on a tie nobody is named."""
-    sides: dict[str, list[Blocked]] = {}
-    for each in deadlock.blocked:
-        sides.setdefault(_standing(each), []).append(each)
-    by_size = sorted(sides.values(), key=len)
-    tie = len(by_size) > 1 and len(by_size[0]) == len(by_size[-1])
-    apart = [each.rank for side in by_size[:-1] for each in side]
-    culprits = list(deadlock.gone) or ([] if tie else apart)
-    ways = [f"rank {_ranks(side)} waits in {_standing(side[0])}" for side in by_size]
-    ways = [f"rank {rank} has ended" for rank in deadlock.gone] + ways
+    """The culprits are the ranks that have gone, else the minority; on a tie nobody is named."""
+    places = sides(deadlock.blocked)
+    tie = len(places) > 1 and len(places[0].ranks) == len(places[-1].ranks)
+    minority = [] if tie else [rank for side in places[:-1] for rank in side.ranks]
+    culprits = list(deadlock.gone) or minority
+    ways = [f"rank {rank} has ended" for rank in deadlock.gone]
+    ways += [
+        f"{_ranks(p.ranks)} in {p.doing}" + (f" at {p.place}" if p.place else "") for p in places
+    ]
     undecidable = " Which side is wrong is undecidable: a tie." if tie and not culprits else ""
     return Finding(
         code="DDP400",
@@ -97,25 +96,12 @@ def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
         severity="error",
         certainty="proven",
         ranks=tuple(sorted(culprits)),
-        places=tuple(
-            RankPlace(
-                ranks=tuple(each.rank for each in side),
-                place=side[0].stuck.place,
-                doing=f"{side[0].collective.op} #{side[0].collective.seq}",
-                waits_for=side[0].waits_for,
-            )
-            for side in by_size
-        ),
+        places=tuple(places),
         cause=f"the ranks wait for each other for ever: {'; '.join(ways)}.{undecidable}",
         cure=Cure(text="Every rank must call the same collectives in the same order."),
         consequences=case.consequences(),
     )
 
 
-def _standing(blocked: Blocked) -> str:
-    place = f" at {blocked.stuck.place}" if blocked.stuck.place else ""
-    return f"{blocked.collective.op} #{blocked.collective.seq}{place}"
-
-
-def _ranks(side: list[Blocked]) -> str:
-    return ", ".join(str(each.rank) for each in side)
+def _ranks(ranks: tuple[int, ...]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"

@@ -28,9 +28,8 @@ def _crashed(case: Case, hit: list[Raised]) -> Finding:
     unused = {each.rank.rank: _names(each) for each in hit}
     wrapper = next((w for each in hit for w in each.rank.wrappers[-1:]), None)
     ranks = tuple(unused)
-    places = [RankPlace(ranks=ranks, place=hit[0].exception.place, doing="raised RuntimeError")]
-    if wrapper is not None:
-        places.insert(0, RankPlace(ranks=ranks, place=wrapper.place, doing="wrapped the model"))
+    raised = RankPlace(ranks=ranks, place=hit[0].exception.place, doing="raised RuntimeError")
+    places = (*_registered(ranks, wrapper), raised) if wrapper is not None else (raised,)
     names = sorted(set().union(*unused.values()))
     dead = [name for name in names if wrapper is not None and name in wrapper.unreferenced]
     return Finding(
@@ -39,7 +38,7 @@ def _crashed(case: Case, hit: list[Raised]) -> Finding:
         severity="error",
         certainty="proven",
         ranks=ranks,
-        places=tuple(places),
+        places=places,
         cause=_cause(names, dead),
         cure=_cure(names, dead),
         evidence=(_indices_line(hit[0]), *_by_rank(unused)),
@@ -67,11 +66,19 @@ def _hidden(case: Case) -> Iterator[Finding]:
         severity="warning",
         certainty="evidence",
         ranks=ranks,
-        places=(RankPlace(ranks=ranks, place=wrapper.place, doing="wrapped the model"),),
+        places=_registered(ranks, wrapper),
         cause=f"{option}=True hides {_count(dead)}: {_listed(dead)}.",
         cure=_cure(dead, dead),
         evidence=(f"no gradient at the optimizer step, and no forward names: {_listed(dead)}",),
     )
+
+
+def _registered(ranks: tuple[int, ...], wrapper: Wrapper) -> tuple[RankPlace, ...]:
+    """The lines that register the dead modules, then the one that wraps the model."""
+    dead = (
+        RankPlace(ranks=ranks, place=p, doing="registered, never used") for p in wrapper.registered
+    )
+    return (*dead, RankPlace(ranks=ranks, place=wrapper.place, doing="wrapped the model"))
 
 
 def _names(raised: Raised) -> set[str]:

@@ -1,0 +1,274 @@
+"""Each bug is named with its ranks and its line; its clean twin is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose import diagnose
+from ddpdoctor.evidence import (
+    Collective,
+    Evidence,
+    ExceptionRecord,
+    Fate,
+    FileEvent,
+    Group,
+    Place,
+    RankEvidence,
+    Stuck,
+    Wrapper,
+)
+
+TRAIN = Place("/home/user/train.py", 10, "main")
+SAMPLER_INIT = Place("/lib/torch/utils/data/distributed.py", 80, "DistributedSampler.__init__")
+WORLD = 4
+
+
+def raised(kind: str, message: str, *, line: int = 10, function: str = "main") -> ExceptionRecord:
+    place = replace(TRAIN, line=line, function=function)
+    return ExceptionRecord(kind, message, (place,), 50.0, place)
+
+
+def ranks(joined: bool = True) -> list[RankEvidence]:
+    group = {"0": Group("0", tuple(range(WORLD)), "gloo", 1800.0, None)} if joined else {}
+    return [RankEvidence(rank, WORLD, 100 + rank, groups=dict(group)) for rank in range(WORLD)]
+
+
+def only(evidence: list[RankEvidence]) -> Finding:
+    (finding,) = diagnose(Evidence(WORLD, evidence))
+    return finding
+
+
+def test_ranks_that_ended_well_give_no_finding() -> None:
+    found = ranks()
+    for rank in found:
+        rank.fate = Fate(rank.rank, rank.pid, 0, None, 60.0)
+    assert diagnose(Evidence(WORLD, found)) == []
+
+
+def test_a_dict_config_is_named_with_its_line() -> None:
+    found = ranks(joined=False)
+    for rank in found:
+        error = raised("AttributeError", "'dict' object has no attribute 'distributed'", line=38)
+        rank.exceptions.append(error)
+    finding = only(found)
+    assert (finding.code, finding.ranks) == ("DDP101", (0, 1, 2, 3))
+    assert finding.place is not None
+    assert finding.place.line == 38
+
+
+@pytest.mark.parametrize(
+    ("joined", "message"),
+    [
+        (True, "'dict' object has no attribute 'distributed'"),
+        (False, "'dict' object has no attribute 'apend'"),
+    ],
+)
+def test_another_missing_attribute_of_a_dict_is_not_called_a_dict_config(
+    joined: bool, message: str
+) -> None:
+    found = ranks(joined)
+    found[1].exceptions.append(raised("AttributeError", message))
+    assert only(found).code in ("DDP100", "DDP400")
+
+
+def test_a_premature_sampler_is_named_with_the_users_line() -> None:
+    found = ranks(joined=False)
+    error = raised("ValueError", "Default process group has not been initialized, please", line=27)
+    for rank in found:
+        rank.exceptions.append(replace(error, frames=(*error.frames, SAMPLER_INIT)))
+    finding = only(found)
+    assert (finding.code, finding.ranks) == ("DDP201", (0, 1, 2, 3))
+    assert finding.place is not None
+    assert finding.place.line == 27
+
+
+def test_another_use_of_the_missing_group_is_not_blamed_on_a_sampler() -> None:
+    found = ranks(joined=False)
+    found[0].exceptions.append(
+        raised("ValueError", "Default process group has not been initialized")
+    )
+    assert only(found).code == "DDP100"
+
+
+UNUSED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. "
+    "Parameter indices which did not receive grad for rank {rank}: {indices}\n In addition"
+)
+REGISTERED = Place("/home/user/model.py", 5, "Layer.__init__")
+
+
+def unused(indices: dict[int, str], dead: tuple[str, ...]) -> list[RankEvidence]:
+    found = ranks()
+    for rank in found:
+        wrapper = Wrapper(replace(TRAIN, line=20), ("a", "b", "c"), False, False, True)
+        wrapper.unreferenced = dead
+        wrapper.registered = (REGISTERED,) if dead else ()
+        rank.wrappers.append(wrapper)
+        message = UNUSED.format(rank=rank.rank, indices=indices[rank.rank])
+        rank.exceptions.append(raised("RuntimeError", message, line=30))
+    return found
+
+
+def test_indices_become_names_and_dead_parameters_are_called_dead() -> None:
+    finding = only(unused(dict.fromkeys(range(WORLD), "0 2"), ("a", "c")))
+    assert finding.code == "DDP301"
+    assert finding.cause == "2 parameters registered but never used, dead: a, c."
+    assert [p.place.line for p in finding.places if p.place] == [5, 20, 30]
+
+
+def test_parameters_of_a_branch_are_called_conditional_and_told_by_rank() -> None:
+    finding = only(unused({0: "0", 1: "0", 2: "2", 3: "0"}, ()))
+    assert finding.cause == "2 parameters skipped by this step, conditional: a, c."
+    assert "rank 2 skipped c" in finding.evidence
+
+
+def hidden(*, find_unused: bool, dead: tuple[str, ...]) -> list[RankEvidence]:
+    found = ranks()
+    for rank in found:
+        wrapper = Wrapper(TRAIN, ("a", "b"), find_unused, False, True, ("a",), dead)
+        rank.wrappers.append(wrapper)
+        rank.fate = Fate(rank.rank, rank.pid, 0, None, 60.0)
+    return found
+
+
+def test_dead_parameters_that_find_unused_hides_are_a_warning() -> None:
+    finding = only(hidden(find_unused=True, dead=("a",)))
+    assert (finding.code, finding.severity) == ("DDP301", "warning")
+    assert "find_unused_parameters=True hides 1 parameter: a" in finding.cause
+
+
+@pytest.mark.parametrize(("find_unused", "dead"), [(True, ()), (False, ("a",))])
+def test_a_branch_not_taken_and_a_plain_wrapper_give_no_warning(
+    find_unused: bool, dead: tuple[str, ...]
+) -> None:
+    assert diagnose(Evidence(WORLD, hidden(find_unused=find_unused, dead=dead))) == []
+
+
+TORN_FORMS = [
+    (
+        "RuntimeError",
+        "PytorchStreamReader failed reading zip archive: failed finding central directory",
+    ),
+    ("EOFError", "Ran out of input"),
+    ("RuntimeError", "PytorchStreamReader failed reading file data/0: file read failed"),
+    ("UnpicklingError", "Weights only load failed. This file can still be loaded"),
+    ("OSError", "[Errno 22] Invalid argument"),
+    ("RuntimeError", "weights.pth is a zip archive (did you mean to use torch.jit.load()?)"),
+]
+
+
+def torn(kind: str, message: str, *, saved: tuple[float, float | None]) -> list[RankEvidence]:
+    """Rank 1 loads from 10.0 to 10.1 and fails; rank 0 saves the same path over `saved`."""
+    found = ranks()
+    save = FileEvent(
+        "save", "/run/best.pth", *saved, replace(TRAIN, line=40), keys=("model", "ema")
+    )
+    load = FileEvent(
+        "load", "/run/best.pth", 10.0, 10.1, replace(TRAIN, line=50), f"{kind}: {message}"
+    )
+    found[0].files.append(save)
+    found[1].files.append(load)
+    found[1].exceptions.append(raised(kind, message, line=50))
+    return found
+
+
+@pytest.mark.parametrize(("kind", "message"), TORN_FORMS)
+def test_every_form_of_the_torn_read_is_one_proven_finding(kind: str, message: str) -> None:
+    finding = only(torn(kind, message, saved=(9.9, 10.4)))
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP501", "proven", (1,))
+    assert [(p.ranks, p.place.line) for p in finding.places if p.place] == [((1,), 50), ((0,), 40)]
+
+
+@pytest.mark.parametrize(("kind", "message"), TORN_FORMS)
+def test_without_a_save_under_way_the_form_alone_is_evidence(kind: str, message: str) -> None:
+    finding = only(torn(kind, message, saved=(1.0, 2.0)))
+    assert (finding.code, finding.certainty) == ("DDP501", "evidence")
+
+
+def test_a_missing_checkpoint_is_not_called_torn() -> None:
+    finding = only(torn("FileNotFoundError", "[Errno 2] No such file", saved=(1.0, 2.0)))
+    assert finding.code == "DDP400"
+
+
+def test_a_failure_after_a_good_load_is_not_called_torn() -> None:
+    found = torn("EOFError", "Ran out of input", saved=(9.9, 10.4))
+    found[1].exceptions = [raised("ValueError", "bad label")]
+    assert only(found).code == "DDP400"
+
+
+def stuck(rank: int, op: str, seq: int, line: int, *, at_exit: bool = False) -> Stuck:
+    place = replace(TRAIN, line=line)
+    waiting = Collective("0", seq, op, 11.0, place, at_exit=at_exit)
+    inside = Place("/lib/torch/distributed/distributed_c10d.py", 1, op)
+    return Stuck(12.0, 13.0, (place, inside), place, (waiting,), {"0": seq})
+
+
+def chain() -> list[RankEvidence]:
+    found = torn("EOFError", "Ran out of input", saved=(9.9, 10.4))
+    found[1].stuck = stuck(1, "barrier", 7, 60, at_exit=True)
+    for rank in (0, 2, 3):
+        found[rank].stuck = stuck(rank, "all_reduce", 7, 70)
+    return found
+
+
+def test_the_whole_chain_from_torn_read_to_waiting_peers_is_one_finding() -> None:
+    finding = only(chain())
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP504", "proven", (1,))
+    assert [p.place.line for p in finding.places if p.place] == [50, 40, 60, 70]
+    assert finding.places[-1].ranks == (0, 2, 3)
+
+
+def test_a_torn_read_without_a_barrier_at_exit_is_told_apart_from_the_deadlock() -> None:
+    found = chain()
+    found[1].stuck = stuck(1, "barrier", 7, 60)
+    assert [f.code for f in diagnose(Evidence(WORLD, found))] == ["DDP501", "DDP400"]
+
+
+def test_the_rank_that_stands_elsewhere_is_the_culprit_of_a_deadlock() -> None:
+    found = ranks()
+    for rank in found:
+        op, line = ("barrier", 80) if rank.rank == 2 else ("all_reduce", 70)
+        rank.stuck = stuck(rank.rank, op, 5, line)
+    finding = only(found)
+    assert (finding.code, finding.title, finding.ranks) == ("DDP400", "deadlock", (2,))
+    assert finding.place is not None
+    assert finding.place.line == 80
+
+
+def test_two_against_two_is_undecidable_and_nobody_is_blamed() -> None:
+    found = ranks()
+    for rank in found:
+        rank.stuck = stuck(rank.rank, ("barrier", "all_reduce")[rank.rank % 2], 5, 70)
+    finding = only(found)
+    assert finding.ranks == ()
+    assert "undecidable" in finding.cause
+
+
+def test_the_first_real_failure_is_the_cause_and_the_peers_errors_follow() -> None:
+    found = ranks()
+    found[2].exceptions.append(raised("ValueError", "bad label", line=33))
+    found[0].exceptions.append(raised("RuntimeError", "Connection closed by peer [127.0.0.1]:5"))
+    finding = only(found)
+    assert (finding.ranks, finding.cause) == ((2,), "ValueError: bad label")
+    assert finding.consequences == (
+        "rank 0 then raised RuntimeError: Connection closed by peer [127.0.0.1]:5",
+    )
+
+
+def test_a_rank_that_a_signal_ended_is_named_with_the_signal() -> None:
+    found = ranks()
+    found[3].fate = Fate(3, 103, None, 11, 60.0)
+    found[0].exceptions.append(raised("RuntimeError", "Connection reset by peer"))
+    finding = only(found)
+    assert (finding.title, finding.ranks) == ("rank-died", (3,))
+    assert "SIGSEGV" in finding.cause
+
+
+def test_ranks_that_the_launcher_ended_are_nobodys_fault() -> None:
+    found = ranks()
+    for rank in found:
+        rank.fate = Fate(rank.rank, rank.pid, None, 9, 60.0, killed_by_us=True)
+    assert diagnose(Evidence(WORLD, found)) == []

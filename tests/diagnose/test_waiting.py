@@ -1,0 +1,154 @@
+"""A deadlock is proven exactly when the ranks can never move again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ddpdoctor.diagnose import prove_deadlock
+from ddpdoctor.evidence import Fate
+from tests.diagnose.simulation import NOW, Call, Simulation
+
+OPS = ["all_reduce", "barrier", "broadcast"]
+
+
+@st.composite
+def correct_programs(draw: st.DrawFn) -> Simulation:
+    """Each collective is drawn once and appended to every member: no rank can be left waiting."""
+    world_size = draw(st.integers(2, 5))
+    everyone = tuple(range(world_size))
+    subsets = st.sets(st.sampled_from(everyone), min_size=2).map(lambda s: tuple(sorted(s)))
+    groups = {"0": everyone} | {
+        str(number): members
+        for number, members in enumerate(draw(st.lists(subsets, max_size=3)), 1)
+    }
+    calls = draw(
+        st.lists(st.tuples(st.sampled_from(sorted(groups)), st.sampled_from(OPS)), max_size=12)
+    )
+    programs: list[list[Call]] = [[] for _ in everyone]
+    for group, op in calls:
+        for member in groups[group]:
+            programs[member].append(Call(group, op))
+    return Simulation(groups, programs)
+
+
+@st.composite
+def broken_programs(draw: st.DrawFn) -> Simulation:
+    """A correct program of which one rank leaves out, repeats, renames or swaps a call."""
+    simulation = draw(correct_programs())
+    programs = [list(program) for program in simulation.programs]
+    candidates = [rank for rank, program in enumerate(programs) if program]
+    if candidates:
+        program = programs[draw(st.sampled_from(candidates))]
+        at = draw(st.integers(0, len(program) - 1))
+        match draw(st.sampled_from(["omit", "repeat", "rename", "swap"])):
+            case "omit":
+                del program[at]
+            case "repeat":
+                program.insert(at, program[at])
+            case "rename":
+                program[at] = replace(program[at], op="reduce")
+            case _:
+                program[at - 1], program[at] = program[at], program[at - 1]
+    return Simulation(simulation.groups, programs)
+
+
+moves = st.lists(st.integers(0, 4), max_size=30)
+
+
+@given(correct_programs(), moves, st.sets(st.integers(0, 4)))
+def test_a_correct_program_is_never_called_dead_whenever_one_looks(
+    simulation: Simulation, choices: list[int], running: set[int]
+) -> None:
+    simulation.run(choices)
+    assert prove_deadlock(simulation.evidence(frozenset(running))) is None
+
+
+@settings(max_examples=300)
+@given(broken_programs())
+def test_when_nobody_can_move_any_more_exactly_the_ranks_left_are_dead(
+    simulation: Simulation,
+) -> None:
+    left = simulation.finish()
+    deadlock = prove_deadlock(simulation.evidence())
+    assert {b.rank for b in deadlock.blocked} == left if deadlock else not left
+
+
+@settings(max_examples=300)
+@given(broken_programs(), moves, st.sets(st.integers(0, 4)))
+def test_what_is_called_dead_on_the_way_never_moves_later(
+    simulation: Simulation, choices: list[int], running: set[int]
+) -> None:
+    simulation.run(choices)
+    deadlock = prove_deadlock(simulation.evidence(frozenset(running)))
+    left = simulation.finish()
+    assert deadlock is None or {b.rank for b in deadlock.blocked} <= left
+
+
+def two_ranks_apart() -> Simulation:
+    return Simulation({"0": (0, 1)}, [[Call("0", "barrier")], [Call("0", "all_reduce")]])
+
+
+def test_two_ranks_at_different_collectives_wait_for_each_other() -> None:
+    deadlock = prove_deadlock(two_ranks_apart().evidence())
+    assert deadlock is not None
+    assert [(b.rank, b.collective.op, b.waits_for) for b in deadlock.blocked] == [
+        (0, "barrier", (1,)),
+        (1, "all_reduce", (0,)),
+    ]
+
+
+def test_ranks_that_were_not_seen_waiting_at_one_instant_prove_nothing() -> None:
+    evidence = two_ranks_apart().evidence()
+    assert evidence.ranks[1].stuck is not None
+    evidence.ranks[1].stuck = replace(evidence.ranks[1].stuck, since=NOW + 1, seen=NOW + 2)
+    assert prove_deadlock(evidence) is None
+
+
+def test_a_rank_whose_other_threads_communicate_may_still_bring_the_missing_call() -> None:
+    evidence = two_ranks_apart().evidence()
+    assert evidence.ranks[1].stuck is not None
+    evidence.ranks[1].stuck = replace(evidence.ranks[1].stuck, other_threads_communicate=True)
+    assert prove_deadlock(evidence) is None
+
+
+def test_a_rank_that_idles_in_its_own_code_may_still_come() -> None:
+    evidence = two_ranks_apart().evidence()
+    assert evidence.ranks[1].stuck is not None
+    own = replace(evidence.ranks[1].stuck.stack[0], file="/home/user/train.py")
+    evidence.ranks[1].stuck = replace(evidence.ranks[1].stuck, stack=(own,))
+    assert prove_deadlock(evidence) is None
+
+
+def test_a_rank_in_its_data_loader_may_still_come() -> None:
+    evidence = two_ranks_apart().evidence()
+    assert evidence.ranks[1].stuck is not None
+    loader = replace(
+        evidence.ranks[1].stuck.stack[0], file="/site-packages/torch/utils/data/dataloader.py"
+    )
+    evidence.ranks[1].stuck = replace(evidence.ranks[1].stuck, stack=(loader,))
+    assert prove_deadlock(evidence) is None
+
+
+def test_a_rank_that_left_early_is_waited_for_in_vain() -> None:
+    simulation = Simulation({"0": (0, 1, 2)}, [[], [Call("0")], [Call("0")]])
+    deadlock = prove_deadlock(simulation.evidence())
+    assert deadlock is not None
+    assert deadlock.gone == (0,)
+    assert [b.waits_for for b in deadlock.blocked] == [(0,), (0,)]
+
+
+def test_a_rank_that_left_a_moment_ago_gives_its_peers_time_to_notice() -> None:
+    evidence = Simulation({"0": (0, 1)}, [[], [Call("0")]]).evidence()
+    evidence.ranks[0].fate = Fate(0, 1000, 0, None, NOW - 0.1)
+    assert prove_deadlock(evidence) is None
+
+
+def test_one_group_may_be_dead_while_another_still_works() -> None:
+    groups = {"a": (0, 1), "b": (2, 3)}
+    programs = [[Call("a", "barrier")], [Call("a")], [Call("b")], [Call("b")]]
+    deadlock = prove_deadlock(Simulation(groups, programs).evidence(frozenset({2, 3})))
+    assert deadlock is not None
+    assert [b.rank for b in deadlock.blocked] == [0, 1]
