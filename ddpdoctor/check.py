@@ -185,10 +185,7 @@ class _Ending:
     def told(self) -> str:
         """One line for people."""
         if self.findings:
-            first = self.findings[0]
-            ranks = ", ".join(map(str, first.ranks))
-            at = f" at {first.place}" if first.place else ""
-            return f"{first.code} {first.title}, rank {ranks}{at}: {first.cause}"
+            return _told(self.findings[0])
         if self.overdue:
             return f"did not end within {DEADLINE:.0f} s, and no deadlock could be proven"
         failed = [fate for fate in self.fates if fate.exit_code != 0]
@@ -242,6 +239,15 @@ def _names(pitfall: Pitfall, variant: Variant, finding: Finding, ending: _Ending
         and place.line in variant.culprits
     )
     return finding.code == pitfall.code and right_ranks and right_line
+
+
+def _told(finding: Finding) -> str:
+    """A finding in one line. A broken assertion is told as what it is: an invariant, not a code."""
+    ranks = ("rank " if len(finding.ranks) == 1 else "ranks ") + ", ".join(map(str, finding.ranks))
+    at = f" at {finding.place}" if finding.place else ""
+    if finding.cause.startswith("AssertionError: "):
+        return f"{finding.cause.removeprefix('AssertionError: ')} ({ranks}{at})"
+    return f"{finding.code} {finding.title}, {ranks}{at}: {finding.cause}"
 
 
 def _not_checked(pitfall: Pitfall, variant: Variant, reason: str) -> Verdict:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from ddpdoctor.diagnose import Deadlock, prove_deadlock
 from ddpdoctor.evidence import Evidence, Fate, RankReader
+
+SETTLING = 0.5
+"""Seconds that a proven deadlock is held back for ranks that are not part of it."""
 
 
 class Observation:
@@ -13,6 +17,7 @@ class Observation:
 
     def __init__(self, run_dir: Path, world_size: int) -> None:
         self._readers = [RankReader(run_dir, rank, world_size) for rank in range(world_size)]
+        self._first_proven: float | None = None
         self.evidence = Evidence(world_size, [reader.evidence for reader in self._readers])
 
     def poll(self, fates: list[Fate]) -> Deadlock | None:
@@ -21,4 +26,18 @@ class Observation:
             self.evidence.ranks[fate.rank].fate = fate
         for reader in self._readers:
             reader.poll()
-        return prove_deadlock(self.evidence)
+        return self._settled(prove_deadlock(self.evidence))
+
+    def _settled(self, deadlock: Deadlock | None) -> Deadlock | None:
+        """Hold a proof back for a moment while ranks that it leaves out may still join it.
+
+        The dead stay dead; but the last ranks to block are often seen a beat later, and a report
+        that lacks them would blame the wrong side.
+        """
+        if deadlock is None:
+            return None
+        now = time.monotonic()
+        self._first_proven = self._first_proven or now
+        alive = sum(rank.fate is None for rank in self.evidence.ranks)
+        complete = len(deadlock.blocked) == alive
+        return deadlock if complete or now - self._first_proven > SETTLING else None

@@ -152,7 +152,7 @@ def _note(
     if (root := getattr(options, "rootRank", None)) is not None:
         fields["root"] = root
     if (reduce_op := getattr(options, "reduceOp", None)) is not None:
-        fields["reduce_op"] = str(reduce_op).rpartition(".")[2]
+        fields["reduce_op"] = str(getattr(reduce_op, "op", reduce_op)).rpartition(".")[2]
     if log.exiting:
         fields["at_exit"] = True
     log.write("collective", **fields)

@@ -20,56 +20,62 @@ def install(log: Log) -> None:
     """Wrap torch.save, torch.load, os.replace and os.rename of this process."""
     import torch
 
-    number = itertools.count()
-    torch.save = _timed(log, number, "save", torch.save, path_at=1)
-    torch.load = _timed(log, number, "load", torch.load, path_at=0)
-    os.replace = _rename(log, number, os.replace)
-    os.rename = _rename(log, number, os.rename)
+    events = _Events(log)
+    torch.save = events.around("save", torch.save, path_at=1)
+    torch.load = events.around("load", torch.load, path_at=0)
+    os.replace = events.after_rename(os.replace)
+    os.rename = events.after_rename(os.rename)
 
 
-def _timed(
-    log: Log,
-    number: itertools.count[int],
-    action: str,
-    original: Callable[..., Any],
-    path_at: int,
-) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        file = kwargs.get("f", args[path_at] if len(args) > path_at else None)
-        saved = kwargs.get("obj", args[0] if args else None) if action == "save" else None
-        this = _note(log, number, action=action, path=_path(file), keys=_keys(saved))
-        error = ""
-        try:
-            return original(*args, **kwargs)
-        except BaseException as raised:
-            error = _told(raised) or type(raised).__name__
-            raise
-        finally:
-            if this is not None:
-                log.write("file-end", number=this, error=error)
+class _Events:
+    """Writes file events and counts them: the end of one names the number of its beginning."""
 
-    return call
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._count = itertools.count()
+        self._saved: set[str] = set()
+
+    def around(self, action: str, original: Callable[..., Any], path_at: int) -> Callable[..., Any]:
+        """torch.save or torch.load, with its beginning, its end and its error written down."""
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            file = kwargs.get("f", args[path_at] if len(args) > path_at else None)
+            saved = kwargs.get("obj", args[0] if args else None) if action == "save" else None
+            number = self._begin(action, file, keys=_keys(saved))
+            error = ""
+            try:
+                return original(*args, **kwargs)
+            except BaseException as raised:
+                error = _told(raised) or type(raised).__name__
+                raise
+            finally:
+                self._log.write("file-end", number=number, error=error)
+
+        return call
+
+    def after_rename(self, original: Callable[..., None]) -> Callable[..., None]:
+        """os.replace or os.rename; those of files that torch.save wrote are written down."""
+
+        @functools.wraps(original)
+        def call(src: Any, dst: Any, **kwargs: Any) -> None:
+            original(src, dst, **kwargs)
+            source = _path(src)
+            if source in self._saved:
+                number = self._begin("replace", dst, source=source)
+                self._log.write("file-end", number=number, error="")
+
+        return call
+
+    def _begin(self, action: str, file: Any, **fields: Any) -> int:
+        path = _path(file) or ""
+        if action == "save":
+            self._saved.add(path)
+        self._log.write("file", action=action, path=path, place=_place(), **fields)
+        return next(self._count)
 
 
-def _rename(
-    log: Log, number: itertools.count[int], original: Callable[..., None]
-) -> Callable[..., None]:
-    @functools.wraps(original)
-    def call(src: Any, dst: Any, **kwargs: Any) -> None:
-        original(src, dst, **kwargs)
-        this = _note(log, number, action="replace", path=_path(dst), source=_path(src))
-        if this is not None:
-            log.write("file-end", number=this, error="")
-
-    return call
-
-
-@harmless
-def _note(log: Log, number: itertools.count[int], **fields: Any) -> int:
-    """Write the beginning of a file event; returns its number."""
-    log.write("file", place=users_frame(), **fields)
-    return next(number)
+_place = harmless(users_frame)
 
 
 @harmless
@@ -80,10 +86,8 @@ def _told(error: BaseException) -> str:
 @harmless
 def _path(file: Any) -> str:
     """Absolute path of a path or an open file; "" for a stream in memory."""
-    name = getattr(file, "name", file)
-    if isinstance(name, (str, os.PathLike)):
-        return str(Path(os.fspath(name)).absolute())
-    return ""
+    name = file if isinstance(file, (str, os.PathLike)) else getattr(file, "name", None)
+    return str(Path(os.fspath(name)).absolute()) if isinstance(name, (str, os.PathLike)) else ""
 
 
 @harmless
