@@ -160,7 +160,7 @@ class _Trial:
             overdue=overdue and deadlock is None,
         )
         verdict = judge(self._pitfall, self._variant, ending, self._launches)
-        if verdict.status == "not reproduced" and self._launches < self._variant.launches:
+        if not verdict.failed_launches and self._launches < self._variant.launches:
             self._launch()
             return None
         seconds = round(time.monotonic() - self._began, 3)

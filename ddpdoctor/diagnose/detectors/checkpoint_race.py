@@ -1,4 +1,4 @@
-"""DDP501: a rank read a checkpoint while another was writing it."""
+"""DDP501: a rank read a checkpoint before or while another was writing it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,19 @@ _SIGNATURE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class TornRead:
-    """A failed load of a file, and the save that was under way meanwhile, if it was seen."""
+class BadRead:
+    """A load that did not give what the writer meant it to give."""
 
-    reader: Raised
+    reader: RankEvidence
     load: FileEvent
     writer: RankEvidence | None
+    """The rank that was writing, or was yet to write, the same path; None if nobody was seen."""
     save: FileEvent | None
+    raised: Raised | None
+    """The exception of a torn read; None if the load went well and gave the previous version."""
 
 
-def torn_reads(case: Case) -> list[TornRead]:
+def torn_reads(case: Case) -> list[BadRead]:
     """The ranks that a torn read ended, by rank."""
     found = []
     for raised in case.raised:
@@ -43,62 +46,93 @@ def torn_reads(case: Case) -> list[TornRead]:
             continue
         writer, save = _writer(case, raised.rank, loads[-1])
         if save is not None or _SIGNATURE.search(loads[-1].error):
-            found.append(TornRead(raised, loads[-1], writer, save))
+            found.append(BadRead(raised.rank, loads[-1], writer, save, raised))
+    return found
+
+
+def stale_reads(case: Case) -> list[BadRead]:
+    """The ranks that loaded a file before the writer had published what it then loaded itself.
+
+    The n-th load of a path on one rank belongs to the n-th on every other: they run one program. If
+    a save comes before it on the writer and after it on a reader, the two read different versions.
+    """
+    found = []
+    for writer in case.evidence.ranks:
+        for save in (f for f in writer.files if f.action in ("save", "replace") and f.ended):
+            own = _loads(writer, save.path)
+            following = next((n for n, load in enumerate(own) if load.begun > save.begun), None)
+            if following is None:
+                continue
+            for reader in case.evidence.ranks:
+                loads = _loads(reader, save.path)
+                if reader is writer or len(loads) <= following:
+                    continue
+                load = loads[following]
+                if load.begun < (save.ended or 0.0) and not load.error:
+                    found.append(BadRead(reader, load, writer, save, None))
     return found
 
 
 def detect(case: Case) -> Iterator[Finding]:
     """Name the readers; the first line is theirs, the second the writer's."""
-    torn = torn_reads(case)
-    if not torn:
+    torn, stale = torn_reads(case), stale_reads(case)
+    bad = torn + [each for each in stale if each.reader not in [t.reader for t in torn]]
+    if not bad:
         return
-    case.explain(*(each.reader for each in torn))
+    case.explain(*(each.raised for each in torn if each.raised))
     yield Finding(
         code="DDP501",
         title="checkpoint-race",
         severity="error",
-        certainty="proven" if any(each.save for each in torn) else "evidence",
-        ranks=tuple(each.reader.rank.rank for each in torn),
-        places=places(torn),
-        cause=cause(torn[0]),
+        certainty="proven" if any(each.save for each in bad) else "evidence",
+        ranks=tuple(sorted({each.reader.rank for each in bad})),
+        places=places(bad),
+        cause=cause(bad[0]),
         cure=CURE,
-        evidence=tuple(told(each) for each in torn),
+        evidence=tuple(told(each) for each in bad),
         consequences=case.consequences(),
     )
 
 
-def places(torn: list[TornRead]) -> tuple[RankPlace, ...]:
+def places(bad: list[BadRead]) -> tuple[RankPlace, ...]:
     """Where the readers read, then where the writer wrote."""
+    first = bad[0]
     load = RankPlace(
-        ranks=tuple(each.reader.rank.rank for each in torn),
-        place=torn[0].load.place,
-        doing=f"torch.load({Path(torn[0].load.path).name})",
+        ranks=tuple(sorted({each.reader.rank for each in bad})),
+        place=first.load.place,
+        doing=f"torch.load({Path(first.load.path).name})",
     )
-    first = torn[0]
     if first.writer is None or first.save is None:
         return (load,)
-    doing = f"torch.save({Path(first.save.path).name})"
+    doing = f"{first.save.action}({Path(first.save.path).name})"
     return (load, RankPlace(ranks=(first.writer.rank,), place=first.save.place, doing=doing))
 
 
-def cause(torn: TornRead) -> str:
+def cause(bad: BadRead) -> str:
     """One sentence: who read what while who wrote it."""
-    name, reader = Path(torn.load.path).name, torn.reader.rank.rank
-    if torn.writer is None:
+    name, reader = Path(bad.load.path).name, bad.reader.rank
+    if bad.writer is None:
         return f"rank {reader} read {name}, which is incomplete: it was read while it was written."
-    return f"rank {reader} read {name} while rank {torn.writer.rank} was writing it in place."
+    if bad.raised is None:
+        return f"rank {reader} loaded the old {name}: rank {bad.writer.rank} had not saved it yet."
+    return f"rank {reader} read {name} while rank {bad.writer.rank} was writing it in place."
 
 
-def told(torn: TornRead) -> str:
+def told(bad: BadRead) -> str:
     """The evidence for one reader."""
-    line = f"rank {torn.reader.rank.rank}: {first_line(torn.load.error)}"
-    if torn.save is None or torn.load.ended is None:
-        return line
-    into = (torn.load.begun - torn.save.begun) * 1000
-    length = (
-        f"{(torn.save.ended - torn.save.begun) * 1000:.0f} ms" if torn.save.ended else "unended"
-    )
-    return f"{line} ({into:.0f} ms into the {length} save)"
+    rank = f"rank {bad.reader.rank}"
+    if bad.save is None or bad.save.ended is None or bad.load.ended is None:
+        return f"{rank}: {first_line(bad.load.error)}"
+    if bad.raised is None:
+        early = (bad.save.ended - bad.load.begun) * 1000
+        return f"{rank}: loaded {early:.0f} ms before the save had ended"
+    into = (bad.load.begun - bad.save.begun) * 1000
+    length = (bad.save.ended - bad.save.begun) * 1000
+    return f"{rank}: {first_line(bad.load.error)} ({into:.0f} ms into the {length:.0f} ms save)"
+
+
+def _loads(rank: RankEvidence, path: str) -> list[FileEvent]:
+    return [f for f in rank.files if f.action == "load" and f.path == path]
 
 
 def _caused_by(exception: ExceptionRecord | None, load: FileEvent) -> bool:

@@ -15,7 +15,7 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     at_exit = [each for each in case.deadlock.blocked if each.collective.at_exit]
     held = {each.rank for each in at_exit}
-    torn = [each for each in checkpoint_race.torn_reads(case) if each.reader.rank.rank in held]
+    torn = [each for each in checkpoint_race.torn_reads(case) if each.reader.rank in held]
     if not torn or not any(each.save is not None and "ema" in each.save.keys for each in torn):
         return
     peers = [each for each in case.deadlock.blocked if each.rank not in held]
@@ -25,13 +25,13 @@ def detect(case: Case) -> Iterator[Finding]:
         doing=f"{at_exit[0].collective.op}() #{at_exit[0].collective.seq} at exit",
         waits_for=at_exit[0].waits_for,
     )
-    case.explain(case.deadlock, *(each.reader for each in torn))
+    case.explain(case.deadlock, *(each.raised for each in torn if each.raised))
     yield Finding(
         code="DDP504",
         title="ema-deadlock",
         severity="error",
         certainty="proven",
-        ranks=tuple(each.reader.rank.rank for each in torn),
+        ranks=tuple(each.reader.rank for each in torn),
         places=(*checkpoint_race.places(torn), barrier, *sides(peers)),
         cause=f"{checkpoint_race.cause(torn[0])} The barrier in its atexit hook keeps the crashed "
         "rank alive, and the peers wait for it in another collective.",
