@@ -1,3 +1,3 @@
-"""ddpdoctor: why does my PyTorch DistributedDataParallel training hang, crash or go wrong?"""
+"""ddpdoctor finds out why DistributedDataParallel training hangs, crashes or goes wrong."""
 
 __version__ = "0.1.0"

@@ -19,9 +19,9 @@ from typing import Literal
 
 from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
 from ddpdoctor.diagnose import Deadlock, diagnose
-from ddpdoctor.pytest_plugin.gpus import visible
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.launch.gpus import visible
 from ddpdoctor.observation import Observation
 from ddpdoctor.report.model import CheckReport
 
@@ -29,6 +29,8 @@ DEADLINE = 30.0
 """Seconds after which a launch that neither ends nor is proven dead is ended all the same."""
 
 _POLL = 0.01
+_PRELOAD = ("pydantic",)
+"""What the reproducers import beside torch: imported once, not in every rank."""
 
 OnStart = Callable[[str, str], None]
 OnVerdict = Callable[[Verdict], None]
@@ -70,7 +72,7 @@ def check(
         else:
             todo += [(pitfall, variant) for variant in pitfall.variants]
     if todo:
-        with _folder(options.run_dir) as folder, ForkServer() as server:
+        with _folder(options.run_dir) as folder, ForkServer(_PRELOAD) as server:
             for verdict in _perform(server, folder, todo, options, on_start):
                 note(verdict)
     return CheckReport.of(
@@ -122,7 +124,7 @@ class _Trial:
         self._server, self._folder, self._worlds = server, folder, worlds
         self._pitfall, self._variant, self._options = pitfall, variant, options
         self._began = time.monotonic()
-        self._launches = 0
+        self._launches = self._failed = 0
         self._launch()
 
     def _launch(self) -> None:
@@ -159,12 +161,19 @@ class _Trial:
             fates=fates,
             overdue=overdue and deadlock is None,
         )
-        verdict = judge(self._pitfall, self._variant, ending, self._launches)
-        if not verdict.failed_launches and self._launches < self._variant.launches:
+        verdict = judge(self._pitfall, self._variant, ending)
+        self._failed += verdict.failed_launches
+        decided = verdict.status in ("recognised", "fails")
+        if not decided and self._launches < self._variant.launches:
             self._launch()
             return None
-        seconds = round(time.monotonic() - self._began, 3)
-        self.verdict = verdict.model_copy(update={"seconds": seconds})
+        self.verdict = verdict.model_copy(
+            update={
+                "launches": self._launches,
+                "failed_launches": self._failed,
+                "seconds": round(time.monotonic() - self._began, 3),
+            }
+        )
         return self.verdict
 
 
@@ -192,8 +201,8 @@ class _Ending:
         return "; ".join(f"rank {fate.rank} exited with {fate.exit_code}" for fate in failed)
 
 
-def judge(pitfall: Pitfall, variant: Variant, ending: _Ending, launches: int) -> Verdict:
-    """What a launch of a variant shows."""
+def judge(pitfall: Pitfall, variant: Variant, ending: _Ending) -> Verdict:
+    """What one launch of a variant shows."""
     failed = not ending.ended_well or any(f.severity == "error" for f in ending.findings)
     warned = [f for f in ending.findings if f.severity == "warning"]
     status: Status
@@ -218,7 +227,7 @@ def judge(pitfall: Pitfall, variant: Variant, ending: _Ending, launches: int) ->
         source=variant.source,
         findings=tuple(ending.findings),
         failed_launches=int(failed),
-        launches=launches,
+        launches=1,
     )
 
 

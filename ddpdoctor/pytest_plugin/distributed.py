@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from ddpdoctor.evidence import Fate
-from ddpdoctor.launch import ForkServer, Job, LaunchError, World
-from ddpdoctor.pytest_plugin import gpus
+from ddpdoctor.launch import ForkServer, Job, LaunchError, World, gpus
 from ddpdoctor.pytest_plugin.judgement import Ending, judge
 
 _GRACE = 2.0
@@ -109,7 +108,7 @@ def _run(item: pytest.Item) -> None:
     if judgement.outcome == "skipped":
         raise pytest.skip.Exception(judgement.text, _use_item_location=True)
     if judgement.outcome == "xfailed":
-        raise pytest.xfail.Exception(judgement.text)
+        raise pytest.xfail.Exception(judgement.text, pytrace=False)
     if judgement.outcome == "failed":
         raise _failure(judgement.text)
 

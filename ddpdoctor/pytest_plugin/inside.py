@@ -38,25 +38,37 @@ def run(node: str, backend: str | None, options: dict[str, Any], run_dir: str) -
 def _run_session(
     node: str, backend: str | None, options: dict[str, Any], folder: Path, rank: int
 ) -> dict[str, str]:
-    # The server has imported ddpdoctor before this session could rewrite its assertions. It has
-    # none, and under -W error the warning would end the session.
-    AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
-    options["basetemp"] = str(folder / f"rank-{rank}.tmp")
-    cache = f"cache_dir={folder / f'rank-{rank}.cache'}"
-    options["override_ini"] = [*(options.get("override_ini") or []), cache]
     shared = folder / "shared"
     shared.mkdir(exist_ok=True)
     recorder = _Recorder(backend)
     try:
-        config = pytest.Config.fromdictargs(
-            options, [node, "-p", "no:xdist", "-p", "no:pytest_cov"]
-        )
+        config = _configure(node, options, folder / f"rank-{rank}.tmp")
         config.stash[SHARED_PATH] = shared
         config.pluginmanager.register(recorder)
         wrap_session(config, _run_loop)
     except pytest.UsageError as error:
         recorder.add("failed", f"the test was not found on this rank: {error}")
     return recorder.report()
+
+
+def _configure(node: str, options: dict[str, Any], own: Path) -> pytest.Config:
+    """The configuration of the session that collected the test, with this test alone to run."""
+    # The server has imported ddpdoctor before this session could rewrite its assertions. It has
+    # none, and under -W error the warning would end the session.
+    AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
+    plugins = [*(options.pop("plugins", None) or []), "no:xdist", "no:pytest_cov"]
+    options["basetemp"] = str(own / "tmp")
+    if "no:cacheprovider" not in plugins:
+        settings = options.get("override_ini") or []
+        options["override_ini"] = [*settings, f"cache_dir={own / 'cache'}"]
+    own.mkdir()
+    arguments = [node]
+    for plugin in plugins:
+        arguments += ["-p", plugin]
+    config = get_config(arguments)
+    vars(config.option).update(options)
+    config.parse(arguments, addopts=False)
+    return config
 
 
 def _run_loop(config: pytest.Config, session: pytest.Session) -> int:

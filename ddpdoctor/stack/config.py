@@ -7,7 +7,7 @@ dictionary that becomes a config halfway is used too early by somebody.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -60,9 +60,6 @@ class TrainingConfig(BaseModel):
         """Return the options that decide how the weights develop: a resumed run must share them."""
         free = {"output_dir", "num_workers", "resume", "checkpoint_every", "keep_checkpoints"}
         return self.model_dump(mode="json", exclude=free)
-
-
-Backend = Literal["auto", "gloo", "nccl"]
 
 
 def parse(kind: type[Config], options: dict[str, Any]) -> Config:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal, get_args
 
 import torch
 import torch.distributed as dist
@@ -22,6 +23,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ddpdoctor.stack.errors import LauncherError
+
+Backend = Literal["auto", "gloo", "nccl"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class World:
 @contextmanager
 def session(
     *,
-    backend: str = "auto",
+    backend: Backend = "auto",
     timeout: timedelta = timedelta(minutes=10),
     distributed: bool | None = None,
 ) -> Iterator[World]:
@@ -57,6 +60,8 @@ def session(
     Raises LauncherError where the launcher and `distributed` contradict each other, where a
     launcher variable is missing or no number, and where there is no GPU for this local rank.
     """
+    if backend not in get_args(Backend):
+        raise LauncherError(f"there is no backend {backend!r}: choose auto, gloo or nccl")
     if dist.is_initialized():
         yield _existing_world()
         return
@@ -113,7 +118,7 @@ def _is_distributed(wanted: bool | None) -> bool:
     return launched if wanted is None else wanted
 
 
-def _launched_world(backend: str) -> World:
+def _launched_world(backend: Backend) -> World:
     rank, world_size = _variable("RANK"), _variable("WORLD_SIZE")
     if backend == "auto":
         backend = "nccl" if torch.cuda.is_available() else "gloo"

@@ -140,9 +140,9 @@ def fit(
                 keep(trained, progress, settings, config, world)
 
         train_loss = _sum_over_ranks(progress.loss, world) / len(samples)
-        if not math.isfinite(train_loss):
-            raise TrainingError(_diverged(progress, config))
         metric = validate(average.module if average is not None else unwrap(net))
+        if not (math.isfinite(train_loss) and math.isfinite(metric)):
+            raise TrainingError(_diverged(progress, config))
         seconds = time.perf_counter() - started
         record = Epoch(progress.epoch, train_loss, metric, rate, seconds)
         progress.history.append(record)

@@ -48,7 +48,7 @@ def perform(folder: Path) -> str:
         text=True,
     )
     try:
-        return process.communicate(timeout=120)[0]
+        return process.communicate(timeout=240)[0]
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

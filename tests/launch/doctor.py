@@ -24,6 +24,7 @@ if __name__ == "__main__":
         job = Job(f"{BODIES}:leave_things_behind", 2, server.fresh_run_dir(), kwargs)
         with server.launch(job) as world:
             while not all((folder / f"ready-{rank}").exists() for rank in range(2)):
+                assert not world.ended, world.results
                 time.sleep(0.01)
             fork_a_bystander()
             print("ready", flush=True)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,12 +116,18 @@ def test_a_server_that_is_killed_harms_no_world_and_is_replaced(
     wait_until(lambda: len(own_family.members()) == 1)
 
 
+@pytest.fixture
+def short_temporary() -> Iterator[Path]:
+    """A folder for TMPDIR: a data loader's socket lies in it, whose path may have 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="dd-") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_doctor_that_is_ended_leaves_nobody(
-    family: Family, tmp_path: Path, number: signal.Signals
+    family: Family, tmp_path: Path, short_temporary: Path, number: signal.Signals
 ) -> None:
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
+    temporary = short_temporary
     doctor = subprocess.Popen(
         [sys.executable, "-m", "tests.launch.doctor", str(tmp_path)],
         cwd=ROOT,
@@ -140,4 +147,5 @@ def test_a_doctor_that_is_ended_leaves_nobody(
             assert family.members() == [bystander], "an interrupted doctor leaves tidily"
         wait_until(lambda: family.members() == [bystander])
         bystander.kill()
+        bystander.wait(60)
         assert list(temporary.glob("ddpdoctor-*")) == []

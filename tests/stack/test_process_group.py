@@ -58,6 +58,11 @@ def test_a_launcher_variable_that_is_no_number_is_named(
         pass
 
 
+def test_a_backend_that_is_not_offered_is_refused() -> None:
+    with pytest.raises(LauncherError, match="no backend 'mpi'"), session(backend="mpi"):
+        pass
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a host without a GPU")
 def test_nccl_without_a_gpu_for_this_rank_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1"}.items():

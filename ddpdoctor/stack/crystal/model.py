@@ -24,7 +24,7 @@ class ModelConfig(BaseModel):
     width: PositiveInt = 64
     heads: PositiveInt = 4
     layers: PositiveInt = 2
-    n_radial: PositiveInt = 32
+    n_radial: int = Field(default=32, ge=2)
     """Number of Gaussians that the edge lengths are spread over."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
@@ -97,10 +97,10 @@ class EdgeFeatures(nn.Module):
     def forward(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Return features (edges x width) and weights (edges)."""
         spacing = self.cutoff / (len(self.centres) - 1)
-        # Cell vectors may be longer than the cutoff; logarithms bring them into range.
-        length = torch.where(
-            batch.is_lattice, self.cutoff * torch.log1p(batch.length) / 5, batch.length
-        )
+        # Cell vectors are often longer than the cutoff: a logarithm brings all up to 150 Å, whose
+        # log1p is 5, into the range of the Gaussians.
+        shortened = self.cutoff * torch.log1p(batch.length) / 5
+        length = torch.where(batch.is_lattice, shortened, batch.length)
         spread = torch.exp(-(((length[:, None] - self.centres) / spacing) ** 2))
         features = self.length(spread)
         if self.lattice is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ class TrainingResult(BaseModel):
     @property
     def ratio(self) -> float:
         """Test error as a share of the mean predictor's: below 1 is learning."""
-        return self.test_mae / self.baseline_mae
+        return self.test_mae / self.baseline_mae if self.baseline_mae else math.inf
 
     def write(self, folder: Path) -> None:
         """Write results.json, learning_curve.png and parity.png. For rank 0 alone.

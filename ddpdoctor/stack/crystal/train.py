@@ -21,7 +21,7 @@ import torch.distributed as dist
 from torch import nn
 
 from ddpdoctor.stack import checkpoint
-from ddpdoctor.stack.config import Backend, TrainingConfig, parse
+from ddpdoctor.stack.config import TrainingConfig, parse
 from ddpdoctor.stack.crystal.dataset import (
     build_graphs,
     checked,
@@ -36,7 +36,7 @@ from ddpdoctor.stack.errors import CheckpointError, DataError
 from ddpdoctor.stack.evaluation import predict
 from ddpdoctor.stack.extras import need
 from ddpdoctor.stack.outcome import on_main, together
-from ddpdoctor.stack.process_group import World, session
+from ddpdoctor.stack.process_group import Backend, World, session
 from ddpdoctor.stack.progress import progress_bar
 from ddpdoctor.stack.resume import best_weights
 from ddpdoctor.stack.trainer import fit
@@ -127,7 +127,8 @@ def _train(
     if world.is_main:
         sizes = len(split.train), len(split.validation), len(split.test)
         log.info("train %d, validation %d, test %d structures", *sizes)
-        log.info("%d rank(s), %s on %s", world.world_size, world.backend, world.device)
+        group = world.backend or "no process group"
+        log.info("%d rank(s) on %s, %s", world.world_size, world.device, group)
 
     cache = config.output_dir if config.cache_graphs else None
     graphs = build_graphs(crystals, config, cache, world)
@@ -141,7 +142,7 @@ def _train(
     torch.manual_seed(config.random_seed)
     model = CrystalTransformer(config, config)
     known = values[split.train]
-    deviation = float(known.std()) or 1.0
+    deviation = float(known.std()) if np.ptp(known) else 1.0
     model.mean.fill_(known.mean())
     model.deviation.fill_(deviation)
 

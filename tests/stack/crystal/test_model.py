@@ -104,6 +104,17 @@ def test_a_strained_crystal_is_another_one(config: GraphConfig) -> None:
     assert prediction(config, strained) != pytest.approx(prediction(config, crystal()), rel=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["distances", "angles"])
+def test_a_neighbour_that_crosses_the_cutoff_makes_no_jump(kind: str) -> None:
+    # The third neighbours of iron stand at a * sqrt(2).
+    inside, outside = (bulk("Fe", a=4.5 / 2**0.5 + shift) for shift in (-1e-7, 1e-7))
+    config = KINDS[kind]
+    edges = [len(build_graph(as_crystal(atoms), config).length) for atoms in (inside, outside)]
+    assert edges == [26, 14]
+    one, other = prediction(config, inside, outside)
+    assert one == pytest.approx(other, rel=1e-6)
+
+
 def test_angles_tell_apart_what_distances_cannot() -> None:
     # Two chains of the same distances: straight, and bent to a right angle at every second atom.
     straight = Atoms("H2", [[0, 0, 0], [1, 0, 0]], cell=[2, 20, 20], pbc=True)

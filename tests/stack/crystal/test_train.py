@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -156,6 +157,13 @@ def test_a_disk_that_fills_up_is_the_same_error_on_every_rank_and_leaves_no_part
     for path in tmp_path.iterdir():
         assert path.name.startswith("step_")
         torch.load(path, weights_only=True)
+
+
+def test_labels_that_are_all_the_same_are_learnt(tmp_path: Path) -> None:
+    strucs, labels = dcdft()
+    result = train_from_list(strucs, [0.5] * len(labels), **tiny({"output_dir": tmp_path}))
+    assert result.test_mae < 1
+    assert (result.baseline_mae, result.ratio) == (0, math.inf)
 
 
 def test_an_empty_list_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ddpdoctor.pytest_plugin import gpus
+from ddpdoctor.launch import gpus
 
 
 @pytest.fixture(autouse=True)
