@@ -118,7 +118,7 @@ def test_a_server_that_is_killed_harms_no_world_and_is_replaced(
 
 @pytest.fixture
 def short_temporary() -> Iterator[Path]:
-    """A folder for TMPDIR: a data loader's socket lies in it, whose path may have 107 characters."""
+    """A folder for TMPDIR: a data loader has a socket in it, with a path of at most 107 bytes."""
     with tempfile.TemporaryDirectory(prefix="dd-") as folder:
         yield Path(folder)
 
