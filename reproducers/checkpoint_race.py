@@ -92,7 +92,7 @@ def barrier_then_load(path: Path) -> State:
     return load(path)
 
 
-@documented(source="004 fix 2")
+@documented(source="004 fix 2", launches=2)
 def barrier_before_the_load() -> None:
     """Barrier at the stage switch, before every rank loads."""
     dist.init_process_group(backend())
@@ -117,7 +117,7 @@ def load_resume_state(path: Path) -> State:
     return state
 
 
-@documented(source="004 fix 1")
+@documented(source="004 fix 1", launches=2)
 def barriers_around_the_load() -> None:
     """Rank 0 checks existence and size, then barrier, load, barrier."""
     dist.init_process_group(backend())
@@ -143,7 +143,7 @@ def verify_then_load(path: Path) -> State:
     return load(path)
 
 
-@documented(source="004 further measure 5")
+@documented(source="004 further measure 5", launches=2)
 def verify_before_the_load() -> None:
     """Each rank tests the zip archive before it loads; no barrier."""
     dist.init_process_group(backend())
@@ -161,7 +161,7 @@ def safe_torch_save(state: State, path: Path) -> None:
             os.fsync(file.fileno())
 
 
-@documented(source="004 further measure 6")
+@documented(source="004 further measure 6", launches=2)
 def rename_without_a_barrier() -> None:
     """Rank 0 saves by safe_torch_save; no barrier."""
     dist.init_process_group(backend())
@@ -174,7 +174,7 @@ def save_then_wait(state: State, path: Path) -> None:
     dist.barrier()  # what accelerator.wait_for_everyone() does
 
 
-@documented(source="002 fix 4")
+@documented(source="002 fix 4", launches=2)
 def save_on_main_then_wait() -> None:
     """Save on the main process alone, then wait_for_everyone."""
     dist.init_process_group(backend())

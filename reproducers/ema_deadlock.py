@@ -205,7 +205,7 @@ class Unwrapped(DetSolver):
         return bare
 
 
-@documented(source="004 fix 1, load_state_dict")
+@documented(source="004 fix 1, load_state_dict", launches=2)
 def unwrap_before_state_dict() -> None:
     """Take the wrapper off before state_dict()."""
     solve(Unwrapped)
@@ -220,7 +220,7 @@ class BarrierAtTheSwitch(DetSolver):
         super().enter_stage_2()
 
 
-@documented(source="004 fix 2, first barrier")
+@documented(source="004 fix 2, first barrier", launches=2)
 def barrier_at_the_stage_switch() -> None:
     """Barrier before the load at stop_epoch."""
     solve(BarrierAtTheSwitch)
@@ -235,7 +235,7 @@ class BarrierAtLaterRefreshes(DetSolver):
         super().refresh_again()
 
 
-@documented(source="004 fix 2, second barrier")
+@documented(source="004 fix 2, second barrier", launches=2)
 def barrier_at_the_later_refresh() -> None:
     """Barrier before the later refreshes alone."""
     solve(BarrierAtLaterRefreshes)
@@ -261,26 +261,26 @@ class CheckedLoad(DetSolver):
         dist.barrier()
 
 
-@documented(source="004 fix 1, load_resume_state")
+@documented(source="004 fix 1, load_resume_state", launches=2)
 def barriers_around_the_load() -> None:
     """Rank 0 checks existence and size, then barrier, load, barrier."""
     solve(CheckedLoad)
 
 
-@documented(source="004 further measures 1 and 2")
+@documented(source="004 further measures 1 and 2", launches=2)
 def environment_variables() -> None:
     """NCCL_TIMEOUT=3600, NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=ALL."""
     os.environ.update(NCCL_TIMEOUT="3600", NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="ALL")
     solve()
 
 
-@documented(source="004 further measure 3")
+@documented(source="004 further measure 3", launches=2)
 def gloo_backend() -> None:
     """Backend gloo with env://, which the doctor uses by default."""
     solve(backend="gloo", init_method="env://")
 
 
-@documented(source="004 further measure 4")
+@documented(source="004 further measure 4", launches=2)
 def never_stop() -> None:
     """stop_epoch = 999999: the refresh is switched off."""
     solve(stop_epoch=999999)
@@ -297,7 +297,7 @@ class VerifiedLoad(DetSolver):
         super().load_resume_state(path)
 
 
-@documented(source="004 further measure 5")
+@documented(source="004 further measure 5", launches=2)
 def verify_before_the_load() -> None:
     """Each rank tests the zip archive before it loads."""
     solve(VerifiedLoad)
@@ -316,7 +316,7 @@ class RenamingSave(DetSolver):
                 os.fsync(file.fileno())
 
 
-@documented(source="004 further measure 6")
+@documented(source="004 further measure 6", launches=2)
 def rename_without_a_barrier() -> None:
     """Rank 0 saves by safe_torch_save; no barrier."""
     solve(RenamingSave)

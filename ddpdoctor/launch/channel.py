@@ -51,6 +51,15 @@ class Channel:
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         return [line.decode() for line in lines]
 
+    def is_deserted(self) -> bool:
+        """Whether the other end is gone and all it said has been received. Reads nothing."""
+        try:
+            return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            return True
+
     def finish(self) -> None:
         """Say nothing more: the other end reads its end of file, and may still answer."""
         try:

@@ -116,15 +116,17 @@ class ForkServer:
             raise
 
     def _start(self) -> None:
-        if self._process is not None:
-            if self._process.poll() is None:
+        if self._process is not None and self._channel is not None:
+            # Its socket tells sooner than its status, which a dying process has not got yet.
+            if not self._channel.is_deserted():
                 return
+            killed = self._process
+            self._stop()
             _log.warning(
                 "the fork server (process %d) ended with status %d; starting another",
-                self._process.pid,
-                self._process.returncode,
+                killed.pid,
+                killed.returncode,
             )
-            self._stop()
         self._folder.mkdir(exist_ok=True)
         ours, theirs = socket.socketpair()
         arguments = [str(theirs.fileno()), str(self._folder), *self._preload]

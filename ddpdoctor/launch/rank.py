@@ -24,7 +24,7 @@ from ddpdoctor.launch.processes import die_with
 
 # A real-time signal, because the milder ones belong to the job.
 STACK_SIGNAL = signal.SIGRTMAX - 1
-_INTERRUPTED = 128 + signal.SIGINT
+_INTERRUPTED = -signal.SIGINT  # no exit status, for 130 may be somebody's own
 
 
 def live(job: Job, rank: int, keeper: int) -> NoReturn:
@@ -118,7 +118,7 @@ def _private_rendezvous(path: Path) -> Callable[..., Iterator[Any]]:
 
 
 def _call(job: Job, rank: int) -> int:
-    """Call the target as an interpreter would run a script. Returns the exit status."""
+    """Call the target as an interpreter would run a script; its status, or `_INTERRUPTED`."""
     try:
         function = _load(job.target)
         result = function(**job.kwargs)

@@ -28,4 +28,4 @@ if __name__ == "__main__":
                 time.sleep(0.01)
             fork_a_bystander()
             print("ready", flush=True)
-            world.wait()
+            world.wait(120)

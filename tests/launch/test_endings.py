@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.launch import ForkServer, Job
@@ -39,6 +39,7 @@ def fate_of(ending: list[object]) -> tuple[object, object]:
 
 @settings(max_examples=12, deadline=None)
 @given(how=st.lists(ENDINGS, min_size=1, max_size=4))
+@example(how=[["exit", 130], ["interrupt"]])  # what a shell calls an interrupt is a status, too
 def test_every_rank_is_told_with_its_own_ending(
     server: ForkServer, how: list[list[object]]
 ) -> None:
