@@ -33,9 +33,9 @@ def under_torchrun(pitfall: Pitfall, variant: Variant, nproc: int) -> float:
         return time.monotonic() - began
 
 
-def hangs(verdict: Verdict) -> bool:
-    """Whether the variant ended only because the doctor proved it dead."""
-    return any(finding.title in ("deadlock", "ema-deadlock") for finding in verdict.findings)
+def may_hang(pitfall: Pitfall, verdict: Verdict) -> bool:
+    """Whether the variant shows a failure that can hang: it may, in one launch and not another."""
+    return "hang" in pitfall.symptoms and verdict.status in ("recognised", "fails")
 
 
 def main() -> None:
@@ -53,7 +53,8 @@ def main() -> None:
     ready = started[min(len(os.sched_getaffinity(0)), len(started) - 1)] - began
     print(f"check, all {len(report.verdicts)} variants: {everything:.1f} s, start included")
 
-    hanging = {(v.code, v.variant) for v in report.verdicts if hangs(v)}
+    by_code = {pitfall.code: pitfall for pitfall in pitfalls}
+    hanging = {(v.code, v.variant) for v in report.verdicts if may_hang(by_code[v.code], v)}
     ending = [
         pitfall.model_copy(update={"variants": kept})
         for pitfall in pitfalls

@@ -29,6 +29,8 @@ DEADLINE = 30.0
 """Seconds after which a launch that neither ends nor is proven dead is ended all the same."""
 
 _POLL = 0.01
+_ENVIRONMENT = {"TORCH_DISTRIBUTED_DEBUG": "OFF"}
+"""DETAIL, if it is set here, crashes every DDP on gloo (torch 2.13): it is no part of a pitfall."""
 _PRELOAD = ("pydantic",)
 """What the reproducers import beside torch: imported once, not in every rank."""
 
@@ -132,12 +134,12 @@ class _Trial:
         name = f"{self._pitfall.code}-{self._variant.name}-{self._launches}"
         run_dir = self._folder / name
         run_dir.mkdir(parents=True)
-        nproc = self._options.nproc
+        nproc, backend = self._options.nproc, _backend(self._options)
         job = Job(
             target=f"{self._pitfall.proof}:{self._variant.name}",
             nproc=nproc,
             run_dir=run_dir,
-            env={"DDPDOCTOR_RUN_DIR": str(run_dir), "DDPDOCTOR_BACKEND": _backend(self._options)},
+            env=_ENVIRONMENT | {"DDPDOCTOR_RUN_DIR": str(run_dir), "DDPDOCTOR_BACKEND": backend},
             watch=True,
         )
         self._world: World = self._worlds.enter_context(self._server.launch(job))
