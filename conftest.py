@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 import uuid
@@ -21,6 +22,10 @@ settings.load_profile("ddpdoctor")
 def pytest_configure(config: pytest.Config) -> None:
     """Mark whatever is started from here on, xdist's workers included."""
     os.environ["OMP_NUM_THREADS"] = "1"
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Started in the background by a script: what is started from here on would be deaf to
+        # Ctrl-C, too, and some tests send it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         os.environ[_MARK] = uuid.uuid4().hex
         config.add_cleanup(_require_that_nobody_is_left)

@@ -158,6 +158,7 @@ def error_of(call: str, **kwargs: Any) -> list[str]:
 
 def locked(output_dir: str) -> list[str]:
     """Train into a folder that this user may not write to."""
+    dcdft()  # read while this user may still read the environment it is installed in
     with session():  # joined and left by the owner of the folder where the ranks meet
         as_root = os.geteuid() == 0
         if as_root:  # who may write everywhere
