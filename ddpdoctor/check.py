@@ -31,8 +31,14 @@ DEADLINE = 30.0
 _POLL = 0.01
 _ENVIRONMENT = {"TORCH_DISTRIBUTED_DEBUG": "OFF"}
 """DETAIL, if it is set here, crashes every DDP on gloo (torch 2.13): it is no part of a pitfall."""
-_PRELOAD = ("pydantic",)
-"""What the reproducers import beside torch: imported once, not in every rank."""
+_PRELOAD = (
+    "pydantic",
+    "ddpdoctor.reproducer",
+    "ddpdoctor.stack.checkpoint",
+    "ddpdoctor.stack.samplers",
+    "ddpdoctor.watch",
+)
+"""What the ranks import beside torch: imported once, not in every rank."""
 
 OnStart = Callable[[str, str], None]
 OnVerdict = Callable[[Verdict], None]
