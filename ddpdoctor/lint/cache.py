@@ -146,7 +146,8 @@ def _survey(path: str, facts: dict[str, Any]) -> Survey:
         name: ClassSurvey(tuple(each["bases"]), each["types"])
         for name, each in facts["classes"].items()
     }
-    return Survey(path, facts["imports"], facts["stars"], functions, classes)
+    flag = facts["has_rank_collective"]
+    return Survey(path, facts["imports"], facts["stars"], flag, functions, classes)
 
 
 def _diagnostic(facts: dict[str, Any]) -> Diagnostic:

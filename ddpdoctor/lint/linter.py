@@ -21,7 +21,7 @@ from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.project import Project
 from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
-from ddpdoctor.lint.rule import Diagnostic, Trouble, diagnose
+from ddpdoctor.lint.rule import Diagnostic, Rule, Trouble, diagnose
 from ddpdoctor.lint.rules import all_rules
 
 # Words that rules ask of the whole project: who sets epochs, who seeds, which framework trains.
@@ -205,6 +205,8 @@ def _roots(paths: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     for folder in dict.fromkeys(str(Path(path).parent) for path in paths):
         root = project_root(Path(folder).absolute())
+        if root is None:
+            continue
         here = Path.cwd()
         base = str(root.relative_to(here)) if root.is_relative_to(here) else str(root)
         found[base] = None
@@ -216,7 +218,7 @@ def _words_around(paths: Sequence[str], surveyed: dict[str, Surveyed]) -> set[st
     """Words of interest in the rest of the project, which may call what is linted here."""
     found: set[str] = set()
     for root in {project_root(Path(path).absolute().parent) for path in paths[:_PARALLEL_FROM]}:
-        if root == Path(root.anchor) or root == Path.home():
+        if root is None or root in (Path(root.anchor), Path.home()):
             continue
         for number, file in enumerate(root.rglob("*.py")):
             if number >= _MAX_PROJECT_FILES:
@@ -259,8 +261,7 @@ def examine(path: str, reader: Reader, project: Project) -> tuple[list[Diagnosti
     """Ask all rules about one file; findings, and what went wrong."""
     try:
         source = reader.source(path)
-        present = {word for word in _all_words() if word in source.text}
-        rules = [rule for rule in all_rules() if present.intersection(rule.words)]
+        rules = _concerned(source.text, project.facts_of(path))
         if not rules:
             return [], ""
         module = Module(source, project.surveys[path], project)
@@ -280,10 +281,25 @@ def examine(path: str, reader: Reader, project: Project) -> tuple[list[Diagnosti
     return sorted(found.values()), "; ".join(troubles)
 
 
-def _all_words() -> frozenset[str]:
-    if not _state.words:
-        _state.words = frozenset(word for rule in all_rules() for word in rule.words)
-    return _state.words
+def _concerned(text: str, facts: frozenset[str]) -> list[Rule]:
+    """The rules that this text may concern."""
+    known: dict[str, bool] = {}
+
+    def has_one_of(words: tuple[str, ...]) -> bool:
+        for word in words:
+            if word not in known:
+                known[word] = word in text
+            if known[word]:
+                return True
+        return not words
+
+    return [
+        rule
+        for rule in all_rules()
+        if (not rule.facts or facts.intersection(rule.facts))
+        and has_one_of(rule.also)
+        and has_one_of(rule.words)
+    ]
 
 
 # --- processes
@@ -294,7 +310,6 @@ class _State:
 
     reader = Reader()
     project: Project | None = None
-    words: frozenset[str] = frozenset()
 
 
 _state = _State()

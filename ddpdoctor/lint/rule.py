@@ -54,7 +54,11 @@ class Rule:
     confidence: Confidence
     check: Callable[[Module], Iterable[Hit]]
     words: tuple[str, ...]
-    """The rule is asked only about files whose text has one of these."""
+    """The rule is asked only about files whose text has one of these, ..."""
+    also: tuple[str, ...] = ()
+    """... and one of these, ..."""
+    facts: tuple[str, ...] = ()
+    """... and from which one of these is reached: collectives, init, sampler, save, load."""
     documentation: str = ""
 
 

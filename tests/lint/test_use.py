@@ -243,7 +243,8 @@ def test_diff_shows_and_leaves_the_file(lint: Lint) -> None:
 def test_an_unsafe_fix_wants_to_be_asked_for(lint: Lint) -> None:
     text = (
         "import torch\nimport torch.distributed as dist\n"
-        "from torch.utils.data import random_split\n\n\ndef cut(data):\n    dist.barrier()\n    return random_split(data, [9, 1])\n"
+        "from torch.utils.data import random_split\n\n\ndef cut(data):\n    dist.barrier()\n"
+        "    return random_split(data, [9, 1])\n"
     )
     write("cut.py", text)
     lint("cut.py", fix=True)

@@ -85,10 +85,10 @@ class Locator:
         return self._listings[folder]
 
 
-def project_root(path: Path) -> Path:
-    """The nearest folder at or above that looks like a project's root, else the folder itself."""
+def project_root(path: Path) -> Path | None:
+    """The nearest folder at or above that looks like a project's root."""
     start = path if path.is_dir() else path.parent
     for folder in (start, *start.parents):
         if any((folder / mark).exists() for mark in _ROOT_MARKS):
             return folder
-    return start
+    return None

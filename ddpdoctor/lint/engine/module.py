@@ -32,16 +32,30 @@ class Module:
         self.source = source
         self.path = source.path
         self.text = source.text
-        self.tree = source.tree
         self.survey = own
         self.project = project
         self.imports = own.imports
-        self.parents: dict[ast.AST, ast.AST] = {}
-        self.by_kind: dict[type, list[ast.AST]] = defaultdict(list)
-        self._index()
 
-    def _index(self) -> None:
-        parents, by_kind = self.parents, self.by_kind
+    @property
+    def tree(self) -> ast.Module:
+        """The syntax tree."""
+        return self.source.tree
+
+    @property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Node -> the node above it."""
+        return self._index[0]
+
+    @property
+    def by_kind(self) -> dict[type, list[ast.AST]]:
+        """Class of node -> its nodes, in the order of the source."""
+        return self._index[1]
+
+    @cached_property
+    def _index(self) -> tuple[dict[ast.AST, ast.AST], dict[type, list[ast.AST]]]:
+        # Not before it is wanted: most rules see from the text that a file does not concern them.
+        parents: dict[ast.AST, ast.AST] = {}
+        by_kind: dict[type, list[ast.AST]] = defaultdict(list)
         stack: list[ast.AST] = [self.tree]
         while stack:
             node = stack.pop()
@@ -57,6 +71,7 @@ class Module:
             for child in below:
                 parents[child] = node
             stack.extend(reversed(below))
+        return parents, by_kind
 
     # --- nodes
 
@@ -125,7 +140,8 @@ class Module:
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """From the parent to the module."""
-        while (parent := self.parents.get(node)) is not None:
+        parents = self.parents
+        while (parent := parents.get(node)) is not None:
             yield parent
             node = parent
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ddpdoctor.lint.engine import imports as importing
 from ddpdoctor.lint.engine.trees import CHILDREN, Function, dotted, is_constant, last_name
@@ -80,6 +81,8 @@ class Survey:
     path: str
     imports: dict[str, str] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
+    has_rank_collective: bool = False
+    """Whether a collective stands under a rank condition."""
     functions: dict[str, FunctionSurvey] = field(default_factory=dict)
     classes: dict[str, ClassSurvey] = field(default_factory=dict)
 
@@ -233,7 +236,9 @@ class _Surveyor:
         if effect := _effect(name, node):
             into.effects.setdefault(effect, node.lineno)
         if operation := _default_group(name, node):
-            if not by_rank:
+            if by_rank:
+                self.out.has_rank_collective = True
+            else:
                 into.collectives.append((operation, node.lineno, sure))
             return
         head = name.partition(".")[0]
@@ -308,18 +313,28 @@ def _passed(node: ast.Call, params: tuple[str, ...]) -> tuple[tuple[str, str], .
 
 def nature_of(test: ast.expr) -> str:
     """A quick look at a condition: "rank", "uniform" (alike on all ranks) or "open"."""
-    names: list[str] = []
+    nature = "uniform"
     stack: list[ast.AST] = [test]
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Attribute | ast.Name):
-            name = last_name(node)
-            if RANK_NAME.match(name) or MAIN_NAME.match(name) or RANK_CALL.match(name):
+        kind = node.__class__
+        if kind is ast.Name or kind is ast.Attribute:
+            of_name = _nature_of_name(last_name(node))
+            if of_name == "rank":
                 return "rank"
-            names.append(name)
+            nature = of_name if of_name == "open" else nature
             continue
-        for field_name in CHILDREN[node.__class__]:
-            value = getattr(node, field_name, None)
-            stack.extend(value if isinstance(value, list) else [value] if value else [])
-        stack = [each for each in stack if isinstance(each, ast.AST)]
-    return "uniform" if all(UNIFORM_NAME.search(name) for name in names) else "open"
+        for name in CHILDREN[kind]:
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                stack.extend(each for each in value if each is not None)
+            elif value is not None:
+                stack.append(value)
+    return nature
+
+
+@lru_cache(maxsize=8192)
+def _nature_of_name(name: str) -> str:
+    if RANK_NAME.match(name) or MAIN_NAME.match(name) or RANK_CALL.match(name):
+        return "rank"
+    return "uniform" if UNIFORM_NAME.search(name) else "open"

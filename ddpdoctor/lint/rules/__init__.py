@@ -1,7 +1,8 @@
 """The rules, one file each, found by looking: a new file here is a new rule.
 
-A rule's file has CODE, NAME, CONFIDENCE, WORDS and `check(module)`; its docstring is its
-documentation, under the headings of `HEADINGS`.
+A rule's file has CODE, NAME, CONFIDENCE and `check(module)`; WORDS, ALSO and FACTS spare it the
+files that do not concern it (see Rule). Its docstring is its documentation, under the headings of
+`HEADINGS`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def all_rules() -> tuple[Rule, ...]:
                     name=module.NAME,
                     confidence=module.CONFIDENCE,
                     check=module.check,
-                    words=module.WORDS,
+                    words=getattr(module, "WORDS", ()),
+                    also=getattr(module, "ALSO", ()),
+                    facts=getattr(module, "FACTS", ()),
                     documentation=(module.__doc__ or "").strip(),
                 )
             )

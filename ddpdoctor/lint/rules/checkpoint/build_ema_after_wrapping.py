@@ -34,13 +34,7 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP506"
 NAME = "ema-before-wrap"
 CONFIDENCE: Confidence = "likely"
-WORDS = (
-    "deepcopy",
-    "EMA",
-    "Ema",
-    "AveragedModel",
-    "ema",
-)
+WORDS = ("DistributedDataParallel",)
 
 
 _NAME = re.compile(r"(^|[._])ema|ema($|_)|averaged?_?model|teacher", re.I)

@@ -34,6 +34,7 @@ CODE = "DDP510"
 NAME = "loads-on-one-device"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("torch.load",)
+ALSO = ("DistributedDataParallel",)
 
 _HOLDS_NO_TENSORS = re.compile(r"scaler|scheduler|rng|sampler|random", re.I)
 

@@ -39,6 +39,10 @@ CODE = "DDP507"
 NAME = "frozen-ema-decay"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("decay",)
+ALSO = (
+    ".decay =",
+    ".ema_decay =",
+)
 
 
 def check(module: Module) -> Iterator[Hit]:

@@ -37,6 +37,11 @@ CODE = "DDP503"
 NAME = "torn-save"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("torch.save",)
+ALSO = (
+    "torch.distributed",
+    "DistributedDataParallel",
+    "accelerate",
+)
 
 
 _RENAMES = ("os.replace", "os.rename", "shutil.move")

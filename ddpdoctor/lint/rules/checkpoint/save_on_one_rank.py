@@ -37,6 +37,7 @@ CODE = "DDP502"
 NAME = "every-rank-saves"
 CONFIDENCE: Confidence = "certain"
 WORDS = ("torch.save",)
+ALSO = ("DistributedDataParallel",)
 
 
 def check(module: Module) -> Iterator[Hit]:

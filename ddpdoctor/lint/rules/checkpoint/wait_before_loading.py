@@ -37,7 +37,7 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP501"
 NAME = "checkpoint-race"
 CONFIDENCE: Confidence = "certain"
-WORDS = ("load",)
+FACTS = ("load",)
 
 
 def check(module: Module) -> Iterator[Hit]:

@@ -50,6 +50,7 @@ WORDS = (
     "SLURM_PROCID",
     "spawn",
 )
+FACTS = ("collectives",)
 
 _WHO = {
     "main": "the main rank alone",

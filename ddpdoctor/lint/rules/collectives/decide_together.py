@@ -40,10 +40,7 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP405"
 NAME = "local-stop-decision"
 CONFIDENCE: Confidence = "likely"
-WORDS = (
-    "break",
-    "return",
-)
+WORDS = ("DistributedDataParallel",)
 
 
 def check(module: Module) -> Iterator[Hit]:

@@ -33,7 +33,8 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP415"
 NAME = "subgroup-default-timeout"
 CONFIDENCE: Confidence = "likely"
-WORDS = (
+WORDS = ("timeout",)
+ALSO = (
     "new_group",
     "init_process_group",
 )

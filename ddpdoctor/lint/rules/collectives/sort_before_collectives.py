@@ -37,7 +37,14 @@ WORDS = (
     "set(",
     "frozenset",
     "listdir",
+    "scandir",
+    "glob",
     "{",
+)
+ALSO = (
+    "torch.distributed",
+    "accelerate",
+    "DistributedDataParallel",
 )
 
 

@@ -35,10 +35,7 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP201"
 NAME = "premature-sampler"
 CONFIDENCE: Confidence = "certain"
-WORDS = (
-    "DistributedSampler",
-    "init_process_group",
-)
+FACTS = ("sampler",)
 
 
 def check(module: Module) -> Iterator[Hit]:

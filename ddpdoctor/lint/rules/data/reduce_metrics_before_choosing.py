@@ -39,6 +39,7 @@ CODE = "DDP214"
 NAME = "metric-not-reduced"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("best",)
+ALSO = ("DistributedDataParallel",)
 
 
 def check(module: Module) -> Iterator[Hit]:

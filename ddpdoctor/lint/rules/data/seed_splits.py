@@ -35,6 +35,11 @@ WORDS = (
     "random_split",
     "train_test_split",
 )
+ALSO = (
+    "torch.distributed",
+    "DistributedDataParallel",
+    "accelerate",
+)
 
 
 _SEEDS = {"manual_seed", "seed_everything", "set_seed", "random.seed"}

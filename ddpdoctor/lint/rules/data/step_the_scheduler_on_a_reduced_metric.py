@@ -33,6 +33,10 @@ CODE = "DDP216"
 NAME = "scheduler-on-local-metric"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("ReduceLROnPlateau",)
+ALSO = (
+    "init_process_group",
+    "DistributedDataParallel",
+)
 
 
 def check(module: Module) -> Iterator[Hit]:

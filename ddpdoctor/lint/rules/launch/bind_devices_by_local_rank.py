@@ -39,6 +39,11 @@ WORDS = (
     "PROCID",
     "CUDA_VISIBLE_DEVICES",
 )
+ALSO = (
+    "torch.distributed",
+    "environ",
+    "getenv",
+)
 
 
 _SETTERS = ("torch.cuda.set_device", "torch.cuda.device")

@@ -35,6 +35,7 @@ WORDS = (
     "spawn",
     "start_processes",
 )
+ALSO = ("multiprocessing",)
 
 
 _STARTERS = (

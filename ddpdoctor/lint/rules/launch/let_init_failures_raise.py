@@ -35,10 +35,8 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP111"
 NAME = "swallowed-init-failure"
 CONFIDENCE: Confidence = "certain"
-WORDS = (
-    "init_process_group",
-    "except",
-)
+WORDS = ("except",)
+FACTS = ("init",)
 
 
 _GENERAL = re.compile(r"\b(Base)?Exception\b|\bRuntimeError\b|\bDist\w*Error\b|^everything$")
@@ -48,8 +46,8 @@ _SHOWS = re.compile(r"print|log|warn|info|error|debug|exception|str|repr|format"
 
 def check(module: Module) -> Iterator[Hit]:
     """Yield handlers that hide that this rank never joined."""
-    inits = module.calls_of("torch.distributed.init_process_group")
-    inits += [
+    direct = module.calls_of("torch.distributed.init_process_group")
+    inits = direct + [
         call
         for call in module.calls
         if _JOINS.search(last_name(call.func))
@@ -61,6 +59,8 @@ def check(module: Module) -> Iterator[Hit]:
         attempt = _attempt(module, call)
         if attempt is None or attempt in seen or module.loops(attempt):
             continue
+        if call not in direct and len(attempt.body) > 3:
+            continue  # the failure that is handled may be any other
         for handler in attempt.handlers:
             caught = text(handler.type) if handler.type else "everything"
             if not _GENERAL.search(caught) or _gives_up(module, handler):

@@ -33,6 +33,7 @@ WORDS = (
     "local_rank",
     "local-rank",
 )
+ALSO = ("add_argument",)
 
 
 def check(module: Module) -> Iterator[Hit]:

@@ -39,6 +39,13 @@ WORDS = (
     "environ",
     "putenv",
 )
+ALSO = (
+    "NCCL_",
+    "GLOO_",
+    "MASTER_",
+    "_TIMEOUT",
+    "TORCHELASTIC",
+)
 
 
 _TOO_LATE = re.compile(r"^(NCCL_|TORCH_NCCL_|GLOO_|MASTER_ADDR$|MASTER_PORT$)")

@@ -45,22 +45,23 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP301"
 NAME = "unused-parameters"
 CONFIDENCE: Confidence = "likely"
-WORDS = (
-    "nn.Module",
-    "Module)",
-)
+WORDS = ("nn.Module",)
 
 
 _WITH_PARAMETERS = re.compile(
     r"^torch\.nn\.(Linear|Bilinear|Embedding|EmbeddingBag|Conv\w+|LSTM|GRU|RNN|Parameter|"
     r"MultiheadAttention|Transformer\w*|BatchNorm\w*|LayerNorm|GroupNorm|\w+Cell)$"
 )
+_WRITTEN = re.compile(r"\bself\.(\w+)(?:: [^=\n]+)? = ")
 _READS_ALL = re.compile(r"getattr\(self|_modules|self\.children|__dict__|vars\(self")
 
 
 def check(module: Module) -> Iterator[Hit]:
     """Yield dead modules of classes that are whole: a forward of their own, no subclass here."""
     if "DistributedDataParallel" not in module.project.words:
+        return
+    written = _WRITTEN.findall(module.text)
+    if not any(module.text.count(f".{name}") == 1 for name in written):
         return
     bases = {name for each in module.classes for base in each.bases if (name := dotted(base))}
     for cls in module.classes:

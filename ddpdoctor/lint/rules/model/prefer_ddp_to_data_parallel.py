@@ -31,6 +31,7 @@ CODE = "DDP319"
 NAME = "data-parallel"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("DataParallel",)
+ALSO = ("init_process_group",)
 
 
 _DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")

@@ -32,7 +32,8 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP313"
 NAME = "autograd-grad-bypass"
 CONFIDENCE: Confidence = "certain"
-WORDS = ("autograd",)
+WORDS = ("autograd.grad",)
+ALSO = ("DistributedDataParallel",)
 
 
 def check(module: Module) -> Iterator[Hit]:

@@ -38,9 +38,9 @@ CODE = "DDP308"
 NAME = "no-loss-on-one-rank"
 CONFIDENCE: Confidence = "likely"
 WORDS = (
-    "loss",
-    "forward",
-    "step",
+    "return torch.tensor",
+    "return torch.zeros",
+    "return torch.FloatTensor",
 )
 
 

@@ -38,6 +38,10 @@ CODE = "DDP306"
 NAME = "clip-before-sync"
 CONFIDENCE: Confidence = "certain"
 WORDS = ("clip_grad",)
+ALSO = (
+    "scaler",
+    "no_sync",
+)
 
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_")

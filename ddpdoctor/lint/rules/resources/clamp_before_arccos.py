@@ -32,8 +32,8 @@ CODE = "DDP606"
 NAME = "unprotected-arccos"
 CONFIDENCE: Confidence = "likely"
 WORDS = (
-    "acos",
-    "arccos",
+    "acos(",
+    "arccos(",
 )
 
 

@@ -33,7 +33,12 @@ from ddpdoctor.lint.rule import Confidence, Fix, Hit
 CODE = "DDP601"
 NAME = "retained-graph"
 CONFIDENCE: Confidence = "likely"
-WORDS = ("backward",)
+WORDS = (".backward(",)
+ALSO = (
+    "torch.distributed",
+    "DistributedDataParallel",
+    "accelerate",
+)
 
 
 def check(module: Module) -> Iterator[Hit]:
