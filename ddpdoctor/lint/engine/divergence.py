@@ -18,7 +18,7 @@ _METRIC = re.compile(
     re.I,
 )
 _SHARES = frozenset({"barrier", "monitored_barrier", "wait_for_everyone"})
-_SHARING_NAME = re.compile(r"(^|_)(all_?)?reduced?(_|$)|broadcast|gather|sync")
+_SHARING_NAME = re.compile(r"(^|_)(all_?)?reduced?(_|$)|broadcast|gather|(?<!no_)sync")
 _DEPTH = 5
 
 

@@ -45,7 +45,7 @@ def check(module: Module) -> Iterator[Hit]:
     for wrap in wraps(module):
         loads = {call.lineno for call in module.method_calls("load_state_dict")}
         for call in module.calls:
-            if module.scope(call) is not wrap.owner or call.lineno >= wrap.call.lineno:
+            if module.scope(call) is not module.scope(wrap.call) or call.lineno >= wrap.call.lineno:
                 continue
             if not call.args or dotted(call.args[0]) != wrap.inner or not wrap.inner:
                 continue

@@ -40,7 +40,15 @@ CONFIDENCE: Confidence = "likely"
 WORDS = ("DistributedSampler",)
 
 
-_OTHERS = {"lightning", "accelerate", "ignite", "Trainer", "deepspeed"}
+_OTHERS = {
+    "lightning",
+    "accelerate",
+    "ignite",
+    "import Trainer",
+    "transformers",
+    "mmengine",
+    "deepspeed",
+}
 _EVALUATION = ("val", "test", "eval", "dev", "infer", "pred")
 
 

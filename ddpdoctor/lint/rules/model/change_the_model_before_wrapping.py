@@ -42,19 +42,18 @@ _ADDERS = ("add_module", "register_module", "register_parameter", "append", "ins
 def check(module: Module) -> Iterator[Hit]:
     """Yield changes that come too late for the buckets."""
     for wrap in wraps(module):
-        if module.scope(wrap.call) is not wrap.owner:
-            continue
+        scope = module.scope(wrap.call)
         again = [
             each.lineno
             for each in module.wraps
-            if each is not wrap.call and module.scope(each) is wrap.owner
+            if each is not wrap.call and module.scope(each) is scope
         ]
         names = {f"{wrap.name}.module"} | ({wrap.inner} if wrap.inner != wrap.name else set())
         names.discard("")
         for node in statements_after(module, wrap.statement):
             if any(line > getattr(node, "lineno", 0) for line in again):
                 continue
-            if module.scope(node) is not wrap.owner:
+            if module.scope(node) is not scope:
                 continue
             if what := _change(module, node, names):
                 yield Hit(
