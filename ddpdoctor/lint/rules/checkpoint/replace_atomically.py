@@ -77,14 +77,18 @@ def _resumes(module: Module, save: ast.Call, path: ast.expr, load: ast.Call) -> 
     if module.scope(save) is module.scope(load):
         return load.lineno < save.lineno
     names = {dotted(each).partition(".")[0] for each in ast.walk(path)} - {""}
-    return not any(name in _own_params(module, node) for node in (save, load) for name in names)
+    return not any(_is_own(module, node, name) for node in (save, load) for name in names)
 
 
-def _own_params(module: Module, node: ast.AST) -> set[str]:
-    """Parameters but self and the settings: another function's `path` is another path."""
+def _is_own(module: Module, node: ast.AST, name: str) -> bool:
+    """Whether a name belongs to this function: another function's `path` is another path.
+
+    Settings are the same for all, whoever hands them over.
+    """
     function = module.function(node)
-    found = set(params(function)) if function else set()
-    return found - {"self", "args", "cfg", "config", "opt", "opts", "hparams"}
+    if function is None or name in ("self", "args", "cfg", "config", "opt", "opts", "hparams"):
+        return False
+    return name in params(function) or module.binds(function, name)
 
 
 def _fix(module: Module, call: ast.Call, path: ast.expr) -> Fix | None:
