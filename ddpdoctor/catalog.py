@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -107,7 +107,7 @@ class Variant(_Frozen):
     culprits: tuple[int, ...] = ()
     """For the broken form: the lines marked `# <-- CODE`, any of which the diagnosis must name."""
     launches: int = 1
-    """A race is launched up to this often, and reported as k of n."""
+    """A race is launched up to this often, until it fails, and reported as k of n."""
 
 
 class Pitfall(_Frozen):
@@ -208,16 +208,19 @@ def _matching(pitfalls: dict[str, Pitfall], prefixes: Iterable[str]) -> set[str]
             if prefix and (code.startswith(prefix.upper()) or pitfall.title == prefix.lower())
         }
         if not hits:
-            raise UnknownCode(f"no pitfall has the code or title {prefix!r}{_near(pitfalls, prefix)}")
+            hint = _nearest(pitfalls, prefix)
+            raise UnknownCode(f"no pitfall has the code or title {prefix!r}; {hint}")
         found |= hits
     return found
 
 
-def _near(pitfalls: dict[str, Pitfall], prefix: str) -> str:
-    names = {pitfall.title: code for code, pitfall in pitfalls.items()} | {c: c for c in pitfalls}
-    near = get_close_matches(prefix.upper(), pitfalls) or get_close_matches(prefix.lower(), names)
-    hints = dict.fromkeys(f"{names[name]} {pitfalls[names[name]].title}" for name in near)
-    return f"; did you mean {' or '.join(hints)}?" if hints else "; `check --list` has them all"
+def _nearest(pitfalls: dict[str, Pitfall], name: str) -> str:
+    codes = {pitfall.title: code for code, pitfall in pitfalls.items()}
+    near = sorted(get_close_matches(name.upper(), pitfalls, cutoff=0.75))
+    near += [codes[title] for title in get_close_matches(name.lower(), codes)]
+    if not near:
+        return "`ddpdoctor check --list` has them all"
+    return f"did you mean {' or '.join(f'{c} ({pitfalls[c].title})' for c in near)}?"
 
 
 def _load_one(page: Path) -> Pitfall:
@@ -285,16 +288,31 @@ def variants_of(proof: Path, code: str) -> Iterator[Variant]:
         for decorator in node.decorator_list:
             call = decorator if isinstance(decorator, ast.Call) else None
             name = call.func if call else decorator
-            if not isinstance(name, ast.Name) or name.id not in _VARIANT_KINDS:
-                continue
-            docstring = ast.get_docstring(node) or ""
-            if not docstring:
-                raise CatalogError(f"{proof.name}:{node.lineno}: {node.name} says not what it does")
-            yield Variant(
-                name=node.name,
-                kind=name.id,
-                summary=docstring.splitlines()[0],
-                line=node.lineno,
-                culprits=marked if name.id == "broken" else (),
-                **options,
-            )
+            if isinstance(name, ast.Name) and name.id in _VARIANT_KINDS:
+                try:
+                    yield _variant(node, name.id, call.keywords if call else [], marked)
+                except CatalogError as error:
+                    raise CatalogError(f"{proof.name}:{node.lineno}: {error}") from error
+
+
+def _variant(
+    node: ast.FunctionDef, kind: str, keywords: list[ast.keyword], marked: tuple[int, ...]
+) -> Variant:
+    docstring = ast.get_docstring(node)
+    if not docstring:
+        raise CatalogError(f"{node.name} says not what it does")
+    try:
+        options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords}
+    except ValueError as error:
+        raise CatalogError(f"@{kind} takes literals only, for it is read and not run") from error
+    facts = {
+        "name": node.name,
+        "kind": kind,
+        "summary": docstring.splitlines()[0],
+        "line": node.lineno,
+        "culprits": marked if kind == "broken" else (),
+    }
+    try:
+        return Variant.model_validate({**options, **facts})
+    except ValidationError as error:
+        raise CatalogError(_first_of(error)) from error

@@ -19,7 +19,7 @@ from typing import Literal
 
 from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
 from ddpdoctor.diagnose import Deadlock, diagnose
-from ddpdoctor.environment import gpu_count
+from ddpdoctor.pytest_plugin.gpus import visible
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import ForkServer, Job, World
 from ddpdoctor.observation import Observation
@@ -265,7 +265,7 @@ def _not_checked(pitfall: Pitfall, variant: Variant, reason: str) -> Verdict:
 def _cannot(pitfall: Pitfall, options: CheckOptions) -> str:
     """Why this pitfall cannot be performed here, or ""."""
     needs_gpus = _backend(options) == "nccl" or not {"nccl", "gpu"}.isdisjoint(pitfall.needs)
-    if needs_gpus and (gpus := gpu_count()) < options.nproc:
+    if needs_gpus and (gpus := len(visible())) < options.nproc:
         return f"NCCL needs {options.nproc} GPUs for {options.nproc} ranks, {gpus} found"
     if "root" in pitfall.needs and os.geteuid() != 0:
         return "needs root"

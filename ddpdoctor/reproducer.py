@@ -1,4 +1,4 @@
-"""What a reproducer is written with: decorators, two helpers, and `main` to run one alone.
+"""What a reproducer is written with: decorators, a few helpers, and `main` to run one alone.
 
     torchrun --nproc-per-node=4 reproducers/premature_sampler.py broken
 
@@ -9,8 +9,10 @@ the source, so the decorators only register and leave the function as it is.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, device
 
 Function = Callable[[], None]
 
@@ -31,18 +33,21 @@ def broken(
 ) -> Callable[[Function], Function]:
     """Mark the form that fails; `ranks` are those the diagnosis must name as culprits.
 
-    A race that does not fail every time is launched up to `launches` times.
+    A race that does not fail every time is launched up to `launches` times, until it does.
     """
     return _register("broken")
 
 
-def documented(*, source: str) -> Callable[[Function], Function]:
-    """Mark a piece of advice found in the wild, run as it was given; `source` says where."""
+def documented(*, source: str, launches: int = 1) -> Callable[[Function], Function]:
+    """Mark a piece of advice found in the wild, run as it was given; `source` says where.
+
+    Advice against a race holds only if it holds in each of `launches` launches.
+    """
     return _register("documented")
 
 
-def fix(*, source: str = "") -> Callable[[Function], Function]:
-    """Mark a form that must hold."""
+def fix(*, source: str = "", launches: int = 1) -> Callable[[Function], Function]:
+    """Mark a form that must hold, in each of `launches` launches."""
     return _register("fix")
 
 
@@ -55,11 +60,31 @@ def _register(kind: str) -> Callable[[Function], Function]:
     return decorate
 
 
+def backend() -> str:
+    """Return the backend to join the group with: gloo, or what the doctor was told to use.
+
+    Under nccl it binds the rank to its own GPU.
+    """
+    chosen = os.environ.get("DDPDOCTOR_BACKEND", "gloo")
+    if chosen == "nccl":
+        import torch
+
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    return chosen
+
+
+def own_device() -> device:
+    """Return where this rank's tensors belong: the CPU, or under nccl its own GPU."""
+    import torch
+
+    return torch.device("cpu" if backend() == "gloo" else f"cuda:{os.environ['LOCAL_RANK']}")
+
+
 def shared_folder() -> Path:
     """Return the folder that all ranks of this launch share with nobody else, for checkpoints.
 
     The doctor's launcher names one. Under plain torchrun it lies among the temporary files, and
-    stays there to be looked at.
+    rank 0 removes it at exit.
     """
     if private := os.environ.get("DDPDOCTOR_RUN_DIR"):
         return Path(private)
@@ -67,6 +92,8 @@ def shared_folder() -> Path:
     job = (os.environ.get("TORCHELASTIC_RUN_ID"), os.environ.get("MASTER_PORT"), os.getppid())
     folder = Path(tempfile.gettempdir()) / "-".join(map(str, ("ddpdoctor", *job)))
     folder.mkdir(mode=0o700, exist_ok=True)
+    if os.environ.get("RANK") == "0":
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 

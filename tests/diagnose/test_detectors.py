@@ -272,3 +272,38 @@ def test_ranks_that_the_launcher_ended_are_nobodys_fault() -> None:
     for rank in found:
         rank.fate = Fate(rank.rank, rank.pid, None, 9, 60.0, killed_by_us=True)
     assert diagnose(Evidence(WORLD, found)) == []
+
+
+def loads_of_best(reader_begun: float) -> list[RankEvidence]:
+    """Rank 0 saves over an older version from 9.9 to 10.4 and then loads; rank 1 loads once."""
+    found = ranks()
+    path = "/run/best.pth"
+    found[0].files += [
+        FileEvent("save", path, 9.9, 10.4, replace(TRAIN, line=40)),
+        FileEvent("load", path, 10.5, 10.6, TRAIN),
+    ]
+    load = FileEvent("load", path, reader_begun, reader_begun + 0.1, replace(TRAIN, line=50))
+    found[1].files.append(load)
+    for rank in found:
+        rank.fate = Fate(rank.rank, rank.pid, 0, None, 60.0)
+    return found
+
+
+def test_a_load_that_came_before_the_save_read_the_old_version_and_is_the_same_race() -> None:
+    finding = only(loads_of_best(9.0))
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP501", "proven", (1,))
+    assert "loaded the old best.pth" in finding.cause
+    assert finding.place is not None
+    assert finding.place.line == 50
+
+
+def test_a_load_after_the_save_is_no_race() -> None:
+    assert diagnose(Evidence(WORLD, loads_of_best(10.5))) == []
+
+
+def test_a_resume_that_every_rank_does_before_anything_is_saved_is_no_race() -> None:
+    found = ranks()
+    for rank in found:
+        rank.files.append(FileEvent("load", "/run/last.pth", 1.0, 1.1, TRAIN))
+    found[0].files.append(FileEvent("save", "/run/last.pth", 5.0, 5.1, TRAIN))
+    assert diagnose(Evidence(WORLD, found)) == []

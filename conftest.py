@@ -1,0 +1,48 @@
+"""For all tests: one thread each, no hurry, and no process that outlives them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import uuid
+
+import psutil
+import pytest
+from hypothesis import settings
+
+_MARK = "DDPDOCTOR_TEST_SESSION"
+_PATIENCE = 10.0
+
+settings.register_profile("ddpdoctor", deadline=None)  # the machine may be busy
+settings.load_profile("ddpdoctor")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Mark whatever is started from here on, xdist's workers included."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if not hasattr(config, "workerinput"):
+        os.environ[_MARK] = uuid.uuid4().hex
+        config.add_cleanup(_require_that_nobody_is_left)
+
+
+def _require_that_nobody_is_left() -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while (left := _marked()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for process in left:
+        process.kill()
+    if left:
+        sys.exit(f"ERROR: these processes outlived the tests: {left}")
+
+
+def _marked() -> list[psutil.Process]:
+    return [process for process in psutil.process_iter() if _is_marked(process)]
+
+
+def _is_marked(process: psutil.Process) -> bool:
+    try:
+        alive = process.status() != psutil.STATUS_ZOMBIE
+        return alive and process.environ().get(_MARK) == os.environ[_MARK]
+    except psutil.Error:
+        return False

@@ -1,0 +1,118 @@
+"""How the command line fails: one line on stderr and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import typer
+
+from ddpdoctor.catalog import UnknownCode
+from ddpdoctor.report import output
+
+USAGE = 2
+"""A usage error, or a fault of ours."""
+INTERRUPTED = 128 + signal.SIGINT
+CUT_SHORT = 128 + signal.SIGPIPE
+"""What the shell says of any program that `| head` cut short."""
+
+# UsageError, the base of what is wrong on a command line. Found by way of typer, which has a click
+# of its own in some versions and shares the installed one in others.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class Complaint(Exception):
+    """What the user can cure, in one line."""
+
+
+def guarded(perform: Callable[[], None], *, silent: bool = False) -> int:
+    """Do something for the command line and return its exit code.
+
+    A `silent` rank leaves it to rank 0 to tell what all of them found.
+    """
+    try:
+        perform()
+    except typer.Exit as end:
+        return end.exit_code
+    except _UsageError as error:
+        return _complain(error.format_message(), silent)  # type: ignore[attr-defined]
+    except (Complaint, UnknownCode, output.OutputError) as error:
+        return _complain(str(error), silent)
+    except KeyboardInterrupt:
+        if not silent:
+            _say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        output.silence(sys.stdout)
+        return CUT_SHORT
+    except Exception as error:
+        return _confess(error)
+    return 0
+
+
+@contextmanager
+def complaining_about(*errors: type[Exception]) -> Iterator[None]:
+    """Turn these errors, whose text is for the user, into complaints."""
+    try:
+        yield
+    except errors as error:
+        raise Complaint(str(error)) from error
+
+
+@contextmanager
+def leaving_in_order() -> Iterator[None]:
+    """Let SIGTERM leave every `with` block, as Ctrl-C does: no rank and no folder stays behind."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def need(extra: str, *modules: str) -> None:
+    """Complain of modules that are not installed, and say which extra has them."""
+    missing = [module for module in modules if importlib.util.find_spec(module) is None]
+    if missing:
+        raise Complaint(
+            f"this command needs {', '.join(missing)}: pip install 'ddpdoctor[{extra}]'"
+        )
+
+
+def is_main() -> bool:
+    """Whether this process is rank 0, or no rank at all."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _complain(message: str, silent: bool) -> int:
+    if silent:
+        # The first rank to end has the others ended: rank 0 must have told by then.
+        time.sleep(5)
+    else:
+        _say(message)
+    return USAGE
+
+
+def _confess(error: Exception) -> int:
+    if os.environ.get("DDPDOCTOR_TRACEBACK"):
+        traceback.print_exception(error)
+    rank = f"rank {os.environ['RANK']}: " if "RANK" in os.environ else ""
+    _say(
+        f"{rank}a fault of ours, {type(error).__name__}: {error}. Please report it with the "
+        "output of `ddpdoctor env` and of this command under DDPDOCTOR_TRACEBACK=1."
+    )
+    return USAGE
+
+
+def _say(message: str) -> None:
+    print(f"ddpdoctor: {' '.join(message.split())}", file=sys.stderr)

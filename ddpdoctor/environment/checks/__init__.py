@@ -1,0 +1,54 @@
+"""Findings about the facts: pure functions, each about one kind of fault.
+
+A finding is an error or a warning only if something will go wrong because of it. What is merely
+odd is info, and says that it is harmless, and when it would not be.
+"""
+
+from __future__ import annotations
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.environment.checks import (
+    conflicts,
+    devices,
+    host,
+    launch,
+    names,
+    network,
+    software,
+    values,
+)
+from ddpdoctor.environment.model import Environment
+
+_CHECKS = (
+    software.unusable_torch,
+    software.nccl_mismatch,
+    software.detail_debug,
+    values.misread,
+    names.ignored,
+    names.unknown,
+    names.renamed,
+    names.left_on,
+    conflicts.conflicting,
+    launch.rank_outside_world,
+    launch.set_by_hand,
+    launch.leaked,
+    launch.port_taken,
+    launch.port_ignored,
+    launch.loopback_master,
+    launch.double_launch,
+    launch.disagreeing,
+    network.wrong_interface,
+    network.hostname,
+    devices.hidden,
+    devices.too_few,
+    host.too_many_threads,
+    host.little_shared_memory,
+    host.low_limits,
+)
+_ORDER = {"error": 0, "warning": 1, "info": 2}
+
+
+def findings(environment: Environment) -> list[Finding]:
+    """Everything that is wrong or odd, worst first; the same facts give the same list."""
+    found = [one for check in _CHECKS for one in check(environment)]
+    return sorted(found, key=lambda one: (_ORDER[one.severity], one.code, one.cause))

@@ -1,0 +1,113 @@
+"""Settings of which one undoes the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.environment.checks.finding import finding, setting, unset
+from ddpdoctor.environment.model import Environment
+from ddpdoctor.environment.variables import known
+
+_ON = ("y", "yes", "1", "t", "true")
+
+
+def conflicting(environment: Environment) -> Iterator[Finding]:
+    """DDP704: pairs that contradict each other."""
+    yield from _old_and_new(environment)
+    yield from _two_allocators(environment)
+    yield from _dump_without_watchdog(environment)
+    yield from _dump_without_recorder(environment)
+    yield from _subsystems_without_debug(environment)
+    yield from _no_error_handling(environment)
+
+
+def _old_and_new(environment: Environment) -> Iterator[Finding]:
+    for variable in environment.variables:
+        if variable.status != "legacy":
+            continue
+        new = known()[variable.name].instead
+        value = environment.value(new)
+        if value is None or value == variable.value:
+            continue
+        yield finding(
+            "DDP704",
+            "warning",
+            f"{setting(variable.name, variable.value)} is overruled by its new name",
+            f"Keep {new} alone.",
+            notes=(f"{setting(new, value)} is the same setting under its new name, and counts",),
+            commands=unset(variable.name),
+        )
+
+
+def _two_allocators(environment: Environment) -> Iterator[Finding]:
+    new = environment.value("PYTORCH_ALLOC_CONF")
+    old = environment.value("PYTORCH_CUDA_ALLOC_CONF")
+    if new is not None and old is not None and new != old:
+        yield finding(
+            "DDP704",
+            "warning",
+            "PYTORCH_ALLOC_CONF and PYTORCH_CUDA_ALLOC_CONF differ",
+            "Keep one of them.",
+            notes=("they are the new and the old name of one setting: only one of them counts",),
+            commands=unset("PYTORCH_CUDA_ALLOC_CONF"),
+        )
+
+
+def _dump_without_watchdog(environment: Environment) -> Iterator[Finding]:
+    if _on(environment, "TORCH_NCCL_BLOCKING_WAIT") and _on(
+        environment, "TORCH_NCCL_DUMP_ON_TIMEOUT"
+    ):
+        yield finding(
+            "DDP704",
+            "warning",
+            "TORCH_NCCL_BLOCKING_WAIT=1 undoes TORCH_NCCL_DUMP_ON_TIMEOUT=1",
+            "Remove TORCH_NCCL_BLOCKING_WAIT.",
+            notes=("with blocking waits there is no watchdog thread, and it is what dumps",),
+            commands=unset("TORCH_NCCL_BLOCKING_WAIT"),
+            certainty="evidence",
+        )
+
+
+def _dump_without_recorder(environment: Environment) -> Iterator[Finding]:
+    size = environment.integer("TORCH_FR_BUFFER_SIZE")
+    if size == 0 and _on(environment, "TORCH_NCCL_DUMP_ON_TIMEOUT"):
+        yield finding(
+            "DDP704",
+            "warning",
+            "TORCH_FR_BUFFER_SIZE=0 undoes TORCH_NCCL_DUMP_ON_TIMEOUT=1",
+            "Remove TORCH_FR_BUFFER_SIZE: the default keeps the last 2000 collectives.",
+            notes=("0 switches the flight recorder off: there is nothing to dump",),
+            commands=unset("TORCH_FR_BUFFER_SIZE"),
+        )
+
+
+def _subsystems_without_debug(environment: Environment) -> Iterator[Finding]:
+    subsystems = environment.value("NCCL_DEBUG_SUBSYS")
+    level = (environment.value("NCCL_DEBUG") or "").upper()
+    if subsystems and level not in ("INFO", "ABORT", "TRACE"):
+        yield finding(
+            "DDP704",
+            "info",
+            f"{setting('NCCL_DEBUG_SUBSYS', subsystems)} has no effect without NCCL_DEBUG=INFO",
+            "Set NCCL_DEBUG=INFO too, or remove it.",
+            notes=("harmless",),
+            commands=("export NCCL_DEBUG=INFO",),
+        )
+
+
+def _no_error_handling(environment: Environment) -> Iterator[Finding]:
+    if environment.integer("TORCH_NCCL_ASYNC_ERROR_HANDLING") == 0:
+        yield finding(
+            "DDP704",
+            "warning",
+            "TORCH_NCCL_ASYNC_ERROR_HANDLING=0 makes timeouts do nothing",
+            "Remove it.",
+            notes=("a rank that waits for a dead one then waits for ever",),
+            commands=unset("TORCH_NCCL_ASYNC_ERROR_HANDLING"),
+            certainty="evidence",
+        )
+
+
+def _on(environment: Environment, name: str) -> bool:
+    return (environment.value(name) or "").lower() in _ON

@@ -1,0 +1,203 @@
+"""Who launched this process, and with which numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.environment.checks.finding import finding, setting, unset
+from ddpdoctor.environment.checks.job import spans_nodes
+from ddpdoctor.environment.model import (
+    TORCHRUN_PORT,
+    Absent,
+    Environment,
+    Launcher,
+    Listener,
+    Master,
+    Unknown,
+)
+
+
+def rank_outside_world(environment: Environment) -> Iterator[Finding]:
+    """DDP105: a rank that no world of this size has."""
+    rank, world = environment.integer("RANK"), environment.integer("WORLD_SIZE")
+    if rank is None or world is None or 0 <= rank < world:
+        return
+    yield finding(
+        "DDP105",
+        "error",
+        f"RANK={rank} and WORLD_SIZE={world}: ranks go from 0 to WORLD_SIZE - 1",
+        "Let a launcher set them: torchrun --nproc-per-node=N train.py",
+        notes=("init_process_group does not name the mistake: it times out, or fails in gloo",),
+        commands=unset("RANK", "WORLD_SIZE"),
+    )
+
+
+def set_by_hand(environment: Environment) -> Iterator[Finding]:
+    """DDP105: a world of several ranks that nobody starts."""
+    world, rank = environment.integer("WORLD_SIZE"), environment.integer("RANK")
+    if environment.launchers or world is None or world < 2 or not 0 <= (rank or 0) < world:
+        return
+    started_here = (
+        environment.value("LOCAL_RANK") is not None or "Kubernetes" in environment.context
+    )
+    yield finding(
+        "DDP105",
+        "info" if started_here else "warning",
+        f"WORLD_SIZE={world}, and no launcher is seen that would start {world} ranks",
+        "Do not export RANK and WORLD_SIZE; start with torchrun --nproc-per-node=N train.py",
+        notes=(
+            f"a script started now waits for {world - 1} others, and fails after its timeout",
+            "harmless if a launcher of your own has set them, or an operator of Kubernetes"
+            if started_here
+            else "torchrun ignores what is exported, and sets its own",
+        ),
+        commands=unset("RANK", "WORLD_SIZE"),
+        certainty="evidence",
+    )
+
+
+def leaked(environment: Environment) -> Iterator[Finding]:
+    """DDP706: torchrun's variables in a process that torchrun does not run."""
+    if environment.value("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        yield from _no_store(environment)
+    if environment.value("TORCHELASTIC_RUN_ID") is not None and environment.value("RANK") is None:
+        yield finding(
+            "DDP706",
+            "warning",
+            "TORCHELASTIC_RUN_ID is set, but torchrun has not started this process",
+            "Unset it: it came from the environment of a torchrun rank.",
+            notes=(
+                "torchrun gives its ranks RANK as well, and RANK is not set",
+                "is_torchelastic_launched() looks at TORCHELASTIC_RUN_ID alone",
+            ),
+            commands=unset("TORCHELASTIC_RUN_ID"),
+        )
+
+
+def _no_store(environment: Environment) -> Iterator[Finding]:
+    port = environment.integer("MASTER_PORT")
+    master = environment.master
+    if isinstance(master, Absent):
+        reason = "torchrun sets where the store is as well, and MASTER_ADDR is not set"
+    elif isinstance(master, Unknown) or not master.local or port is None:
+        return  # the store may well be on another machine
+    elif isinstance(environment.listeners, Unknown) or _listener(environment, port):
+        return
+    else:
+        reason = f"nothing listens on {master.address}:{port}, where the store would have to be"
+    yield finding(
+        "DDP706",
+        "warning",
+        "TORCHELASTIC_USE_AGENT_STORE=True, but no agent hosts a store",
+        "Unset it: it came from the environment of a torchrun rank.",
+        notes=(
+            reason,
+            "rank 0 will not host a store either: every rank fails to connect, after the timeout",
+        ),
+        commands=unset("TORCHELASTIC_USE_AGENT_STORE"),
+    )
+
+
+def port_taken(environment: Environment) -> Iterator[Finding]:
+    """DDP104: rank 0 could not listen where the variables, or torchrun's default, send it."""
+    number, rank = environment.integer("MASTER_PORT"), environment.integer("RANK")
+    elsewhere = isinstance(environment.master, Master) and not environment.master.local
+    if environment.launchers or elsewhere or rank not in (None, 0):
+        return
+    listener = _listener(environment, TORCHRUN_PORT if number is None else number)
+    if listener is None:
+        return
+    default = "" if number is not None else " (torchrun's default)"
+    yield finding(
+        "DDP104",
+        "warning" if number is not None else "info",
+        f"port {listener.port}{default} is already taken by {listener.process}",
+        "End that process if it is left over, or let torchrun take a free port.",
+        notes=(
+            "rank 0 will fail with EADDRINUSE",
+            *(("harmless with torchrun --standalone",) if number is None else ()),
+        ),
+        commands=("torchrun --standalone --nproc-per-node=N train.py",),
+    )
+
+
+def port_ignored(environment: Environment) -> Iterator[Finding]:
+    """DDP104: advice that does not hold, a MASTER_PORT exported for torchrun."""
+    value = environment.value("MASTER_PORT")
+    if value is None or environment.launchers or environment.value("RANK") is not None:
+        return
+    yield finding(
+        "DDP104",
+        "info",
+        f"torchrun will ignore {setting('MASTER_PORT', value)}",
+        "Use --standalone, --rdzv-endpoint=HOST:PORT or --master-port with torchrun.",
+        notes=("harmless: mp.spawn, and ranks that are started by hand, do read it",),
+    )
+
+
+def loopback_master(environment: Environment) -> Iterator[Finding]:
+    """DDP108: several nodes, of which each looks for the master on itself."""
+    master = environment.master
+    if isinstance(master, Master) and master.loopback and spans_nodes(environment):
+        yield finding(
+            "DDP108",
+            "warning",
+            f"{setting('MASTER_ADDR', master.address)} is this machine itself, on every node",
+            "Name the first node by an address that the others reach.",
+            notes=("the job runs on several nodes",),
+            certainty="evidence",
+        )
+
+
+def double_launch(environment: Environment) -> Iterator[Finding]:
+    """DDP114: one launcher started several others, and each starts a job of its own."""
+    torchrun, outer = _two_layers(environment)
+    agents = environment.integer("GROUP_WORLD_SIZE")
+    if torchrun is None or outer is None or agents is None or outer.size in (None, 1, agents):
+        return
+    yield finding(
+        "DDP114",
+        "warning",
+        f"{outer.name} started torchrun {outer.size} times, but this job has {agents} of them",
+        f"Start one torchrun per node with {outer.name}, all with one --rdzv-id and endpoint.",
+        notes=(
+            f"GROUP_WORLD_SIZE={agents}, WORLD_SIZE={torchrun.size}, {outer.name}: {outer.size}",
+            *(("each of them trains alone, on the same devices",) if agents == 1 else ()),
+        ),
+        certainty="evidence",
+    )
+
+
+def disagreeing(environment: Environment) -> Iterator[Finding]:
+    """DDP707: RANK or WORLD_SIZE is not what the launcher says."""
+    rank, world = environment.integer("RANK"), environment.integer("WORLD_SIZE")
+    torchrun, outer = _two_layers(environment)
+    if torchrun or outer is None or outer.rank is None or outer.size is None or outer.size < 2:
+        return
+    # A launcher that starts one process per node, which then spawns, has a multiple of its size.
+    wrong_world = world is not None and world % outer.size != 0
+    wrong_rank = rank is not None and world in (None, outer.size) and rank != outer.rank
+    if wrong_world or wrong_rank:
+        yield finding(
+            "DDP707",
+            "warning",
+            f"{outer.name} says rank {outer.rank} of {outer.size}, the variables say otherwise",
+            f"Take RANK and WORLD_SIZE from {outer.name}'s variables in every process.",
+            notes=(
+                f"RANK={environment.value('RANK')}, WORLD_SIZE={environment.value('WORLD_SIZE')}",
+                "env:// reads these two alone; once exported, they are the same in all ranks",
+            ),
+        )
+
+
+def _two_layers(environment: Environment) -> tuple[Launcher | None, Launcher | None]:
+    torchrun = next((one for one in environment.launchers if one.name == "torchrun"), None)
+    outer = next((one for one in environment.launchers if one.name != "torchrun"), None)
+    return torchrun, outer
+
+
+def _listener(environment: Environment, port: int) -> Listener | None:
+    if not isinstance(environment.listeners, tuple):
+        return None
+    return next((one for one in environment.listeners if one.port == port), None)

@@ -1,0 +1,161 @@
+"""Names that nobody reads, that are misspelt, old, or meant for debugging."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.environment.checks.finding import finding, setting, unset
+from ddpdoctor.environment.model import Environment, Search, SetVariable, Torch
+from ddpdoctor.environment.variables import Variable, known, nearest
+
+
+def ignored(environment: Environment) -> Iterator[Finding]:
+    """DDP109: variables that people set though nothing reads them, or no longer."""
+    for variable in environment.variables:
+        if variable.status not in ("phantom", "removed", "script"):
+            continue
+        if _is_read_here(environment, variable.name):
+            continue
+        row = known()[variable.name]
+        yield finding(
+            "DDP109",
+            "info" if variable.status == "script" else "warning",
+            f"{setting(variable.name, variable.value)} has no effect",
+            f"Instead: {row.instead}." if row.instead else "Remove it.",
+            notes=_why_ignored(environment, variable, row),
+            commands=unset(variable.name),
+        )
+
+
+def _why_ignored(environment: Environment, variable: SetVariable, row: Variable) -> Iterator[str]:
+    yield _nobody_reads(environment, variable.name)
+    if variable.status == "script":
+        yield "harmless if your own script reads it"
+    if row.note:
+        yield row.note
+    if "timeout=" in row.instead:
+        yield "without timeout=, a gloo group gives up after 30 minutes, an NCCL group after 10"
+
+
+def unknown(environment: Environment) -> Iterator[Finding]:
+    """DDP701: names in no table, most of them misspelt."""
+    for variable in environment.variables:
+        if variable.status != "unknown" or _is_read_here(environment, variable.name):
+            continue
+        meant = nearest(variable.name)
+        proven = _is_read_nowhere(environment, variable.name)
+        if not meant and not proven:
+            continue
+        yield finding(
+            "DDP701",
+            "warning" if meant else "info",
+            f"{setting(variable.name, variable.value)}: no such variable is known",
+            f"Did you mean {meant}?" if meant else "Check the spelling, or remove it.",
+            notes=(
+                *((_nobody_reads(environment, variable.name),) if proven else ()),
+                *(() if meant else ("harmless if a plugin or your own script reads it",)),
+            ),
+            commands=_correction(variable, meant) if meant else unset(variable.name),
+            certainty="proven" if proven else "evidence",
+        )
+
+
+def _correction(variable: SetVariable, meant: str) -> tuple[str, ...]:
+    if variable.redacted:
+        return unset(variable.name)
+    return (f"export {meant}={shlex.quote(variable.value)}", *unset(variable.name))
+
+
+def renamed(environment: Environment) -> Iterator[Finding]:
+    """DDP702: old names that PyTorch still reads."""
+    for variable in environment.variables:
+        if variable.status != "legacy":
+            continue
+        new = known()[variable.name].instead
+        if environment.value(new) is not None:
+            continue  # the new name counts; whether the two agree is `conflicts`' business
+        notes = ["harmless for now: PyTorch still reads it, and warns"]
+        if new == "TORCH_NCCL_ASYNC_ERROR_HANDLING":
+            notes.append("torchrun sets the new name to 1 for its ranks: there it is lost")
+        yield finding(
+            "DDP702",
+            "info",
+            f"{variable.name} is an old name",
+            f"Set {new} instead.",
+            notes=notes,
+            commands=_correction(variable, new),
+        )
+
+
+def left_on(environment: Environment) -> Iterator[Finding]:
+    """DDP705: settings that belong to a debugging session."""
+    for_nccl = []
+    for variable in environment.variables:
+        row = known().get(variable.name)
+        if row is None or row.status != "debug" or _is_off(variable, row):
+            continue
+        if row.read_by == "NCCL":
+            for_nccl.append(setting(variable.name, variable.value))
+        elif variable.name != "TORCH_DISTRIBUTED_DEBUG":  # `software` knows more about that one
+            yield _left_on(environment, variable, row)
+    if for_nccl:
+        more = f" and {len(for_nccl) - 1} more" if for_nccl[1:] else ""
+        yield finding(
+            "DDP705",
+            "info",
+            f"{for_nccl[0]}{more}: meant for debugging NCCL",
+            "Remove what you do not need: NVIDIA says not to keep these in scripts.",
+            notes=(*for_nccl[1:], "harmless if you set it on purpose"),
+        )
+
+
+def _left_on(environment: Environment, variable: SetVariable, row: Variable) -> Finding:
+    has_gpus = isinstance(environment.gpus, tuple) and len(environment.gpus) > 0
+    harmless = (
+        "harmless if you are debugging" if has_gpus else "harmless here: no NVIDIA GPU is seen"
+    )
+    costly = row.slow and has_gpus
+    return finding(
+        "DDP705",
+        "warning" if costly else "info",
+        f"{setting(variable.name, variable.value)} is meant for debugging",
+        "Remove it once you are done.",
+        notes=(*((row.note,) if row.note else ()), *(() if costly else (harmless,))),
+        commands=unset(variable.name),
+    )
+
+
+def _is_off(variable: SetVariable, row: Variable) -> bool:
+    value = variable.value.strip().lower()
+    if row.name == "NCCL_DEBUG":
+        return value in ("", "version", "warn")
+    if row.name.endswith("_DISABLE") or row.default == "0":
+        return value in ("", "0", "n", "no", "f", "false")
+    return value in ("", row.default.lower())
+
+
+def _nobody_reads(environment: Environment, name: str) -> str:
+    version = f" {environment.torch.version}" if isinstance(environment.torch, Torch) else ""
+    if not isinstance(environment.search, Search) or name not in environment.search.absent:
+        return "neither PyTorch, torchrun nor NCCL is known to read it"
+    searched = f"searched {len(environment.search.libraries)} libraries for the name"
+    if _covers_nccl(environment.search):
+        return f"neither PyTorch{version} nor NCCL reads it ({searched})"
+    return f"PyTorch{version} does not read it ({searched}); NCCL is not installed here"
+
+
+def _is_read_here(environment: Environment, name: str) -> bool:
+    return isinstance(environment.search, Search) and name in environment.search.present
+
+
+def _is_read_nowhere(environment: Environment, name: str) -> bool:
+    if not isinstance(environment.search, Search) or name not in environment.search.absent:
+        return False
+    return not name.startswith("NCCL_") or _covers_nccl(environment.search)
+
+
+def _covers_nccl(search: Search) -> bool:
+    # NCCL may be linked into libtorch_cuda instead of lying beside it.
+    return any("nccl" in library or "torch_cuda" in library for library in search.libraries)

@@ -1,0 +1,97 @@
+"""PyTorch and NCCL themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.environment.checks.finding import finding, setting, unset
+from ddpdoctor.environment.checks.values import misread_names
+from ddpdoctor.environment.model import Environment, Torch, TorchFailure
+
+
+def unusable_torch(environment: Environment) -> Iterator[Finding]:
+    """DDP712: torch is installed, and importing it fails."""
+    torch = environment.torch
+    if not isinstance(torch, TorchFailure):
+        return
+    if any(name in torch.error for name in misread_names(environment)):
+        return  # that variable is the cause, and has a finding of its own
+    yield finding(
+        "DDP712",
+        "error",
+        f"PyTorch {torch.version} is installed, but importing it fails",
+        "Reinstall it, or mend what its message names.",
+        notes=(torch.error,),
+        commands=("python -c 'import torch.distributed'",),
+    )
+
+
+def nccl_mismatch(environment: Environment) -> Iterator[Finding]:
+    """DDP710: another NCCL than the one that torch was built against."""
+    packages = environment.nccl_packages
+    if isinstance(packages, tuple) and len(packages) > 1:
+        yield finding(
+            "DDP710",
+            "warning",
+            f"{len(packages)} NCCL packages are installed over each other",
+            "Keep the one that torch requires, and reinstall it.",
+            notes=(
+                ", ".join(packages),
+                "they put libnccl.so.2 in the same place: the last one installed has won",
+            ),
+            commands=("pip uninstall NAME", "pip install --force-reinstall NAME"),
+        )
+    torch = environment.torch
+    if not isinstance(torch, Torch) or torch.nccl_built is None:
+        return
+    loaded = torch.nccl_loaded
+    if not isinstance(loaded, str) or loaded == torch.nccl_built:
+        return
+    older = _number(loaded) < _number(torch.nccl_built)
+    yield finding(
+        "DDP710",
+        "warning" if older else "info",
+        f"torch was built against NCCL {torch.nccl_built}, and loads {loaded}",
+        "Remove what shadows the right one: LD_LIBRARY_PATH, LD_PRELOAD, a second package.",
+        notes=(
+            f"loaded from {torch.nccl_library}",
+            *(
+                ()
+                if older
+                else ("harmless as a rule: NCCL keeps its interface within a major version",)
+            ),
+        ),
+    )
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
+def detail_debug(environment: Environment) -> Iterator[Finding]:
+    """DDP709: TORCH_DISTRIBUTED_DEBUG=DETAIL, which breaks DDP on gloo in torch 2.13."""
+    value = (environment.value("TORCH_DISTRIBUTED_DEBUG") or "").upper()
+    torch = environment.torch
+    version = torch.version if isinstance(torch, Torch | TorchFailure) else ""
+    if value == "DETAIL" and version.startswith("2.13."):
+        yield finding(
+            "DDP709",
+            "warning",
+            "TORCH_DISTRIBUTED_DEBUG=DETAIL crashes the DDP constructor on gloo",
+            "Remove it, or use INFO.",
+            notes=(f"segmentation fault in torch 2.13; this is torch {version}",),
+            commands=("export TORCH_DISTRIBUTED_DEBUG=INFO",),
+        )
+    elif value in ("INFO", "DETAIL"):
+        yield finding(
+            "DDP705",
+            "info",
+            f"{setting('TORCH_DISTRIBUTED_DEBUG', value)} is meant for debugging",
+            "Remove it once you are done.",
+            notes=(
+                "harmless if you are debugging",
+                *(("DETAIL checks every collective first",) if value == "DETAIL" else ()),
+            ),
+            commands=unset("TORCH_DISTRIBUTED_DEBUG"),
+        )

@@ -1,0 +1,41 @@
+"""Collects the facts: one module per kind, each a function of the machine, none imports torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ddpdoctor.environment.facts import gpu, host, launcher, network, software, variables
+from ddpdoctor.environment.facts.machine import Machine
+from ddpdoctor.environment.model import Environment
+
+
+def collect(
+    environ: Mapping[str, str] | None = None, root: Path = Path("/"), patience: float = 60.0
+) -> Environment:
+    """Everything that can be found out here; what cannot says why. Never raises.
+
+    `environ` stands in for this process's environment, `root` for the folder under which /proc,
+    /sys and /dev are, and `patience` is how many seconds importing torch may take.
+    """
+    machine = Machine(os.environ.copy() if environ is None else environ, root, patience)
+    return Environment(
+        python=software.python(machine),
+        torch=machine.find(software.torch),
+        nccl_packages=machine.find(software.nccl_packages),
+        gpus=machine.find(gpu.gpus),
+        infiniband=machine.find(host.infiniband),
+        cpus=machine.find(host.cpus),
+        memory=machine.find(host.memory),
+        shared_memory=machine.find(host.shared_memory),
+        limits=machine.find(host.limits),
+        interfaces=machine.find(network.interfaces),
+        hostname=machine.find(network.hostname),
+        master=machine.find(network.master),
+        listeners=machine.find(network.listeners),
+        launchers=launcher.launchers(machine),
+        context=launcher.context(machine),
+        variables=variables.variables(machine),
+        search=machine.find(variables.search),
+    )

@@ -1,0 +1,100 @@
+"""Limits that a control group sets, of version 1, version 2 or both, at any level above us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from ddpdoctor.environment.facts.machine import Machine
+
+T = TypeVar("T")
+
+_HIERARCHIES = "sys/fs/cgroup"
+# Version 1 writes "no limit" as the largest page-aligned number of 63 bits.
+_NO_LIMIT = 1 << 62
+
+
+def cpu_quota(machine: Machine) -> float | None:
+    """CPUs' worth of time that the tightest group grants; None if none of them limits it."""
+    quotas = [
+        *_limits(machine, "", _quota_v2),
+        *_limits(machine, "cpu", _quota_v1),
+    ]
+    return min(quotas, default=None)
+
+
+def memory_limit(machine: Machine) -> int | None:
+    """Bytes that the tightest group allows; None if none of them limits it."""
+    limits = [
+        *_limits(machine, "", lambda folder: _bound(folder / "memory.max")),
+        *_limits(machine, "memory", lambda folder: _bound(folder / "memory.limit_in_bytes")),
+    ]
+    return min(limits, default=None)
+
+
+def tasks(machine: Machine) -> tuple[int, int] | None:
+    """Processes and threads that the fullest group allows, and has; None if none limits them."""
+    limits = [*_limits(machine, "", _tasks), *_limits(machine, "pids", _tasks)]
+    return min(limits, key=lambda limit: limit[0] - limit[1], default=None)
+
+
+def _limits(machine: Machine, controller: str, read: Callable[[Path], T | None]) -> Iterator[T]:
+    for folder in _folders(machine, controller):
+        try:
+            limit = read(folder)
+        except (OSError, ValueError):
+            continue  # the root group has no such file, nor has one without the controller
+        if limit is not None:
+            yield limit
+
+
+def _folders(machine: Machine, controller: str) -> Iterator[Path]:
+    """The folders of our group and of all above it; controller "" is version 2's one hierarchy.
+
+    Within a container the group's path may be the host's, which does not exist there: what is left
+    then is the mount itself, which is our group.
+    """
+    try:
+        lines = machine.read("proc/self/cgroup").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controller not in controllers.split(","):
+            continue
+        inside = PurePosixPath(group.lstrip("/"))
+        for mount in _mounts(machine, controllers):
+            for level in (inside, *inside.parents):
+                if (folder := mount / level).is_dir():
+                    yield folder
+
+
+def _mounts(machine: Machine, controllers: str) -> Iterator[Path]:
+    top = machine.root / _HIERARCHIES
+    names = ("unified", "") if not controllers else (controllers, *controllers.split(","))
+    for name in dict.fromkeys(names):
+        if (top / name).is_dir():
+            yield top / name
+            return
+
+
+def _quota_v2(folder: Path) -> float | None:
+    quota, period = (folder / "cpu.max").read_text().split()
+    return None if quota == "max" else int(quota) / int(period)
+
+
+def _quota_v1(folder: Path) -> float | None:
+    quota = int((folder / "cpu.cfs_quota_us").read_text())
+    return None if quota <= 0 else quota / int((folder / "cpu.cfs_period_us").read_text())
+
+
+def _tasks(folder: Path) -> tuple[int, int] | None:
+    allowed = _bound(folder / "pids.max")
+    return None if allowed is None else (allowed, int((folder / "pids.current").read_text()))
+
+
+def _bound(file: Path) -> int | None:
+    text = file.read_text().strip()
+    limit = _NO_LIMIT if text == "max" else int(text)
+    return None if limit >= _NO_LIMIT else limit

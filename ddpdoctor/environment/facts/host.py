@@ -1,0 +1,83 @@
+"""CPUs, memory, shared memory and limits."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import psutil
+
+from ddpdoctor.environment.facts import cgroup
+from ddpdoctor.environment.facts.machine import Machine
+from ddpdoctor.environment.model import (
+    Absent,
+    Cpus,
+    Limit,
+    Limits,
+    Memory,
+    SharedMemory,
+)
+
+_SHARED_MEMORY = "dev/shm"
+_INFINIBAND = "sys/class/infiniband"
+
+
+def cpus(machine: Machine) -> Cpus:
+    """How many CPUs there are, and how many of them may be used."""
+    quota = machine.find(cgroup.cpu_quota)
+    return Cpus(
+        count=os.cpu_count() or 1,
+        affinity=machine.find(_affinity),
+        quota=Absent(absent="no control group limits it") if quota is None else quota,
+    )
+
+
+def _affinity(_: Machine) -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def memory(machine: Machine) -> Memory:
+    """Main memory, and what of it the control group allows."""
+    main = psutil.virtual_memory()
+    limit = machine.find(cgroup.memory_limit)
+    return Memory(
+        total=main.total,
+        available=main.available,
+        limit=Absent(absent="no control group limits it") if limit is None else limit,
+    )
+
+
+def shared_memory(machine: Machine) -> SharedMemory | Absent:
+    """Size and free space of /dev/shm. Raises OSError."""
+    folder: Path = machine.root / _SHARED_MEMORY
+    if not folder.is_dir():
+        return Absent(absent=f"there is no {folder}")
+    space = os.statvfs(folder)
+    return SharedMemory(size=space.f_blocks * space.f_frsize, free=space.f_bavail * space.f_frsize)
+
+
+def limits(machine: Machine) -> Limits:
+    """Limits of this process and of its control group."""
+    tasks = machine.find(cgroup.tasks)
+    allowed, used = tasks if isinstance(tasks, tuple) else (tasks, None)
+    return Limits(
+        open_files=_limit(resource.RLIMIT_NOFILE),
+        locked_memory=_limit(resource.RLIMIT_MEMLOCK),
+        processes=_limit(resource.RLIMIT_NPROC),
+        tasks_allowed=Absent(absent="no control group limits it") if allowed is None else allowed,
+        tasks_used=used,
+    )
+
+
+def _limit(which: int) -> Limit:
+    soft, hard = (
+        None if bound == resource.RLIM_INFINITY else bound for bound in resource.getrlimit(which)
+    )
+    return Limit(soft=soft, hard=hard)
+
+
+def infiniband(machine: Machine) -> tuple[str, ...]:
+    """Names of the InfiniBand and RoCE devices."""
+    folder = machine.root / _INFINIBAND
+    return tuple(sorted(device.name for device in folder.iterdir())) if folder.is_dir() else ()

@@ -1,0 +1,70 @@
+"""Runs in a throw-away child process: imports torch and prints what it is, as one line of JSON.
+
+The last line of the output counts; libraries may print what they like before it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    """Print the facts. Whatever goes wrong while torch is imported ends the process."""
+    torch: Any = import_module("torch")
+    import_module("torch.distributed")
+
+    facts: dict[str, Any] = {
+        "version": torch.__version__,
+        "folder": str(Path(torch.__file__).parent),
+        "cuda": torch.version.cuda,
+        "hip": torch.version.hip,
+        "backends": _backends(torch.distributed),
+        "nccl_built": None,
+        "nccl_loaded": {"absent": "this torch is built without NCCL"},
+        "nccl_library": None,
+        "visible_gpus": _visible_gpus(torch.cuda),
+    }
+    if "nccl" in facts["backends"]:
+        facts["nccl_built"] = ".".join(map(str, torch.cuda.nccl.version()[:3]))
+        facts["nccl_library"], facts["nccl_loaded"] = _loaded_nccl()
+    print("\n" + json.dumps(facts))
+
+
+def _backends(distributed: Any) -> list[str]:
+    if not distributed.is_available():
+        return []
+    return [
+        name
+        for name in ("gloo", "nccl", "mpi", "ucc")
+        if getattr(distributed, f"is_{name}_available", bool)()
+    ]
+
+
+def _visible_gpus(cuda: Any) -> Any:
+    try:
+        return cuda.device_count()
+    except Exception as error:
+        return {"unknown": f"{type(error).__name__}: {error}"}
+
+
+def _loaded_nccl() -> tuple[str | None, Any]:
+    """Path and version of the library that this process has mapped."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+        paths = [line.split(maxsplit=5)[5] for line in lines if "libnccl.so" in line]
+        if not paths:
+            return None, {"unknown": "no libnccl is mapped: NCCL is linked into torch"}
+        number = ctypes.c_int()
+        ctypes.CDLL(paths[0]).ncclGetVersion(ctypes.byref(number))
+    except (OSError, AttributeError) as error:
+        return None, {"unknown": str(error)}
+    major, rest = divmod(number.value, 10000)
+    return paths[0], f"{major}.{rest // 100}.{rest % 100}"
+
+
+if __name__ == "__main__":
+    main()

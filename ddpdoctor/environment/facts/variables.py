@@ -1,0 +1,95 @@
+"""The variables that are set, and what the installed libraries know of odd ones."""
+
+from __future__ import annotations
+
+import mmap
+import time
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from ddpdoctor.environment.facts.machine import Machine
+from ddpdoctor.environment.model import Absent, Search, SetVariable
+from ddpdoctor.environment.variables import known, nearest, of_a_family
+
+# To look for one name in torch's libraries takes up to a second. Names that are left when the time
+# is up are in neither list: not found out.
+_SECONDS = 10.0
+
+
+def variables(machine: Machine) -> tuple[SetVariable, ...]:
+    """Every set variable that is in the table, in a family of it, or all but spelt like it."""
+    return tuple(
+        _describe(machine, name, value)
+        for name, value in sorted(machine.environ.items())
+        if name in known() or of_a_family(name) or nearest(name)
+    )
+
+
+def _describe(machine: Machine, name: str, value: str) -> SetVariable:
+    row = known().get(name)
+    shown = machine.redactor.value(name, value)
+    return SetVariable(
+        name=name,
+        value=shown,
+        redacted=shown != value,
+        status=row.status if row else "unknown",
+        read_by=row.read_by if row else "nothing known",
+    )
+
+
+def search(machine: Machine) -> Search | Absent:
+    """Which of the odd names the installed libraries contain.
+
+    Absence is certain: the libraries hold each name they look up as one string. Presence is not: a
+    linker stores a name that another one ends with only once.
+    """
+    odd = [
+        name
+        for name in sorted(machine.environ)
+        if (name in known() and known()[name].status in ("phantom", "removed"))
+        or (name not in known() and (of_a_family(name) or nearest(name)))
+    ]
+    if not odd:
+        return Absent(absent="no variable gave a reason to search the libraries")
+    libraries = tuple(_libraries())
+    if not libraries:
+        return Absent(absent="neither torch nor NCCL is installed")
+    deadline = time.monotonic() + _SECONDS
+    present: list[str] = []
+    absent: list[str] = []
+    for name in odd:
+        if time.monotonic() < deadline:
+            (present if _contains(libraries, name) else absent).append(name)
+    return Search(
+        libraries=tuple(path.name for path in libraries if path.suffix != ".py"),
+        present=tuple(present),
+        absent=tuple(absent),
+    )
+
+
+def _libraries() -> Iterator[Path]:
+    """The shared libraries that look variables up, then torch's Python sources that do."""
+    torch = find_spec("torch")
+    nvidia = find_spec("nvidia")
+    for folder in nvidia.submodule_search_locations or () if nvidia else ():
+        yield from sorted(Path(folder).glob("nccl/lib/libnccl.so*"))
+    for folder in torch.submodule_search_locations or () if torch else ():
+        for stem in ("libtorch_cuda", "libtorch_cpu", "libtorch_python", "libc10", "libc10_cuda"):
+            yield from Path(folder).glob(f"lib/{stem}.so")
+        yield from sorted(Path(folder).glob("distributed/**/*.py"))
+
+
+def _contains(libraries: Iterable[Path], name: str) -> bool:
+    raw = name.encode(errors="surrogateescape")
+    in_binary, in_source = (raw + b"\0",), (b'"%b"' % raw, b"'%b'" % raw)
+    return any(
+        _occurs(path, in_source if path.suffix == ".py" else in_binary) for path in libraries
+    )
+
+
+def _occurs(path: Path, needles: Iterable[bytes]) -> bool:
+    if path.stat().st_size == 0:
+        return False  # cannot be mapped
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return any(content.find(needle) >= 0 for needle in needles)

@@ -1,0 +1,262 @@
+"""What `ddpdoctor env` knows: every fact has a value, or says that there is none, or why not.
+
+No string in here can hold a control character or half of a surrogate pair, whatever stood in the
+environment: a value can neither paint the terminal nor break the JSON document.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from ddpdoctor.catalog import Finding
+
+TORCHRUN_PORT = 29500
+"""Where torchrun meets unless it is told otherwise."""
+
+
+def printable(text: str) -> str:
+    """`text` with whatever a terminal would not show as a character written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+Text = Annotated[str, AfterValidator(printable)]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Unknown(_Frozen):
+    """A fact that could not be found out."""
+
+    unknown: Text
+    """Why."""
+
+
+class Absent(_Frozen):
+    """A thing that is known not to be here."""
+
+    absent: Text
+    """How we know."""
+
+
+class Python(_Frozen):
+    """The interpreter that runs the doctor, and so the user's script if it is the same one."""
+
+    version: Text
+    implementation: Text
+    executable: Text
+    platform: Text
+
+
+class Torch(_Frozen):
+    """PyTorch as a child process of this interpreter imported it."""
+
+    version: Text
+    folder: Text
+    cuda: Text | None
+    """The CUDA version it was built with."""
+    hip: Text | None
+    """The ROCm version it was built with."""
+    backends: tuple[Text, ...]
+    """Communication backends that are compiled in: gloo, nccl, mpi, ucc."""
+    nccl_built: Text | None
+    """The NCCL version it was compiled against."""
+    nccl_loaded: Text | Absent | Unknown
+    """The version that the loaded library itself gives."""
+    nccl_library: Text | None
+    """Path of that library; None where NCCL is linked into torch."""
+    visible_gpus: int | Unknown
+    """GPUs that torch counts under CUDA_VISIBLE_DEVICES."""
+
+
+class TorchFailure(_Frozen):
+    """PyTorch is installed, and importing it fails."""
+
+    version: Text
+    error: Text
+
+
+class Gpu(_Frozen):
+    """One NVIDIA GPU."""
+
+    index: int
+    name: Text
+    uuid: Text
+    memory_mib: int | None
+    compute_mode: Text
+    mig: Text
+    driver: Text
+
+
+class Cpus(_Frozen):
+    """How many CPUs there are, and how many of them this process may use."""
+
+    count: int
+    """What os.cpu_count() says."""
+    affinity: int | Unknown
+    """CPUs in this process's affinity mask."""
+    quota: float | Absent | Unknown
+    """CPUs' worth of time that the control group grants."""
+
+    @property
+    def usable(self) -> int:
+        """CPUs that can really work for this process at a time; at least 1."""
+        limits = (limit for limit in (self.affinity, self.quota) if isinstance(limit, int | float))
+        return max(1, int(min((self.count, *limits))))
+
+
+class Memory(_Frozen):
+    """Bytes of main memory."""
+
+    total: int
+    available: int
+    limit: int | Absent | Unknown
+    """What the control group allows."""
+
+
+class SharedMemory(_Frozen):
+    """Bytes of the file system that data-loader workers hand tensors through."""
+
+    size: int
+    free: int
+
+
+class Limit(_Frozen):
+    """A resource limit; None means unlimited."""
+
+    soft: int | None
+    hard: int | None
+
+
+class Limits(_Frozen):
+    """What this process and its children may use."""
+
+    open_files: Limit
+    locked_memory: Limit
+    processes: Limit
+    tasks_allowed: int | Absent | Unknown
+    """Processes and threads that the control group allows (pids.max)."""
+    tasks_used: int | None
+    """How many of them there are in that group."""
+
+
+class Interface(_Frozen):
+    """A network interface."""
+
+    name: Text
+    addresses: tuple[Text, ...]
+    up: bool
+    loopback: bool
+
+
+class HostName(_Frozen):
+    """This machine's name and the addresses it resolves to, in the resolver's order."""
+
+    name: Text
+    addresses: tuple[Text, ...] | Unknown
+    loopback: bool
+    """Whether the first address, which gloo takes, is a loopback address."""
+
+
+class Master(_Frozen):
+    """Where MASTER_ADDR and MASTER_PORT point."""
+
+    address: Text
+    addresses: tuple[Text, ...] | Unknown
+    loopback: bool
+    local: bool
+    """Whether the address belongs to this machine."""
+
+
+class Listener(_Frozen):
+    """A process that listens on a TCP port of this machine."""
+
+    port: int
+    process: Text
+    """Name and process id, as far as we may know them."""
+
+
+class Launcher(_Frozen):
+    """A launcher that has left its variables, and what they say about this process."""
+
+    name: Literal["torchrun", "srun", "Open MPI", "MVAPICH", "PMI", "jsrun"]
+    rank: int | None
+    size: int | None
+    local_rank: int | None
+    local_size: int | None
+
+
+class SetVariable(_Frozen):
+    """A variable of the environment that bears on distributed training."""
+
+    name: Text
+    value: Text
+    """With secrets replaced."""
+    redacted: bool
+    status: Literal[
+        "known", "debug", "launcher", "legacy", "removed", "phantom", "script", "unknown"
+    ]
+    """The words are explained at `variables.Status`; "unknown" is in no table of ours."""
+    read_by: Text
+
+
+class Search(_Frozen):
+    """Which names the installed libraries contain: a name that is absent, nobody reads."""
+
+    libraries: tuple[Text, ...]
+    present: tuple[Text, ...]
+    absent: tuple[Text, ...]
+
+
+class Environment(_Frozen):
+    """The facts."""
+
+    python: Python
+    torch: Torch | TorchFailure | Absent | Unknown
+    nccl_packages: tuple[Text, ...] | Unknown
+    """Installed nvidia-nccl-* distributions, "name version"."""
+    gpus: tuple[Gpu, ...] | Absent | Unknown
+    infiniband: tuple[Text, ...] | Unknown
+    """InfiniBand and RoCE devices."""
+    cpus: Cpus | Unknown
+    memory: Memory | Unknown
+    shared_memory: SharedMemory | Absent | Unknown
+    limits: Limits | Unknown
+    interfaces: tuple[Interface, ...] | Unknown
+    hostname: HostName | Unknown
+    master: Master | Absent | Unknown
+    listeners: tuple[Listener, ...] | Unknown
+    """Who listens on MASTER_PORT and on torchrun's default port."""
+    launchers: tuple[Launcher, ...]
+    context: tuple[Text, ...]
+    """Surroundings that start processes but did not start this one: a SLURM job, Kubernetes."""
+    variables: tuple[SetVariable, ...]
+    search: Search | Absent | Unknown
+
+    def value(self, name: str) -> str | None:
+        """The value of a variable; None if it is not set, or is hidden because it is a secret."""
+        for variable in self.variables:
+            if variable.name == name:
+                return None if variable.redacted else variable.value
+        return None
+
+    def integer(self, name: str) -> int | None:
+        """The value of a variable as Python's int() reads it; None if it does not."""
+        try:
+            return int(self.value(name) or "")
+        except ValueError:
+            return None
+
+
+class EnvironmentReport(_Frozen):
+    """The one document of `ddpdoctor env`: the facts, and what is wrong with them."""
+
+    schema_version: Literal[1] = 1
+    ddpdoctor: Text
+    environment: Environment
+    findings: tuple[Finding, ...]

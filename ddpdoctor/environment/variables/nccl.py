@@ -1,0 +1,113 @@
+"""NCCL's variables, as NCCL 2.29 has them; each name stands in the library that torch 2.13 pins."""
+
+from __future__ import annotations
+
+from ddpdoctor.environment.variables.table import Variable, rows
+
+_SUBSYSTEMS = (
+    *("INIT", "COLL", "P2P", "SHM", "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL", "PROXY"),
+    *("NVLS", "BOOTSTRAP", "REG", "PROFILE", "RAS", "ALL"),
+)
+
+# Settings of the site: NVIDIA's documentation lets them stay.
+_SITE_NUMBERS = """
+    SOCKET_NTHREADS NSOCKS_PERTHREAD SOCKET_RETRY_CNT SOCKET_RETRY_SLEEP_MSEC CROSS_NIC
+    SOCKET_POLL_TIMEOUT_MSEC SOCKET_MIN_TASKSIZE SOCKET_INLINE SOCKET_RCVBUF SOCKET_SNDBUF
+    IB_RETRY_CNT IB_GID_INDEX IB_ROCE_VERSION_NUM IB_SL IB_TC IB_FIFO_TC IB_RETURN_ASYNC_EVENTS
+    IB_PKEY IB_USE_INLINE IB_AR_THRESHOLD IB_ECE_ENABLE IB_MERGE_NICS IB_MERGE_VFS
+    IB_DATA_DIRECT IB_MAX_DEVS_PER_NIC IB_DEVICE_PCI_ORDER IB_WARN_RAIL_LOCAL
+    OOB_NET_ENABLE IGNORE_CPU_AFFINITY COLLNET_ENABLE CTA_POLICY NET_FORCE_MERGE
+    SET_THREAD_NAME WARN_ENABLE_DEBUG_INFO NVTX_DISABLE
+"""
+_SITE_TEXTS = """
+    IB_HCA IB_ADDR_FAMILY IB_ADDR_RANGE NET NET_PLUGIN TUNER_PLUGIN PROFILER_PLUGIN ENV_PLUGIN
+    GIN_PLUGIN CONF_FILE DEBUG_FILE DEBUG_TIMESTAMP_FORMAT DEBUG_TIMESTAMP_LEVELS NETDEVS_POLICY
+    TOPO_FILE TOPO_DUMP_FILE TOPO_DUMP_FILE_RANK GRAPH_FILE GRAPH_DUMP_FILE GRAPH_DUMP_FILE_RANK
+    COMM_ID HOSTID PROXY_CPUSET RAS_ADDR NO_CACHE MNNVL_UUID MNNVL_CLIQUE_ID THREAD_THRESHOLDS
+"""
+# Not NCCL's: container images, compilers and NCCL's own example plugins have these.
+_BUILD_TEXTS = "VERSION HOME ROOT LIBRARY INCLUDE_DIR LIB_DIR PROFILE_EVENT_MASK"
+# NVIDIA: "should not be used in production nor retained in scripts".
+_DEBUG_NUMBERS = """
+    P2P_DISABLE P2P_DIRECT_DISABLE SHM_DISABLE BUFFSIZE NTHREADS MIN_NCHANNELS MAX_NCHANNELS
+    MIN_NRINGS MAX_NRINGS CHECK_POINTERS IB_DISABLE IB_QPS_PER_CONNECTION IB_SPLIT_DATA_ON_QPS
+    IB_PCI_RELAXED_ORDERING IB_ADAPTIVE_ROUTING CUMEM_ENABLE CUMEM_HOST_ENABLE NET_GDR_READ
+    NET_SHARED_BUFFERS NET_SHARED_COMMS NVB_DISABLE PXN_DISABLE P2P_PXN_LEVEL RUNTIME_CONNECT
+    GRAPH_REGISTER LOCAL_REGISTER DMABUF_ENABLE COMM_BLOCKING CGA_CLUSTER_SIZE MIN_CTAS MAX_CTAS
+    NVLS_ENABLE MNNVL_ENABLE RAS_ENABLE RAS_TIMEOUT_FACTOR LAUNCH_ORDER_IMPLICIT LAUNCH_RACE_FATAL
+    GRAPH_MIXING_SUPPORT NCHANNELS_PER_NET_PEER MIN_P2P_NCHANNELS MAX_P2P_NCHANNELS LL_BUFFSIZE
+    LL128_BUFFSIZE LL128_NTHREADS P2P_USE_CUDA_MEMCPY P2P_READ_ENABLE SHM_USE_CUDA_MEMCPY
+    GDRCOPY_ENABLE GDR_FLUSH_DISABLE NVLS_NCHANNELS NVLS_CHUNKSIZE SINGLE_PROC_MEM_REG_ENABLE
+    WIN_ENABLE GIN_ENABLE PAT_ENABLE COMM_SPLIT_SHARE_RESOURCES COMM_SHRINK_SHARE_RESOURCES
+    WORK_FIFO_BYTES WORK_ARGS_BYTES P2P_NET_CHUNKSIZE P2P_PCI_CHUNKSIZE P2P_NVL_CHUNKSIZE
+"""
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable(
+        "NCCL_DEBUG",
+        "NCCL",
+        "choice",
+        "debug",
+        choices=("VERSION", "WARN", "INFO", "ABORT", "TRACE"),
+        misread="NCCL then prints nothing",
+        note="INFO and TRACE write a lot of log",
+    ),
+    Variable(
+        "NCCL_DEBUG_SUBSYS",
+        "NCCL",
+        "choices",
+        choices=(*_SUBSYSTEMS, *("^" + name for name in _SUBSYSTEMS)),
+        misread="NCCL ignores what it does not know",
+    ),
+    Variable(
+        "NCCL_SOCKET_IFNAME",
+        "NCCL",
+        "interface prefixes",
+        note="prefixes, unless = comes first; gloo does not read it",
+    ),
+    Variable("NCCL_OOB_NET_IFNAME", "NCCL", "interface prefixes"),
+    Variable(
+        "NCCL_SOCKET_FAMILY",
+        "NCCL",
+        "choice",
+        choices=("AF_INET", "AF_INET6"),
+        misread="NCCL ignores it",
+    ),
+    Variable(
+        "NCCL_IB_TIMEOUT",
+        "NCCL",
+        "c int",
+        default="20",
+        note="4.096 µs times 2 to this power: not the timeout of collectives",
+    ),
+    Variable("NCCL_P2P_LEVEL", "NCCL", status="debug"),
+    Variable("NCCL_NET_GDR_LEVEL", "NCCL", status="debug"),
+    Variable("NCCL_ALGO", "NCCL", status="debug"),
+    Variable("NCCL_PROTO", "NCCL", status="debug"),
+    Variable("NCCL_LAUNCH_MODE", "NCCL", status="debug"),
+    *rows("NCCL", "c int", _SITE_NUMBERS, prefix="NCCL_"),
+    *rows("NCCL", "text", _SITE_TEXTS, prefix="NCCL_"),
+    *rows("NCCL", "c int", _DEBUG_NUMBERS, prefix="NCCL_", status="debug"),
+    *rows("build tools", "text", _BUILD_TEXTS, prefix="NCCL_"),
+    *(
+        Variable(name, "nothing", status="removed", note=note, instead=instead)
+        for name, note, instead in (
+            ("NCCL_RINGS", "NCCL 2.3 dropped it", ""),
+            ("NCCL_SINGLE_RING_THRESHOLD", "NCCL 2.3 dropped it", ""),
+            ("NCCL_LL_THRESHOLD", "NCCL 2.5 dropped it", "NCCL_PROTO"),
+            ("NCCL_TREE_THRESHOLD", "NCCL 2.5 dropped it", "NCCL_ALGO"),
+            ("NCCL_IB_CUDA_SUPPORT", "NCCL 2.4 dropped it", "NCCL_NET_GDR_LEVEL"),
+            ("NCCL_CHECKS_DISABLE", "NCCL dropped it", "NCCL_CHECK_POINTERS"),
+            ("NCCL_IB_GDR_LEVEL", "NCCL renamed it", "NCCL_NET_GDR_LEVEL"),
+        )
+    ),
+    *(
+        Variable(name, "nothing", status="phantom", instead=instead)
+        for name, instead in (
+            ("NCCL_SOCKET_TIMEOUT", "NCCL_SOCKET_RETRY_CNT and NCCL_SOCKET_RETRY_SLEEP_MSEC"),
+            ("NCCL_CONNECT_TIMEOUT", "NCCL_SOCKET_RETRY_CNT and NCCL_SOCKET_RETRY_SLEEP_MSEC"),
+            ("NCCL_P2P_DISABLED", "NCCL_P2P_DISABLE"),
+            ("NCCL_SOCKET_IFACE", "NCCL_SOCKET_IFNAME"),
+        )
+    ),
+)

@@ -1,0 +1,150 @@
+"""PyTorch's own knobs: c10d, ProcessGroupNCCL, the flight recorder, gloo, the allocator."""
+
+from __future__ import annotations
+
+from ddpdoctor.environment.variables.table import Kind, Variable, rows
+
+_LEVELS = ("INFO", "WARNING", "ERROR", "FATAL", "0", "1", "2", "3")
+_INIT_DIES = "init_process_group hangs or aborts, on gloo too"
+
+
+def _legacy(name: str, new: str, kind: Kind, misread: str = "") -> Variable:
+    return Variable(name, "PyTorch", kind, "legacy", instead=new, misread=misread)
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable(
+        "TORCH_DISTRIBUTED_DEBUG",
+        "PyTorch",
+        "choice",
+        "debug",
+        default="OFF",
+        choices=("OFF", "INFO", "DETAIL"),
+        misread="`import torch.distributed` raises ValueError",
+        fatal=True,
+        note="DETAIL checks every collective before it runs",
+    ),
+    Variable(
+        "TORCH_CPP_LOG_LEVEL",
+        "PyTorch",
+        "choice",
+        default="WARNING",
+        choices=_LEVELS,
+        misread="PyTorch says so and keeps its default",
+    ),
+    Variable(
+        "TORCH_SHOW_CPP_STACKTRACES",
+        "PyTorch",
+        "choice",
+        default="0",
+        choices=("0", "1"),
+        misread="PyTorch warns and ignores it",
+    ),
+    Variable(
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+        "PyTorch",
+        "c10d int",
+        default="3",
+        note="0: ranks wait for ever for one that has failed",
+    ),
+    Variable(
+        "TORCH_NCCL_BLOCKING_WAIT",
+        "PyTorch",
+        "c10d bool",
+        "debug",
+        default="0",
+        note="wait() blocks the host, and no watchdog thread is started",
+    ),
+    Variable(
+        "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+        "PyTorch",
+        "c10d int",
+        note="for the watchdog thread itself, not the timeout of collectives",
+    ),
+    Variable("TORCH_NCCL_DESYNC_DEBUG", "PyTorch", "c10d bool", "debug", default="0"),
+    Variable(
+        "TORCH_NCCL_NAN_CHECK",
+        "PyTorch",
+        "c10d bool",
+        "debug",
+        default="0",
+        note="every collective's input is checked for NaN first",
+    ),
+    Variable("TORCH_NCCL_ENABLE_TIMING", "PyTorch", "c10d bool", default="0"),
+    *rows("PyTorch", "c10d bool", "ENABLE_MONITORING DUMP_ON_TIMEOUT", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "c10d bool", "PROPAGATE_ERROR RETHROW_CUDA_ERRORS", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "c10d bool", "HIGH_PRIORITY BCAST_UNIQUEID", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "c10d bool", "LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "c10d bool", "CUDA_EVENT_CACHE EXTRA_DUMP_ON_EXEC", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "c10d bool", "USE_TENSOR_REGISTER_ALLOCATOR_HOOK", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "text", "USE_COMM_NONBLOCKING AVOID_RECORD_STREAMS", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "text", "SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "c10d int", "WAIT_TIMEOUT_DUMP_MILSEC RANKS_PER_ROOT", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "c10d int", "COORD_CHECK_MILSEC NONBLOCKING_TIMEOUT", prefix="TORCH_NCCL_"),
+    *rows("PyTorch", "text", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"),
+    Variable(
+        "TORCH_FR_BUFFER_SIZE",
+        "PyTorch",
+        "c10d int",
+        default="2000",
+        misread=_INIT_DIES,
+        note="0 switches the flight recorder off",
+    ),
+    Variable("TORCH_FR_CPP_STACK", "PyTorch", "c10d bool", default="0", misread=_INIT_DIES),
+    *rows("PyTorch", "text", "TORCH_FR_DUMP_TEMP_FILE TORCH_FR_DUMP_DYNAMIC_FILE_NAME"),
+    *rows("PyTorch", "text", "TORCH_INCLUDE_STACK_TRACE TORCH_INCLUDE_ONLY_ACTIVE"),
+    _legacy("NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING", "c10d int"),
+    _legacy("NCCL_BLOCKING_WAIT", "TORCH_NCCL_BLOCKING_WAIT", "c10d bool"),
+    _legacy("NCCL_DESYNC_DEBUG", "TORCH_NCCL_DESYNC_DEBUG", "c10d bool"),
+    _legacy("NCCL_ENABLE_TIMING", "TORCH_NCCL_ENABLE_TIMING", "c10d bool"),
+    _legacy(
+        "NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK",
+        "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK",
+        "c10d bool",
+    ),
+    _legacy("TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_FR_BUFFER_SIZE", "c10d int", _INIT_DIES),
+    _legacy("TORCH_NCCL_TRACE_CPP_STACK", "TORCH_FR_CPP_STACK", "c10d bool", _INIT_DIES),
+    _legacy("TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_FR_DUMP_TEMP_FILE", "text"),
+    *(
+        Variable(name, "nothing", status="removed", note="PyTorch no longer reads it")
+        for name in ("TORCH_NCCL_ABORT_IN_DESTROY_PG", "ENABLE_NCCL_HEALTH_CHECK")
+    ),
+    Variable(
+        "GLOO_SOCKET_IFNAME",
+        "gloo",
+        "interfaces",
+        note="exact names; without it gloo resolves the host name",
+    ),
+    Variable("TP_SOCKET_IFNAME", "torch.distributed.rpc"),
+    Variable("TORCH_GLOO_LAZY_INIT", "PyTorch", "c10d bool", default="0"),
+    Variable(
+        "GLOO_DEVICE_TRANSPORT",
+        "gloo",
+        "exact choice",
+        choices=("TCP", "TCP_TLS", "UV", "IBVERBS"),
+        misread="init_process_group raises: unsupported gloo device",
+        fatal=True,
+    ),
+    *rows("gloo", "text", "GLOO_LOG_LEVEL GLOO_DISABLE_CONNECTION_RETRIES"),
+    *rows("gloo", "text", "GLOO_ENABLE_STORE_V2_API GLOO_ENABLE_RANK_AS_SEQUENCE_NUMBER"),
+    *rows("gloo", "text", "GLOO_DEVICE_TRANSPORT_TCP_TLS_PKEY GLOO_DEVICE_TRANSPORT_TCP_TLS_CERT"),
+    *rows("gloo", "text", "GLOO_DEVICE_TRANSPORT_TCP_TLS_CA_FILE"),
+    *rows("gloo", "text", "GLOO_DEVICE_TRANSPORT_TCP_TLS_CA_PATH"),
+    Variable(
+        "GLOO_SOCKET_FAMILY", "nothing", status="phantom", instead="GLOO_SOCKET_IFNAME=interface"
+    ),
+    *rows("PyTorch", "text", "TORCH_DISTRIBUTED_USE_TORCHCOMMS"),
+    *rows("PyTorch", "text", "TORCH_DISTRIBUTED_COMPILE_ON_ONE_RANK"),
+    *rows("PyTorch", "text", "PYTORCH_DDP_USE_SIDE_STREAM DDP_SET_LAST_BUCKET_CAP"),
+    *rows("PyTorch", "text", "DDP_DISABLE_COMM_MEM PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF"),
+    *rows("PyTorch", "text", "PYTORCH_NVML_BASED_CUDA_CHECK"),
+    Variable(
+        "PYTORCH_NO_CUDA_MEMORY_CACHING",
+        "PyTorch",
+        "c int",
+        "debug",
+        default="0",
+        note="every tensor is allocated by the driver: training is far slower",
+        slow=True,
+    ),
+)

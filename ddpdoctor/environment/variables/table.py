@@ -1,0 +1,67 @@
+"""What is said of a variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal[
+    "known",  # read, and fine to set
+    "debug",  # read, and meant to be taken away again
+    "launcher",  # set by a launcher for its ranks, not by people
+    "legacy",  # still read, under a name that was replaced
+    "removed",  # was read once
+    "phantom",  # was never read, though people set it
+    "script",  # no library reads it, but scripts commonly do
+]
+
+Kind = Literal[
+    "text",  # anything
+    "python int",  # int(): raises
+    "zero or one",  # bool(int()): raises
+    "c10d int",  # std::stoi: digits first, else raises
+    "c10d bool",  # y yes 1 t true, n no 0 f false, any case; else raises
+    "exactly 1",  # == "1", all else is off
+    "c int",  # strtoll with base 0: no digits means 0
+    "threads",  # a positive number, or a comma list of them
+    "port",  # 0 to 65535
+    "host",  # a name or an address, no scheme and no port
+    "choice",  # one of `choices`, any case
+    "exact choice",  # one of `choices` as written there
+    "choices",  # a comma list of `choices`, any case
+    "interfaces",  # a comma list of exact interface names
+    "interface prefixes",  # NCCL's comma list of prefixes, with ^ and =
+    "devices",  # CUDA's list of ordinals or UUIDs
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A row of the table."""
+
+    name: str
+    read_by: str
+    kind: Kind = "text"
+    status: Status = "known"
+    default: str = ""
+    """What counts when it is unset, as one would write it; "" where that depends."""
+    note: str = ""
+    """What a person should know who has set it."""
+    instead: str = ""
+    """What to write instead; for a legacy variable, the new name."""
+    choices: tuple[str, ...] = ()
+    misread: str = ""
+    """What becomes of a value that is not understood, where its kind does not tell."""
+    fatal: bool = False
+    """Whether a value that is no choice ends the process."""
+    slow: bool = False
+    """It costs so much speed that nobody who knows would leave it on."""
+    ordinary_name: bool = False
+    """Too ordinary a name to be what somebody else's similar name was meant to be."""
+
+
+def rows(
+    read_by: str, kind: Kind, names: str, *, prefix: str = "", status: Status = "known"
+) -> tuple[Variable, ...]:
+    """A row for each of the blank-separated names, of which there is nothing more to say."""
+    return tuple(Variable(prefix + name, read_by, kind, status) for name in names.split())

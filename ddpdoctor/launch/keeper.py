@@ -1,0 +1,98 @@
+"""The process that owns one world: it starts the ranks, reports their fates, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterable
+from dataclasses import asdict
+from multiprocessing.connection import wait
+
+from ddpdoctor.evidence import Fate
+from ddpdoctor.launch.channel import Channel
+from ddpdoctor.launch.job import Job
+from ddpdoctor.launch.processes import Children, adopt_orphans, handles
+from ddpdoctor.launch.rank import STACK_SIGNAL, live
+
+
+def keep(channel: Channel, warm: bool) -> None:
+    """Read a job from the doctor and see it through, until its end or the doctor's.
+
+    Forks the ranks from this process if it is `warm`, and executes fresh interpreters if not.
+    """
+    os.setsid()
+    adopt_orphans()
+    children = Children()
+    while not (lines := channel.receive(timeout=None)):
+        if channel.ended:
+            return
+    job = Job.from_json(lines[0])
+    living: dict[int, int] = {}
+    try:
+        for rank in range(job.nproc):
+            living[_start(job, rank, children, warm)] = rank
+    except OSError as error:
+        children.kill_all()
+        channel.send({"error": f"rank {len(living)} of {job.nproc} could not be started: {error}"})
+        return
+    channel.send({"started": list(living)})
+    while living and not channel.ended:
+        wait([channel.fileno(), children.fileno()])
+        for _ in channel.receive():
+            channel.send({"asked": [living[pid] for pid in _ask_for_stacks(living)]})
+        _report(channel, living, children.reap(), killing=False)
+    _report(channel, living, children.reap(), killing=False)
+    _report(channel, living, children.kill_all().items(), killing=True)
+    channel.send({"survivors": children.left()})
+
+
+def _start(job: Job, rank: int, children: Children, warm: bool) -> int:
+    keeper = os.getpid()
+    if pid := os.fork():
+        return pid
+    try:
+        children.disown()
+        if warm:
+            live(job, rank, keeper)
+        _execute(job, rank, keeper)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _execute(job: Job, rank: int, keeper: int) -> None:
+    # Not an argument: with the environment in it, the job may be longer than one is allowed to be.
+    request = os.memfd_create("job", 0)
+    os.write(request, job.to_json().encode())
+    os.lseek(request, 0, os.SEEK_SET)
+    module = ["-m", "ddpdoctor.launch.rank"]
+    arguments = [str(request), str(rank), str(keeper)]
+    os.execv(sys.executable, [sys.executable, "-P", *module, *arguments])
+
+
+def _ask_for_stacks(living: Iterable[int]) -> list[int]:
+    asked = [pid for pid in living if handles(pid, STACK_SIGNAL)]
+    for pid in asked:
+        os.kill(pid, STACK_SIGNAL)
+    return asked
+
+
+def _report(
+    channel: Channel, living: dict[int, int], dead: Iterable[tuple[int, int]], killing: bool
+) -> None:
+    for pid, status in dead:
+        if pid not in living:
+            continue  # something that a rank left behind
+        code = os.waitstatus_to_exitcode(status)
+        fate = Fate(
+            rank=living.pop(pid),
+            pid=pid,
+            exit_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            time=time.monotonic(),
+            killed_by_us=killing,
+        )
+        channel.send({"fate": asdict(fate)})

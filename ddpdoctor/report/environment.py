@@ -1,0 +1,217 @@
+"""`ddpdoctor env` for people: the facts in a line each, then what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ddpdoctor.catalog import Finding, Severity
+from ddpdoctor.environment.model import (
+    Absent,
+    Cpus,
+    Environment,
+    EnvironmentReport,
+    Limit,
+    Memory,
+    Torch,
+    TorchFailure,
+    Unknown,
+)
+from ddpdoctor.report.output import Page
+from ddpdoctor.report.words import count, one_line, plain_markdown
+
+_LOOKS: dict[Severity, tuple[str, str]] = {
+    "error": ("✗", "bold red"),
+    "warning": ("!", "yellow"),
+    "info": ("·", "cyan"),
+}
+
+
+def as_text(report: EnvironmentReport, page: Page | None = None) -> str:
+    """Facts, findings and counts, by default in 100 columns without colour."""
+    known = Table.grid(padding=(0, 2))
+    for name, value in facts(report.environment):
+        known.add_row(Text(one_line(name)), Text(one_line(value)))
+    wrong = Table.grid(padding=(0, 1))
+    for finding in report.findings:
+        mark, style = _LOOKS[finding.severity]
+        wrong.add_row(Text(mark, style), Text(finding.severity, style), _told(finding))
+    parts: list[RenderableType] = [Text(f"ddpdoctor env  {report.ddpdoctor}\n", "bold"), known]
+    if report.findings:
+        parts += [Text(), wrong]
+    return (page or Page()).lay_out(*parts, Text(f"\n{summary(report)}", "bold"))
+
+
+def _told(finding: Finding) -> Text:
+    said = Text(f"{finding.code} {one_line(finding.cause)}", "bold")
+    for note in finding.evidence:
+        said.append(f"\nnote: {one_line(note)}", "dim not bold")
+    said.append(f"\nhelp: {one_line(finding.cure.text)}", "not bold")
+    for command in finding.cure.commands:
+        said.append(f"\n$ {one_line(command)}", "cyan not bold")
+    return said
+
+
+def as_markdown(report: EnvironmentReport) -> str:
+    """The same for an issue: findings first, the facts folded away."""
+    rows = "\n".join(
+        f"| {plain_markdown(name)} | {plain_markdown(value)} |"
+        for name, value in facts(report.environment)
+    )
+    return "\n\n".join(
+        (
+            f"**ddpdoctor {report.ddpdoctor} env**: {summary(report)}",
+            *map(_finding_as_markdown, report.findings),
+            f"<details><summary>Environment</summary>\n\n"
+            f"| fact | value |\n| --- | --- |\n{rows}\n\n</details>\n",
+        )
+    )
+
+
+def summary(report: EnvironmentReport) -> str:
+    """The findings by severity, and the facts that are missing, counted."""
+    severities = [finding.severity for finding in report.findings]
+    return (
+        f"{count(severities.count('error'), 'error')}, "
+        f"{count(severities.count('warning'), 'warning')}, "
+        f"{severities.count('info')} harmless, "
+        f"{len(list(_unknowns(report.environment)))} not checked"
+    )
+
+
+def facts(environment: Environment) -> Iterator[tuple[str, str]]:
+    """(name, value) of each fact, in words."""
+    python, torch = environment.python, environment.torch
+    yield "Python", f"{python.version} ({python.implementation}), {python.executable}"
+    yield "platform", python.platform
+    yield "torch", _torch(torch)
+    if isinstance(torch, Torch):
+        yield "backends", ", ".join(torch.backends)
+        yield "NCCL", _or(torch.nccl_loaded)
+    if environment.nccl_packages:
+        yield "NCCL packages", _or(environment.nccl_packages)
+    gpus = environment.gpus
+    if isinstance(gpus, tuple):
+        for gpu in gpus:
+            memory = f"{gpu.memory_mib} MiB, " if gpu.memory_mib else ""
+            yield f"GPU {gpu.index}", f"{gpu.name}, {memory}driver {gpu.driver}, MIG {gpu.mig}"
+    else:
+        yield "GPUs", _or(gpus)
+    if environment.infiniband:
+        yield "InfiniBand", _or(environment.infiniband)
+    yield "CPUs", _cpus(environment.cpus)
+    yield "memory", _memory(environment.memory)
+    yield from _limits(environment)
+    yield from _network(environment)
+    for launcher in environment.launchers:
+        yield "launcher", f"{launcher.name}: rank {launcher.rank} of {launcher.size}"
+    if environment.context:
+        yield "runs inside", _or(environment.context)
+    for variable in environment.variables:
+        yield variable.name, f"{variable.value}  (read by {variable.read_by})"
+
+
+def _torch(torch: Torch | TorchFailure | Absent | Unknown) -> str:
+    if isinstance(torch, TorchFailure):
+        return f"{torch.version}, and importing it fails: {torch.error}"
+    if not isinstance(torch, Torch):
+        return _or(torch)
+    built = f"CUDA {torch.cuda}" if torch.cuda else f"ROCm {torch.hip}" if torch.hip else "CPU only"
+    return f"{torch.version} ({built}), {torch.folder}"
+
+
+def _cpus(cpus: Cpus | Unknown) -> str:
+    if isinstance(cpus, Unknown):
+        return _or(cpus)
+    return f"{cpus.count}, by affinity {_or(cpus.affinity)}, by quota {_or(cpus.quota)}"
+
+
+def _memory(memory: Memory | Unknown) -> str:
+    if isinstance(memory, Unknown):
+        return _or(memory)
+    limit = memory.limit if not isinstance(memory.limit, int) else _size(memory.limit)
+    return f"{_size(memory.total)}, {_size(memory.available)} available, limit {_or(limit)}"
+
+
+def _limits(environment: Environment) -> Iterator[tuple[str, str]]:
+    shared, limits = environment.shared_memory, environment.limits
+    if isinstance(shared, Absent | Unknown):
+        yield "/dev/shm", _or(shared)
+    else:
+        yield "/dev/shm", f"{_size(shared.size)}, {_size(shared.free)} free"
+    if isinstance(limits, Unknown):
+        yield "limits", _or(limits)
+        return
+    locked = limits.locked_memory.soft
+    yield (
+        "limits",
+        f"open files {_soft(limits.open_files)}, processes {_soft(limits.processes)}, "
+        f"locked memory {'unlimited' if locked is None else _size(locked)}, "
+        f"tasks {_or(limits.tasks_allowed)}",
+    )
+
+
+def _network(environment: Environment) -> Iterator[tuple[str, str]]:
+    interfaces, host, master = environment.interfaces, environment.hostname, environment.master
+    if isinstance(interfaces, Unknown):
+        yield "interfaces", _or(interfaces)
+    else:
+        for one in interfaces:
+            state = "" if one.up else "down "
+            yield f"interface {one.name}", state + (", ".join(one.addresses) or "no address")
+    if isinstance(host, Unknown):
+        yield "host name", _or(host)
+    else:
+        yield "host name", f"{host.name}, which is {_or(host.addresses)}"
+    if not isinstance(master, Absent | Unknown):
+        where = "this machine" if master.local else _or(master.addresses)
+        yield "master", f"{master.address}, which is {where}"
+    listeners = environment.listeners
+    if isinstance(listeners, Unknown):
+        yield "listeners", _or(listeners)
+    else:
+        for listener in listeners:
+            yield f"port {listener.port}", f"taken by {listener.process}"
+
+
+def _or(value: object) -> str:
+    if isinstance(value, Absent):
+        return f"none ({value.absent})"
+    if isinstance(value, Unknown):
+        return f"not checked ({value.unknown})"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _soft(limit: Limit) -> str:
+    return "unlimited" if limit.soft is None else str(limit.soft)
+
+
+def _size(number: int) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number} {unit}"
+        number //= 1024
+    return f"{number} GiB" if number < 1024 else f"{number / 1024:.1f} TiB"
+
+
+def _unknowns(value: object) -> Iterator[Unknown]:
+    if isinstance(value, Unknown):
+        yield value
+    elif isinstance(value, BaseModel):
+        for _, inner in value:
+            yield from _unknowns(inner)
+    elif isinstance(value, tuple):
+        for inner in value:
+            yield from _unknowns(inner)
+
+
+def _finding_as_markdown(finding: Finding) -> str:
+    lines = [f"- **{finding.severity}** {finding.code} {plain_markdown(finding.cause)}"]
+    lines += [f"  - {plain_markdown(note)}" for note in finding.evidence]
+    lines += [f"  - help: {plain_markdown(finding.cure.text)}"]
+    lines += [f"  - {plain_markdown(command)}" for command in finding.cure.commands]
+    return "\n".join(lines)

@@ -1,0 +1,162 @@
+"""What one run of `check` found: the model that every format is rendered from.
+
+CheckReport.of(pitfalls, verdicts, backend="gloo", nproc=4, started=..., seconds=12.3)
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from datetime import datetime
+from importlib import metadata
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, computed_field
+
+from ddpdoctor import __version__
+from ddpdoctor.catalog import Pitfall, Severity, Symptom, Verdict
+
+SCHEMA_VERSION: Final = 1
+
+
+class Heading(BaseModel):
+    """What a report says about a pitfall before its verdicts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str
+    title: str
+    symptoms: tuple[Symptom, ...]
+    severity: Severity
+    summary: str
+    """One line: what breaks."""
+    remedy: str
+    """One line: what holds."""
+
+
+class Summary(BaseModel):
+    """The verdicts, counted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    recognised: int
+    """Broken forms that failed here and were named, on the right ranks and line."""
+    misdiagnosed: int
+    not_reproduced: int
+    advice_holds: int
+    advice_in_part: int
+    advice_fails: int
+    fixes_hold: int
+    fixes_fail: int
+    problems: int
+    """What makes `check` fail: misdiagnosed broken forms, and fixes that do not hold."""
+    not_checked: int
+
+
+class CheckReport(BaseModel):
+    """One run of `check`, complete in itself.
+
+    Unknown fields are ignored when it is read back, so that an older doctor reads a newer one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    ddpdoctor: str
+    python: str
+    torch: str
+    platform: str
+    backend: str
+    nproc: int
+    started: datetime
+    seconds: float
+    pitfalls: tuple[Heading, ...]
+    verdicts: tuple[Verdict, ...]
+
+    @classmethod
+    def of(
+        cls,
+        pitfalls: Sequence[Pitfall],
+        verdicts: Sequence[Verdict],
+        *,
+        backend: str,
+        nproc: int,
+        started: datetime,
+        seconds: float,
+    ) -> CheckReport:
+        """Take down the versions of this machine, and order the verdicts as the catalogue does."""
+        place = {
+            (pitfall.code, variant.name): (p, v)
+            for p, pitfall in enumerate(pitfalls)
+            for v, variant in enumerate(pitfall.variants)
+        }
+        return cls(
+            ddpdoctor=__version__,
+            python=platform.python_version(),
+            torch=_torch_version(),
+            platform=f"{platform.system()} {platform.machine()}",
+            backend=backend,
+            nproc=nproc,
+            started=started,
+            seconds=seconds,
+            pitfalls=tuple(
+                Heading(**pitfall.model_dump(include=set(Heading.model_fields)))
+                for pitfall in pitfalls
+            ),
+            verdicts=tuple(sorted(verdicts, key=lambda v: place[v.code, v.variant])),
+        )
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def summary(self) -> Summary:
+        """The verdicts, counted."""
+
+        def count(kind: str, *statuses: str) -> int:
+            return sum(v.kind == kind and v.status in statuses for v in self.verdicts)
+
+        return Summary(
+            recognised=count("broken", "recognised"),
+            misdiagnosed=count("broken", "misdiagnosed"),
+            not_reproduced=count("broken", "not reproduced"),
+            advice_holds=count("documented", "holds"),
+            advice_in_part=count("documented", "in part"),
+            advice_fails=count("documented", "fails"),
+            fixes_hold=count("fix", "holds"),
+            fixes_fail=count("fix", "in part", "fails"),
+            problems=sum(verdict.is_problem for verdict in self.verdicts),
+            not_checked=sum(verdict.status == "not checked" for verdict in self.verdicts),
+        )
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def not_checked(self) -> dict[str, tuple[str, ...]]:
+        """By reason, the "CODE variant" that could not be performed here."""
+        reasons: dict[str, tuple[str, ...]] = {}
+        for verdict in self.verdicts:
+            if verdict.status == "not checked":
+                name = f"{verdict.code} {verdict.variant}"
+                reasons[verdict.evidence] = (*reasons.get(verdict.evidence, ()), name)
+        return reasons
+
+    def of_pitfall(self, code: str) -> tuple[Verdict, ...]:
+        """The verdicts of one pitfall, in the order of its variants."""
+        return tuple(verdict for verdict in self.verdicts if verdict.code == code)
+
+    def broken(self, code: str) -> Verdict | None:
+        """The verdict on the broken form of a pitfall."""
+        return next((v for v in self.of_pitfall(code) if v.kind == "broken"), None)
+
+    def exit_code(self, *, asked_by_name: bool, strict: bool) -> int:
+        """0, 1 for a problem, 3 for what was asked for (by name, or by --strict) and not seen."""
+        if self.summary.problems:
+            return 1
+        unchecked = self.summary.not_checked and (asked_by_name or strict)
+        unseen = self.summary.not_reproduced and strict
+        return 3 if unchecked or unseen else 0
+
+
+def _torch_version() -> str:
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return "not installed"

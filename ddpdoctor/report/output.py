@@ -1,0 +1,155 @@
+"""Where output goes: colour or not, which characters, and files that are whole or not there."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MAX_WIDTH = 100
+"""Columns of a page; wider lines are hard to read, and a narrow terminal gets narrower ones."""
+
+ColourChoice = Literal["auto", "always", "never"]
+
+# One column each, so that what was laid out in Unicode stays laid out.
+_ASCII = str.maketrans("✓✗●○→—–·…×‘’“”", "+x*o>---~x''\"\"")
+
+
+class OutputError(Exception):
+    """A file cannot be written; the message says why in one line."""
+
+
+def wants_colour(choice: ColourChoice, stream: TextIO) -> bool:
+    """Whether to colour what goes to `stream`: NO_COLOR, then FORCE_COLOR, then the terminal."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@dataclass(frozen=True)
+class Page:
+    """What text for people is laid out for."""
+
+    width: int = MAX_WIDTH
+    colour: bool = False
+
+    @classmethod
+    def of(cls, stream: TextIO, choice: ColourChoice) -> Page:
+        """As wide as the terminal, or as COLUMNS says, and never wider than a page."""
+        width = MAX_WIDTH
+        if stream.isatty() or "COLUMNS" in os.environ:
+            width = shutil.get_terminal_size(fallback=(MAX_WIDTH, 24)).columns
+        return cls(min(width, MAX_WIDTH), wants_colour(choice, stream))
+
+    def lay_out(self, *parts: RenderableType) -> str:
+        """What rich makes of the parts, in ANSI's sixteen colours: the user's theme decides."""
+        from rich.console import Console
+
+        text = io.StringIO()
+        console = Console(
+            file=text,
+            width=self.width,
+            force_terminal=self.colour,
+            color_system="standard" if self.colour else None,
+            highlight=False,
+            emoji=False,
+            markup=False,
+        )
+        for part in parts:
+            console.print(part)
+        return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def write(stream: TextIO, text: str) -> None:
+    """Write `text`, in ASCII where the stream's encoding has not all of its characters.
+
+    Raises OutputError; a broken pipe stays a BrokenPipeError, which is nobody's fault.
+    """
+    encoding = stream.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence(stream)
+        raise OutputError(f"cannot write to {stream.name}: {error.strerror}") from error
+
+
+def silence(stream: TextIO) -> None:
+    """Let what is still buffered for a stream that takes no more go nowhere, at exit too."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def check_writable(path: Path) -> None:
+    """Find out that `path` cannot be written before anything long is run.
+
+    Raises OutputError. Leaves nothing behind, and an existing file as it is.
+    """
+    if _is_special(path):
+        return
+    if path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a folder, name a file in it")
+    _try_to_write(_draft(path), path)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that can be written into. Raises OutputError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {path}: {error.strerror}") from error
+    _try_to_write(_draft(path / "probe"), path)
+
+
+def _try_to_write(draft: Path, path: Path) -> None:
+    # By trying: permissions do not tell, for root, nor for a file system mounted read-only.
+    try:
+        draft.touch()
+        draft.unlink()
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a whole file or none: a draft beside it takes its place at the end.
+
+    Raises OutputError.
+    """
+    if _is_special(path):
+        path.write_text(text, encoding="utf-8")
+        return
+    draft = _draft(path)
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path.resolve())
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _is_special(path: Path) -> bool:
+    """A device or a pipe, which is written to and must not be replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _draft(path: Path) -> Path:
+    target = path.resolve()  # a link stays a link: its target is what is replaced
+    return target.with_name(f".{target.name}.{os.getpid()}.tmp")

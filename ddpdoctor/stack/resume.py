@@ -1,0 +1,155 @@
+"""What a checkpoint holds, so that a resumed training equals one that never stopped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from ddpdoctor.stack import checkpoint
+from ddpdoctor.stack.config import TrainingConfig
+from ddpdoctor.stack.ema import ExponentialMovingAverage
+from ddpdoctor.stack.errors import ConfigError
+from ddpdoctor.stack.outcome import on_main, together
+from ddpdoctor.stack.process_group import World
+from ddpdoctor.stack.rng import generator_states, restore_generators
+
+PATTERN = "step_*.pt"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch came to. The seconds are the only thing that a repetition may change."""
+
+    epoch: int
+    train_loss: float
+    metric: float
+    learning_rate: float
+    seconds: float
+
+
+@dataclass
+class Progress:
+    """Where a training stands: with the tensors, all that a resumed run must know."""
+
+    epoch: int = 0
+    consumed: int = 0
+    """Samples of this epoch that all ranks together have had."""
+    step: int = 0
+    """Optimizer steps so far."""
+    loss: float = 0.0
+    """Sum of this rank's losses in this epoch."""
+    history: list[Epoch] = field(default_factory=list)
+    best: str | None = None
+    """File name of the checkpoint with the best metric."""
+    best_metric: float = math.inf
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Everything with a state that training changes. The model is the bare one."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    scaler: torch.amp.GradScaler
+    average: ExponentialMovingAverage | None
+
+
+def name_of(progress: Progress) -> str:
+    """Name the checkpoint of this moment, so that names sort as they were written."""
+    return f"step_{progress.step:09d}.pt"
+
+
+def keep(
+    trained: Trained,
+    progress: Progress,
+    settings: dict[str, Any],
+    config: TrainingConfig,
+    world: World,
+) -> None:
+    """Save a checkpoint and delete those that are no longer wanted. A collective."""
+    # Per rank: the generators, which differ on purpose, and the part of the loss.
+    ranks: list[Any] = [None] * world.world_size
+    mine = {"generators": generator_states(), "loss": progress.loss}
+    if world.world_size == 1:
+        ranks[0] = mine
+    else:
+        dist.all_gather_object(ranks, mine)
+    state = {
+        "settings": settings,
+        "progress": asdict(progress),
+        "ranks": ranks,
+        "model": trained.model.state_dict(),
+        "optimizer": trained.optimizer.state_dict(),
+        "scaler": trained.scaler.state_dict(),
+        "average": trained.average.state_dict() if trained.average else None,
+    }
+    folder = config.output_dir
+    checkpoint.save(state, folder / name_of(progress), world)
+    with together(world):
+        if world.is_main:
+            best = folder / progress.best if progress.best else None
+            checkpoint.prune(folder, config.keep_checkpoints, best, PATTERN)
+
+
+def restore(
+    trained: Trained, settings: dict[str, Any], config: TrainingConfig, world: World
+) -> Progress:
+    """Put back the last checkpoint of the output folder, if there is one. A collective.
+
+    Raises ConfigError on all ranks where the checkpoint belongs to a training with other settings
+    or data, and where one is there that `resume` did not ask for.
+    """
+    # Rank 0 looks for all: another host may see a shared folder as it was a moment ago, and ranks
+    # that start from different files never meet again.
+    path = on_main(world, lambda: _last(config))
+    if path is None:
+        return Progress()
+    state = checkpoint.load(path, world)
+    _check_same(state["settings"], settings, path)
+    trained.model.load_state_dict(state["model"])
+    trained.optimizer.load_state_dict(state["optimizer"])
+    trained.scaler.load_state_dict(state["scaler"])
+    if trained.average:
+        trained.average.load_state_dict(state["average"])
+
+    history = [Epoch(**epoch) for epoch in state["progress"].pop("history")]
+    progress = Progress(**state["progress"], history=history)
+    ranks = state["ranks"]
+    if len(ranks) == world.world_size:
+        restore_generators(ranks[world.rank]["generators"])
+        progress.loss = ranks[world.rank]["loss"]
+    else:
+        # Another number of ranks has no generators to take over: this one keeps those that it was
+        # seeded with. The losses so far only need adding up once.
+        progress.loss = sum(rank["loss"] for rank in ranks) if world.is_main else 0.0
+    return progress
+
+
+def best_weights(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the weights in a loaded checkpoint that were evaluated: averaged, if any were."""
+    weights: dict[str, Any] = state["average"]["module"] if state["average"] else state["model"]
+    return weights
+
+
+def _last(config: TrainingConfig) -> Path | None:
+    checkpoints = sorted(config.output_dir.glob(PATTERN))
+    if checkpoints and not config.resume:
+        raise ConfigError(
+            f"{config.output_dir} holds the checkpoints of a training: "
+            "go on with it by resume=True, or choose another output_dir"
+        )
+    return checkpoints[-1] if checkpoints else None
+
+
+def _check_same(saved: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
+    names = sorted(saved.keys() | wanted.keys())
+    differing = [name for name in names if saved.get(name) != wanted.get(name)]
+    if differing:
+        changes = ", ".join(f"{n} was {saved.get(n)}, is {wanted.get(n)}" for n in differing)
+        raise ConfigError(f"cannot resume from {path}: {changes}")

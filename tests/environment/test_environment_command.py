@@ -1,0 +1,77 @@
+"""`ddpdoctor env` as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+TORCH = """
+class version: cuda, hip = None, None
+class cuda: device_count = lambda: 0
+__version__ = "2.13.0"
+"""
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """A clean environment in which importing torch takes no time."""
+    package = tmp_path / "site" / "torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(TORCH)
+    (package / "distributed.py").write_text("is_available = is_gloo_available = lambda: True")
+    return {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(package.parent)}
+
+
+def env(environ: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ddpdoctor", "env", *options],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_faults_end_with_1_and_the_document_holds_facts_and_findings(bare: dict[str, str]) -> None:
+    faults = {
+        "NCCL_TIMEOUT": "3600",
+        "GLOO_SOCKET_IFNAME": "eth99",
+        "NCCL_API_KEY": "s3cr3t-value",
+        "RANK": "0",
+        "WORLD_SIZE": "4",
+    }
+    ended = env({**bare, **faults}, "--json")
+    assert ended.returncode == 1
+    assert ended.stderr == ""
+    assert "s3cr3t" not in ended.stdout
+    document = json.loads(ended.stdout)
+    assert document["schema_version"] == 1
+    assert document["environment"]["torch"]["version"] == "2.13.0"
+    codes = {(one["code"], one["severity"]) for one in document["findings"]}
+    assert {("DDP109", "warning"), ("DDP107", "error"), ("DDP105", "warning")} <= codes
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_a_rank_that_torchrun_started_is_healthy() -> None:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1"]
+    ended = subprocess.run(
+        [*torchrun, "-m", "ddpdoctor", "env", "--json"],
+        env={"PATH": os.environ.get("PATH", ""), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    document = json.loads(ended.stdout)
+    assert document["environment"]["launchers"][0]["name"] == "torchrun"
+    assert [one["code"] for one in document["findings"] if one["severity"] != "info"] == []
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_a_clean_environment_ends_with_0(bare: dict[str, str], form: str) -> None:
+    ended = env({**bare, "GLOO_SOCKET_IFNAME": "lo", "NCCL_DEBUG": "WARN"}, "--format", form)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "2.13.0" in ended.stdout

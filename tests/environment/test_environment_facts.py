@@ -1,0 +1,191 @@
+"""Each fact is found on a machine, or a part of one, that really is that way."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ddpdoctor.environment.facts import collect, gpu, software
+from ddpdoctor.environment.facts.machine import Machine
+from ddpdoctor.environment.model import (
+    Absent,
+    SharedMemory,
+    Torch,
+    TorchFailure,
+    Unknown,
+)
+
+BARE = {"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "")}
+Child = Callable[..., str]
+
+
+@pytest.fixture
+def torch_package(tmp_path: Path) -> Callable[[str], dict[str, str]]:
+    """Variables under which the given code is what `import torch` runs."""
+
+    def install(code: str) -> dict[str, str]:
+        package = tmp_path / "site" / "torch"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(code)
+        (package / "distributed.py").write_text(
+            "is_available = is_gloo_available = is_nccl_available = lambda: True"
+        )
+        return {**BARE, "PYTHONPATH": str(package.parent)}
+
+    return install
+
+
+TORCH = """
+class version: cuda, hip = "13.0", None
+class cuda:
+    device_count = lambda: 2
+    class nccl: version = lambda: (2, 29, 7)
+__version__ = "2.13.0"
+"""
+
+
+def test_a_machine_with_nothing_set_is_healthy_and_every_fact_is_there() -> None:
+    environment = collect(BARE)
+    assert isinstance(environment.torch, Torch)
+    assert "gloo" in environment.torch.backends
+    assert environment.torch.folder.endswith("torch")
+    assert environment.variables == environment.launchers == ()
+    missing = [name for name, fact in environment if isinstance(fact, Unknown)]
+    assert missing == []
+
+    from ddpdoctor.environment import findings
+
+    troubles = {one.code for one in findings(environment) if one.severity != "info"}
+    shared = environment.shared_memory
+    if isinstance(shared, SharedMemory) and shared.free <= 64 << 20:
+        troubles.discard("DDP604")  # this machine really is that way
+    assert troubles == set()
+
+
+def test_looking_at_the_machine_imports_no_torch_into_this_process(
+    torch_package: Callable[[str], dict[str, str]], child: Child
+) -> None:
+    code = (
+        "import sys; from ddpdoctor.environment import collect, findings; facts = collect();"
+        "findings(facts); print(facts.torch.version, 'torch' in sys.modules)"
+    )
+    assert child(code, **torch_package(TORCH)) == "2.13.0 False"
+
+
+def test_a_python_without_torch_is_a_normal_fact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv.create(tmp_path / "bare", symlinks=True)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bare/bin/python"))
+    assert isinstance(software.torch(Machine(BARE)), Absent)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("raise OSError('libcudart.so.13: cannot open')", "OSError: libcudart.so.13: cannot open"),
+        ("import os; os.abort()", "killed by signal 6"),
+        ("import absent_dependency", "ModuleNotFoundError: No module named 'absent_dependency'"),
+        # The probe lies beside a module of this name.
+        ("import cgroup", "ModuleNotFoundError: No module named 'cgroup'"),
+    ],
+)
+def test_a_torch_that_cannot_be_imported_says_why(
+    torch_package: Callable[[str], dict[str, str]], code: str, error: str
+) -> None:
+    torch = software.torch(Machine(torch_package(code)))
+    assert isinstance(torch, TorchFailure)
+    assert torch.error == error
+
+
+def test_a_torch_that_hangs_is_given_up_on_and_ended(
+    torch_package: Callable[[str], dict[str, str]],
+) -> None:
+    environ = torch_package("import time; time.sleep(60)")
+    torch = Machine(environ, patience=0.5).find(software.torch)
+    assert isinstance(torch, Unknown)
+    assert "0.5 s" in torch.unknown
+    assert not [one for one in psutil.Process().children(recursive=True) if one.is_running()]
+
+
+def test_what_torch_prints_does_not_matter(
+    torch_package: Callable[[str], dict[str, str]],
+) -> None:
+    environ = torch_package("print('{\"version\": 0}')\n" + TORCH)
+    torch = software.torch(Machine(environ))
+    assert isinstance(torch, Torch)
+    assert (torch.version, torch.cuda, torch.visible_gpus) == ("2.13.0", "13.0", 2)
+    assert torch.nccl_built == "2.29.7"
+    assert isinstance(torch.nccl_loaded, Unknown)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_the_nccl_that_is_loaded_is_asked_for_its_own_version(
+    torch_package: Callable[[str], dict[str, str]], tmp_path: Path
+) -> None:
+    source, library = tmp_path / "nccl.c", tmp_path / "libnccl.so.2"
+    source.write_text("int ncclGetVersion(int *v) { *v = 21805; return 0; }")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    environ = torch_package(f"import ctypes; ctypes.CDLL({str(library)!r})\n{TORCH}")
+    torch = software.torch(Machine(environ))
+    assert isinstance(torch, Torch)
+    assert torch.nccl_loaded == "2.18.5"
+    assert torch.nccl_library == str(library)
+
+
+def nvidia_smi(folder: Path, script: str) -> Machine:
+    tool = folder / "nvidia-smi"
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+    return Machine({"PATH": f"{folder}:{BARE['PATH']}"}, patience=0.5)
+
+
+def test_gpus_are_those_that_nvidia_smi_lists(tmp_path: Path) -> None:
+    machine = nvidia_smi(
+        tmp_path,
+        "echo '0, NVIDIA H100 80GB HBM3, GPU-1f, 81559, Default, Disabled, 570.86.15'\n"
+        "echo '1, NVIDIA H100 80GB HBM3, GPU-2f, [N/A], Exclusive_Process, Enabled, 570.86.15'",
+    )
+    first, second = gpu.gpus(machine)
+    assert (first.index, first.memory_mib, first.driver) == (0, 81559, "570.86.15")
+    assert (second.memory_mib, second.compute_mode, second.mig) == (
+        None,
+        "Exclusive_Process",
+        "Enabled",
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo 'Failed to initialize NVML: Driver/library mismatch'; exit 18", "status 18: Failed"),
+        ("exec sleep 60", "no answer in 0.5 s"),
+        ("echo 0, odd", "not asked"),
+    ],
+)
+def test_a_driver_that_does_not_answer_is_not_the_same_as_no_gpu(
+    tmp_path: Path, script: str, reason: str
+) -> None:
+    gpus = nvidia_smi(tmp_path, script).find(gpu.gpus)
+    assert isinstance(gpus, Unknown)
+    assert reason in gpus.unknown
+
+
+def test_a_driver_without_a_device_is_no_gpu(tmp_path: Path) -> None:
+    machine = nvidia_smi(tmp_path, "echo 'No devices were found'; exit 6")
+    assert isinstance(machine.find(gpu.gpus), Absent)
+
+
+def test_a_gpu_device_without_nvidia_smi_is_not_the_same_as_no_gpu(tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    machine = Machine({"PATH": str(tmp_path)}, root=tmp_path)
+    assert isinstance(machine.find(gpu.gpus), Absent)
+    (tmp_path / "dev/nvidia0").touch()
+    assert isinstance(machine.find(gpu.gpus), Unknown)

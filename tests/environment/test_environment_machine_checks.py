@@ -1,0 +1,273 @@
+"""Launchers, network, devices, limits and libraries: every fault is found, its clean twin not."""
+
+from typing import Any
+
+import pytest
+from environment_cases import TORCHRUN, Case, Diagnose, check
+from test_environment_variable_checks import NAMES, PAIRS, VALUES
+
+from ddpdoctor.environment.checks.finding import TITLES
+from ddpdoctor.environment.model import (
+    Absent,
+    Cpus,
+    Gpu,
+    HostName,
+    Interface,
+    Limit,
+    Limits,
+    Listener,
+    SharedMemory,
+    Torch,
+    TorchFailure,
+    Unknown,
+)
+
+NOTHING = Absent(absent="not here")
+UNLIMITED = Limit(soft=None, hard=None)
+SRUN = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}
+TWO_NODES = {"SLURM_JOB_NUM_NODES": "2"}
+FREE = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29512"}
+LEAKED = {**FREE, "TORCHELASTIC_USE_AGENT_STORE": "True"}
+TAKEN = {"listeners": (Listener(port=29512, process="python (pid 7)"),)}
+LOOPBACK_NAME = {"hostname": HostName(name="a", addresses=("127.0.1.1",), loopback=True)}
+UNKNOWN_NAME = {"hostname": HostName(name="a", addresses=Unknown(unknown="no"), loopback=False)}
+
+
+def torch(**changes: Any) -> dict[str, Any]:
+    facts = {
+        "version": "2.13.0",
+        "folder": "torch",
+        "cuda": "13.0",
+        "hip": None,
+        "backends": ("gloo", "nccl"),
+        "nccl_built": "2.29.7",
+        "nccl_loaded": "2.29.7",
+        "nccl_library": "libnccl.so.2",
+        "visible_gpus": 4,
+    }
+    return {"torch": Torch.model_validate({**facts, **changes})}
+
+
+def limits(**changes: Any) -> dict[str, Any]:
+    facts = {
+        "open_files": UNLIMITED,
+        "locked_memory": UNLIMITED,
+        "processes": UNLIMITED,
+        "tasks_allowed": NOTHING,
+        "tasks_used": None,
+    }
+    return {"limits": Limits.model_validate({**facts, **changes})}
+
+
+def shared_memory(size: int, free: int) -> dict[str, Any]:
+    return {"shared_memory": SharedMemory(size=size << 20, free=free << 20)}
+
+
+def cpus(count: int, quota: float | Absent) -> dict[str, Any]:
+    return {"cpus": Cpus(count=count, affinity=count, quota=quota)}
+
+
+GPUS = {
+    "gpus": tuple(
+        Gpu(
+            index=index,
+            name="H100",
+            uuid=f"GPU-{index}",
+            memory_mib=81559,
+            compute_mode="Default",
+            mig="Disabled",
+            driver="570",
+        )
+        for index in range(4)
+    ),
+    **torch(),
+}
+
+LAUNCHERS = [
+    Case("DDP105", "error", {"RANK": "4", "WORLD_SIZE": "4"}, TORCHRUN),
+    Case("DDP105", "error", {"RANK": "-1", "WORLD_SIZE": "1"}, {"RANK": "0", "WORLD_SIZE": "1"}),
+    Case("DDP105", "warning", {"RANK": "0", "WORLD_SIZE": "4"}, TORCHRUN),
+    Case("DDP105", "info", {"RANK": "0", "WORLD_SIZE": "4", "LOCAL_RANK": "0"}, TORCHRUN),
+    Case("DDP706", "warning", LEAKED, TORCHRUN),
+    Case("DDP706", "warning", LEAKED, LEAKED, right_facts=TAKEN),
+    Case("DDP706", "warning", LEAKED, {**LEAKED, "MASTER_ADDR": "192.0.2.200"}),
+    Case("DDP706", "warning", LEAKED, {**LEAKED, "TORCHELASTIC_USE_AGENT_STORE": "False"}),
+    Case("DDP706", "warning", {"TORCHELASTIC_USE_AGENT_STORE": "True"}),
+    Case("DDP706", "warning", {"TORCHELASTIC_RUN_ID": "a"}, TORCHRUN),
+    Case("DDP104", "warning", FREE, TORCHRUN, facts=TAKEN),
+    Case("DDP104", "warning", {**FREE, "RANK": "0"}, {**FREE, "RANK": "1"}, facts=TAKEN),
+    Case("DDP104", "warning", FREE, FREE, facts=TAKEN, right_facts={}),
+    Case("DDP104", "warning", FREE, {**FREE, "MASTER_ADDR": "192.0.2.200"}, facts=TAKEN),
+    Case("DDP104", "info", FREE, {**FREE, "RANK": "0", "WORLD_SIZE": "1"}),
+    Case(
+        "DDP104",
+        "info",
+        facts={"listeners": (Listener(port=29500, process="python (pid 7)"),)},
+        right_facts=TAKEN,
+    ),
+    Case("DDP108", "warning", {**FREE, **TWO_NODES}, FREE),
+    Case(
+        "DDP108",
+        "warning",
+        wrong={**TORCHRUN, "WORLD_SIZE": "8"},
+        right={**TORCHRUN, "WORLD_SIZE": "8", "MASTER_ADDR": "192.0.2.200"},
+    ),
+    Case(
+        "DDP114",
+        "warning",
+        wrong={**TORCHRUN, **SRUN},
+        right={**TORCHRUN, **SRUN, "GROUP_WORLD_SIZE": "4"},
+    ),
+    Case(
+        "DDP114",
+        "warning",
+        wrong={**TORCHRUN, **SRUN},
+        right={**TORCHRUN, **SRUN, "SLURM_STEP_NUM_TASKS": "1", "GROUP_WORLD_SIZE": "2"},
+    ),
+    Case(
+        "DDP707",
+        "warning",
+        wrong={**SRUN, "RANK": "0", "WORLD_SIZE": "4"},
+        right={**SRUN, "RANK": "1", "WORLD_SIZE": "4"},
+    ),
+    Case(
+        "DDP707",
+        "warning",
+        wrong={**SRUN, "RANK": "1", "WORLD_SIZE": "6"},
+        right={**SRUN, "RANK": "9", "WORLD_SIZE": "16"},  # one task per node, which spawns four
+    ),
+]
+
+NETWORK = [
+    Case("DDP107", "error", {"GLOO_SOCKET_IFNAME": "eth7"}, {"GLOO_SOCKET_IFNAME": "eth0"}),
+    Case("DDP107", "error", {"GLOO_SOCKET_IFNAME": "eth1"}, {"GLOO_SOCKET_IFNAME": "lo"}),
+    Case("DDP107", "error", {"GLOO_SOCKET_IFNAME": "lo, eth0"}, {"GLOO_SOCKET_IFNAME": "lo,eth0"}),
+    Case("DDP107", "error", {"NCCL_SOCKET_IFNAME": "ib"}, {"NCCL_SOCKET_IFNAME": "ib,eth"}, GPUS),
+    Case("DDP107", "error", {"NCCL_SOCKET_IFNAME": "=eth"}, {"NCCL_SOCKET_IFNAME": "=eth0"}, GPUS),
+    Case("DDP107", "error", {"NCCL_SOCKET_IFNAME": "^eth,lo"}, {"NCCL_SOCKET_IFNAME": "^lo"}, GPUS),
+    Case("DDP107", "error", {"NCCL_SOCKET_IFNAME": "eth1"}, {"NCCL_SOCKET_IFNAME": "eth0"}, GPUS),
+    Case("DDP107", "info", {"NCCL_SOCKET_IFNAME": "ib"}, {"NCCL_SOCKET_IFNAME": "eth"}),
+    Case(
+        "DDP107",
+        "warning",
+        wrong={"GLOO_SOCKET_IFNAME": "lo", **TWO_NODES},
+        right={"GLOO_SOCKET_IFNAME": "eth0", **TWO_NODES},
+    ),
+    Case("DDP708", "info", {}, {"GLOO_SOCKET_IFNAME": "eth0"}, LOOPBACK_NAME),
+    Case("DDP708", "warning", TWO_NODES, TWO_NODES, LOOPBACK_NAME, right_facts={}),
+    Case("DDP708", "info", facts=UNKNOWN_NAME, right_facts={}),
+]
+
+DEVICES = [
+    Case("DDP713", "warning", {"CUDA_VISIBLE_DEVICES": ""}, facts=GPUS),
+    Case("DDP713", "info", {"CUDA_VISIBLE_DEVICES": ""}),
+    *(
+        Case(
+            "DDP713",
+            "warning",
+            wrong={"CUDA_VISIBLE_DEVICES": wrong},
+            right={"CUDA_VISIBLE_DEVICES": right},
+            facts=GPUS,
+        )
+        for wrong, right in (
+            ("0,0", "0,1"),
+            ("0 1", "0, 1,"),
+            ("2,9,1", "3"),
+            ("all", "0"),
+            ("GPU-a,GPU-a", "GPU-a,GPU-b"),
+        )
+    ),
+    Case(
+        "DDP106",
+        "warning",
+        wrong=TORCHRUN,
+        right=TORCHRUN,
+        facts=torch(visible_gpus=2),
+        right_facts=torch(visible_gpus=4),
+    ),
+]
+
+HOST = [
+    Case(
+        "DDP603",
+        "warning",
+        wrong={**TORCHRUN, "OMP_NUM_THREADS": "4"},
+        right={**TORCHRUN, "OMP_NUM_THREADS": "2"},
+    ),
+    Case(
+        "DDP603",
+        "warning",
+        wrong={"PET_NPROC_PER_NODE": "2", "OMP_NUM_THREADS": "8"},
+        right={"OMP_NUM_THREADS": "8"},
+    ),
+    Case("DDP603", "info", facts=cpus(64, quota=2.5), right_facts=cpus(64, quota=NOTHING)),
+    Case("DDP604", "warning", facts=shared_memory(64, 64), right_facts=shared_memory(1024, 512)),
+    Case(
+        "DDP711",
+        "warning",
+        facts=limits(open_files=Limit(soft=256, hard=4096)),
+        right_facts=limits(open_files=Limit(soft=1024, hard=4096)),
+    ),
+    Case(
+        "DDP711",
+        "warning",
+        facts={**limits(locked_memory=Limit(soft=65536, hard=None)), "infiniband": ("mlx5_0",)},
+        right_facts=limits(locked_memory=Limit(soft=65536, hard=None)),
+    ),
+    Case(
+        "DDP711",
+        "warning",
+        facts=limits(tasks_allowed=100, tasks_used=60),
+        right_facts=limits(tasks_allowed=1000, tasks_used=60),
+    ),
+]
+
+SOFTWARE = [
+    Case(
+        "DDP712",
+        "error",
+        facts={"torch": TorchFailure(version="2.13.0", error="OSError: libcudart.so.13")},
+        right_facts={"torch": Absent(absent="torch is not installed")},
+    ),
+    Case("DDP710", "warning", facts=torch(nccl_loaded="2.9.8"), right_facts=torch()),
+    Case("DDP710", "info", facts=torch(nccl_loaded="2.30.1"), right_facts=torch()),
+    Case(
+        "DDP710",
+        "warning",
+        facts={"nccl_packages": ("nvidia-nccl-cu12 2.27.3", "nvidia-nccl-cu13 2.29.7")},
+        right_facts={"nccl_packages": ("nvidia-nccl-cu13 2.29.7",)},
+    ),
+    Case(
+        "DDP709",
+        "warning",
+        wrong={"TORCH_DISTRIBUTED_DEBUG": "detail"},
+        right={"TORCH_DISTRIBUTED_DEBUG": "detail"},
+        right_facts=torch(version="2.14.0"),
+    ),
+]
+
+CASES = [*LAUNCHERS, *NETWORK, *DEVICES, *HOST, *SOFTWARE]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_fault_of_the_machine_or_the_launch_is_named_and_a_sound_one_is_not(
+    case: Case, diagnose: Diagnose
+) -> None:
+    check(case, diagnose)
+
+
+def test_every_code_has_a_fault_in_these_tests() -> None:
+    assert {case.code for case in (*CASES, *NAMES, *VALUES, *PAIRS)} == TITLES.keys()
+
+
+def test_an_interface_that_is_down_is_none_that_nccl_can_use(diagnose: Diagnose) -> None:
+    down = Interface(name="ib0", addresses=("192.0.2.9",), up=False, loopback=False)
+    up = down.model_copy(update={"up": True})
+    environ = {"NCCL_SOCKET_IFNAME": "ib"}
+    assert "DDP107" in [one.code for one in diagnose(environ, interfaces=(down,), **GPUS)]
+    assert "DDP107" not in [one.code for one in diagnose(environ, interfaces=(up,), **GPUS)]
+
+
+def test_a_job_on_kubernetes_has_its_variables_from_an_operator(diagnose: Diagnose) -> None:
+    environ = {"RANK": "0", "WORLD_SIZE": "4", "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    assert [one.severity for one in diagnose(environ)] == ["info"]

@@ -1,0 +1,156 @@
+"""No secret gets into what is shown or written."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.environment import EnvironmentReport
+from ddpdoctor.environment.checks import findings
+from ddpdoctor.environment.facts import collect
+from ddpdoctor.environment.model import Environment, Search, printable
+from ddpdoctor.environment.redaction import Redactor, is_secret_name
+from ddpdoctor.environment.variables import known
+from ddpdoctor.report import environment as pages
+
+SECRET = "s3cr3t-Zq9"
+
+
+def rendered(environment: Environment) -> dict[str, str]:
+    report = EnvironmentReport(
+        ddpdoctor="0", environment=environment, findings=tuple(findings(environment))
+    )
+    return {
+        "json": report.model_dump_json(indent=2),
+        "text": pages.as_text(report),
+        "markdown": pages.as_markdown(report),
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("NCCL_SECRET", "HF_TOKEN", "HFTOKEN", "WANDB_API_KEY", "MY_APIKEY", "AWS_ACCESS_KEY_ID"),
+        *("DB_PASSWORD", "PGPASSFILE_PASSWD", "GIT_CREDENTIALS", "SSH_PRIVATE", "GITHUB_PAT"),
+        *("TORCHELASTIC_AUTH", "nccl_token", "SIGNING_KEY"),
+    ],
+)
+def test_a_variable_with_a_telling_name_is_hidden(name: str) -> None:
+    assert is_secret_name(name)
+    assert Redactor({}).value(name, "pin") == "***"
+    assert Redactor({}).value(name, "") == ""
+
+
+def test_no_variable_that_the_checks_must_read_is_hidden_for_its_name() -> None:
+    assert not [name for name in known() if is_secret_name(name)]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://ada:s3cr3t@proxy:3128", "http://***@proxy:3128"),
+        ("http://ada:s3:cr/e@t@proxy:3128/path", "http://***@proxy:3128/path"),
+        ("ada:s3cr3t@host", "***@host"),
+        ("https://host/?user=ada&api_token=s3cr3t&x=1", "https://host/?user=ada&api_token=***&x=1"),
+        ("Authorization: Bearer s3cr3t", "Authorization: Bearer ***"),
+        ("hf_abcdefghijklmnop", "***"),
+        # The clean twins.
+        ("http://proxy:3128/path", "http://proxy:3128/path"),
+        ("10.0.0.1:29500", "10.0.0.1:29500"),
+        ("=eth0,eth1", "=eth0,eth1"),
+        ("file:///tmp/store", "file:///tmp/store"),
+    ],
+)
+def test_a_password_inside_a_value_is_hidden_and_the_rest_is_not(text: str, shown: str) -> None:
+    assert Redactor({}).text(text) == shown
+
+
+def test_a_secret_is_hidden_in_other_variables_and_in_messages_too() -> None:
+    redactor = Redactor({"HF_TOKEN": SECRET})
+    assert redactor.value("NCCL_DEBUG_FILE", f"/tmp/{SECRET}.log") == "/tmp/***.log"
+    assert redactor.text(f"cannot open {SECRET}!") == "cannot open ***!"
+
+
+def test_a_secret_is_hidden_in_a_message_that_has_escaped_it() -> None:
+    secret = "s3cr\x1bt-Zq9"
+    assert Redactor({"HF_TOKEN": secret}).text(f"bad value {printable(secret)}") == "bad value ***"
+
+
+def test_a_secret_that_begins_with_another_one_leaves_nothing_behind() -> None:
+    redactor = Redactor({"A_TOKEN": "abcdef", "B_TOKEN": "abcdefghij"})
+    assert redactor.text("abcdefghij abcdef") == "*** ***"
+
+
+def test_a_secret_in_the_real_environment_is_in_no_format(tmp_path: Path) -> None:
+    environ = {
+        "NCCL_API_TOKEN": SECRET,
+        "NCCL_SOKET_TOKEN": SECRET,
+        "NCCL_SOKET_IFNAME": f"https://ada:{SECRET}@host",
+        "MASTER_ADDR": f"ada:{SECRET}@127.0.0.1",
+        "MASTER_PORT": SECRET,
+        "TORCH_DISTRIBUTED_DEBUG": SECRET,
+        "SLURM_JOB_ID": SECRET,
+        "CUDA_VISIBLE_DEVICES": f"GPU-{SECRET},GPU-{SECRET}",
+        "PYTHONPATH": f"{tmp_path}/{SECRET}",
+    }
+    for shown in rendered(collect(environ)).values():
+        assert SECRET not in shown
+        assert "TORCH" in shown
+
+
+FAMILIES = ["NCCL_", "TORCH_NCCL_", "PET_", "GLOO_", "TORCHELASTIC_", ""]
+WORDS = st.text(st.characters(codec="utf-8"), max_size=12) | st.text(max_size=6)
+NAMES = (
+    st.sampled_from(sorted(known()))
+    | st.builds(str.__add__, st.sampled_from(FAMILIES), WORDS)
+    | st.builds(lambda name, extra: name + extra, st.sampled_from(sorted(known())), WORDS)
+)
+VALUES = (
+    WORDS
+    | st.integers().map(str)
+    | st.sampled_from(["0", "1", "true", "yes", "-1", "0,0", "1:4", "4(x2)", "lo", "^=lo", "INFO"])
+    | st.builds("http://{}:{}@{}".format, st.just("ada"), st.just(SECRET), WORDS)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(NAMES, VALUES, max_size=12),
+    st.dictionaries(
+        st.sampled_from(["NCCL_TOKEN", "MY_SECRET", "PET_API_KEY", "GLOO_PASSWORD"]),
+        st.just(SECRET),
+        max_size=2,
+    ),
+    st.sets(NAMES, max_size=3),
+)
+def test_no_environment_whatever_makes_it_raise_or_leak(
+    environment_with: Callable[..., Environment],
+    variables: dict[str, str],
+    secrets: dict[str, str],
+    echoes: set[str],
+) -> None:
+    environ = {**variables, **dict.fromkeys(echoes, f"x{SECRET}y" if secrets else "x"), **secrets}
+    absent = tuple(printable(name) for name in environ)
+    environment = environment_with(
+        environ, search=Search(libraries=("libnccl.so",), present=(), absent=absent)
+    )
+    shown = rendered(environment)
+    for text in shown.values():
+        assert SECRET not in text
+        assert all(character == "\n" or character.isprintable() for character in text)
+    assert json.loads(shown["json"])["schema_version"] == 1
+
+
+def test_a_command_to_paste_cannot_hold_a_command_of_somebody_else(
+    diagnose: Callable[..., list[Finding]],
+) -> None:
+    environ = {"NCCL_SOKET_IFNAME": "x; rm -rf y", "PET_NPROCS_PER_NODE": "$(id)", "PET_;id": "1"}
+    search = Search(libraries=("libtorch_cpu.so",), present=(), absent=tuple(environ))
+    commands = [line for one in diagnose(environ, search=search) for line in one.cure.commands]
+    assert "unset 'PET_;id'" in commands
+    assert "export NCCL_SOCKET_IFNAME='x; rm -rf y'" in commands
+    assert "export PET_NPROC_PER_NODE='$(id)'" in commands

@@ -1,0 +1,59 @@
+"""The server process: when it cannot start, and when it must not be forked from."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor.launch import ForkServer, Job, LaunchError
+from tests.launch.helpers import BODIES, Family, run
+
+
+@pytest.mark.parametrize(
+    ("torch", "complaint"),
+    [
+        ("raise ImportError(\"No module named 'torch'\")", "pip install 'ddpdoctor\\[torch\\]'"),
+        ("import sys; sys.exit('torch refuses')", "torch refuses"),
+    ],
+)
+def test_a_torch_that_cannot_be_imported_is_told_in_one_line(
+    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torch: str, complaint: str
+) -> None:
+    (tmp_path / "torch.py").write_text(torch)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with ForkServer() as server, pytest.raises(LaunchError, match=complaint) as refusal:
+        server.launch(Job(f"{BODIES}:tell", 1, server.fresh_run_dir()))
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_server_with_a_second_thread_is_not_forked_from(
+    family: Family,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    thread = "import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True)"
+    (tmp_path / "starts_a_thread.py").write_text(f"{thread}.start()")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with ForkServer(preload=["starts_a_thread"]) as server:
+        with server.launch(Job(f"{BODIES}:meet_twice", 2, server.fresh_run_dir())) as world:
+            assert run(world).results == {0: [2, 2], 1: [2, 2]}
+        assert server.cold == "importing torch left 2 threads running"
+    assert "fresh interpreters instead of forks" in caplog.text
+
+
+def test_a_server_that_nobody_needed_is_never_started(
+    family: Family, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with ForkServer():
+        assert family.members() == []
+
+
+def test_a_closed_server_leaves_no_folder(family: Family) -> None:
+    with ForkServer() as server:
+        folder = server.fresh_run_dir()
+        assert folder.is_dir()
+    assert not folder.parent.exists()

@@ -1,0 +1,241 @@
+"""What a person reads when marked tests fail. Each run here is a pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import psutil
+import pytest
+
+MARK = "DDPDOCTOR_TEST_REPORTS"
+# Without the plugins that happen to be installed, which cost seconds.
+PLUGINS = ["-p", "ddpdoctor.pytest_plugin", "-p", "xdist.plugin"]
+SETTINGS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "200"}
+
+BAD_TESTS = """
+import os, sys, time
+import pytest, torch
+import torch.distributed as dist
+
+if os.environ.get("RANK") == "1" and "import" in os.environ["WHAT"]:
+    raise ImportError("rank 1 alone lacks something")
+
+@pytest.fixture
+def fails_late():
+    yield
+    assert dist.get_rank() != 1, "late"
+
+@pytest.mark.distributed(nproc=3, timeout=600)
+def test_assertion():
+    print("printed by rank", dist.get_rank())
+    value = dist.get_rank()
+    assert value != 1, "one is wrong"
+    dist.barrier()
+
+@pytest.mark.distributed(timeout=2)
+def test_hang():
+    if dist.get_rank() == 0:
+        dist.barrier()
+    time.sleep(600)  # the sleeping line
+
+@pytest.mark.distributed
+def test_crash():
+    if dist.get_rank() == 1:
+        os.abort()
+    dist.barrier()
+
+@pytest.mark.distributed
+def test_leaves():
+    if dist.get_rank() == 1:
+        os._exit(0)
+    dist.barrier()
+
+@pytest.mark.distributed
+def test_skip():
+    if dist.get_rank() == 1:
+        pytest.skip("rank 1 has had enough")
+    dist.barrier()
+
+@pytest.mark.distributed
+def test_teardown(fails_late):
+    pass
+
+@pytest.mark.xfail(strict=True, reason="they say")
+@pytest.mark.distributed
+def test_unexpected_pass():
+    pass
+
+@pytest.mark.distributed(nprocs=2)
+def test_misspelt():
+    pass
+
+@pytest.mark.distributed(nproc=0)
+def test_nobody():
+    pass
+
+@pytest.mark.multigpu(n=64)
+def test_gpus():
+    pass
+
+def test_plain(shared_path):
+    assert list(shared_path.iterdir()) == []
+"""
+
+
+def start(folder: Path, *arguments: str, what: str = "") -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *PLUGINS, *arguments],
+        cwd=folder,
+        env={**os.environ, MARK: str(folder), "WHAT": what, **SETTINGS},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def run(folder: Path, *arguments: str, what: str = "") -> tuple[int, str]:
+    process = start(folder, *arguments, what=what)
+    output, _ = process.communicate(timeout=120)
+    assert living(folder) == []
+    return process.returncode, output
+
+
+def living(folder: Path) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            if alive and process.environ().get(MARK) == str(folder):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "test_bad.py").write_text(BAD_TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_every_bad_test_is_told_as_what_it_is(folder: Path, workers: str) -> None:
+    status, output = run(folder, "-n", workers, "-rfsxX", "--junitxml=report.xml")
+    assert status == 1
+    assert "8 failed, 1 passed, 2 skipped" in output, output
+
+    lines = output.splitlines()
+    for line in (
+        "FAILED test_bad.py::test_assertion - Failed: rank 1 of 3: AssertionError: one is wrong",
+        "FAILED test_bad.py::test_hang - Failed: not over after 2 s on rank 0, 1 of 2",
+        "FAILED test_bad.py::test_crash - Failed: rank 1 of 2: killed by SIGABRT before the test"
+        " was over",
+        "FAILED test_bad.py::test_leaves - Failed: rank 1 of 2: exited with status 0 before the"
+        " test was over",
+        "FAILED test_bad.py::test_teardown - Failed: rank 1 of 2: teardown of the fixtures:"
+        " AssertionError: late",
+        "FAILED test_bad.py::test_unexpected_pass - [XPASS(strict)] they say",
+        "FAILED test_bad.py::test_misspelt - Failed: marker of test_misspelt: distributed() got"
+        " an unexpected keyword argument 'nprocs'",
+        "FAILED test_bad.py::test_nobody - Failed: marker of test_nobody: nproc must be a number"
+        " of ranks, 1 or more, and is 0",
+    ):
+        assert line in lines, f"{line}\n\n{output}"
+    assert "rank 1: rank 1 has had enough" in output
+    assert "needs 64 GPUs, there are" in output
+
+    assert ">       assert value != 1" in output, "the assertion is rewritten and shown in place"
+    assert "assert 1 != 1" in output
+    assert output.count("as a consequence") >= 3
+    assert "rank 2 stdout call" in output
+    assert "printed by rank 2" in output
+    assert output.count("in test_hang") == 2, "one stack of each rank"
+    assert "_pytest/python.py" not in output, "the machinery is left out"
+
+    cases = ElementTree.parse(folder / "report.xml").iter("testcase")
+    assert len(list(cases)) == 11, "one report a test"
+
+
+def test_an_import_that_fails_on_one_rank_alone_is_told(folder: Path) -> None:
+    status, output = run(folder, "-k", "test_assertion", what="import")
+    assert status == 1
+    assert "rank 1 of 3: the test could not be collected" in output
+    assert "ImportError: rank 1 alone lacks something" in output
+
+
+def test_options_of_the_command_line_reach_the_ranks(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser): parser.addoption('--colour', default='none')"
+    )
+    (tmp_path / "test_option.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.distributed\n"
+        "def test_colour(request, tmp_path):\n"
+        "    assert request.config.getoption('--colour') == 'blue'\n"
+        "    assert not request.config.getoption('-k')\n"
+    )
+    status, output = run(tmp_path, "--colour=blue", "-k", "colour")
+    assert status == 0, output
+    assert {path.name for path in tmp_path.iterdir()} <= {
+        "conftest.py",
+        "test_option.py",
+        "__pycache__",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["-k", "test_gpus"], 0),
+        (["-k", "test_gpus", "--require-multigpu"], 1),
+        (["-m", "multigpu", "--require-multigpu", "-n", "1"], 1),
+        (["-k", "test_plain", "--require-multigpu"], 1),
+    ],
+)
+def test_a_session_that_required_multigpu_tests_fails_if_none_was_executed(
+    folder: Path, arguments: list[str], status: int
+) -> None:
+    told, output = run(folder, *arguments)
+    assert told == status, output
+    assert ("no multigpu test was executed" in output) == bool(status)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_pytest_that_is_ended_leaves_nobody(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "test_endless.py").write_text(
+        "import pathlib, pytest, time\n"
+        "import torch.distributed as dist\n"
+        "@pytest.mark.distributed\n"
+        "def test_endless():\n"
+        f"    pathlib.Path({str(tmp_path)!r}, f'ready-{{dist.get_rank()}}').touch()\n"
+        "    time.sleep(600)\n"
+    )
+    process = start(tmp_path)
+    while len(list(tmp_path.glob("ready-*"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.02)
+    assert len(living(tmp_path)) == 5  # pytest, server, keeper, two ranks
+    os.killpg(process.pid, number)
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while living(tmp_path):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_the_plugin_is_cheap_to_have(tmp_path: Path) -> None:
+    code = (
+        "import sys, pytest; before = set(sys.modules)\n"
+        "import ddpdoctor.pytest_plugin\n"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['ddpdoctor', 'ddpdoctor.pytest_plugin']"

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddpdoctor.launch import ForkServer, Job, World
+
+BODIES = Path(__file__).with_name("bodies.py")
+CRYSTALS = ("ddpdoctor.stack.crystal", "ase.io", "ase.geometry", "pymatgen.core", "vesin")
+
+
+@pytest.fixture(autouse=True)
+def _real_type() -> Iterator[None]:
+    """Leave torch's default type as it was: some tests calculate in float64."""
+    import torch  # not before OMP_NUM_THREADS is set, which it reads once
+
+    before = torch.get_default_dtype()
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ForkServer]:
+    with ForkServer(preload=CRYSTALS) as server:
+        yield server
+
+
+@pytest.fixture
+def launch(server: ForkServer) -> Callable[..., World]:
+    """Run a function of bodies.py on ranks of its own, to their end."""
+
+    def launch(
+        function: str, nproc: int, env: dict[str, str] | None = None, **kwargs: Any
+    ) -> World:
+        job = Job(
+            target=f"{BODIES}:{function}",
+            nproc=nproc,
+            run_dir=server.fresh_run_dir(),
+            kwargs=kwargs,
+            env=env or {},
+        )
+        with server.launch(job) as world:
+            assert world.wait(120), world.stacks()
+        assert world.survivors == ()
+        return world
+
+    return launch
+
+
+@pytest.fixture
+def results(launch: Callable[..., World]) -> Callable[..., list[Any]]:
+    """Run a function of bodies.py on ranks, and return what each rank's call returned."""
+
+    def results(function: str, nproc: int, **kwargs: Any) -> list[Any]:
+        world = launch(function, nproc, **kwargs)
+        said = {rank.rank: rank.stderr.read_text() for rank in world.ranks}
+        assert sorted(world.results) == list(range(nproc)), said
+        return [world.results[rank] for rank in range(nproc)]
+
+    return results
+
+
+@pytest.fixture
+def elasticity() -> Path:
+    """The file with 512 real crystals and their moduli."""
+    folder = os.environ.get("DDPDOCTOR_DATA")
+    if not folder:
+        pytest.skip("DDPDOCTOR_DATA does not name the folder with the crystal data")
+    return Path(folder) / "mp_binary_elasticity_512.extxyz"

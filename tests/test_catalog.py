@@ -1,0 +1,270 @@
+"""The catalogue: what its loader refuses, and that the real pages and reproducers are in order."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ddpdoctor import catalog
+from ddpdoctor.catalog import CatalogError, Pitfall, UnknownCode
+
+PAGE = """---
+code: DDP101
+title: dict-config
+family: launch
+symptoms: [crash]
+severity: error
+sources: [S0]
+summary: What breaks.
+remedy: What holds.
+---
+
+## What happens
+
+It breaks.
+
+## Why
+
+Because.
+
+## What holds
+
+This.
+
+## What does not hold
+
+That.
+
+## See also
+
+DDP102
+"""
+
+PROOF = '''"""A proof."""
+from ddpdoctor.reproducer import broken, documented, fix
+
+
+@broken(ranks="nonzero", launches=3)
+def form() -> None:
+    """Do it wrong.
+
+    At length.
+    """
+    join()  # <-- DDP101
+    other()  # <-- DDP102
+
+
+@documented(source="S0, error 2")
+def advice() -> None:
+    """Do it otherwise."""
+
+
+@fix()
+def cure() -> None:
+    """Do it right."""
+
+
+def helper() -> None:
+    """Help."""
+'''
+
+
+def write(folder: Path, stem: str = "dict_config", page: str = PAGE, proof: str = PROOF) -> Path:
+    (folder / f"{stem}.md").write_text(page)
+    (folder / f"{stem}.py").write_text(proof)
+    return folder
+
+
+def test_a_page_and_its_proof_become_a_pitfall(tmp_path: Path) -> None:
+    pitfall = catalog.load(write(tmp_path))["DDP101"]
+    assert pitfall.title == "dict-config"
+    assert pitfall.sections["Why"] == "Because."
+    assert [(v.kind, v.name) for v in pitfall.variants] == [
+        ("broken", "form"),
+        ("documented", "advice"),
+        ("fix", "cure"),
+    ]
+    assert pitfall.broken.summary == "Do it wrong."
+    assert (pitfall.broken.ranks, pitfall.broken.launches) == ("nonzero", 3)
+    assert pitfall.variants[1].source == "S0, error 2"
+
+
+def test_only_the_lines_marked_with_this_code_are_culprits(tmp_path: Path) -> None:
+    pitfall = catalog.load(write(tmp_path))["DDP101"]
+    marked = PROOF.splitlines().index("    join()  # <-- DDP101") + 1
+    assert pitfall.broken.culprits == (marked,)
+    assert pitfall.variants[1].culprits == ()
+
+
+def test_the_pitfalls_come_in_the_order_of_their_codes(tmp_path: Path) -> None:
+    write(tmp_path, "a", PAGE.replace("DDP101", "DDP504"))
+    write(tmp_path, "b")
+    assert list(catalog.load(tmp_path)) == ["DDP101", "DDP504"]
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("no front matter", "dict_config.md:1: no front matter"),
+        (PAGE.replace("code: DDP101\n", ""), "gives no code"),
+        (PAGE.replace("code: DDP101", "code: 101"), "gives no code"),
+        (PAGE.replace("code: DDP101", "code: DDP1011"), "code: String should match"),
+        (PAGE.replace("code: DDP101", "code: DDP801"), "code: String should match"),
+        (PAGE.replace("[crash]", "[explosion]"), "symptoms.0: "),
+        (PAGE.replace("remedy: What holds.\n", ""), "remedy: Field required"),
+        (PAGE.replace("sources: [S0]", "sources: [S0]\nsurces: []"), "surces: Extra inputs"),
+        (PAGE.replace("sources: [S0]", "sources: [S0"), "dict_config.md: while parsing"),
+        (PAGE.replace("## Why", "## Where"), "no section Why"),
+    ],
+)
+def test_a_malformed_page_is_one_line_that_names_it(
+    tmp_path: Path, page: str, message: str
+) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog.load(write(tmp_path, page=page))
+    assert "dict_config.md" in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("proof", "message"),
+    [
+        ("def (", "dict_config.py:1: "),
+        (PROOF.replace("@fix()", ""), "at least one @fix"),
+        (PROOF.replace('@broken(ranks="nonzero", launches=3)', "@fix()"), "needs one @broken"),
+        (PROOF.replace("@fix()", "@broken()"), "needs one @broken"),
+        (PROOF.replace('"""Do it right."""', "pass"), "dict_config.py:21: cure says not"),
+        (PROOF.replace("launches=3", "launches=3 + MORE"), "dict_config.py:6: @broken takes"),
+        (PROOF.replace("launches=3", "lunches=3"), "dict_config.py:6: lunches: Extra"),
+    ],
+)
+def test_a_malformed_proof_is_one_line_that_names_it(
+    tmp_path: Path, proof: str, message: str
+) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog.load(write(tmp_path, proof=proof))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_page_without_proof_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "dict_config.md").write_text(PAGE)
+    with pytest.raises(CatalogError, match=r"its proof dict_config\.py is missing"):
+        catalog.load(tmp_path)
+
+
+def test_a_code_used_twice_names_both_pages(tmp_path: Path) -> None:
+    write(tmp_path, "a")
+    write(tmp_path, "b")
+    with pytest.raises(CatalogError, match=r"b\.md: DDP101 is already the code of a\.md"):
+        catalog.load(tmp_path)
+
+
+def test_an_empty_catalogue_is_an_error_and_not_a_clean_bill(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match="no page of a pitfall"):
+        catalog.load(tmp_path)
+
+
+@pytest.fixture
+def five(tmp_path: Path) -> dict[str, Pitfall]:
+    titles = {
+        "DDP101": "dict-config",
+        "DDP201": "premature-sampler",
+        "DDP301": "unused-parameters",
+        "DDP501": "checkpoint-race",
+        "DDP504": "ema-deadlock",
+    }
+    for code, title in titles.items():
+        page = PAGE.replace("DDP101", code).replace("dict-config", title)
+        write(tmp_path, title, page, PROOF)
+    return catalog.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ignored", "chosen"),
+    [
+        ([], [], ["DDP101", "DDP201", "DDP301", "DDP501", "DDP504"]),
+        (["DDP504"], [], ["DDP504"]),
+        (["ddp5"], [], ["DDP501", "DDP504"]),
+        (["EMA-deadlock", "DDP101"], [], ["DDP101", "DDP504"]),
+        (["DDP5", "DDP504"], ["checkpoint-race"], ["DDP504"]),
+        ([], ["DDP1", "DDP2", "DDP3"], ["DDP501", "DDP504"]),
+        (["DDP1"], ["DDP101"], []),
+    ],
+)
+def test_codes_prefixes_and_titles_select(
+    five: dict[str, Pitfall], wanted: list[str], ignored: list[str], chosen: list[str]
+) -> None:
+    assert [p.code for p in catalog.select(five, wanted, ignored)] == chosen
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("DDP502", "did you mean DDP501 (checkpoint-race) or DDP504"),
+        ("ema-dedlock", "did you mean DDP504 (ema-deadlock)?"),
+        ("zzz", "`ddpdoctor check --list` has them all"),
+        ("", "`ddpdoctor check --list` has them all"),
+    ],
+)
+def test_an_unknown_code_is_told_with_the_nearest_ones(
+    five: dict[str, Pitfall], name: str, hint: str
+) -> None:
+    for wanted, ignored in (([name], []), ([], [name])):
+        with pytest.raises(UnknownCode) as caught:
+            catalog.select(five, wanted, ignored)
+        assert repr(name) in str(caught.value)
+        assert hint in str(caught.value)
+
+
+@given(page=st.text(), proof=st.text(alphabet=st.characters(codec="utf-8")))
+def test_whatever_stands_in_a_page_is_loaded_or_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, page: str, proof: str
+) -> None:
+    folder = tmp_path_factory.mktemp("catalogue")
+    (folder / "x.md").write_text(f"---\n{page}\n---\n", encoding="utf-8", errors="replace")
+    (folder / "x.py").write_text(proof, encoding="utf-8")
+    with pytest.raises(CatalogError) as caught:
+        catalog.load(folder)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+REAL = catalog.load()
+
+
+@pytest.mark.parametrize("pitfall", REAL.values(), ids=REAL)
+class TestRealPages:
+    def test_its_files_are_named_after_it(self, pitfall: Pitfall) -> None:
+        assert pitfall.page.stem == pitfall.title.replace("-", "_")
+
+    def test_it_cites_its_sources_and_every_advice_cites_one(self, pitfall: Pitfall) -> None:
+        assert pitfall.sources
+        assert all(v.source for v in pitfall.variants if v.kind == "documented")
+
+    def test_every_section_says_something(self, pitfall: Pitfall) -> None:
+        assert all(text for text in pitfall.sections.values())
+
+    def test_what_a_table_shows_of_it_is_one_short_line(self, pitfall: Pitfall) -> None:
+        lines = [pitfall.summary, pitfall.remedy, *(v.summary for v in pitfall.variants)]
+        assert [line for line in lines if "\n" in line or not 0 < len(line) <= 100] == []
+
+    def test_the_line_that_a_diagnosis_must_name_is_marked(self, pitfall: Pitfall) -> None:
+        assert pitfall.broken.culprits
+
+    def test_the_codes_it_refers_to_are_codes(self, pitfall: Pitfall) -> None:
+        text = " ".join(pitfall.sections.values())
+        assert re.findall(r"\bDDP(?![1-7]\d\d\b)\d+\b", text) == []
+
+
+def test_the_five_named_pitfalls_are_there() -> None:
+    named = ("DDP101", "DDP201", "DDP301", "DDP501", "DDP504")
+    assert [REAL[code].title for code in named] == [
+        "dict-config",
+        "premature-sampler",
+        "unused-parameters",
+        "checkpoint-race",
+        "ema-deadlock",
+    ]

@@ -1,0 +1,127 @@
+"""The main job: each of the named pitfalls reproduced, recognised, and its advice put to the test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor import catalog
+from ddpdoctor.catalog import Pitfall, Verdict
+from ddpdoctor.check import CheckOptions, check
+from ddpdoctor.report.model import CheckReport
+
+EXPECTED = {
+    "DDP101": {
+        "set_up_before_parsing": "recognised",
+        "parse_before_setting_up": "holds",
+        "parse_and_freeze_at_the_entry": "holds",
+    },
+}
+
+
+def run(pitfalls: list[Pitfall], **options: object) -> CheckReport:
+    return check(pitfalls, CheckOptions(**options), lambda _: None, lambda *_: None)  # type: ignore[arg-type]
+
+
+def reproducer(folder: Path, body: str, *, launches: int = 1) -> Pitfall:
+    """A pitfall of the test's own: DDP101's diagnosis, on code that the test writes."""
+    proof = folder / "made_up.py"
+    proof.write_text(
+        "import os, sys, time\n"
+        "from ddpdoctor.reproducer import broken, documented, fix\n"
+        f"def setup_distributed(config):\n    return config.distributed  # <-- DDP101\n{body}\n",
+        encoding="utf-8",
+    )
+    real = catalog.load()["DDP101"]
+    variants = tuple(catalog.variants_of(proof, "DDP101"))
+    return real.model_copy(update={"proof": proof, "variants": variants})
+
+
+def verdict(folder: Path, body: str) -> Verdict:
+    (found,) = run([reproducer(folder, body)], nproc=2).verdicts
+    return found
+
+
+def test_a_broken_form_that_is_named_on_its_ranks_and_line_is_recognised(tmp_path: Path) -> None:
+    found = verdict(tmp_path, '@broken()\ndef f():\n    """it"""\n    setup_distributed({})')
+    assert found.status == "recognised"
+    assert not found.is_problem
+    assert found.findings[0].ranks == (0, 1)
+
+
+def test_the_right_name_on_an_unmarked_line_is_not_recognised(tmp_path: Path) -> None:
+    body = 'def set_up(c):\n    c.rank\n@broken()\ndef f():\n    """it"""\n    set_up({})'
+    found = verdict(tmp_path, body)
+    assert found.findings[0].code == "DDP101"
+    assert found.status == "misdiagnosed"
+    assert found.is_problem
+
+
+def test_the_right_name_on_the_wrong_ranks_is_not_recognised(tmp_path: Path) -> None:
+    body = '@broken(ranks=(1,))\ndef f():\n    """it"""\n    setup_distributed({})'
+    assert verdict(tmp_path, body).status == "misdiagnosed"
+
+
+def test_another_failure_than_the_expected_is_not_recognised(tmp_path: Path) -> None:
+    found = verdict(tmp_path, '@broken()\ndef f():\n    """it"""\n    raise KeyError("x")')
+    assert found.status == "misdiagnosed"
+    assert "KeyError" in found.evidence
+
+
+def test_a_broken_form_that_runs_well_does_not_reproduce_and_is_no_problem(tmp_path: Path) -> None:
+    found = verdict(tmp_path, '@broken(launches=2)\ndef f():\n    """it"""')
+    assert (found.status, found.launches, found.failed_launches) == ("not reproduced", 2, 0)
+    assert not found.is_problem
+
+
+def test_a_race_is_launched_until_it_fails_and_told_as_k_of_n(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    body = (
+        '@broken(launches=3)\ndef f():\n    """it"""\n'
+        f"    import pathlib\n    flag = pathlib.Path({str(flag)!r} + os.environ['RANK'])\n"
+        "    if flag.exists():\n        setup_distributed({})\n    flag.touch()"
+    )
+    found = verdict(tmp_path, body)
+    assert (found.status, found.launches, found.failed_launches) == ("recognised", 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "statement", "status", "problem"),
+    [
+        ("documented(source='x')", "pass", "holds", False),
+        ("documented(source='x')", "raise ValueError('no')", "fails", False),
+        ("documented(source='x')", "assert False, 'half the samples'", "fails", False),
+        ("fix()", "pass", "holds", False),
+        ("fix()", "raise ValueError('no')", "fails", True),
+        ("fix()", "sys.exit(3)", "fails", True),
+        ("fix()", "os.kill(os.getpid(), 11)", "fails", True),
+        ("fix()", "os._exit(0 if os.environ['RANK'] == '0' else 7)", "fails", True),
+    ],
+)
+def test_advice_and_fixes_hold_only_if_every_rank_ends_well(
+    tmp_path: Path, kind: str, statement: str, status: str, problem: bool
+) -> None:
+    found = verdict(tmp_path, f'@{kind}\ndef f():\n    """it"""\n    {statement}')
+    assert (found.status, found.is_problem) == (status, problem)
+
+
+def test_a_broken_assertion_is_told_in_its_own_words(tmp_path: Path) -> None:
+    body = '@fix()\ndef f():\n    """it"""\n    assert False, "half the samples"'
+    assert verdict(tmp_path, body).evidence.startswith("half the samples (ranks 0, 1 at made_up")
+
+
+def test_without_gpus_nccl_is_not_checked_rather_than_passed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ddpdoctor.check.gpu_count", lambda: 1)
+    report = run([catalog.load()["DDP101"]], nproc=2, backend="nccl")
+    assert {v.status for v in report.verdicts} == {"not checked"}
+    assert report.exit_code(asked_by_name=True, strict=False) == 3
+    assert report.exit_code(asked_by_name=False, strict=False) == 0
+
+
+def test_the_evidence_is_kept_where_it_was_asked_for(tmp_path: Path) -> None:
+    run([catalog.load()["DDP101"]], nproc=2, run_dir=tmp_path / "kept")
+    logs = list((tmp_path / "kept").rglob("rank-0.log"))
+    assert len(logs) == len(catalog.load()["DDP101"].variants)

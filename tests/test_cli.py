@@ -1,0 +1,565 @@
+"""The command line: what each command prints, where, and with which exit code.
+
+`check` itself is replaced by one that gives the verdicts asked for: no ranks are started here.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import ddpdoctor.check
+import ddpdoctor.environment
+from ddpdoctor import __version__, catalog, cli
+from ddpdoctor.catalog import Cure, Finding, Pitfall, Severity, Status, Verdict
+from ddpdoctor.environment import Environment, EnvironmentReport
+from ddpdoctor.environment.model import Python, Unknown
+from ddpdoctor.launch import LaunchError
+from ddpdoctor.report.model import CheckReport
+from ddpdoctor.stack.crystal import CrystalConfig, TrainingResult
+from ddpdoctor.stack.errors import DataError
+
+WELL: dict[str, Status] = {"broken": "recognised", "documented": "fails", "fix": "holds"}
+Capture = pytest.CaptureFixture[str]
+
+
+PYTHON = Python(version="3.11", implementation="CPython", executable="python", platform="Linux")
+NOT_ASKED = dict.fromkeys(Environment.model_fields, Unknown(unknown="not asked"))
+EMPTY_ENVIRONMENT = Environment.model_validate(
+    {**NOT_ASKED, "python": PYTHON, "launchers": (), "context": (), "variables": ()}
+)
+
+
+class FakeCheck:
+    """Stands in for `check`, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[list[str], ddpdoctor.check.CheckOptions]] = []
+        self.statuses = dict(WELL)
+        self.error: BaseException | None = None
+
+    def __call__(
+        self,
+        pitfalls: Sequence[Pitfall],
+        options: ddpdoctor.check.CheckOptions,
+        on_verdict: Callable[[Verdict], None],
+        on_start: Callable[[str, str], None],
+    ) -> CheckReport:
+        self.asked.append(([pitfall.code for pitfall in pitfalls], options))
+        if self.error:
+            raise self.error
+        verdicts = []
+        for pitfall in pitfalls:
+            for variant in pitfall.variants:
+                on_start(pitfall.code, variant.name)
+                verdicts.append(
+                    Verdict(
+                        code=pitfall.code,
+                        variant=variant.name,
+                        kind=variant.kind,
+                        status=self.statuses[variant.kind],
+                        summary=variant.summary,
+                        evidence="seen",
+                        source=variant.source,
+                    )
+                )
+                on_verdict(verdicts[-1])
+        return CheckReport.of(
+            pitfalls,
+            verdicts,
+            backend="gloo",
+            nproc=options.nproc,
+            started=datetime(2026, 1, 2, tzinfo=UTC),
+            seconds=1.0,
+        )
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCheck:
+    fake = FakeCheck()
+    monkeypatch.setattr(ddpdoctor.check, "check", fake)
+    return fake
+
+
+def complaint(capsys: Capture) -> str:
+    """The one line on stderr, where there is nothing on stdout."""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("ddpdoctor: ")
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    return err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("check --nproc 0", "'--nproc'"),
+        ("check --nproc abc", "'--nproc'"),
+        ("check --nproc -4", "'--nproc'"),
+        ("check --jobs 0", "--jobs"),
+        ("check --format xml", "'xml' is not one of 'text', 'json', 'junit', 'markdown'"),
+        ("check --backend mpi", "'mpi' is not one of"),
+        ("check --color sometimes", "'sometimes' is not one of"),
+        ("check --select DDP999", "'DDP999'"),
+        ("check --select DDP101,nonsense", "'nonsense'"),
+        ("check --ignore DDP502", "did you mean DDP501 (checkpoint-race)"),
+        ("check --select DDP5 --ignore DDP5", "nothing is left"),
+        ("check -o /proc/report.json", "cannot write /proc/report.json"),
+        ("check -o .", "it is a folder"),
+        ("check --run-dir /proc/runs", "cannot make the folder /proc/runs"),
+        ("check --bogus", "No such option: --bogus"),
+        ("check extra", "extra"),
+        ("explain", "name a pitfall"),
+        ("explain DDP101 --all", "name a pitfall"),
+        ("explain DDP502", "did you mean DDP501 (checkpoint-race)"),
+        ("explain ema-dedlock", "did you mean DDP504 (ema-deadlock)?"),
+        ("explain DDP101 --format html", "'html' is not one of 'text', 'json'"),
+        ("explain DDP101 -o /proc/page.md", "cannot write /proc/page.md"),
+        ("chekc", "chekc"),
+        ("train", "Missing command"),
+        ("train fish", "fish"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2_before_anything_is_run(
+    fake: FakeCheck, capsys: Capture, arguments: str, message: str
+) -> None:
+    assert cli.run(arguments.split()) == 2
+    assert message in complaint(capsys)
+    assert fake.asked == []
+
+
+def test_check_asks_for_what_was_said(fake: FakeCheck, capsys: Capture, tmp_path: Path) -> None:
+    said = f"check --nproc 2 --backend gloo -j 3 --run-dir {tmp_path}/runs --select ddp5"
+    assert cli.run([*said.split(), "--select", "dict-config, DDP201", "--ignore", "DDP501"]) == 0
+    ((codes, options),) = fake.asked
+    assert codes == ["DDP101", "DDP201", "DDP504"]
+    assert (options.nproc, options.backend, options.jobs) == (2, "gloo", 3)
+    assert options.run_dir == tmp_path / "runs"
+    assert capsys.readouterr().err == ""
+
+
+def test_check_alone_performs_everything_on_four_ranks(fake: FakeCheck) -> None:
+    assert cli.run(["check"]) == 0
+    ((codes, options),) = fake.asked
+    assert codes == list(catalog.load())
+    assert options == ddpdoctor.check.CheckOptions(nproc=4, backend="auto", jobs=None, run_dir=None)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "arguments", "code"),
+    [
+        ({}, "", 0),
+        ({"fix": "fails"}, "", 1),
+        ({"broken": "misdiagnosed"}, "", 1),
+        ({"fix": "not checked"}, "", 0),
+        ({"fix": "not checked"}, "--select DDP101", 3),
+        ({"fix": "not checked"}, "--strict", 3),
+        ({"broken": "not reproduced"}, "", 0),
+        ({"broken": "not reproduced"}, "--select DDP101", 0),
+        ({"broken": "not reproduced"}, "--strict", 3),
+    ],
+)
+def test_the_exit_code_of_check(
+    fake: FakeCheck, statuses: dict[str, Status], arguments: str, code: int
+) -> None:
+    fake.statuses |= statuses
+    assert cli.run(["check", *arguments.split()]) == code
+
+
+def test_what_is_not_checked_is_counted_and_told(fake: FakeCheck, capsys: Capture) -> None:
+    fake.statuses["fix"] = "not checked"
+    cli.run(["check", "--select", "DDP101"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "0 problems, 1 not checked" in out
+    assert "Not checked: DDP101 " in out
+
+
+def test_each_format_goes_to_stdout_and_nothing_else_does(fake: FakeCheck, capsys: Capture) -> None:
+    def shown(format_: str) -> str:
+        assert cli.run(["check", "--select", "DDP504", "--format", format_]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    assert CheckReport.model_validate_json(shown("json")).pitfalls[0].code == "DDP504"
+    assert ElementTree.fromstring(shown("junit")).tag == "testsuites"
+    assert shown("markdown").startswith("# ddpdoctor check\n")
+    text = shown("text")
+    assert text.startswith("ddpdoctor check  4 ranks")
+    assert "\x1b" not in text
+
+
+def test_color_always_colours_and_the_environment_decides_otherwise(
+    fake: FakeCheck, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def coloured(*arguments: str) -> bool:
+        cli.run(["check", "--select", "DDP504", *arguments])
+        return "\x1b[" in capsys.readouterr().out
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert coloured("--color", "always")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert coloured()
+    assert not coloured("--color", "never")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not coloured()
+
+
+def test_a_report_is_written_to_its_file_alone(
+    fake: FakeCheck, capsys: Capture, tmp_path: Path
+) -> None:
+    path = tmp_path / "report.json"
+    assert cli.run(["check", "--format", "json", "-o", str(path)]) == 0
+    assert CheckReport.model_validate_json(path.read_text()).nproc == 4
+    assert capsys.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_ranks_that_cannot_be_started_are_one_line(
+    fake: FakeCheck, capsys: Capture, tmp_path: Path
+) -> None:
+    fake.error = LaunchError("the fork server ended\nat once")
+    assert cli.run(["check", "-o", str(tmp_path / "report.txt")]) == 2
+    assert complaint(capsys) == "ddpdoctor: the fork server ended at once\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_is_one_line_and_130(fake: FakeCheck, capsys: Capture) -> None:
+    fake.error = KeyboardInterrupt()
+    assert cli.run(["check"]) == 130
+    assert complaint(capsys) == "ddpdoctor: interrupted\n"
+
+
+def test_a_fault_of_ours_is_one_line_that_asks_for_a_report(
+    fake: FakeCheck, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DDPDOCTOR_TRACEBACK", raising=False)
+    fake.error = KeyError("lost")
+    assert cli.run(["check"]) == 2
+    line = complaint(capsys)
+    assert "a fault of ours, KeyError: 'lost'" in line
+    assert "DDPDOCTOR_TRACEBACK=1" in line
+    monkeypatch.setenv("DDPDOCTOR_TRACEBACK", "1")
+    assert cli.run(["check"]) == 2
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_the_list_has_a_line_for_each_pitfall(fake: FakeCheck, capsys: Capture) -> None:
+    assert cli.run(["check", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        [p.code, p.title] for p in catalog.load().values()
+    ]
+    assert cli.run(["check", "--list", "--select", "DDP504"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert fake.asked == []
+
+
+@pytest.mark.parametrize("name", ["DDP504", "ddp504", "ema-deadlock"])
+def test_explain_prints_the_whole_page(capsys: Capture, name: str) -> None:
+    assert cli.run(["explain", name]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("# DDP504 ema-deadlock\n")
+    pitfall = catalog.load()["DDP504"]
+    for heading, text in pitfall.sections.items():
+        assert f"## {heading}\n\n{text}" in out
+    assert all(variant.summary in out for variant in pitfall.variants)
+    assert "ddpdoctor check --select DDP504" in out
+    assert "\x1b" not in out
+
+
+def test_explain_all_prints_every_page(capsys: Capture) -> None:
+    assert cli.run(["explain", "--all"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"# {p.code} {p.title}\n" in out for p in catalog.load().values())
+
+
+def test_explain_as_json_is_the_catalogue(capsys: Capture) -> None:
+    assert cli.run(["explain", "--all", "--format", "json"]) == 0
+    pages = json.loads(capsys.readouterr().out)
+    assert [Pitfall.model_validate(page) for page in pages] == list(catalog.load().values())
+
+
+def test_explain_in_a_terminal_renders_the_markdown(capsys: Capture) -> None:
+    assert cli.run(["explain", "DDP504", "--color", "always"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b[" in out
+    assert "## " not in out
+
+
+@pytest.fixture
+def examined(monkeypatch: pytest.MonkeyPatch) -> Callable[[Severity], None]:
+    """Let `env` find one thing of this severity, without asking the machine."""
+
+    def find(severity: Severity) -> None:
+        found = Finding(
+            code="DDP109",
+            title="variable-ignored",
+            severity=severity,
+            certainty="proven",
+            ranks=(),
+            places=(),
+            cause="NCCL_TIMEOUT=3600 has no effect",
+            cure=Cure(text="Pass timeout= instead."),
+        )
+        report = EnvironmentReport(
+            ddpdoctor=__version__, environment=EMPTY_ENVIRONMENT, findings=(found,)
+        )
+        monkeypatch.setattr(ddpdoctor.environment, "examine", lambda: report)
+
+    return find
+
+
+@pytest.mark.parametrize(("severity", "code"), [("error", 1), ("warning", 1), ("info", 0)])
+def test_env_fails_by_what_will_go_wrong_and_not_by_what_is_harmless(
+    examined: Callable[[Severity], None], capsys: Capture, severity: Severity, code: int
+) -> None:
+    examined(severity)
+    for arguments in ([], ["--format", "markdown"], ["--json"], ["--format", "json"]):
+        assert cli.run(["env", *arguments]) == code
+        out, err = capsys.readouterr()
+        assert "has no effect" in out
+        assert err == ""
+
+
+def test_env_writes_its_json_to_a_file(
+    examined: Callable[[Severity], None], capsys: Capture, tmp_path: Path
+) -> None:
+    examined("info")
+    path = tmp_path / "env.json"
+    assert cli.run(["env", "--json", "-o", str(path)]) == 0
+    assert EnvironmentReport.model_validate_json(path.read_text()).findings[0].code == "DDP109"
+    assert capsys.readouterr() == ("", "")
+
+
+class FakeTraining:
+    """Stands in for train_from_list and train_from_extxyz."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[tuple[object, ...], dict[str, object]]] = []
+        self.error: Exception | None = None
+
+    def __call__(self, *data: object, **options: object) -> TrainingResult:
+        self.asked.append((data, options))
+        if self.error:
+            raise self.error
+        return TrainingResult(
+            n_train=56,
+            n_validation=7,
+            n_test=8,
+            world_size=4,
+            best_epoch=2,
+            validation_mae=0.5,
+            test_mae=0.25,
+            baseline_mae=0.5,
+            history=[],
+            test=[],
+            options={},
+            checkpoint=Path("best.pt"),
+            seconds=1.0,
+        )
+
+
+@pytest.fixture
+def training(monkeypatch: pytest.MonkeyPatch) -> FakeTraining:
+    training = FakeTraining()
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.setattr("ddpdoctor.stack.crystal.train_from_list", training)
+    monkeypatch.setattr("ddpdoctor.stack.crystal.train_from_extxyz", training)
+    monkeypatch.setattr("ddpdoctor.stack.crystal.dcdft", lambda: ("strucs", "labels"))
+    monkeypatch.setattr("ddpdoctor.complaints.time.sleep", lambda seconds: None)
+    return training
+
+
+def test_train_crystal_trains_on_what_comes_with_ase_with_the_options_of_the_stack(
+    training: FakeTraining, capsys: Capture
+) -> None:
+    assert cli.run(["train", "crystal"]) == 0
+    ((data, options),) = training.asked
+    assert data == ("strucs", "labels")
+    assert options.pop("backend") == "auto"
+    defaults = {name: CrystalConfig.model_fields[name].get_default() for name in options}
+    assert options == defaults
+    assert "test error 0.2500, 0.50 of the mean predictor's" in capsys.readouterr().out
+
+
+def test_train_crystal_hands_over_every_option(training: FakeTraining) -> None:
+    said = (
+        "--extxyz a.extxyz --target bulk --log10 --epochs 3 --batch-size 5 --lr 0.01 --amp "
+        "--accumulation-steps 2 --ema-decay 0.5 --seed 7 --num-workers 1 --use-lattice --use-angle "
+        "--cache-graphs --resume --keep-checkpoints 4 --output-dir out --backend gloo"
+    )
+    assert cli.run(["train", "crystal", *said.split()]) == 0
+    ((data, options),) = training.asked
+    assert data == (Path("a.extxyz"), "bulk")
+    assert options == {
+        "log10": True,
+        "n_epochs": 3,
+        "batch_size": 5,
+        "learning_rate": 0.01,
+        "use_amp": True,
+        "accumulation_steps": 2,
+        "ema_decay": 0.5,
+        "random_seed": 7,
+        "num_workers": 1,
+        "use_lattice": True,
+        "use_angle": True,
+        "cache_graphs": True,
+        "resume": True,
+        "keep_checkpoints": 4,
+        "output_dir": Path("out"),
+        "backend": "gloo",
+    }
+
+
+@pytest.mark.parametrize("arguments", ["--extxyz a.extxyz", "--target bulk"])
+def test_a_file_and_its_property_belong_together(
+    training: FakeTraining, capsys: Capture, arguments: str
+) -> None:
+    assert cli.run(["train", "crystal", *arguments.split()]) == 2
+    assert "belong together" in complaint(capsys)
+    assert training.asked == []
+
+
+def test_of_several_ranks_with_one_mistake_rank_0_tells_it(
+    training: FakeTraining, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training.error = DataError("there is no file a.extxyz")
+    monkeypatch.setenv("RANK", "1")
+    assert cli.run(["train", "crystal"]) == 2
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("RANK", "0")
+    assert cli.run(["train", "crystal"]) == 2
+    assert complaint(capsys) == "ddpdoctor: there is no file a.extxyz\n"
+
+
+def test_a_rank_with_a_fault_of_its_own_tells_it_itself(
+    training: FakeTraining, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training.error = KeyError("lost")
+    monkeypatch.setenv("RANK", "1")
+    assert cli.run(["train", "crystal"]) == 2
+    assert "ddpdoctor: rank 1: a fault of ours, KeyError: 'lost'" in complaint(capsys)
+
+
+def test_ranks_beside_rank_0_print_no_result(
+    training: FakeTraining, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    assert cli.run(["train", "crystal"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("command", ["check", "train crystal"])
+def test_what_a_command_lacks_is_named_with_the_extra_that_has_it(
+    fake: FakeCheck,
+    training: FakeTraining,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert cli.run(command.split()) == 2
+    extra = {"check": "torch", "train crystal": "crystal"}[command]
+    assert f"pip install 'ddpdoctor[{extra}]'" in complaint(capsys)
+    assert fake.asked == training.asked == []
+
+
+def test_the_version_is_printed(capsys: Capture) -> None:
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"ddpdoctor {__version__}\n"
+
+
+def test_no_arguments_are_a_question_for_help(capsys: Capture) -> None:
+    assert cli.run([]) == 0
+    assert "Commands:" in capsys.readouterr().out
+
+
+def test_help_names_every_exit_code_and_no_line_of_it_is_a_box(capsys: Capture) -> None:
+    assert cli.run(["check", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Exit code: 0 healthy" in out
+    assert "╭" not in out
+
+
+def program(*arguments: str, **options: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "ddpdoctor", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    with program("explain", "--all") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_behind_stdout_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ddpdoctor", "explain", "--all"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "ddpdoctor: cannot write to <stdout>: No space left on device\n"
+
+
+def test_an_encoding_without_the_marks_gets_ascii() -> None:
+    with program(
+        "explain", "--all", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    ) as process:
+        out, err = process.communicate()
+    assert process.returncode == 0
+    assert out.isascii()
+    assert err == ""
+
+
+SLOW = """
+import sys, time, types
+from ddpdoctor import cli
+
+def check(pitfalls, options, on_verdict, on_start):
+    try:
+        print("started", flush=True)
+        time.sleep(60)
+    finally:
+        print("cleared up", flush=True)
+
+sys.modules["ddpdoctor.check"] = types.SimpleNamespace(check=check, CheckOptions=dict)
+sys.argv = ["ddpdoctor", "check"]
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, "ddpdoctor: interrupted\n"), (signal.SIGTERM, 143, "")],
+)
+def test_a_signal_leaves_in_order(number: signal.Signals, code: int, said: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(number)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (code, "cleared up\n", said)
