@@ -29,7 +29,6 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.rank import environment_name
 from ddpdoctor.lint.engine.trees import targets
-from ddpdoctor.lint.engine.variables import PHANTOM, RENAMED
 from ddpdoctor.lint.rule import Confidence, Hit
 
 CODE = "DDP109"
@@ -58,19 +57,8 @@ def check(module: Module) -> Iterator[Hit]:
         for call in module.calls_of("torch.distributed.init_process_group")
     }
     for node, name in _written(module):
-        if name in PHANTOM:
-            yield Hit(
-                node,
-                f"{name} has no effect: nothing in PyTorch or NCCL reads it",
-                help=PHANTOM[name],
-            )
-        elif name in RENAMED:
-            yield Hit(
-                node,
-                f"{name} is an old name, which newer versions do not read",
-                help=f"set {RENAMED[name]}" if RENAMED[name] else "drop it",
-                confidence="likely",
-            )
+        if hit := _unread(node, name):
+            yield hit
         elif _TOO_LATE.match(name) and node.lineno > joins.get(module.scope(node), node.lineno):
             yield Hit(
                 node,
@@ -78,6 +66,29 @@ def check(module: Module) -> Iterator[Hit]:
                 help="set it before the process group is initialised, best before the launch",
                 confidence="likely",
             )
+
+
+def _unread(node: ast.expr, name: str) -> Hit | None:
+    """A word on a variable that nobody reads, or nobody reads any more."""
+    # Late: few files set such a variable, and the table's package takes time to import.
+    from ddpdoctor.environment.variables import known
+
+    row = known().get(name)
+    if row is None or row.status not in ("phantom", "legacy", "removed"):
+        return None
+    if row.status == "phantom":
+        message = f"{name} has no effect: nothing in PyTorch or NCCL reads it"
+    elif row.status == "legacy":
+        message = f"{name} is an old name, which newer versions do not read"
+    else:
+        message = f"{name} has no effect any more: newer versions do not read it"
+    return Hit(
+        node,
+        message,
+        notes=(row.note,) if row.note else (),
+        help=row.instead or "drop it",
+        confidence=None if row.status == "phantom" else "likely",
+    )
 
 
 def _written(module: Module) -> Iterator[tuple[ast.expr, str]]:
