@@ -21,6 +21,7 @@ EFFECTS = {
     "init": "calls init_process_group()",
     "sampler": "builds a DistributedSampler",
     "save": "calls torch.save()",
+    "rank_save": "calls torch.save() on one rank alone",
     "load": "calls torch.load()",
 }
 

@@ -61,7 +61,7 @@ class FunctionSurvey:
     """Parameters that the function calls: `def evaluate(model): model(x)`."""
     returns_rank: bool = False
     effects: dict[str, int] = field(default_factory=dict)
-    """init, sampler, save, load, timeout -> the first line that does it."""
+    """init, sampler, save, rank_save, load -> the first line that does it."""
     types: dict[str, str] = field(default_factory=dict)
     """Local name -> class it is built from."""
 
@@ -235,6 +235,8 @@ class _Surveyor:
                 name = f"{into.types[head]}.{rest}"
         if effect := _effect(name, node):
             into.effects.setdefault(effect, node.lineno)
+            if effect == "save" and by_rank:
+                into.effects.setdefault("rank_save", node.lineno)
         if operation := _default_group(name, node):
             if by_rank:
                 self.out.has_rank_collective = True

@@ -16,3 +16,14 @@ def other(model, path, start):
     if dist.get_rank() == 0:
         torch.save(model.state_dict(), path)
     return torch.load(start)
+
+
+def save_on_master(model, path):
+    if dist.get_rank() == 0:
+        torch.save(model.state_dict(), path)
+    dist.barrier()
+
+
+def refresh_after(model, path):
+    save_on_master(model, path)
+    return torch.load(path)

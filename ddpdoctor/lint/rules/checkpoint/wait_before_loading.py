@@ -56,14 +56,22 @@ def check(module: Module) -> Iterator[Hit]:
             if save.lineno >= load.lineno or not written & path:
                 continue
             branch = next((e for e in rank_guards(module, save) if e.guard.kind == "branch"), None)
-            if branch is None or module.inside(load, branch.guard.node):
+            inside = module.callee(save)
+            alone = module.project.effects["rank_save"].get(inside, ()) if inside else ()
+            if branch is None and not alone:
+                continue
+            if branch is not None and module.inside(load, branch.guard.node):
                 continue
             if _meets_between(module, save, load):
                 continue
             yield Hit(
                 load,
                 "ranks load this file while another rank may still be writing it",
-                notes=(f"written at line {save.lineno}; it {branch.describe()}",),
+                notes=(
+                    f"written at line {save.lineno}"
+                    + (f"; it {branch.describe()}" if branch else ", on one rank"),
+                    *alone,
+                ),
                 help="a barrier (or a shared outcome) between the save and the load",
                 confidence=None if sure and sure_save else "likely",
             )
