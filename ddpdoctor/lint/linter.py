@@ -136,6 +136,14 @@ def lint(
     return result
 
 
+def imported_of(paths: Sequence[str]) -> list[str]:
+    """The files that are read besides these, because these import them."""
+    reader, cache = Reader(), Cache(None)
+    surveyed = {path: survey_one(path, reader) for path in paths}
+    found = _imported(surveyed, Locator(_roots(paths)), reader, cache)
+    return [each.path for each in found]
+
+
 # --- first pass
 
 
@@ -195,7 +203,9 @@ def _imported(
             continue
         for name in (*each.survey.imports.values(), *each.survey.stars):
             place = locator.locate(each.path, name)
-            if place and place[0] not in surveyed and place[0] not in found and room > 0:
+            if place is None or place[0] in surveyed or place[0] in found or room <= 0:
+                continue
+            if locator.is_near(each.path, place[0]):
                 new = next(iter(_survey_all([place[0]], reader, _Pool(1), cache)))
                 found[place[0]] = new
                 room -= new.size

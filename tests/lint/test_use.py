@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ddpdoctor.lint import why
+from ddpdoctor.lint import linter, why
 from ddpdoctor.lint.cache import Cache
 from ddpdoctor.lint.linter import lint as lint_files
 from tests.lint.conftest import Lint
@@ -361,3 +361,12 @@ def test_why_knows_exits_callers_and_local_values(tmp_path: Path) -> None:
     assert why(str(file), 12) == ["barrier() stands after `if rank > 0: return` (train.py:11)"]
     assert why(str(file), 6) == ["sync() stands under `if rank == 0:` (train.py:16)"]
     assert "clocks differ between ranks" in why(str(file), 22)[0]
+
+
+def test_a_file_that_is_linted_and_imported_counts_once(lint: Lint) -> None:
+    write("comm.py", HANG)
+    write("train.py", "import comm\n\n\ndef main(rank):\n    comm.save(rank)\n")
+    seen = lint_files(["comm.py", "train.py"])
+    assert seen.files == 2
+    assert list(linter.imported_of(["comm.py", "train.py"])) == []
+    assert list(linter.imported_of(["train.py"])) == ["comm.py"]

@@ -26,6 +26,19 @@ class Locator:
             self._found[key] = self._search(folder, name)
         return self._found[key]
 
+    def is_near(self, importer: str, imported: str) -> bool:
+        """Whether two files are of one project: below one root, of one package, or scripts."""
+        if any(PurePath(imported).is_relative_to(root) for root in self._roots):
+            return True
+        one, other = (self._package(str(PurePath(path).parent)) for path in (importer, imported))
+        return one == other or not one or not other
+
+    def _package(self, folder: str) -> str:
+        """The outermost package that holds this folder, "" for a folder of scripts."""
+        top = self._top(folder)
+        inside = PurePath(folder).relative_to(top).parts
+        return f"{top}/{inside[0]}" if inside else ""
+
     def _search(self, folder: str, name: str) -> tuple[str, str] | None:
         level = len(name) - len(name.lstrip("."))
         parts = [part for part in name[level:].split(".") if part]
@@ -40,21 +53,23 @@ class Locator:
         return None
 
     def _below(self, base: str, parts: list[str], *, own_package: bool) -> tuple[str, str] | None:
+        # As the files to lint are named: without a dot in front.
+        start = "" if base == "." else f"{base}/"
         if (
             parts
-            and not self._is_folder(f"{base}/{parts[0]}")
-            and not self._is_file(f"{base}/{parts[0]}.py")
+            and not self._is_folder(f"{start}{parts[0]}")
+            and not self._is_file(f"{start}{parts[0]}.py")
         ):
             return self._itself(base, parts) if own_package else None
         for length in range(len(parts), 0, -1):
-            stem = "/".join((base, *parts[:length]))
+            stem = start + "/".join(parts[:length])
             for path in (f"{stem}.py", f"{stem}/__init__.py"):
                 if self._is_file(path):
                     return path, ".".join(parts[length:])
         return self._itself(base, parts) if own_package else None
 
     def _itself(self, base: str, parts: list[str]) -> tuple[str, str] | None:
-        package = f"{base}/__init__.py"
+        package = "__init__.py" if base == "." else f"{base}/__init__.py"
         return (package, ".".join(parts)) if self._is_file(package) else None
 
     def _top(self, folder: str) -> str:

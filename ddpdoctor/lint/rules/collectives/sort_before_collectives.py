@@ -41,11 +41,7 @@ WORDS = (
     "glob",
     "{",
 )
-ALSO = (
-    "torch.distributed",
-    "accelerate",
-    "DistributedDataParallel",
-)
+FACTS = ("collectives",)
 
 
 _REGISTERS = ("register_parameter", "register_module", "add_module", "register_buffer")

@@ -52,7 +52,11 @@ _WITH_PARAMETERS = re.compile(
     r"^torch\.nn\.(Linear|Bilinear|Embedding|EmbeddingBag|Conv\w+|LSTM|GRU|RNN|Parameter|"
     r"MultiheadAttention|Transformer\w*|BatchNorm\w*|LayerNorm|GroupNorm|\w+Cell)$"
 )
-_WRITTEN = re.compile(r"\bself\.(\w+)(?:: [^=\n]+)? = ")
+# In the text, before any tree is looked at: the names that may be dead.
+_WRITTEN = re.compile(
+    r"\bself\.(\w+)(?:: [^=\n]+)? = (?:\w+\.)*(?:Linear|Bilinear|Embedding|Conv|LSTM|GRU|RNN|"
+    r"Parameter|MultiheadAttention|Transformer|BatchNorm|LayerNorm|GroupNorm|\w+Cell)\w*\("
+)
 _READS_ALL = re.compile(r"getattr\(self|_modules|self\.children|__dict__|vars\(self")
 
 
