@@ -106,8 +106,11 @@ def lint(
     cache: Cache | None = None,
 ) -> Result:
     """Lint these files, knowing the project around them. Raises nothing for a file's sake."""
-    cache = cache or Cache(None)
-    reader = Reader(given)
+    with _no_collection():
+        return _lint(paths, Reader(given), jobs, cache or Cache(None))
+
+
+def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Result:
     pool = _Pool(jobs if len(paths) >= _PARALLEL_FROM else 1)
     surveyed = {
         each.path: each for each in _survey_all(list(dict.fromkeys(paths)), reader, pool, cache)
@@ -342,8 +345,7 @@ class _Pool:
     ) -> Iterable[_T]:
         _state.reader, _state.project = reader, project
         if self._jobs < 2 or len(paths) < _PARALLEL_FROM:
-            with _no_collection():
-                return [function(path) for path in paths]
+            return [function(path) for path in paths]
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(self._jobs, context, initializer=gc.disable) as pool:
             return list(pool.map(function, paths, chunksize=8))

@@ -51,8 +51,11 @@ class Project:
         self.words = words
         """Words of interest that occur anywhere in the project."""
         callers: dict[Key, list[tuple[Key, Callee]]] = defaultdict(list)
+        callable_names = self._callable_names()
         for key, function in self._functions():
             for callee in function.calls:
+                if callee.name.rpartition(".")[2] not in callable_names:
+                    continue
                 if (target := self.resolve(key[0], key[1], callee.name)) and target != key:
                     callers[target].append((key, callee))
         self.reaches = self._reaches(callers)
@@ -75,6 +78,15 @@ class Project:
             if name.rpartition(".")[2] in last | makers
         }
         return frozenset(last | makers | aliases)
+
+    def _callable_names(self) -> set[str]:
+        """Last names under which anything of the project can be called: a first sieve."""
+        found = {function.name.rpartition(".")[2] for _, function in self._functions()}
+        for each in self.surveys.values():
+            found.update(name.rpartition(".")[2] for name in each.classes)
+            found.update(each.imports)
+            found.update(name.rpartition(".")[2] for name in each.imports.values())
+        return found
 
     def _functions(self) -> Iterator[tuple[Key, FunctionSurvey]]:
         for path, each in self.surveys.items():

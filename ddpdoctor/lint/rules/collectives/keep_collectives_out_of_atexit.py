@@ -32,6 +32,7 @@ CODE = "DDP409"
 NAME = "atexit-barrier"
 CONFIDENCE: Confidence = "certain"
 WORDS = ("atexit",)
+FACTS = ("collectives",)
 
 
 def check(module: Module) -> Iterator[Hit]:

@@ -32,6 +32,7 @@ CODE = "DDP209"
 NAME = "shuffle-with-sampler"
 CONFIDENCE: Confidence = "certain"
 WORDS = ("shuffle",)
+ALSO = ("sampler",)
 
 
 def check(module: Module) -> Iterator[Hit]:
