@@ -1,0 +1,163 @@
+"""What is known of files by their content, so that a second run need not parse them.
+
+JSON in an SQLite file: nothing is unpickled, and several runs may share it. Any trouble with the
+cache only makes the run slower.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ddpdoctor import __version__
+from ddpdoctor.lint.engine.survey import Callee, ClassSurvey, FunctionSurvey, Survey
+from ddpdoctor.lint.rule import Diagnostic, Edit, Fix
+
+_MAX_BYTES = 200_000_000
+
+
+def default_folder() -> Path:
+    """$XDG_CACHE_HOME/ddpdoctor, ~/.cache/ddpdoctor, on macOS ~/Library/Caches/ddpdoctor."""
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "ddpdoctor"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Caches/ddpdoctor"
+    return Path.home() / ".cache/ddpdoctor"
+
+
+def _version() -> str:
+    """Changes with every change of the linter, and with the Python that parses."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    facts = [(file.name, stat.st_size, stat.st_mtime_ns) for file in files if (stat := file.stat())]
+    return hashlib.blake2b(
+        repr((__version__, sys.version_info[:2], facts)).encode(), digest_size=8
+    ).hexdigest()
+
+
+class Cache:
+    """Surveys and findings by content. With folder None it remembers nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._db: sqlite3.Connection | None = None
+        if folder is None:
+            return
+        with self._forgiving():
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / "lint.sqlite3"
+            if file.exists() and file.stat().st_size > _MAX_BYTES:
+                file.unlink()
+            self._db = sqlite3.connect(file, timeout=0.5)
+            self._db.execute("PRAGMA synchronous=OFF")
+            self._db.execute("CREATE TABLE IF NOT EXISTS known (key TEXT PRIMARY KEY, value TEXT)")
+            self._version = _version()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is remembered."""
+        return self._db is not None
+
+    def survey(self, path: str, data: bytes) -> tuple[str, Survey, tuple[str, ...]] | None:
+        """(digest, survey, words) of a file with this content."""
+        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        entry = self._get(f"s{digest}")
+        return (digest, _survey(path, entry["survey"]), tuple(entry["words"])) if entry else None
+
+    def keep_survey(self, digest: str, survey: Survey, words: tuple[str, ...]) -> None:
+        """Remember a survey."""
+        if self._db is not None:
+            facts = asdict(survey)
+            del facts["path"]
+            for function in facts["functions"].values():
+                function["called_params"] = sorted(function["called_params"])
+            self._put(f"s{digest}", {"survey": facts, "words": words})
+
+    def diagnostics(self, path: str, digest: str, project: str) -> list[Diagnostic] | None:
+        """The findings in a file with this content, in a project that says the same about it."""
+        entry = self._get(f"d{digest}{project}{path}")
+        return None if entry is None else [_diagnostic(each) for each in entry]
+
+    def keep_diagnostics(
+        self, path: str, digest: str, project: str, found: list[Diagnostic]
+    ) -> None:
+        """Remember findings."""
+        if self._db is not None:
+            self._put(f"d{digest}{project}{path}", [asdict(each) for each in found])
+
+    def close(self) -> None:
+        """Write what is new."""
+        with self._forgiving():
+            if self._db is not None:
+                self._db.commit()
+                self._db.close()
+        self._db = None
+
+    def _get(self, key: str) -> Any:
+        with self._forgiving():
+            if self._db is not None:
+                row = self._db.execute(
+                    "SELECT value FROM known WHERE key = ?", (self._version + key,)
+                ).fetchone()
+                return json.loads(row[0]) if row else None
+        return None
+
+    def _put(self, key: str, value: Any) -> None:
+        with self._forgiving():
+            if self._db is not None:
+                self._db.execute(
+                    "INSERT OR REPLACE INTO known VALUES (?, ?)",
+                    (self._version + key, json.dumps(value)),
+                )
+
+    @contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError, ValueError, RuntimeError):
+            self._db = None
+
+
+def _survey(path: str, facts: dict[str, Any]) -> Survey:
+    functions = {
+        name: FunctionSurvey(
+            name=each["name"],
+            line=each["line"],
+            params=tuple(each["params"]),
+            calls=[
+                Callee(c["name"], c["line"], c["sure"], tuple((a, b) for a, b in c["params"]))
+                for c in each["calls"]
+            ],
+            collectives=[(op, line, sure) for op, line, sure in each["collectives"]],
+            called_params=set(each["called_params"]),
+            returns_rank=each["returns_rank"],
+            effects=each["effects"],
+            types=each["types"],
+        )
+        for name, each in facts["functions"].items()
+    }
+    classes = {
+        name: ClassSurvey(tuple(each["bases"]), each["types"])
+        for name, each in facts["classes"].items()
+    }
+    flag = facts["has_rank_collective"]
+    return Survey(path, facts["imports"], facts["stars"], flag, functions, classes)
+
+
+def _diagnostic(facts: dict[str, Any]) -> Diagnostic:
+    fix = facts.pop("fix")
+    if fix:
+        edits = tuple(
+            Edit((e["start"][0], e["start"][1]), (e["end"][0], e["end"][1]), e["text"])
+            for e in fix["edits"]
+        )
+        facts["fix"] = Fix(edits, fix["safe"])
+    facts["notes"] = tuple(facts["notes"])
+    facts["statement"] = tuple(facts["statement"])
+    return Diagnostic(**facts)

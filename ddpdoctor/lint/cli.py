@@ -1,0 +1,123 @@
+"""The command line of lint: `app.command()(lint)` registers it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ddpdoctor.lint.command import LintOptions, run
+
+
+class LintFormat(StrEnum):
+    """The formats of `lint`."""
+
+    text = "text"
+    concise = "concise"
+    json = "json"
+    sarif = "sarif"
+    github = "github"
+    junit = "junit"
+
+
+class LintColour(StrEnum):
+    """When to colour text."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+_Codes = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CODE", help="A code, prefix (DDP4) or name; repeat, or use commas."),
+]
+
+
+def lint(
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH", help="Files and folders; - is stdin.")
+    ] = None,
+    select: _Codes = None,
+    ignore: _Codes = None,
+    extend_select: _Codes = None,
+    format_: Annotated[
+        LintFormat, typer.Option("--format", envvar="DDPDOCTOR_FORMAT")
+    ] = LintFormat.text,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")
+    ] = None,
+    statistics: Annotated[bool, typer.Option(help="Only count findings by rule.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Apply the safe fixes.")] = False,
+    unsafe_fixes: Annotated[
+        bool, typer.Option("--unsafe-fixes", help="With --fix or --diff: the others too.")
+    ] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what --fix would change.")] = False,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Old findings that are not shown.")
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all findings as old ones.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail on likely findings too, not on certain alone.")
+    ] = False,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 anyway.")] = False,
+    stdin_filename: Annotated[
+        str, typer.Option(metavar="FILE", help="The name that standard input goes by.")
+    ] = "",
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="This pyproject.toml, not the nearest.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Processes; 0: per core.")] = 0,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Remember nothing.")] = False,
+    colour: Annotated[LintColour, typer.Option("--color", help="When to colour text.")] = (
+        LintColour.auto
+    ),
+) -> None:
+    """Find DDP bugs in source, before they run.
+
+    Imports neither torch nor the code it reads. `# noqa: DDP401` on a line silences a rule there,
+    [tool.ddpdoctor] in pyproject.toml configures.
+
+    Exit code: 0 nothing certain found; 1 findings (--strict: likely ones too); 2 a usage error;
+    3 a file that was named could not be checked.
+    """
+    options = LintOptions(
+        paths=tuple(paths or ["."]),
+        select=_split(select),
+        ignore=_split(ignore),
+        extend_select=_split(extend_select),
+        format=format_.value,
+        output=output,
+        colour=_wants_colour(colour, output),
+        statistics=statistics,
+        fix=fix,
+        unsafe_fixes=unsafe_fixes,
+        diff=diff,
+        baseline=baseline,
+        write_baseline=write_baseline,
+        strict=strict,
+        exit_zero=exit_zero,
+        stdin_filename=stdin_filename,
+        config=config,
+        jobs=jobs,
+        cache=not no_cache,
+    )
+    raise typer.Exit(run(options))
+
+
+def _split(codes: list[str] | None) -> tuple[str, ...]:
+    return tuple(c.strip() for entry in codes or () for c in entry.split(",") if c.strip())
+
+
+def _wants_colour(colour: LintColour, output: Path | None) -> bool:
+    if colour is not LintColour.auto:
+        return colour is LintColour.always
+    if os.environ.get("NO_COLOR") or output is not None:
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()

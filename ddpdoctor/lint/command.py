@@ -1,0 +1,236 @@
+"""`ddpdoctor lint` without the command line: options in, exit code out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TextIO
+
+from ddpdoctor.lint import baseline, configuration, files, fixing
+from ddpdoctor.lint.cache import Cache, default_folder
+from ddpdoctor.lint.configuration import Settings, UsageError
+from ddpdoctor.lint.formats import FORMATS, renderer
+from ddpdoctor.lint.linter import Result, lint
+from ddpdoctor.lint.report import Report
+from ddpdoctor.lint.rule import Diagnostic, Trouble
+from ddpdoctor.lint.suppression import is_suppressed
+
+_ROUNDS = 10
+_STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class LintOptions:
+    """What the command line says."""
+
+    paths: tuple[str, ...] = (".",)
+    """Files and folders; `-` is standard input."""
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    format: str = "text"
+    output: Path | None = None
+    colour: bool = False
+    statistics: bool = False
+    fix: bool = False
+    unsafe_fixes: bool = False
+    diff: bool = False
+    baseline: Path | None = None
+    write_baseline: Path | None = None
+    strict: bool = False
+    exit_zero: bool = False
+    stdin_filename: str = ""
+    config: Path | None = None
+    jobs: int = 0
+    """Processes; 0 is one per core, up to 8."""
+    cache: bool = True
+
+
+def run(
+    options: LintOptions,
+    stdin: bytes | None = None,
+    stdout: TextIO | None = None,
+    stderr: TextIO | None = None,
+) -> int:
+    """Lint and print; 0 clean, 1 findings, 2 a usage error, 3 a named file could not be checked.
+
+    Only findings that are certain count, under `strict` also likely ones and files found on the
+    way that could not be checked.
+    """
+    out, err = stdout or sys.stdout, stderr or sys.stderr
+    try:
+        return _run(options, stdin, out, err)
+    except UsageError as error:
+        print(f"ddpdoctor: {' '.join(str(error).split())}", file=err)
+        return 2
+
+
+def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) -> int:
+    if options.format not in FORMATS:
+        raise UsageError(f"no format {options.format!r}; there are {', '.join(FORMATS)}")
+    settings = configuration.load(Path(_first(options)), options.config)
+    wanted = _wanted(options, settings)
+    named = [path for path in options.paths if path != _STDIN]
+    if missing := [path for path in named if not Path(path).exists()]:
+        raise UsageError(f"{missing[0]} does not exist")
+    given = _given(options, stdin)
+    paths = [*given, *files.collect(named, settings.exclude)]
+    result = _lint(paths, given, options)
+    report = _report(result, wanted, settings, options)
+    changed = 0
+    if options.fix or options.diff:
+        changed = _fix(report, result, wanted, settings, options, given, out)
+        if options.diff:
+            return 1 if changed and not options.exit_zero else 0
+    if options.write_baseline:
+        count = baseline.write(options.write_baseline, report.diagnostics)
+        print(f"{count} findings written to {options.write_baseline}", file=err)
+        return 0
+    for trouble in report.troubles:
+        print(f"{trouble.path}: {trouble.message}", file=err)
+    text = _statistics(report) if options.statistics else None
+    if text is None and not (options.fix and given):
+        text = renderer(options.format)(report, options.colour)
+    _emit(text or "", options, out)
+    return _exit_code(report, named, options)
+
+
+def _first(options: LintOptions) -> str:
+    first = options.paths[0] if options.paths else "."
+    return options.stdin_filename or "." if first == _STDIN else first
+
+
+def _given(options: LintOptions, stdin: bytes | None) -> dict[str, bytes]:
+    if _STDIN not in options.paths:
+        return {}
+    data = sys.stdin.buffer.read() if stdin is None else stdin
+    return {options.stdin_filename or "<stdin>.py": data}
+
+
+def _lint(paths: list[str], given: dict[str, bytes], options: LintOptions) -> Result:
+    jobs = options.jobs or min(8, len(os.sched_getaffinity(0)))
+    cache = Cache(default_folder() if options.cache and not given else None)
+    return lint(paths, given=given, jobs=jobs, cache=cache)
+
+
+def _wanted(options: LintOptions, settings: Settings) -> set[str]:
+    chosen = configuration.matching(options.select or settings.select or ("DDP",))
+    chosen |= configuration.matching(settings.extend_select + options.extend_select)
+    return chosen - configuration.matching(settings.ignore + options.ignore)
+
+
+def _report(result: Result, wanted: set[str], settings: Settings, options: LintOptions) -> Report:
+    """Selection, comments and the baseline, in this order."""
+    lines: dict[str, list[str]] = {}
+    for path, text in result.sources.items():
+        lines[path] = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    asked = [
+        each
+        for each in result.diagnostics
+        if each.code in wanted
+        and not any(each.code.startswith(code) for code in settings.ignored_for(each.path))
+    ]
+    open_ones = [
+        each for each in asked if not is_suppressed(each.code, lines[each.path], *each.statement)
+    ]
+    old = options.baseline or (settings.folder / settings.baseline if settings.baseline else None)
+    if old and not options.write_baseline:
+        open_ones = baseline.without(old, open_ones)
+    return Report(
+        diagnostics=[_in_cell(each, result) for each in open_ones],
+        troubles=result.troubles,
+        files=result.files,
+        suppressed=len(asked) - len(open_ones),
+        strict=options.strict,
+    )
+
+
+def _in_cell(each: Diagnostic, result: Result) -> Diagnostic:
+    """For a notebook, lines as they count in their cell."""
+    cells = result.cells.get(each.path)
+    if not cells:
+        return each
+    number, start = max((cell for cell in cells if cell[1] <= each.line), key=lambda cell: cell[1])
+    shift = start - 1
+    return replace(
+        each, cell=number, line=each.line - shift, end_line=each.end_line - shift, fix=None
+    )
+
+
+def _fix(
+    report: Report,
+    result: Result,
+    wanted: set[str],
+    settings: Settings,
+    options: LintOptions,
+    given: dict[str, bytes],
+    out: TextIO,
+) -> int:
+    """Apply fixes until nothing changes, or show what they would change; how many files."""
+    changed = 0
+    for path in sorted({each.path for each in report.diagnostics if each.fix}):
+        old = text = result.sources[path]
+        left, fixed = [each for each in report.diagnostics if each.path == path], 0
+        for _ in range(_ROUNDS):
+            text, count = fixing.apply(text, fixing.fixes_of(left, unsafe=options.unsafe_fixes))
+            if not count:
+                break
+            fixed += count
+            again = lint([path], given={**given, path: text.encode()})
+            left = _report(again, wanted, settings, options).diagnostics
+        if text == old:
+            continue
+        changed += 1
+        if options.diff:
+            out.write(fixing.diff(path, old, text))
+            continue
+        if path in given:
+            out.write(text)
+        else:
+            _write(path, text, report)
+        report.fixed += fixed
+        others = [each for each in report.diagnostics if each.path != path]
+        report.diagnostics = sorted([*others, *left])
+    if options.fix and not options.diff:
+        for path in given:
+            if not report.fixed:
+                out.write(given[path].decode(errors="replace"))
+    return changed
+
+
+def _write(path: str, text: str, report: Report) -> None:
+    try:
+        fixing.write(path, text)
+    except (OSError, ValueError, SyntaxError) as error:
+        report.troubles.append(Trouble(path, f"could not be fixed: {error}"))
+
+
+def _statistics(report: Report) -> str:
+    names = {each.code: each.name for each in report.diagnostics}
+    counts = report.counts().most_common()
+    width = len(str(counts[0][1])) if counts else 1
+    return "".join(f"{count:>{width}}  {code}  {names[code]}\n" for code, count in counts)
+
+
+def _emit(text: str, options: LintOptions, out: TextIO) -> None:
+    if options.output is None:
+        out.write(text)
+        return
+    new = options.output.with_name(f"{options.output.name}.{os.getpid()}.tmp")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(options.output)
+    except OSError as error:
+        raise UsageError(f"cannot write {options.output}: {error.strerror}") from error
+
+
+def _exit_code(report: Report, named: Sequence[str], options: LintOptions) -> int:
+    if options.exit_zero:
+        return 0
+    if report.failing:
+        return 1
+    asked = {trouble.path for trouble in report.troubles} & set(named)
+    return 3 if asked or (report.troubles and options.strict) else 0

@@ -1,0 +1,109 @@
+"""Which file of the tree an import leads to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path, PurePath
+
+_ROOT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
+
+
+class Locator:
+    """Finds modules beside the importing file, above its package, and in the project's root."""
+
+    def __init__(self, roots: Iterable[str] = ()) -> None:
+        self._roots = tuple(dict.fromkeys(roots))
+        self._found: dict[tuple[str, str], tuple[str, str] | None] = {}
+        self._listings: dict[str, dict[str, bool]] = {}
+        self._tops: dict[str, str] = {}
+
+    def locate(self, importer: str, name: str) -> tuple[str, str] | None:
+        """(file, what is left of the dotted name), or None if the tree has no such module."""
+        folder = str(PurePath(importer).parent)
+        key = (folder, name)
+        if key not in self._found:
+            self._found[key] = self._search(folder, name)
+        return self._found[key]
+
+    def is_near(self, importer: str, imported: str) -> bool:
+        """Whether two files are of one project: below one root, of one package, or scripts."""
+        if any(PurePath(imported).is_relative_to(root) for root in self._roots):
+            return True
+        one, other = (self._package(str(PurePath(path).parent)) for path in (importer, imported))
+        return one == other or not one or not other
+
+    def _package(self, folder: str) -> str:
+        """The outermost package that holds this folder, "" for a folder of scripts."""
+        top = self._top(folder)
+        inside = PurePath(folder).relative_to(top).parts
+        return f"{top}/{inside[0]}" if inside else ""
+
+    def _search(self, folder: str, name: str) -> tuple[str, str] | None:
+        level = len(name) - len(name.lstrip("."))
+        parts = [part for part in name[level:].split(".") if part]
+        if level:
+            base = PurePath(folder)
+            for _ in range(level - 1):
+                base = base.parent
+            return self._below(str(base), parts, own_package=True)
+        for base_name in dict.fromkeys((self._top(folder), folder, *self._roots)):
+            if found := self._below(base_name, parts, own_package=False):
+                return found
+        return None
+
+    def _below(self, base: str, parts: list[str], *, own_package: bool) -> tuple[str, str] | None:
+        # As the files to lint are named: without a dot in front.
+        start = "" if base == "." else f"{base}/"
+        if (
+            parts
+            and not self._is_folder(f"{start}{parts[0]}")
+            and not self._is_file(f"{start}{parts[0]}.py")
+        ):
+            return self._itself(base, parts) if own_package else None
+        for length in range(len(parts), 0, -1):
+            stem = start + "/".join(parts[:length])
+            for path in (f"{stem}.py", f"{stem}/__init__.py"):
+                if self._is_file(path):
+                    return path, ".".join(parts[length:])
+        return self._itself(base, parts) if own_package else None
+
+    def _itself(self, base: str, parts: list[str]) -> tuple[str, str] | None:
+        package = "__init__.py" if base == "." else f"{base}/__init__.py"
+        return (package, ".".join(parts)) if self._is_file(package) else None
+
+    def _top(self, folder: str) -> str:
+        """The folder above the outermost package that holds this one."""
+        if folder not in self._tops:
+            top = PurePath(folder)
+            while top.parent != top and self._is_file(f"{top}/__init__.py"):
+                top = top.parent
+            self._tops[folder] = str(top)
+        return self._tops[folder]
+
+    def _is_folder(self, path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return self._listing(folder).get(name) is False
+
+    def _is_file(self, path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return self._listing(folder).get(name) is True
+
+    def _listing(self, folder: str) -> dict[str, bool]:
+        """Name -> whether it is a file, for what a folder holds."""
+        if folder not in self._listings:
+            try:
+                with os.scandir(folder or ".") as entries:
+                    self._listings[folder] = {each.name: each.is_file() for each in entries}
+            except (OSError, ValueError):
+                self._listings[folder] = {}
+        return self._listings[folder]
+
+
+def project_root(path: Path) -> Path | None:
+    """The nearest folder at or above that looks like a project's root."""
+    start = path if path.is_dir() else path.parent
+    for folder in (start, *start.parents):
+        if any((folder / mark).exists() for mark in _ROOT_MARKS):
+            return folder
+    return None

@@ -1,0 +1,321 @@
+"""One file as the rules see it: an index over its tree, built in one pass."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+from ddpdoctor.lint.engine import imports as importing
+from ddpdoctor.lint.engine.project import Key, Project
+from ddpdoctor.lint.engine.source import Source
+from ddpdoctor.lint.engine.survey import Survey, names_group
+from ddpdoctor.lint.engine.trees import (
+    CHILDREN,
+    Function,
+    dotted,
+    last_name,
+    targets,
+)
+from ddpdoctor.lint.engine.vocabulary import collective, is_wrapper, makes_group
+
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+class Module:
+    """The tree of one file, who is whose parent, and what names mean."""
+
+    def __init__(self, source: Source, own: Survey, project: Project) -> None:
+        self.source = source
+        self.path = source.path
+        self.text = source.text
+        self.survey = own
+        self.project = project
+        self.imports = own.imports
+
+    @property
+    def tree(self) -> ast.Module:
+        """The syntax tree."""
+        return self.source.tree
+
+    @property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Node -> the node above it."""
+        return self._index[0]
+
+    @property
+    def by_kind(self) -> dict[type, list[ast.AST]]:
+        """Class of node -> its nodes, in the order of the source."""
+        return self._index[1]
+
+    @cached_property
+    def _index(self) -> tuple[dict[ast.AST, ast.AST], dict[type, list[ast.AST]]]:
+        # Not before it is wanted: most rules see from the text that a file does not concern them.
+        parents: dict[ast.AST, ast.AST] = {}
+        by_kind: dict[type, list[ast.AST]] = defaultdict(list)
+        stack: list[ast.AST] = [self.tree]
+        while stack:
+            node = stack.pop()
+            kind = node.__class__
+            by_kind[kind].append(node)
+            below: list[ast.AST] = []
+            for name in CHILDREN[kind]:
+                value = getattr(node, name, None)
+                if value.__class__ is list:
+                    below.extend([each for each in value if each is not None])
+                elif value is not None:
+                    below.append(value)
+            for child in below:
+                parents[child] = node
+            stack.extend(reversed(below))
+        return parents, by_kind
+
+    # --- nodes
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the file."""
+        return self.source.lines
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """All calls, in the order of the source."""
+        return [node for node in self.by_kind[ast.Call] if isinstance(node, ast.Call)]
+
+    @cached_property
+    def names(self) -> dict[ast.Call, str]:
+        """Call -> resolved dotted name of what it calls."""
+        return {node: importing.resolve(node.func, self.imports) for node in self.calls}
+
+    @cached_property
+    def by_name(self) -> dict[str, list[ast.Call]]:
+        """Resolved dotted name -> its calls."""
+        found: dict[str, list[ast.Call]] = defaultdict(list)
+        for node, name in self.names.items():
+            if name:
+                found[name].append(node)
+        return found
+
+    @cached_property
+    def by_method(self) -> dict[str, list[ast.Call]]:
+        """Last attribute -> calls of it: `step` -> `optimizer.step()`."""
+        found: dict[str, list[ast.Call]] = defaultdict(list)
+        for node in self.calls:
+            if isinstance(node.func, ast.Attribute):
+                found[node.func.attr].append(node)
+        return found
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        """All functions and methods."""
+        nodes = self.by_kind[ast.FunctionDef] + self.by_kind[ast.AsyncFunctionDef]
+        return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+    @cached_property
+    def classes(self) -> list[ast.ClassDef]:
+        """All classes."""
+        return [node for node in self.by_kind[ast.ClassDef] if isinstance(node, ast.ClassDef)]
+
+    @cached_property
+    def ifs(self) -> list[ast.If]:
+        """All `if` statements."""
+        return [node for node in self.by_kind[ast.If] if isinstance(node, ast.If)]
+
+    def calls_of(self, *names: str) -> list[ast.Call]:
+        """The calls of any of these resolved names."""
+        return [node for name in names for node in self.by_name.get(name, ())]
+
+    def method_calls(self, *names: str) -> list[ast.Call]:
+        """The calls `anything.name()` of any of these."""
+        return [node for name in names for node in self.by_method.get(name, ())]
+
+    def name_of(self, node: ast.AST | None) -> str:
+        """The resolved dotted name of an expression, "" if it is not a plain chain."""
+        return importing.resolve(node, self.imports) if node is not None else ""
+
+    # --- surroundings
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """From the parent to the module."""
+        parents = self.parents
+        while (parent := parents.get(node)) is not None:
+            yield parent
+            node = parent
+
+    def scope(self, node: ast.AST) -> Scope:
+        """The function, lambda, class or module whose code this node is."""
+        for each in self.ancestors(node):
+            if isinstance(each, _SCOPES):
+                return each
+        return self.tree
+
+    def function(self, node: ast.AST) -> Function | None:
+        """The function around a node, lambdas and classes aside."""
+        for each in self.ancestors(node):
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+                return each
+        return None
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class around a node."""
+        for each in self.ancestors(node):
+            if isinstance(each, ast.ClassDef):
+                return each
+        return None
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that a node is part of."""
+        if isinstance(node, ast.stmt):
+            return node
+        return next(each for each in self.ancestors(node) if isinstance(each, ast.stmt))
+
+    def loops(self, node: ast.AST) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """The loops of the same function in whose body a node is, innermost first."""
+        found = []
+        child = node
+        for each in self.ancestors(node):
+            if isinstance(each, _SCOPES):
+                break
+            if isinstance(each, _LOOPS) and child in each.body:
+                found.append(each)
+            child = each
+        return found
+
+    def inside(self, node: ast.AST, *containers: ast.AST) -> bool:
+        """Whether a node is one of these, or below one."""
+        return node in containers or any(each in containers for each in self.ancestors(node))
+
+    def qualname(self, node: ast.AST) -> str:
+        """The qualified name of the function around a node (or of the function itself)."""
+        parts = []
+        for each in (node, *self.ancestors(node)):
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                parts.append(each.name)
+        return ".".join(reversed(parts)) or "<module>"
+
+    def within(self, scope: ast.AST) -> Iterator[ast.AST]:
+        """All nodes below a node."""
+        stack = [scope]
+        while stack:
+            node = stack.pop()
+            yield node
+            for name in CHILDREN[node.__class__]:
+                value = getattr(node, name, None)
+                if value.__class__ is list:
+                    stack.extend(each for each in value if each is not None)
+                elif value is not None:
+                    stack.append(value)
+
+    # --- names and values
+
+    @cached_property
+    def _bindings(self) -> dict[tuple[ast.AST, str], list[tuple[ast.stmt, ast.expr]]]:
+        """(scope, "x" or "self.x") -> the statements that bind it, with the value."""
+        found: dict[tuple[ast.AST, str], list[tuple[ast.stmt, ast.expr]]] = defaultdict(list)
+        for kind in (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For):
+            for node in self.by_kind[kind]:
+                value = getattr(node, "value", None) or getattr(node, "iter", None)
+                if value is None:
+                    continue
+                statement = self.statement(node)
+                for target in targets(node):
+                    key = dotted(target)
+                    if key:
+                        found[(self._owner(node, key), key)].append((statement, value))
+        for item in self.by_kind[ast.withitem]:
+            assert isinstance(item, ast.withitem)
+            if item.optional_vars is not None and (key := dotted(item.optional_vars)):
+                statement = self.statement(item)
+                found[(self._owner(item, key), key)].append((statement, item.context_expr))
+        return found
+
+    def _owner(self, node: ast.AST, key: str) -> ast.AST:
+        if key.startswith("self."):
+            return self.class_of(node) or self.scope(node)
+        return self.scope(node)
+
+    def bindings(self, node: ast.AST, key: str) -> list[tuple[ast.stmt, ast.expr]]:
+        """What a name ("x", "self.x") is bound to, seen from a node: own scope, then outer ones."""
+        if key.startswith("self."):
+            return self._bindings.get((self._owner(node, key), key), [])
+        for each in self.ancestors(node):
+            if isinstance(each, _SCOPES):
+                if found := self._bindings.get((each, key)):
+                    return found
+                if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and key in params(each):
+                    return []
+        return []
+
+    def binds(self, scope: ast.AST, key: str) -> bool:
+        """Whether a scope itself binds a name."""
+        return (scope, key) in self._bindings
+
+    def value(self, node: ast.expr | None) -> ast.expr | None:
+        """The expression itself, or what its name is bound to if that is unique."""
+        seen = 0
+        while isinstance(node, ast.Name | ast.Attribute) and seen < 5:
+            found = self.bindings(node, dotted(node))
+            if len(found) != 1 or isinstance(found[0][0], ast.For):
+                break
+            node = found[0][1]
+            seen += 1
+        return node
+
+    # --- distributed facts
+
+    @cached_property
+    def collectives(self) -> list[tuple[ast.Call, str]]:
+        """The calls of collectives over the default group, with the operation."""
+        found = []
+        for node, name in self.names.items():
+            if name and (operation := collective(name)) and not names_group(node, operation):
+                found.append((node, operation))
+            elif is_wrapper(name):
+                found.append((node, "DistributedDataParallel()"))
+        return found
+
+    @cached_property
+    def group_makers(self) -> list[ast.Call]:
+        """The calls that make a process group."""
+        return [node for node, name in self.names.items() if makes_group(name)]
+
+    @cached_property
+    def wraps(self) -> list[ast.Call]:
+        """The calls of DistributedDataParallel."""
+        return [node for node, name in self.names.items() if is_wrapper(name)]
+
+    @cached_property
+    def is_distributed(self) -> bool:
+        """Whether the file itself has to do with torch.distributed, a wrapper or a launcher."""
+        return any(
+            name.startswith(("torch.distributed", "torch.nn.parallel.Distributed", "accelerate"))
+            or name == "torch.utils.data.DistributedSampler"
+            or name.startswith("torch.utils.data.distributed")
+            for name in self.imports.values()
+        ) or any(
+            name.startswith(("torch.distributed.", "torch.nn.parallel.Distributed"))
+            for name in self.by_name
+        )
+
+    def callee(self, node: ast.Call) -> Key | None:
+        """The project's own function that a call reaches, if there is anything to know of it."""
+        name = self.names.get(node, "")
+        if not name or last_name(node.func) not in self.project.notable:
+            return None
+        where = self.qualname(node)
+        head, _, rest = name.partition(".")
+        function = self.survey.functions.get(where)
+        if function and head in function.types and "." not in rest:
+            name = f"{function.types[head]}.{rest}"
+        return self.project.resolve(self.path, where, name)
+
+
+def params(function: Function | ast.Lambda) -> list[str]:
+    """The names of all parameters."""
+    spec = function.args
+    every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+    every += [each for each in (spec.vararg, spec.kwarg) if each]
+    return [each.arg for each in every]

@@ -1,0 +1,46 @@
+"""Which files are meant: folders walked once, without following links in circles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+_SUFFIXES = (".py", ".ipynb")
+_SKIPPED_WORDS = """
+    __pycache__ node_modules site-packages build dist venv env __pypackages__
+"""
+_SKIPPED = frozenset(_SKIPPED_WORDS.split())
+
+
+def collect(paths: Iterable[str], exclude: Iterable[str] = ()) -> Iterator[str]:
+    """The files below `paths`, in order, each once. A file named itself is always meant."""
+    seen: set[str] = set()
+    patterns = tuple(exclude)
+    for path in paths:
+        found = _below(path, patterns) if Path(path).is_dir() else [path]
+        for each in found:
+            if each not in seen:
+                seen.add(each)
+                yield each
+
+
+def _below(top: str, patterns: tuple[str, ...]) -> Iterator[str]:
+    for folder, folders, names in os.walk(top):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and name not in _SKIPPED
+            and not _excluded(f"{folder}/{name}", name, patterns)
+        )
+        for name in sorted(names):
+            path = f"{folder}/{name}" if folder != "." else name
+            path = path.removeprefix("./")
+            if name.endswith(_SUFFIXES) and not _excluded(path, name, patterns):
+                yield path
+
+
+def _excluded(path: str, name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(name, each) or fnmatch(path, each) for each in patterns)

@@ -1,0 +1,363 @@
+"""Linting a set of files: survey each, join the surveys into a project, then ask the rules.
+
+Nothing here prints, and no file can stop the others: what cannot be looked at becomes a Trouble.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from ddpdoctor.lint.cache import Cache
+from ddpdoctor.lint.engine import source as sources
+from ddpdoctor.lint.engine.locator import Locator, project_root
+from ddpdoctor.lint.engine.module import Module
+from ddpdoctor.lint.engine.project import Project
+from ddpdoctor.lint.engine.source import Source, Unreadable
+from ddpdoctor.lint.engine.survey import Survey, survey
+from ddpdoctor.lint.rule import Diagnostic, Rule, Trouble, diagnose
+from ddpdoctor.lint.rules import all_rules
+
+# Words that rules ask of the whole project: who sets epochs, who seeds, which framework trains.
+WORDS = (
+    b"set_epoch",
+    b"manual_seed",
+    b"seed_everything",
+    b"set_seed",
+    b"lightning",
+    b"accelerate",
+    b"ignite",
+    b"LOCAL_RANK",
+    b"DistributedDataParallel",
+    b"DistributedSampler",
+    b".backward(",
+    b"import Trainer",
+    b"transformers",
+    b"mmengine",
+    b"deepspeed",
+    b"random.seed",
+)
+_T = TypeVar("_T")
+_PARALLEL_FROM = 60
+_MEMO_BYTES = 4_000_000
+_IMPORTED_BYTES = 400_000
+_MAX_PROJECT_FILES = 5_000
+
+
+@dataclass(slots=True)
+class Surveyed:
+    """What the first pass knows of one file."""
+
+    path: str
+    digest: str = ""
+    size: int = 0
+    survey: Survey | None = None
+    words: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of linting: findings before any suppression or selection."""
+
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+    """Text of the files that have findings, for comments and fixes."""
+    cells: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """For notebooks that have findings: number and first line of each cell."""
+    files: int = 0
+
+
+class Reader:
+    """Reads files, keeps a few parsed ones, and knows text that is not on disk (stdin)."""
+
+    def __init__(self, given: dict[str, bytes] | None = None) -> None:
+        self._given = given or {}
+        self._memo: dict[str, Source] = {}
+        self._room = _MEMO_BYTES
+
+    def data(self, path: str) -> bytes:
+        """The bytes of a file. Raises Unreadable."""
+        return self._given[path] if path in self._given else sources.read(path)
+
+    def source(self, path: str) -> Source:
+        """The decoded file. Raises Unreadable."""
+        if path in self._memo:
+            return self._memo[path]
+        source = sources.from_bytes(path, self.data(path))
+        if len(source.text) < self._room and "istributed" in source.text:  # rules may want it
+            self._room -= len(source.text)
+            self._memo[path] = source
+        return source
+
+
+def lint(
+    paths: Sequence[str],
+    *,
+    given: dict[str, bytes] | None = None,
+    jobs: int = 1,
+    cache: Cache | None = None,
+) -> Result:
+    """Lint these files, knowing the project around them. Raises nothing for a file's sake."""
+    with _no_collection():
+        return _lint(paths, Reader(given), jobs, cache or Cache(None))
+
+
+def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Result:
+    pool = _Pool(jobs if len(paths) >= _PARALLEL_FROM else 1)
+    surveyed = {
+        each.path: each for each in _survey_all(list(dict.fromkeys(paths)), reader, pool, cache)
+    }
+    locator = Locator(_roots(paths))
+    around = _imported(surveyed, locator, reader, cache)
+    everything = [*surveyed.values(), *around]
+    words = {word for each in everything for word in each.words}
+    if any("DistributedSampler" in each.words for each in surveyed.values()):
+        words |= _words_around(paths, surveyed)
+    known = [each.survey for each in everything if each.survey]
+    project = Project(known, locator, frozenset(words))
+    result = Result(files=len(surveyed))
+    result.troubles = [Trouble(e.path, e.trouble) for e in surveyed.values() if e.trouble]
+    wanted = [each for each in surveyed.values() if each.survey]
+    for path, found, trouble in _examine_all(wanted, project, reader, pool, cache):
+        result.diagnostics += found
+        if trouble:
+            result.troubles.append(Trouble(path, trouble))
+        if found:
+            source = reader.source(path)
+            result.sources[path], result.cells[path] = source.text, source.cells
+    result.diagnostics.sort()
+    result.troubles.sort()
+    cache.close()
+    return result
+
+
+def imported_of(paths: Sequence[str]) -> list[str]:
+    """The files that are read besides these, because these import them."""
+    reader, cache = Reader(), Cache(None)
+    surveyed = {path: survey_one(path, reader) for path in paths}
+    found = _imported(surveyed, Locator(_roots(paths)), reader, cache)
+    return [each.path for each in found]
+
+
+# --- first pass
+
+
+def survey_one(path: str, reader: Reader) -> Surveyed:
+    """Survey one file; a trouble where it cannot be."""
+    out = Surveyed(path)
+    try:
+        data = reader.data(path)
+        out.words = tuple(word.decode() for word in WORDS if word in data)
+        out.size = len(data)
+        source = reader.source(path)
+        out.digest = source.digest
+        out.survey = survey(path, source.tree)
+    except Unreadable as error:
+        out.trouble = str(error)
+    except RecursionError:
+        out.trouble = "cannot be analysed: nested too deeply"
+    return out
+
+
+def _survey_all(paths: list[str], reader: Reader, pool: _Pool, cache: Cache) -> Iterator[Surveyed]:
+    missing = []
+    for path in paths:
+        try:
+            data = reader.data(path) if cache.is_open else b""
+            known = cache.survey(path, data) if cache.is_open else None
+        except Unreadable:
+            known = None
+        if known:
+            digest, old, words = known
+            yield Surveyed(path, digest, len(data), old, words)
+        else:
+            missing.append(path)
+    for each in pool.map(_survey_here, missing, reader):
+        if each.survey:
+            cache.keep_survey(each.digest, each.survey, each.words)
+        yield each
+
+
+def _survey_here(path: str) -> Surveyed:
+    return survey_one(path, _state.reader)
+
+
+def _imported(
+    surveyed: dict[str, Surveyed], locator: Locator, reader: Reader, cache: Cache
+) -> list[Surveyed]:
+    """Files outside of what is linted that it imports, from the same tree, nearest first.
+
+    No more text than a quarter of what is linted, or than 400 kB: one file must be quick.
+    """
+    found: dict[str, Surveyed] = {}
+    queue = deque(surveyed.values())
+    room = max(_IMPORTED_BYTES, sum(each.size for each in surveyed.values()) // 4)
+    while queue and room > 0:
+        each = queue.popleft()
+        if each.survey is None:
+            continue
+        for name in (*each.survey.imports.values(), *each.survey.stars):
+            place = locator.locate(each.path, name)
+            if place is None or place[0] in surveyed or place[0] in found or room <= 0:
+                continue
+            if locator.is_near(each.path, place[0]):
+                new = next(iter(_survey_all([place[0]], reader, _Pool(1), cache)))
+                found[place[0]] = new
+                room -= new.size
+                queue.append(new)
+    return list(found.values())
+
+
+def _roots(paths: Sequence[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for folder in dict.fromkeys(str(Path(path).parent) for path in paths):
+        root = project_root(Path(folder).absolute())
+        if root is None:
+            continue
+        here = Path.cwd()
+        base = str(root.relative_to(here)) if root.is_relative_to(here) else str(root)
+        found[base] = None
+        found[f"{base}/src"] = None
+    return list(found)
+
+
+def _words_around(paths: Sequence[str], surveyed: dict[str, Surveyed]) -> set[str]:
+    """Words of interest in the rest of the project, which may call what is linted here."""
+    found: set[str] = set()
+    for root in {project_root(Path(path).absolute().parent) for path in paths[:_PARALLEL_FROM]}:
+        if root is None or root in (Path(root.anchor), Path.home()):
+            continue
+        for number, file in enumerate(root.rglob("*.py")):
+            if number >= _MAX_PROJECT_FILES:
+                break
+            try:
+                data = file.read_bytes()
+            except OSError:
+                continue
+            found |= {word.decode() for word in WORDS if word in data}
+    return found
+
+
+# --- second pass
+
+
+def _examine_all(
+    wanted: list[Surveyed], project: Project, reader: Reader, pool: _Pool, cache: Cache
+) -> Iterator[tuple[str, list[Diagnostic], str]]:
+    digest = project.digest() if cache.is_open else ""
+    missing = []
+    for each in wanted:
+        known = cache.diagnostics(each.path, each.digest, digest)
+        if known is None:
+            missing.append(each)
+        else:
+            yield each.path, known, ""
+    digests = {each.path: each.digest for each in missing}
+    for path, found, trouble in pool.map(_examine_here, list(digests), reader, project):
+        if not trouble:
+            cache.keep_diagnostics(path, digests[path], digest, found)
+        yield path, found, trouble
+
+
+def _examine_here(path: str) -> tuple[str, list[Diagnostic], str]:
+    assert _state.project is not None
+    return path, *examine(path, _state.reader, _state.project)
+
+
+def examine(path: str, reader: Reader, project: Project) -> tuple[list[Diagnostic], str]:
+    """Ask all rules about one file; findings, and what went wrong."""
+    try:
+        source = reader.source(path)
+        rules = _concerned(source.text, project.facts_of(path))
+        if not rules:
+            return [], ""
+        module = Module(source, project.surveys[path], project)
+    except (Unreadable, RecursionError) as error:
+        return [], str(error) if isinstance(error, Unreadable) else "nested too deeply"
+    found: dict[tuple[int, int, str], Diagnostic] = {}
+    troubles = []
+    for rule in rules:
+        try:
+            for each in diagnose(rule, module):
+                found.setdefault((each.line, each.column, each.code), each)
+        except RecursionError:
+            troubles.append(f"{rule.code} gave up: nested too deeply")
+        except Exception as error:  # a fault of ours must not hide what other rules found
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            troubles.append(f"a fault of ours in {rule.code} ({what}); please report it")
+    return sorted(found.values()), "; ".join(troubles)
+
+
+def _concerned(text: str, facts: frozenset[str]) -> list[Rule]:
+    """The rules that this text may concern."""
+    known: dict[str, bool] = {}
+
+    def has_one_of(words: tuple[str, ...]) -> bool:
+        for word in words:
+            if word not in known:
+                known[word] = word in text
+            if known[word]:
+                return True
+        return not words
+
+    return [
+        rule
+        for rule in all_rules()
+        if (not rule.facts or facts.intersection(rule.facts))
+        and has_one_of(rule.also)
+        and has_one_of(rule.words)
+    ]
+
+
+# --- processes
+
+
+class _State:
+    """What a worker inherits at the fork."""
+
+    reader = Reader()
+    project: Project | None = None
+
+
+_state = _State()
+
+
+class _Pool:
+    """Maps over files, in forked workers where there are many."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs if "fork" in multiprocessing.get_all_start_methods() else 1
+
+    def map(
+        self,
+        function: Callable[[str], _T],
+        paths: list[str],
+        reader: Reader,
+        project: Project | None = None,
+    ) -> Iterable[_T]:
+        _state.reader, _state.project = reader, project
+        if self._jobs < 2 or len(paths) < _PARALLEL_FROM:
+            return [function(path) for path in paths]
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(self._jobs, context, initializer=gc.disable) as pool:
+            return list(pool.map(function, paths, chunksize=8))
+
+
+class _no_collection:
+    """Syntax trees hold no garbage, and the collector walks them again and again."""
+
+    def __enter__(self) -> None:
+        self._was = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._was:
+            gc.enable()

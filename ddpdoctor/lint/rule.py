@@ -1,0 +1,168 @@
+"""What a rule is, and what it says: the vocabulary between the rules and the rest of lint."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from ddpdoctor.catalog import Finding
+    from ddpdoctor.lint.engine.module import Module
+
+Confidence = Literal["certain", "likely"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text between two places (line from 1, column from 0 in characters)."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that belong together."""
+
+    edits: tuple[Edit, ...]
+    safe: bool = True
+    """Whether it changes nothing but the bug."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a rule yields: the node, and the words."""
+
+    node: ast.AST
+    message: str
+    notes: tuple[str, ...] = ()
+    help: str = ""
+    fix: Fix | None = None
+    confidence: Confidence | None = None
+    """Where this case is less (or more) sure than the rule usually is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: a file under rules/, whose docstring is its documentation."""
+
+    code: str
+    name: str
+    confidence: Confidence
+    check: Callable[[Module], Iterable[Hit]]
+    words: tuple[str, ...]
+    """The rule is asked only about files whose text has one of these, ..."""
+    also: tuple[str, ...] = ()
+    """... and one of these, ..."""
+    facts: tuple[str, ...] = ()
+    """... and from which one of these is reached: collectives, init, sampler, save, load."""
+    documentation: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Diagnostic:
+    """One finding at one place of one file."""
+
+    path: str
+    line: int
+    column: int
+    """From 1, in characters."""
+    code: str
+    name: str
+    confidence: Confidence
+    message: str
+    notes: tuple[str, ...] = ()
+    help: str = ""
+    end_line: int = 0
+    end_column: int = 0
+    function: str = "<module>"
+    excerpt: str = ""
+    """The line of source, without its end."""
+    fix: Fix | None = field(default=None, compare=False)
+    cell: int = 0
+    """For a notebook: the number of the cell, in which `line` then counts."""
+    statement: tuple[int, int] = field(default=(0, 0), compare=False)
+    """First and last line of the statement: a comment on any of them suppresses."""
+
+    def finding(self) -> Finding:
+        """The same in the shape that all commands share."""
+        from ddpdoctor.catalog import Cure, Finding, RankPlace
+        from ddpdoctor.evidence import Place
+
+        place = Place(self.path, self.line, self.function)
+        cure: Literal["safe", "unsafe", "manual"] = "manual"
+        if self.fix:
+            cure = "safe" if self.fix.safe else "unsafe"
+        return Finding(
+            code=self.code,
+            title=self.name,
+            severity="error" if self.confidence == "certain" else "warning",
+            certainty=self.confidence,
+            ranks=(),
+            places=(RankPlace(ranks=(), place=place, doing=self.message),),
+            cause=self.message,
+            cure=Cure(
+                text=self.help or f"See `ddpdoctor explain {self.code}`.",
+                commands=(f"ddpdoctor explain {self.code}",),
+                applicability=cure,
+            ),
+            evidence=self.notes,
+        )
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Trouble:
+    """A file that could not be looked at, or not wholly."""
+
+    path: str
+    message: str
+
+
+def diagnose(rule: Rule, module: Module) -> Iterator[Diagnostic]:
+    """Ask one rule about one file."""
+    for hit in rule.check(module):
+        node = hit.node
+        line, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        end_line = getattr(node, "end_lineno", None) or line
+        end = getattr(node, "end_col_offset", None) or start
+        excerpt = module.lines[line - 1] if line <= len(module.lines) else ""
+        last = module.lines[end_line - 1] if end_line <= len(module.lines) else ""
+        statement = _statement_lines(module, node)
+        yield Diagnostic(
+            path=module.path,
+            line=line,
+            column=characters(excerpt, start) + 1,
+            code=rule.code,
+            name=rule.name,
+            confidence=hit.confidence or rule.confidence,
+            message=hit.message,
+            notes=hit.notes,
+            help=hit.help,
+            end_line=end_line,
+            end_column=characters(last, end) + 1,
+            function=module.qualname(node),
+            excerpt=excerpt,
+            fix=hit.fix,
+            statement=statement,
+        )
+
+
+def _statement_lines(module: Module, node: ast.AST) -> tuple[int, int]:
+    if not hasattr(node, "lineno"):
+        return (1, 1)
+    statement = module.statement(node)
+    first = statement.lineno
+    body = getattr(statement, "body", None)
+    if isinstance(body, list) and body:  # of a compound statement only its head
+        return first, max(first, body[0].lineno - 1)
+    return first, statement.end_lineno or first
+
+
+def characters(line: str, offset: int) -> int:
+    """A column in UTF-8 bytes, as `ast` counts, in characters."""
+    if line.isascii():
+        return offset
+    return len(line.encode()[:offset].decode(errors="ignore"))

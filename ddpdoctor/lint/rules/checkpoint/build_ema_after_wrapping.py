@@ -1,0 +1,67 @@
+"""EMA copied before the wrap.
+
+## What it does
+Finds an averaged copy of the model (`deepcopy`, `AveragedModel`, an EMA class) that is made before
+the model is wrapped in DDP in the same function.
+
+## Why is this bad?
+DDP broadcasts rank 0's weights when it is built. A copy made earlier keeps this rank's own random
+start, so that the average differs between ranks.
+
+## Example
+```python
+ema = copy.deepcopy(net)
+model = DDP(net)
+```
+
+## Use instead
+```python
+model = DDP(net)
+ema = copy.deepcopy(model.module)
+```
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.module import Module
+from ddpdoctor.lint.engine.trees import dotted, targets
+from ddpdoctor.lint.engine.wrappers import wraps
+from ddpdoctor.lint.rule import Confidence, Hit
+
+CODE = "DDP506"
+NAME = "ema-before-wrap"
+CONFIDENCE: Confidence = "likely"
+WORDS = ("DistributedDataParallel",)
+
+
+_NAME = re.compile(r"(^|[._])ema|ema($|_)|averaged?_?model|teacher", re.I)
+
+
+def check(module: Module) -> Iterator[Hit]:
+    """Yield averages that begin before the ranks are alike."""
+    for wrap in wraps(module):
+        loads = {call.lineno for call in module.method_calls("load_state_dict")}
+        for call in module.calls:
+            if module.scope(call) is not module.scope(wrap.call) or call.lineno >= wrap.call.lineno:
+                continue
+            if not call.args or dotted(call.args[0]) != wrap.inner or not wrap.inner:
+                continue
+            made = module.names.get(call, "")
+            bound = [dotted(target) for target in targets(module.statement(call))]
+            is_copy = made in ("copy.deepcopy", "deepcopy") and any(_NAME.search(b) for b in bound)
+            if not is_copy and not _NAME.search(made.rpartition(".")[2]):
+                continue
+            if any(call.lineno < line for line in loads) or "manual_seed" in module.project.words:
+                confidence: Confidence | None = "likely"
+            else:
+                confidence = None
+            yield Hit(
+                call,
+                "the average is copied before DDP has made the ranks' weights alike",
+                notes=(f"the model is wrapped at line {wrap.call.lineno}",),
+                help=f"build it after the wrap, from `{wrap.name}.module`",
+                confidence=confidence,
+            )

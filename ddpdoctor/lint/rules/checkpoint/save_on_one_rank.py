@@ -1,0 +1,100 @@
+"""Every rank writes one file.
+
+## What it does
+Finds `torch.save` that every rank reaches, with a path in which no rank occurs, in the function
+that wraps the model in DDP or is called from it.
+
+## Why is this bad?
+N processes write one file at the same time: it is torn, or the last one wins.
+
+## Example
+```python
+ddp_model = DDP(net)
+train(ddp_model)
+torch.save(ddp_model.module.state_dict(), path)
+```
+
+## Use instead
+```python
+if rank == 0:
+    torch.save(ddp_model.module.state_dict(), path)
+```
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.guards import guards
+from ddpdoctor.lint.engine.module import Module
+from ddpdoctor.lint.engine.rank import is_rank, rank_guards
+from ddpdoctor.lint.engine.trees import argument, dotted, last_name, text
+from ddpdoctor.lint.engine.wrappers import is_private
+from ddpdoctor.lint.rule import Confidence, Hit
+
+CODE = "DDP502"
+NAME = "every-rank-saves"
+CONFIDENCE: Confidence = "certain"
+WORDS = ("torch.save",)
+ALSO = ("DistributedDataParallel",)
+
+
+def check(module: Module) -> Iterator[Hit]:
+    """Yield saves that all ranks run over each other."""
+    if not module.wraps:
+        return
+    owners = {module.scope(call) for call in module.wraps}
+    for call in module.calls_of("torch.save"):
+        path = argument(call, 1, "f")
+        if (
+            path is None
+            or is_private(module, path)
+            or _depends_on_rank(module, path, 4)
+            or _is_guarded(module, call)
+        ):
+            continue
+        scope = module.scope(call)
+        if scope in owners:
+            yield _hit(call, path, None)
+            continue
+        callers = _callers(module, scope)
+        from_owner = any(module.scope(each) in owners for each in callers)
+        if from_owner and not any(_is_guarded(module, each) for each in callers):
+            yield _hit(call, path, "likely")
+
+
+def _hit(call: ast.Call, path: ast.expr, confidence: Confidence | None) -> Hit:
+    return Hit(
+        call,
+        f"every rank writes `{text(path, 30)}`: the file is torn, or the last rank wins",
+        help="save on one rank, and share the outcome before others read it",
+        confidence=confidence,
+    )
+
+
+def _is_guarded(module: Module, node: ast.AST) -> bool:
+    if rank_guards(module, node):
+        return True
+    shown = " ".join(text(each.test, 200) for each in guards(module, node)).lower()
+    return any(word in shown for word in ("rank", "main", "master", "primary", "node", "save_on"))
+
+
+def _callers(module: Module, scope: ast.AST) -> list[ast.Call]:
+    if not isinstance(scope, ast.FunctionDef):
+        return []
+    return [call for call in module.calls if last_name(call.func) == scope.name]
+
+
+def _depends_on_rank(module: Module, node: ast.expr, depth: int) -> bool:
+    """Whether the rank, or what is given from outside, takes part in a path."""
+    for each in ast.walk(node):
+        if not isinstance(each, ast.expr):
+            continue
+        if is_rank(module, each) or "rank" in last_name(each).lower():
+            return True
+        if depth and isinstance(each, ast.Name | ast.Attribute):
+            values = [value for _, value in module.bindings(each, dotted(each))]
+            if any(_depends_on_rank(module, value, depth - 1) for value in values):
+                return True
+    return False

@@ -1,0 +1,5 @@
+from torch.utils.data import DistributedSampler
+
+
+def make(data, seed, rank):
+    return DistributedSampler(data, seed=seed + rank)  # <-- DDP204

@@ -1,0 +1,6 @@
+from torch.utils.data import DistributedSampler
+
+
+def loaders(val_set):
+    val_sampler = DistributedSampler(val_set)  # <-- DDP208
+    return val_sampler

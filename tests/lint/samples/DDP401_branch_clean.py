@@ -1,0 +1,11 @@
+import torch.distributed as dist
+
+
+def save(model, rank):
+    if rank == 0:
+        write(model)
+    dist.barrier()
+
+
+def write(model):
+    print(model)

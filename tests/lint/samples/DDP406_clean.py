@@ -1,0 +1,15 @@
+import torch
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+@torch.no_grad()
+def evaluate(model, loader):
+    return [model(batch) for batch in loader]
+
+
+def main(net, loader, rank):
+    model = DDP(net)
+    evaluate(model, loader)
+    if rank == 0:
+        evaluate(model.module, loader)
+        print(model)

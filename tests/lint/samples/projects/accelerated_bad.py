@@ -1,0 +1,24 @@
+"""An accelerate script: gathers on the main process alone."""
+
+from accelerate import Accelerator
+
+
+def evaluate(accelerator, model, loader):
+    losses = [accelerator.gather(model(batch).mean()) for batch in loader]
+    return sum(float(loss.mean()) for loss in losses)
+
+
+def main(model, optimizer, loader, held_out):
+    accelerator = Accelerator()
+    model, optimizer, loader, held_out = accelerator.prepare(model, optimizer, loader, held_out)
+    for _ in range(3):
+        for batch in loader:
+            accelerator.backward(model(batch).mean())
+            optimizer.step()
+            optimizer.zero_grad()
+        if accelerator.is_local_main_process:
+            print(evaluate(accelerator, model, held_out))  # <-- DDP401
+    if not accelerator.is_main_process:
+        return
+    accelerator.wait_for_everyone()  # <-- DDP401
+    accelerator.save(accelerator.unwrap_model(model).state_dict(), "model.pt")

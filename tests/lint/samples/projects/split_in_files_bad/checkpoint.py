@@ -1,0 +1,8 @@
+"""Saving."""
+
+import comm
+
+
+def save(model, path):
+    model.write(path)
+    comm.synchronize()

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import ast
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ddpdoctor.lint import fixing, why
+from ddpdoctor.lint.linter import lint as lint_files
+from tests.lint.conftest import Lint
+
+SAMPLES = Path(__file__).parent / "samples"
+HANG = b"import torch.distributed as dist\nrank = 0\nif rank == 0:\n    dist.barrier()\n"
+
+STRANGE = {
+    "syntax_error.py": b"def (:\n",
+    "python2.py": b'print "hello"\nexec "x = 1"\n',
+    "null.py": b"x = 1\x00\n",
+    "latin.py": b"x = '\xe9'\n",
+    "bad_coding.py": b"# -*- coding: nonsense -*-\n",
+    "deep.py": b"(" * 5000 + b")" * 5000,
+    "deep_sum.py": b"x = " + b"1+" * 20000 + b"1\n",
+    "deep_blocks.py": b"".join(b" " * i + b"if x:\n" for i in range(150)),
+    "torn.ipynb": b'{"cells": [',
+    "no_notebook.ipynb": b"[1, 2]",
+    "binary.py": bytes(range(256)) * 8,
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_what_cannot_be_read_gets_one_line_and_stops_nothing(lint: Lint, name: str) -> None:
+    Path(name).write_bytes(STRANGE[name])
+    Path("zz_hang.py").write_bytes(HANG)
+    code, out, err = lint()
+    assert code == 1
+    assert out.startswith("zz_hang.py:4:5: DDP401")
+    assert err.count("\n") == 1
+    assert err.startswith(f"{name}: ")
+    assert "fault" not in err
+    assert lint(name)[0] == 3
+    assert lint(name, ignore=("DDP4",))[0] == 3
+
+
+STRANGE_BUT_FINE = {
+    "bom.py": b"\xef\xbb\xbf" + HANG,
+    "crlf.py": HANG.replace(b"\n", b"\r\n"),
+    "cr.py": HANG.replace(b"\n", b"\r"),
+    "coding.py": b"# -*- coding: latin-1 -*-\n" + HANG + b"x = '\xe9'\n",
+    "form_feed.py": HANG.replace(b"\nif", b"\n\x0c\nif"),
+    "long_line.py": HANG + b"x = '" + b"y" * 1_000_000 + b"'\n",
+    "no_end.py": HANG.rstrip(),
+    "tabs.py": HANG.replace(b"    ", b"\t"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE_BUT_FINE)
+def test_what_python_can_read_is_linted(lint: Lint, name: str) -> None:
+    Path(name).write_bytes(STRANGE_BUT_FINE[name])
+    code, out, err = lint(format="text")
+    assert (code, err) == (1, "")
+    assert "dist.barrier()" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_links_in_circles_unreadable_files_and_fifos_stop_nothing(lint: Lint) -> None:
+    Path("loop").symlink_to(".", target_is_directory=True)
+    Path("self.py").symlink_to("self.py")
+    os.mkfifo("pipe.py")
+    Path("closed.py").write_bytes(HANG)
+    Path("closed.py").chmod(0)
+    Path("hang.py").write_bytes(HANG)
+    code, out, err = lint()
+    assert code == 1
+    assert "hang.py:4:5" in out
+    named = {line.split(":")[0] for line in err.splitlines()}
+    assert {"pipe.py", "self.py"} <= named
+    if os.geteuid() != 0:
+        assert "closed.py" in named
+
+
+def test_what_was_found_on_the_way_and_cannot_be_read_fails_only_under_strict(lint: Lint) -> None:
+    Path("torn.py").write_bytes(b"def (:\n")
+    assert lint()[0] == 0
+    assert lint(strict=True)[0] == 3
+
+
+# --- generated programs
+
+WORDS = "rank dist model ddp loader sampler optimizer scaler loss x self path ema args"
+NAMES = st.sampled_from(WORDS.split())
+CALLED = """
+    dist.barrier dist.all_reduce dist.new_group DDP DataLoader DistributedSampler torch.save
+    torch.load torch.acos atexit.register dist.init_process_group f ddp.module ddp.state_dict
+    loss.backward optimizer.step clip_grad_norm_ random_split copy.deepcopy mp.spawn
+    scaler.scale nn.DataParallel
+"""
+EXPRESSIONS = st.recursive(
+    NAMES
+    | st.sampled_from(
+        [
+            "0",
+            "-1",
+            "None",
+            "'RANK'",
+            "dist.get_rank()",
+            "os.environ['RANK']",
+            "torch.load(path)",
+            "DDP(model)",
+            "DistributedSampler(x)",
+            "torch.optim.SGD(x)",
+            "{1, 2}",
+            "f'{rank}'",
+            "lambda: dist.barrier()",
+        ]
+    ),
+    lambda inner: st.one_of(
+        st.tuples(inner, NAMES).map(lambda p: f"({p[0]}).{p[1]}"),
+        st.tuples(
+            st.sampled_from(CALLED.split()),
+            st.lists(inner, max_size=3),
+            st.sampled_from(
+                ["", ", *x", ", **x", ", shuffle=True", ", sampler=x", ", async_op=True"]
+            ),
+        ).map(lambda p: f"{p[0]}({', '.join(p[1])}{p[2] if p[1] else p[2].lstrip(', ')})"),
+        st.tuples(inner, st.sampled_from(["==", "in", "%", "and", "<", "|", "@"]), inner).map(
+            lambda p: f"({p[0]} {p[1]} {p[2]})"
+        ),
+        st.tuples(inner, inner, inner).map(lambda p: f"({p[0]} if {p[1]} else {p[2]})"),
+        st.lists(inner, max_size=2).map(lambda p: f"[{', '.join(p)}]"),
+        inner.map(lambda e: f"[y for y in ({e})]"),
+    ),
+    max_leaves=6,
+)
+HEAD = (
+    "import atexit, copy, os, torch\nimport torch.distributed as dist\nfrom torch import nn\n"
+    "import torch.multiprocessing as mp\nfrom torch.utils.data import random_split\n"
+    "from torch.nn.utils import clip_grad_norm_\n"
+    "from torch.nn.parallel import DistributedDataParallel as DDP\n"
+    "from torch.utils.data import DataLoader, DistributedSampler\n"
+)
+
+
+def indented(body: list[str]) -> str:
+    return "\n".join(f"    {line}" for part in body for line in part.split("\n"))
+
+
+STATEMENTS = st.recursive(
+    st.one_of(
+        EXPRESSIONS,
+        st.tuples(NAMES, EXPRESSIONS).map(lambda p: f"{p[0]} = {p[1]}"),
+        st.tuples(NAMES, EXPRESSIONS).map(lambda p: f"{p[0]} += {p[1]}"),
+        st.tuples(NAMES, EXPRESSIONS).map(lambda p: f"self.{p[0]} = {p[1]}"),
+        EXPRESSIONS.map(lambda e: f"assert {e}"),
+        st.sampled_from(["pass", "raise ValueError", "from .x import *", "global rank, loss"]),
+    ),
+    lambda inner: st.one_of(
+        st.tuples(EXPRESSIONS, st.lists(inner, min_size=1, max_size=3)).map(
+            lambda p: f"if {p[0]}:\n{indented(p[1])}\nelse:\n{indented(p[1])}"
+        ),
+        st.tuples(NAMES, EXPRESSIONS, st.lists(inner, min_size=1, max_size=3)).map(
+            lambda p: f"for {p[0]}, *z in {p[1]}:\n{indented(p[2])}\n    if {p[1]}: break"
+        ),
+        st.tuples(EXPRESSIONS, NAMES, st.lists(inner, min_size=1, max_size=2)).map(
+            lambda p: f"with {p[0]} as {p[1]}:\n{indented(p[2])}"
+        ),
+        st.tuples(NAMES, st.lists(inner, min_size=1, max_size=3)).map(
+            lambda p: (
+                f"def {p[0]}(self, model, *, rank=0, **kw):\n{indented(p[1])}\n    return x(rank)"
+            )
+        ),
+        st.tuples(NAMES, st.lists(inner, min_size=1, max_size=3)).map(
+            lambda p: f"class {p[0]}(nn.Module):\n{indented(p[1])}"
+        ),
+        st.lists(inner, min_size=1, max_size=2).map(
+            lambda p: (
+                f"try:\n{indented(p)}\nexcept Exception as x:\n{indented(p)}\nfinally:\n    pass"
+            )
+        ),
+        st.tuples(EXPRESSIONS, st.lists(inner, min_size=1, max_size=2)).map(
+            lambda p: (
+                f"match {p[0]}:\n    case None | True:\n        pass\n"
+                f"    case [x, *y] if y:\n{indented([indented(p[1])])}"
+            )
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+def parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(STATEMENTS, min_size=1, max_size=5))
+def test_no_program_is_too_strange_and_fixes_keep_it_one(body: list[str]) -> None:
+    text = HEAD + "\n".join(body) + "\n"
+    if not parses(text):
+        return
+    path = "/nowhere/program.py"
+    result = lint_files([path], given={path: text.encode()})
+    assert not result.troubles
+    for unsafe in (False, True):
+        fixes = fixing.fixes_of(result.diagnostics, unsafe=unsafe)
+        new, count = fixing.apply(text, fixes)
+        assert parses(new)
+        assert (new == text) == (count == 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_no_bytes_are_too_strange(data: bytes) -> None:
+    for path in ("/nowhere/x.py", "/nowhere/x.ipynb"):
+        result = lint_files([path], given={path: data})
+        assert all("fault" not in each.message for each in result.troubles)
+        assert len(result.troubles) <= 1
+
+
+def bad_samples() -> list[str]:
+    return sorted(path.name for path in SAMPLES.glob("*_bad.py"))
+
+
+@pytest.mark.parametrize("name", bad_samples())
+def test_fixing_a_sample_cures_it_and_fixing_twice_changes_nothing(lint: Lint, name: str) -> None:
+    old = (SAMPLES / name).read_text()
+    Path(name).write_text(old)
+    before = json.loads(lint(name, format="json", unsafe_fixes=True)[1])["findings"]
+    fixable = [each for each in before if each["fix"]]
+    lint(name, fix=True, unsafe_fixes=True)
+    once = Path(name).read_text()
+    lint(name, fix=True, unsafe_fixes=True)
+    assert Path(name).read_text() == once
+    assert parses(once)
+    left = json.loads(lint(name, format="json")[1])["findings"]
+    assert (once != old) == bool(fixable)
+    assert not [each for each in left if each["fix"]]
+
+
+@pytest.mark.parametrize("name", bad_samples())
+def test_why_answers_for_any_line(name: str) -> None:
+    for line in range(len((SAMPLES / name).read_text().splitlines()) + 2):
+        assert isinstance(why(str(SAMPLES / name), line), list)

@@ -1,0 +1,372 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from ddpdoctor.lint import linter, why
+from ddpdoctor.lint.cache import Cache
+from ddpdoctor.lint.linter import lint as lint_files
+from tests.lint.conftest import Lint
+
+HANG = (
+    "import torch.distributed as dist\n\n\n"
+    "def save(rank):\n    if rank == 0:\n        dist.barrier()\n"
+)
+LOAD = (
+    "import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n\n\n"
+    "def build(net, path):\n    net.load_state_dict(torch.load(path))\n    return DDP(net)\n"
+)
+SHUFFLE = (
+    "from torch.utils.data import DataLoader, DistributedSampler\n\n\ndef make(data):\n"
+    "    return DataLoader(data, shuffle=True, sampler=DistributedSampler(data))\n"
+)
+
+
+def write(name: str, text: str) -> None:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_certain_finding_fails_and_a_likely_one_only_under_strict(lint: Lint) -> None:
+    write("hang.py", HANG)
+    write("load.py", LOAD)
+    assert lint("hang.py")[0] == 1
+    assert lint("load.py")[0] == 0
+    assert "DDP510" in lint("load.py")[1]
+    assert lint("load.py", strict=True)[0] == 1
+    assert lint("hang.py", exit_zero=True)[0] == 0
+
+
+def test_clean_code_passes_in_silence(lint: Lint) -> None:
+    write("fine.py", "print(1)\n")
+    assert lint("fine.py") == (0, "", "")
+
+
+def test_text_shows_line_caret_reason_and_cure_within_100_columns(lint: Lint) -> None:
+    write(
+        "hang.py", HANG.replace("rank):", f"rank, {'x' * 300}=0):").replace("rank == 0", "not rank")
+    )
+    write(
+        "wide.py",
+        "import torch.distributed as dist\nrank = 1\n"
+        f"if rank == 0: x = '{'y' * 5000}'; dist.barrier()\n",
+    )
+    _, out, _ = lint(format="text")
+    assert "6 | dist.barrier()" in out
+    assert "\n    | ^^^^^^^^^^^^^^\n" in out
+    assert "= it stands under `if not rank:` (line 5)" in out
+    assert "= help: " in out
+    assert "2 findings (2 certain, 0 likely) in 2 files" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"select": ("DDP4",)}, {"DDP401"}),
+        ({"select": ("loads-on-one-device",)}, {"DDP510"}),
+        ({"ignore": ("DDP4",)}, {"DDP510"}),
+        ({"select": ("DDP4",), "extend_select": ("DDP510",)}, {"DDP401", "DDP510"}),
+        ({"select": ("ALL",)}, {"DDP401", "DDP510"}),
+    ],
+)
+def test_rules_are_selected_by_prefix_and_name(
+    lint: Lint, options: dict[str, tuple[str, ...]], expected: set[str]
+) -> None:
+    write("hang.py", HANG)
+    write("load.py", LOAD)
+    _, out, _ = lint(**options)
+    assert {line.split()[1] for line in out.splitlines()} == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"select": ("DDP9",)}, {"format": "nonsense"}, {"config": Path("no.toml")}],
+)
+def test_a_usage_error_is_one_line_and_exit_code_2(lint: Lint, options: dict[str, object]) -> None:
+    write("hang.py", HANG)
+    code, out, err = lint("hang.py", **options)
+    assert (code, out) == (2, "")
+    assert err.startswith("ddpdoctor: ")
+    assert err.count("\n") == 1
+
+
+def test_a_path_that_does_not_exist_is_a_usage_error(lint: Lint) -> None:
+    assert lint("nothing.py")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# noqa: DDP401",
+        "# noqa",
+        "# noqa: E501, DDP4",
+        "# ddpdoctor: ignore[DDP401] one rank",
+        "# NOQA:DDP401",
+    ],
+)
+def test_a_comment_on_the_line_silences(lint: Lint, comment: str) -> None:
+    write("hang.py", HANG.replace("barrier()", f"barrier()  {comment}"))
+    assert lint("hang.py")[:2] == (0, "")
+
+
+@pytest.mark.parametrize("comment", ["# noqa: E501", "# ddpdoctor: ignore[DDP2]", "# noqable"])
+def test_a_comment_about_something_else_does_not_silence(lint: Lint, comment: str) -> None:
+    write("hang.py", HANG.replace("barrier()", f"barrier()  {comment}"))
+    assert lint("hang.py")[0] == 1
+
+
+def test_a_comment_on_any_line_of_the_statement_silences(lint: Lint) -> None:
+    write("hang.py", HANG.replace("dist.barrier()", "dist.barrier(\n        )  # noqa: DDP401"))
+    assert lint("hang.py")[0] == 0
+
+
+def test_pyproject_configures(lint: Lint) -> None:
+    write("hang.py", HANG)
+    write("tests/hang.py", HANG)
+    write("old/hang.py", HANG)
+    write("load.py", LOAD)
+    write(
+        "pyproject.toml",
+        '[tool.ddpdoctor]\nignore = ["DDP510"]\nexclude = ["old"]\n'
+        '[tool.ddpdoctor.per-file-ignores]\n"tests/*" = ["DDP4"]\n',
+    )
+    _, out, _ = lint()
+    assert [line.split(":")[0] for line in out.splitlines()] == ["hang.py"]
+
+
+@pytest.mark.parametrize("table", ["select = 1", "nonsense = []", "per-file-ignores = []", "]"])
+def test_a_wrong_pyproject_is_a_usage_error(lint: Lint, table: str) -> None:
+    write("hang.py", HANG)
+    write("pyproject.toml", f"[tool.ddpdoctor.lint]\n{table}\n")
+    code, _, err = lint()
+    assert code == 2
+    assert "pyproject.toml" in err
+
+
+def test_a_baseline_hides_old_findings_wherever_they_move(lint: Lint) -> None:
+    write("hang.py", HANG)
+    assert lint("hang.py", write_baseline=Path("old.json"))[0] == 0
+    write("hang.py", "# moved\n\n" + HANG)
+    assert lint("hang.py", baseline=Path("old.json"))[:2] == (0, "")
+    write("hang.py", HANG + "        dist.barrier()\n")
+    code, out, _ = lint("hang.py", baseline=Path("old.json"))
+    assert (code, out.count("DDP401")) == (1, 1)
+
+
+def test_a_file_that_is_no_baseline_is_a_usage_error(lint: Lint) -> None:
+    write("hang.py", HANG)
+    write("old.json", "{}")
+    assert lint("hang.py", baseline=Path("old.json"))[0] == 2
+
+
+def test_statistics_count_by_rule(lint: Lint) -> None:
+    write("hang.py", HANG + "        dist.barrier()\n")
+    assert lint("hang.py", statistics=True)[1] == "2  DDP401  rank-conditional-collective\n"
+
+
+def test_json_carries_the_finding_that_all_commands_share(lint: Lint) -> None:
+    write("hang.py", HANG)
+    document = json.loads(lint("hang.py", format="json")[1])
+    (finding,) = document["findings"]
+    assert document["schema_version"] == 1
+    assert finding["code"] == "DDP401"
+    assert finding["certainty"] == "certain"
+    assert finding["places"][0]["place"] == {"file": "hang.py", "line": 6, "function": "save"}
+    assert (finding["location"]["line"], finding["location"]["column"]) == (6, 9)
+
+
+def test_sarif_names_rule_place_and_a_stable_fingerprint(lint: Lint) -> None:
+    write("hang.py", HANG)
+    before = json.loads(lint("hang.py", format="sarif")[1])["runs"][0]
+    write("hang.py", "\n" + HANG)
+    after = json.loads(lint("hang.py", format="sarif")[1])["runs"][0]
+    (result,) = before["results"]
+    rule = before["tool"]["driver"]["rules"][result["ruleIndex"]]
+    assert result["ruleId"] == rule["id"] == "DDP401"
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "hang.py"
+    assert place["region"]["startLine"] == 6
+    assert result["partialFingerprints"] == after["results"][0]["partialFingerprints"]
+
+
+def test_junit_has_a_failure_per_finding_and_a_skip_per_unreadable_file(lint: Lint) -> None:
+    write("hang.py", HANG)
+    write("torn.py", "def (:\n")
+    root = ElementTree.fromstring(lint(format="junit")[1])
+    assert len(root.findall(".//failure")) == 1
+    assert len(root.findall(".//skipped")) == 1
+
+
+def test_github_annotates(lint: Lint) -> None:
+    write("hang.py", HANG)
+    out = lint("hang.py", format="github")[1]
+    assert out.startswith("::error file=hang.py,line=6,")
+    assert "%0A" in out
+    assert out.count("\n") == 1
+
+
+def test_standard_input_goes_by_the_name_it_is_given(lint: Lint) -> None:
+    code, out, _ = lint("-", stdin=HANG.encode(), stdin_filename="src/hang.py")
+    assert code == 1
+    assert out.startswith("src/hang.py:6:9: DDP401")
+
+
+def test_standard_input_can_be_fixed_to_standard_output(lint: Lint) -> None:
+    assert lint("-", stdin=SHUFFLE.encode(), fix=True)[1] == SHUFFLE.replace("=True", "=False")
+    assert lint("-", stdin=b"x = 1\n", fix=True)[1] == "x = 1\n"
+
+
+def test_fix_changes_what_is_mechanical_and_nothing_else(lint: Lint) -> None:
+    write("shuffle.py", SHUFFLE.replace("\n", "\r\n"))
+    code, _, _ = lint("shuffle.py", fix=True, format="text")
+    assert code == 0
+    new = Path("shuffle.py").read_bytes().decode()
+    assert new == SHUFFLE.replace("=True", "=False").replace("\n", "\r\n")
+
+
+def test_diff_shows_and_leaves_the_file(lint: Lint) -> None:
+    write("shuffle.py", SHUFFLE)
+    code, out, _ = lint("shuffle.py", diff=True)
+    assert code == 1
+    assert "-    return DataLoader(data, shuffle=True" in out
+    assert "+    return DataLoader(data, shuffle=False" in out
+    assert Path("shuffle.py").read_text() == SHUFFLE
+
+
+def test_an_unsafe_fix_wants_to_be_asked_for(lint: Lint) -> None:
+    text = (
+        "import torch\nimport torch.distributed as dist\n"
+        "from torch.utils.data import random_split\n\n\ndef cut(data):\n    dist.barrier()\n"
+        "    return random_split(data, [9, 1])\n"
+    )
+    write("cut.py", text)
+    lint("cut.py", fix=True)
+    assert Path("cut.py").read_text() == text
+    lint("cut.py", fix=True, unsafe_fixes=True)
+    assert "generator=torch.Generator().manual_seed(0))" in Path("cut.py").read_text()
+
+
+def test_a_notebook_is_told_by_cell_and_line(lint: Lint) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# title"]},
+        {
+            "cell_type": "code",
+            "source": ["%matplotlib inline\n", "!ls\n", "import torch.distributed as dist"],
+        },
+        {
+            "cell_type": "code",
+            "source": "rank = dist.get_rank()\nif rank == 0:\n    dist.barrier()",
+        },
+    ]
+    write("nb.ipynb", json.dumps({"cells": cells, "metadata": {}}))
+    code, out, _ = lint("nb.ipynb")
+    assert code == 1
+    assert out.startswith("nb.ipynb:cell 3:3:5: DDP401")
+
+
+def test_calls_are_followed_into_other_files_of_the_project(lint: Lint) -> None:
+    write("pkg/__init__.py", "from .comm import everybody_waits as wait\n")
+    write(
+        "pkg/comm.py",
+        "import torch.distributed as dist\n\n\ndef everybody_waits():\n    dist.barrier()\n",
+    )
+    write("train.py", "import pkg\n\n\ndef main(rank):\n    if rank == 0:\n        pkg.wait()\n")
+    _, out, _ = lint("train.py")
+    assert "train.py:6:9: DDP401" in out
+    assert "through everybody_waits()" in out
+    assert lint("pkg")[1] == ""
+
+
+def test_set_epoch_elsewhere_in_the_project_counts(lint: Lint) -> None:
+    loader = (
+        "from torch.utils.data import DistributedSampler\n\n\n"
+        "def make(data):\n    return DistributedSampler(data)\n"
+    )
+    write("pyproject.toml", "")
+    write("loader.py", loader)
+    write("loop.py", "def run(loss):\n    loss.backward()\n")
+    assert "DDP203" in lint("loader.py")[1]
+    write("loop.py", "def run(loss, sampler):\n    sampler.set_epoch(1)\n    loss.backward()\n")
+    assert lint("loader.py")[1] == ""
+
+
+def test_a_second_run_knows_the_files_by_content(tmp_path: Path) -> None:
+    file = tmp_path / "hang.py"
+    file.write_text(HANG)
+    folder = tmp_path / "cache"
+    first = lint_files([str(file)], cache=Cache(folder)).diagnostics
+    second = lint_files([str(file)], cache=Cache(folder)).diagnostics
+    assert [each.code for each in first] == ["DDP401"]
+    assert second == first
+    file.write_text(HANG.replace("rank == 0", "rank is not None"))
+    assert lint_files([str(file)], cache=Cache(folder)).diagnostics == []
+    (folder / "lint.sqlite3").write_bytes(b"not a database")
+    file.write_text(HANG)
+    assert lint_files([str(file)], cache=Cache(folder)).diagnostics == first
+
+
+def test_a_cached_file_is_asked_again_when_a_callee_changes(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import comm\n\n\ndef main(rank):\n    if rank == 0:\n        comm.go()\n"
+    )
+    (tmp_path / "comm.py").write_text("def go():\n    pass\n")
+    paths = [str(tmp_path / "train.py")]
+    assert lint_files(paths, cache=Cache(tmp_path / "c")).diagnostics == []
+    (tmp_path / "comm.py").write_text(
+        "import torch.distributed as dist\n\n\ndef go():\n    dist.barrier()\n"
+    )
+    assert len(lint_files(paths, cache=Cache(tmp_path / "c")).diagnostics) == 1
+
+
+def test_many_files_are_linted_in_parallel_with_the_same_result(tmp_path: Path) -> None:
+    for number in range(70):
+        (tmp_path / f"m{number}.py").write_text(HANG)
+    paths = [str(tmp_path / f"m{number}.py") for number in range(70)]
+    assert lint_files(paths, jobs=2).diagnostics == lint_files(paths).diagnostics
+
+
+def test_torch_is_not_imported() -> None:
+    code = (
+        "import sys, ddpdoctor.lint.command as c; "
+        "c.run(c.LintOptions(paths=('-',), cache=False), b'import torch.distributed'); "
+        "print('torch' in sys.modules, 'pydantic' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False False"
+
+
+def test_why_names_the_condition_that_encloses_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(HANG)
+    assert why(str(file), 6) == ["barrier() stands under `if rank == 0:` (train.py:5)"]
+    assert why(str(file), 1) == []
+    assert why(str(tmp_path / "no.py"), 1) == []
+
+
+def test_why_knows_exits_callers_and_local_values(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(
+        "import time\nimport torch.distributed as dist\n\n\ndef sync():\n    dist.barrier()\n\n\n"
+        "def early(rank):\n    if rank > 0:\n        return\n    dist.barrier()\n\n\n"
+        "def main(rank):\n    if rank == 0:\n        sync()\n\n\n"
+        "def clock(end):\n    if time.time() > end:\n        dist.barrier()\n"
+    )
+    assert why(str(file), 12) == ["barrier() stands after `if rank > 0: return` (train.py:11)"]
+    assert why(str(file), 6) == ["sync() stands under `if rank == 0:` (train.py:16)"]
+    assert "clocks differ between ranks" in why(str(file), 22)[0]
+
+
+def test_a_file_that_is_linted_and_imported_counts_once(lint: Lint) -> None:
+    write("comm.py", HANG)
+    write("train.py", "import comm\n\n\ndef main(rank):\n    comm.save(rank)\n")
+    seen = lint_files(["comm.py", "train.py"])
+    assert seen.files == 2
+    assert list(linter.imported_of(["comm.py", "train.py"])) == []
+    assert list(linter.imported_of(["train.py"])) == ["comm.py"]
