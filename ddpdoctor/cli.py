@@ -23,6 +23,7 @@ from ddpdoctor.complaints import (
     leaving_in_order,
     need,
 )
+from ddpdoctor.lint.cli import lint
 from ddpdoctor.report import output
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ train = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(train, name="train")
+app.command()(lint)
 
 
 class Backend(StrEnum):
