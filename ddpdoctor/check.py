@@ -24,6 +24,7 @@ from ddpdoctor.launch import ForkServer, Job, World
 from ddpdoctor.launch.gpus import visible
 from ddpdoctor.observation import Observation
 from ddpdoctor.report.model import CheckReport
+from ddpdoctor.report.words import ranks
 
 DEADLINE = 30.0
 """Seconds after which a launch that neither ends nor is proven dead is ended all the same."""
@@ -247,8 +248,8 @@ def _names(pitfall: Pitfall, variant: Variant, finding: Finding, ending: _Ending
         "nonzero": bool(finding.ranks) and 0 not in finding.ranks,
         "any": bool(finding.ranks),
     }
-    ranks = variant.ranks
-    right_ranks = expected[ranks] if isinstance(ranks, str) else set(ranks) == set(finding.ranks)
+    wanted = variant.ranks
+    right_ranks = expected[wanted] if isinstance(wanted, str) else {*wanted} == {*finding.ranks}
     place = finding.place
     right_line = (
         place is not None
@@ -260,11 +261,11 @@ def _names(pitfall: Pitfall, variant: Variant, finding: Finding, ending: _Ending
 
 def _told(finding: Finding) -> str:
     """A finding in one line. A broken assertion is told as what it is: an invariant, not a code."""
-    ranks = ("rank " if len(finding.ranks) == 1 else "ranks ") + ", ".join(map(str, finding.ranks))
+    who = ranks(finding.ranks) if finding.ranks else "no single rank"
     at = f" at {finding.place}" if finding.place else ""
     if finding.cause.startswith("AssertionError: "):
-        return f"{finding.cause.removeprefix('AssertionError: ')} ({ranks}{at})"
-    return f"{finding.code} {finding.title}, {ranks}{at}: {finding.cause}"
+        return f"{finding.cause.removeprefix('AssertionError: ')} ({who}{at})"
+    return f"{finding.code} {finding.title}, {who}{at}: {finding.cause}"
 
 
 def _not_checked(pitfall: Pitfall, variant: Variant, reason: str) -> Verdict:

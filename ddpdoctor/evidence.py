@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-SCHEMA_VERSION = 1
 LOG_NAME = "rank-{rank}.log"
 
 
@@ -46,8 +45,6 @@ class Collective:
     dtype: str = ""
     root: int | None = None
     reduce_op: str | None = None
-    inside: str = ""
-    """The part of DDP that issued it (backward, forward, construction), "" for the user's call."""
     at_exit: bool = False
     """Issued while the interpreter was already exiting (an atexit hook)."""
 

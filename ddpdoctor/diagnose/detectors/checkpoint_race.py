@@ -11,11 +11,6 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, first_line
 from ddpdoctor.evidence import ExceptionRecord, FileEvent, RankEvidence
 
-CURE = Cure(
-    text="Write to a temporary file, rename it, and let every rank wait for the outcome.",
-    commands=("ddpdoctor explain DDP501",),
-)
-
 _SIGNATURE = re.compile(
     r"failed finding central directory|Ran out of input|failed reading file|file read failed|"
     r"Weights only load failed|invalid header or archive is corrupted|is a zip archive|"
@@ -88,7 +83,10 @@ def detect(case: Case) -> Iterator[Finding]:
         ranks=tuple(sorted({each.reader.rank for each in bad})),
         places=places(bad),
         cause=cause(bad[0]),
-        cure=CURE,
+        cure=Cure(
+            text="Write to a temporary file, rename it, and let every rank wait for the outcome.",
+            commands=("ddpdoctor explain DDP501",),
+        ),
         evidence=tuple(told(each) for each in bad),
         consequences=case.consequences(),
     )
