@@ -158,6 +158,8 @@ class RankEvidence:
     world_size: int
     pid: int = 0
     torch: str = ""
+    boot: str = ""
+    """The host, and the boot of it: times of different boots cannot be compared."""
     groups: dict[str, Group] = field(default_factory=dict)
     collectives: list[Collective] = field(default_factory=list)
     wrappers: list[Wrapper] = field(default_factory=list)
@@ -166,6 +168,10 @@ class RankEvidence:
     exceptions: list[ExceptionRecord] = field(default_factory=list)
     steps: int = 0
     """Optimizer steps taken."""
+    joining: float | None = None
+    """When it began to join the process group; it has joined once `groups` is not empty."""
+    left: float | None = None
+    """When it had destroyed its process group."""
     exiting: float | None = None
     """When the interpreter began to exit."""
     stuck: Stuck | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ddpdoctor.evidence.model import (
     Collective,
@@ -20,6 +21,8 @@ from ddpdoctor.evidence.model import (
 )
 
 LOG_NAME = "rank-{rank}.log"
+_WINDOW = 8192
+"""At least so many collectives are remembered, the latest; twice as many at most."""
 
 
 class RankReader:
@@ -27,39 +30,83 @@ class RankReader:
 
     def __init__(self, run_dir: Path, rank: int, world_size: int) -> None:
         self.evidence = RankEvidence(rank, world_size)
+        self.unreadable = 0
+        """Lines that are no events: somebody else wrote into the log, or a newer doctor."""
         self._path = run_dir / LOG_NAME.format(rank=rank)
-        self._offset = 0
+        self._log: BinaryIO | None = None
+        self._rest = b""
 
     def poll(self) -> bool:
         """Take in what was written since the last call; whether there was anything.
 
         A line that is not complete yet is left for the next call; one that a kill cut short, or a
-        full disk, is never completed and so never read.
+        full disk, is never completed and so never read. A log that was begun anew is followed.
         """
+        before = self._log
+        if self._log is None or self._is_replaced(self._log):
+            try:
+                self._log = self._path.open("rb")
+            except OSError:
+                self._log = None
+        news = self._read(before) if before is not None and before is not self._log else False
+        if before is not None and before is not self._log:
+            before.close()
+            self._rest = b""
+        return (self._read(self._log) if self._log is not None else False) or news
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._log is not None:
+            self._log.close()
+
+    def _is_replaced(self, log: BinaryIO) -> bool:
         try:
-            with self._path.open("rb") as log:
-                log.seek(self._offset)
-                data = log.read()
-        except FileNotFoundError:
+            now, then = self._path.stat(), os.fstat(log.fileno())
+        except OSError:
             return False
-        complete = data.rfind(b"\n") + 1
-        for line in data[:complete].splitlines():
-            self._apply(json.loads(line))
-        self._offset += complete
-        return complete > 0
+        return (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino)
+
+    def _read(self, log: BinaryIO) -> bool:
+        *lines, self._rest = (self._rest + log.read()).split(b"\n")
+        for line in lines:
+            try:
+                self._apply(json.loads(line))
+            except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+                self.unreadable += 1
+        return bool(lines)
+
+    def _start_over(self) -> None:
+        """Forget what the log is about to say again."""
+        old = self.evidence
+        passing = ("fate", "last_event", "collectives", "stuck", "steps")
+        kept = {name: getattr(old, name) for name in passing}
+        old.__init__(old.rank, old.world_size)  # type: ignore[misc]
+        for name, value in kept.items():
+            setattr(old, name, value)
 
     def _apply(self, event: dict[str, Any]) -> None:
         kind, time = event.pop("k"), event.pop("t")
         rank = self.evidence
         rank.last_event = max(rank.last_event, time)
         match kind:
+            case "anew":
+                self._start_over()
             case "start":
+                if rank.pid not in (0, event["pid"]):  # a later process, as the same rank
+                    rank.__init__(rank.rank, rank.world_size)  # type: ignore[misc]
                 rank.pid, rank.torch = event["pid"], event["torch"]
+                rank.world_size, rank.boot = event["world_size"], event["boot"]
+            case "joining":
+                rank.joining = time
+            case "left":
+                rank.left = time
             case "group":
                 group = Group(**_typed(event))
                 rank.groups[group.name] = group
             case "collective":
                 rank.collectives.append(Collective(begun=time, **_typed(event)))
+                if len(rank.collectives) > 2 * _WINDOW:
+                    del rank.collectives[:_WINDOW]
             case "wrapper":
                 rank.wrappers.append(Wrapper(**_typed(event)))
             case "gradients":

@@ -3,6 +3,9 @@
 It imports `evidence` and nothing else of the package. It raises nothing into the job, prints
 nothing into it and adds no collective. Everything it learns goes through one `Log`, one line an
 event, so that what was written before a SIGKILL is readable.
+
+A process listens from the moment it has imported torch, and begins to write when it turns out to be
+a rank: when it joins a process group, or ends without having done so.
 """
 
 from __future__ import annotations
@@ -11,10 +14,8 @@ import os
 from pathlib import Path
 
 from ddpdoctor.evidence import LOG_NAME
-from ddpdoctor.watch import collectives, data, exceptions, files, heartbeat, wrappers
+from ddpdoctor.watch import collectives, data, exceptions, files, heartbeat, joining, wrappers
 from ddpdoctor.watch.log import Log
-
-_log: Log | None = None
 
 
 def start(run_dir: Path, rank: int, world_size: int) -> None:
@@ -22,22 +23,41 @@ def start(run_dir: Path, rank: int, world_size: int) -> None:
 
     torch must have been imported. To be called once per process, before the job's own code.
     """
-    global _log
-    import torch
-
-    log = Log(run_dir / LOG_NAME.format(rank=rank))
-    log.write("start", pid=os.getpid(), torch=str(torch.__version__), world_size=world_size)
-    note_unused = wrappers.install(log)
-    exceptions.install(log, note_unused)
-    files.install(log)
-    data.install(log)
-    pending = collectives.install(log)
-    heartbeat.start(log, pending)
-    _log = log
+    listen().begin(run_dir, rank, world_size)
 
 
-def exiting() -> None:
-    """Note that the interpreter begins to exit: what is issued from here on comes from atexit."""
-    if _log is not None:
-        _log.exiting = True
-        _log.write("exiting")
+def listen() -> Watch:
+    """Listen to all that torch does in this process. To be called once, after torch's import."""
+    return Watch()
+
+
+class Watch:
+    """The watch over this process."""
+
+    def __init__(self) -> None:
+        self.log = log = Log()
+        self._pending = collectives.install(log)
+        joining.install(log)
+        before_exception = wrappers.install(log)
+        exceptions.install(log, before_exception)
+        files.install(log)
+        data.install(log)
+
+    def begin(self, run_dir: Path, rank: int, world_size: int) -> None:
+        """Begin to write: this process is a rank. Raises OSError."""
+        import torch
+
+        self.log.open(
+            run_dir / LOG_NAME.format(rank=rank),
+            pid=os.getpid(),
+            boot=_boot(),
+            torch=str(torch.__version__),
+            world_size=world_size,
+        )
+        heartbeat.start(self.log, self._pending)
+
+
+def _boot() -> str:
+    """What tells this host, and this boot of it, from all others: its clock is comparable."""
+    file = Path("/proc/sys/kernel/random/boot_id")
+    return file.read_text().strip() if file.exists() else ""

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import Frame, users_frame
+from ddpdoctor.watch.places import users_frame
 
 _OPS = {
     "allreduce": "all_reduce",
@@ -96,7 +95,7 @@ def _flight_record() -> list[dict[str, Any]] | None:
 
 
 def install(log: Log) -> Pending:
-    """Wrap `ProcessGroup`, `Work.wait`, `init_process_group` and `new_group` of this process."""
+    """Wrap `ProcessGroup` and `Work.wait` of this process."""
     from torch._C import _distributed_c10d
 
     pending = Pending()
@@ -104,7 +103,6 @@ def install(log: Log) -> Pending:
         if hasattr(_distributed_c10d.ProcessGroup, method):
             _wrap_method(_distributed_c10d.ProcessGroup, method, op, log, pending)
     _wrap_wait(_distributed_c10d.Work, pending)
-    _wrap_groups(log)
     return pending
 
 
@@ -167,47 +165,3 @@ def _tensors(args: tuple[Any, ...]) -> list[Any]:
         if isinstance(argument, (list, tuple)) and argument and hasattr(argument[0], "dtype"):
             return list(argument)
     return []
-
-
-def _wrap_groups(log: Log) -> None:
-    import torch.distributed as dist
-    from torch.distributed import distributed_c10d
-
-    @harmless
-    def note(group: Any, place: Frame | None) -> None:
-        if not isinstance(group, dist.ProcessGroup):
-            return
-        log.write(
-            "group",
-            name=group.group_name,
-            ranks=dist.get_process_group_ranks(group),
-            backend=dist.get_backend(group),
-            timeout=_timeout(group),
-            place=place,
-        )
-
-    def after(name: str, made: Callable[[Any], Any]) -> None:
-        original = getattr(distributed_c10d, name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            place = users_frame()
-            result = original(*args, **kwargs)
-            note(made(result), place)
-            return result
-
-        setattr(distributed_c10d, name, call)
-        setattr(dist, name, call)
-
-    after("init_process_group", lambda _: dist.group.WORLD)
-    after("new_group", lambda group: group)
-
-
-def _timeout(group: Any) -> float:
-    """Seconds after which a collective of this group gives up; 0 where torch does not tell."""
-    import torch
-
-    for device in group._device_types:
-        options = getattr(group._get_backend(torch.device(device)), "options", None)
-        if options is not None:
-            return float(options._timeout.total_seconds())
-    return 0.0

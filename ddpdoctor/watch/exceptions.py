@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+import threading
 import traceback
 from collections.abc import Callable
-from types import TracebackType
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
@@ -16,15 +18,58 @@ _MESSAGE_LIMIT = 4000
 
 
 def install(log: Log, before_writing: Callable[[BaseException], object]) -> None:
-    """Chain into `sys.excepthook`; `before_writing` may add evidence while the state stands."""
-    original = sys.excepthook
+    """Write down the exception that ends the process, when its interpreter begins to exit.
 
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        before_writing(error)
-        _note(log, error)
-        original(kind, error, trace)
+    Not by an excepthook: the job may have one of its own. `before_writing` may add evidence while
+    the state stands.
+    """
 
-    sys.excepthook = hook
+    def tell(error: BaseException) -> None:
+        if not log.exiting:
+            before_writing(error)
+            _note(log, error)
+
+    def exiting() -> None:
+        error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        if error is not None:
+            tell(error)
+        log.write("exiting")
+        log.exiting = True
+
+    _before_atexit(exiting)
+    _in_children(tell)
+
+
+@harmless
+def _before_atexit(function: Callable[[], None]) -> None:
+    # Private, but the one hook that runs before all of atexit's, in every kind of process.
+    threading._register_atexit(function)  # type: ignore[attr-defined]
+
+
+@harmless
+def _in_children(tell: Callable[[BaseException], None]) -> None:
+    """Listen to what targets raise: multiprocessing and mp.spawn catch it."""
+    import torch.multiprocessing.spawn as spawn
+
+    def listening(function: Any) -> Any:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except (Exception, KeyboardInterrupt) as error:
+                tell(error)
+                raise
+
+        return call
+
+    BaseProcess.run = listening(BaseProcess.run)  # type: ignore[method-assign]
+    original = spawn._wrap
+
+    @functools.wraps(original)
+    def wrap(fn: Any, *args: Any, **kwargs: Any) -> Any:
+        return original(listening(fn), *args, **kwargs)  # type: ignore[no-untyped-call]
+
+    spawn._wrap = wrap
 
 
 @harmless

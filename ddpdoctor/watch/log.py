@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
+from collections import deque
 from pathlib import Path
 from typing import Any
+
+LIMIT = 12 << 20
+"""Bytes of a log before it is begun anew. Beside the new one, the old lives for a moment."""
+LASTING_LIMIT = 3 << 20
+"""Bytes of what a new log begins with: 16 MB a rank are never exceeded."""
+
+_PASSING = frozenset({"collective", "stuck", "still", "moved", "step"})
+_EARLY_LIMIT = 2000
+_ANEW = b'{"k":"anew","t":0}\n'
 
 
 class Log:
@@ -16,22 +27,99 @@ class Log:
     and a SIGKILL loses nothing that was written. A write that fails (full disk, closed descriptor)
     ends the log and never the job. A forked child (a data-loader worker) is not this rank: there
     the log is silent.
+
+    Until `open`, lines are kept in memory: a process learns only later that it is a rank, or never.
+    A log that reaches LIMIT is begun anew with all lines but those that only tell what passed
+    (collectives, heartbeats); `evidence.RankReader` follows.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    def __init__(self) -> None:
         self.exiting = False
-        os.register_at_fork(after_in_child=self._silence)
+        self._path: Path | None = None
+        self._fd = -1
+        self._inode: tuple[int, int] | None = None
+        self._size = 0
+        # A signal handler of the job's may issue a collective while its main thread writes.
+        self._lock = threading.RLock()
+        self._early: deque[tuple[str, bytes]] | None = deque(maxlen=_EARLY_LIMIT)
+        self._lasting: list[bytes] = []
+        self._lasting_size = 0
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process is known as a rank."""
+        return self._path is not None
+
+    def open(self, path: Path, **start: Any) -> None:
+        """Begin to write to `path`, with `start` as the first event. Raises OSError."""
+        self._path = path
+        self._fd, self._inode = _open(path)
+        self._size = os.fstat(self._fd).st_size
+        early, self._early = self._early, None
+        self.write("start", **start)
+        for kind, line in early or ():
+            self._append(kind, line)
 
     def write(self, kind: str, **fields: Any) -> None:
         """Append an event that happened now."""
-        if self._fd < 0:
+        if self._early is None and self._fd < 0:
             return
-        line = json.dumps({"k": kind, "t": time.monotonic(), **fields}, separators=(",", ":"))
-        try:
-            os.write(self._fd, line.encode() + b"\n")
-        except OSError:
-            self._silence()
+        event = {"k": kind, "t": time.monotonic(), **fields}
+        line = json.dumps(event, separators=(",", ":"), default=str).encode() + b"\n"
+        if self._early is not None:
+            self._early.append((kind, line))
+        else:
+            self._append(kind, line)
 
-    def _silence(self) -> None:
+    def silence(self) -> None:
+        """Write no more, as what this process does is no longer this rank's doing."""
         self._fd = -1
+        self._early = None
+
+    def _after_fork(self) -> None:
+        self._lock = threading.RLock()
+        if self.is_open:
+            self.silence()
+
+    def _append(self, kind: str, line: bytes) -> None:
+        with self._lock:
+            if kind not in _PASSING and self._lasting_size + len(line) < LASTING_LIMIT:
+                self._lasting.append(line)
+                self._lasting_size += len(line)
+            try:
+                self._size += self._put(line)
+                if self._size > LIMIT:
+                    self._begin_anew()
+            except OSError:
+                self.silence()
+
+    def _put(self, line: bytes) -> int:
+        assert self._path is not None
+        if _identity(self._fd) != self._inode:  # the job has closed descriptors it does not know
+            self._fd, self._inode = _open(self._path)
+        return os.write(self._fd, line)
+
+    def _begin_anew(self) -> None:
+        assert self._path is not None
+        draft = self._path.with_suffix(".new")
+        draft.unlink(missing_ok=True)
+        fd, inode = _open(draft)
+        self._size = sum(os.write(fd, line) for line in (_ANEW, *self._lasting))
+        os.rename(draft, self._path)  # noqa: PTH104 - what pathlib calls is watched for renames
+        before, self._fd, self._inode = self._fd, fd, inode
+        os.close(before)
+
+
+def _open(path: Path) -> tuple[int, tuple[int, int] | None]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    fd = os.open(path, flags, 0o644)
+    return fd, _identity(fd)
+
+
+def _identity(fd: int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

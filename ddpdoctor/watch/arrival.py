@@ -1,0 +1,94 @@
+"""How a process of the user's own job comes under watch: after torch's import, before its use."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ddpdoctor.watch.harmless import harmless
+
+
+def await_torch(run_dir: Path) -> None:
+    """Have this process listen as soon as it has imported torch, if it ever does."""
+    sys.meta_path.insert(0, _AfterTorch(run_dir))
+
+
+class _AfterTorch(MetaPathFinder):
+    """Finds torch as it would be found without us, and acts after its import."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            _act_after(spec.loader, self._run_dir)
+        return spec
+
+
+def _act_after(loader: Loader, run_dir: Path) -> None:
+    original = loader.exec_module
+
+    def execute(module: ModuleType) -> None:
+        original(module)
+        _listen(run_dir)
+
+    loader.exec_module = execute  # type: ignore[method-assign]
+
+
+@harmless
+def _listen(run_dir: Path) -> None:
+    import torch.distributed as dist
+
+    if not dist.is_available():
+        return
+    # With torch at hand, and not before: a process that never imports it pays nothing.
+    from ddpdoctor import watch
+    from ddpdoctor.watch import joining
+
+    here = watch.listen()
+
+    def begin(rank: int, world_size: int) -> None:
+        here.begin(_world_folder(run_dir), rank, world_size)
+
+    joining.when_known(begin)
+    threading._register_atexit(_begin_at_last, here, begin)  # type: ignore[attr-defined]
+
+
+@harmless
+def _begin_at_last(here: Any, begin: Any) -> None:
+    """A rank that has joined no group is known by its launcher's word when it ends."""
+    if here.log.is_open or multiprocessing.parent_process() is not None or _is_a_ranks_child():
+        return
+    begin(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+
+
+def _is_a_ranks_child() -> bool:
+    """Whether RANK was merely inherited, from a rank that started this process."""
+    try:
+        environment = Path(f"/proc/{os.getppid()}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return f"RANK={os.environ.get('RANK')}".encode() in environment
+
+
+def _world_folder(run_dir: Path) -> Path:
+    """One folder for each set of ranks that belong together: their port and restart."""
+    port = os.environ.get("MASTER_PORT", "0")
+    restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    folder = run_dir / f"attempt-{restart}-{port}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

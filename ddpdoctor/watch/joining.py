@@ -1,0 +1,123 @@
+"""Records how this process joins process groups, and tells who it is as soon as that is known."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import Frame, users_frame
+
+OnRank = Callable[[int, int], None]
+"""Called with rank and world size."""
+
+_on_rank: OnRank | None = None
+
+
+def when_known(on_rank: OnRank) -> None:
+    """Have `on_rank` called once, before this process joins its first group if that is possible."""
+    global _on_rank
+    _on_rank = harmless(on_rank)
+
+
+def install(log: Log) -> None:
+    """Wrap `init_process_group`, `new_group` and `destroy_process_group` of this process."""
+    from torch.distributed import distributed_c10d
+
+    _replace(distributed_c10d.init_process_group, functools.partial(_join, log))
+    _replace(distributed_c10d.new_group, functools.partial(_make, log))
+    _replace(distributed_c10d.destroy_process_group, functools.partial(_leave, log))
+
+
+def _replace(original: Any, substitute: Callable[..., Any]) -> None:
+    """Put a substitute, which is handed the original, wherever torch holds a function."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return substitute(original, *args, **kwargs)
+
+    name = original.__name__
+    for module in [m for key, m in sys.modules.items() if key.startswith("torch.distributed")]:
+        if module.__dict__.get(name) is original:
+            setattr(module, name, call)
+
+
+def _join(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
+    import torch.distributed as dist
+
+    place = _place()
+    if (known := _identity(original, args, kwargs)) is not None:
+        _tell(*known)
+    log.write("joining", place=place)
+    result = original(*args, **kwargs)
+    _tell(dist.get_rank(), dist.get_world_size())
+    _note(log, dist.group.WORLD, place)
+    return result
+
+
+def _make(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
+    place = _place()
+    group = original(*args, **kwargs)
+    _note(log, group, place)
+    return group
+
+
+def _leave(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
+    place = _place()
+    log.write("leaving", place=place)
+    result = original(*args, **kwargs)
+    log.write("left", place=place)
+    return result
+
+
+_place = harmless(users_frame)
+
+
+def _tell(rank: int, world_size: int) -> None:
+    global _on_rank
+    on_rank, _on_rank = _on_rank, None
+    if on_rank is not None:
+        on_rank(rank, world_size)
+
+
+@harmless
+def _identity(original: Any, args: Any, kwargs: Any) -> tuple[int, int] | None:
+    """Rank and world size, if they are said in the call or by the environment that it reads."""
+    said = inspect.signature(original).bind_partial(*args, **kwargs).arguments
+    rank, world_size = said.get("rank", -1), said.get("world_size", -1)
+    if said.get("store") is None and said.get("init_method") in (None, "env://"):
+        rank = rank if rank >= 0 else int(os.environ["RANK"])
+        world_size = world_size if world_size > 0 else int(os.environ["WORLD_SIZE"])
+    return (rank, world_size) if rank >= 0 and world_size > 0 else None
+
+
+@harmless
+def _note(log: Log, group: Any, place: Frame | None) -> None:
+    import torch.distributed as dist
+
+    if not isinstance(group, dist.ProcessGroup):
+        return
+    log.write(
+        "group",
+        name=group.group_name,
+        ranks=dist.get_process_group_ranks(group),
+        backend=dist.get_backend(group),
+        timeout=_timeout(group),
+        place=place,
+    )
+
+
+def _timeout(group: Any) -> float:
+    """Seconds after which a collective of this group gives up; 0 where torch does not tell."""
+    import torch
+
+    for device in group._device_types:
+        options = getattr(group._get_backend(torch.device(device)), "options", None)
+        if options is not None:
+            return float(options._timeout.total_seconds())
+    return 0.0
