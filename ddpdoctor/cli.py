@@ -25,6 +25,7 @@ from ddpdoctor.complaints import (
 )
 from ddpdoctor.lint.cli import lint
 from ddpdoctor.report import output
+from ddpdoctor.run.cli import run as run_job
 
 if TYPE_CHECKING:
     from ddpdoctor.report.model import CheckReport
@@ -40,6 +41,9 @@ train = typer.Typer(
 )
 app.add_typer(train, name="train")
 app.command()(lint)
+app.command(
+    "run", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
+)(run_job)
 
 
 class Backend(StrEnum):

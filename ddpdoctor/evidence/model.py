@@ -24,9 +24,12 @@ class Collective:
     """One collective (or send/recv) as one rank issued it."""
 
     group: str
-    """Name of the process group; "0" is the default group."""
+    """Name of the process group; "0" is the default group, "(groups)" the making of groups."""
     seq: int
-    """Number of the collective within its group, on this rank, from 1."""
+    """Number of the collective within its group, on this rank, from 1.
+
+    Of a send or recv: its number among those in the same direction between the same two ranks.
+    """
     op: str
     """all_reduce, broadcast, barrier, ..."""
     begun: float
@@ -38,6 +41,14 @@ class Collective:
     reduce_op: str | None = None
     at_exit: bool = False
     """Issued while the interpreter was already exiting (an atexit hook)."""
+    peer: int | None = None
+    """For send and recv: the global rank at the other end; None if any rank will do."""
+    tag: int = 0
+
+
+def pair_key(group: str, op: str, peer: int | None, tag: int) -> str:
+    """Under which the sends or recvs between this rank and `peer` are counted."""
+    return f"{group}|{op}|{peer}|{tag}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +68,10 @@ class ExceptionRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileEvent:
-    """One torch.save or torch.load, or a rename that published a file."""
+    """A file that was saved, loaded or renamed into place, or a folder made or removed."""
 
     action: str
-    """save, load or replace."""
+    """save, load, replace, mkdir or rmtree."""
     path: str
     begun: float
     ended: float | None
@@ -71,6 +82,10 @@ class FileEvent:
     """Top-level keys of the saved dictionary."""
     source: str = ""
     """For replace: the path that was renamed."""
+    by: str = "torch"
+    """The library whose save or load it was: torch, numpy, pickle or json."""
+    step: int = 0
+    """Optimizer steps taken before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +97,89 @@ class Sampler:
     rank: int
     seed: int
     shuffle: bool
+    place: Place | None
+    drop_last: bool = False
+    kind: str = "DistributedSampler"
+    """Its class."""
+
+
+@dataclass(slots=True)
+class Epoch:
+    """One pass over a loader, as far as it got."""
+
+    begun: float
+    place: Place | None
+    """The line that iterates."""
+    sampler_epoch: int | None = None
+    """What set_epoch had last been told."""
+    batches: int = 0
+    """Batches drawn, at least; exactly if it has ended, and for the first 16 of early epochs."""
+    steps: int = 0
+    """Optimizer steps between its first and its last batch."""
+    graded: bool = False
+    """A batch was drawn while gradients were enabled."""
+    order: int | None = None
+    """Digest of the indices in the order in which they were drawn, up to `batches`."""
+    content: tuple[str, ...] = ()
+    """Digests of the first batches; "" for one that could not be read."""
+    ended: float | None = None
+    """When the loader was exhausted."""
+
+
+@dataclass(slots=True)
+class Loader:
+    """A DataLoader that was iterated."""
+
+    place: Place | None
+    """The line that built it."""
+    dataset: str
+    """Class of its dataset, below all Subsets."""
+    length: int | None
+    """Samples of its dataset, or of its Subset."""
+    batches: int | None
+    """How many batches torch's own samplers will give; None where that cannot be known."""
+    iterable: bool
+    workers: int
+    plain: bool
+    """Goes through the whole dataset once, by torch's own sequential or random sampler."""
+    identity: str
+    """Digest of the dataset below all Subsets; "" if parts of it cannot be seen."""
+    listings: dict[str, tuple[str, str]]
+    """Attributes that list files: digests in their order and regardless of it."""
+    by_rank: bool
+    """The code of the dataset, or that of the loop, deals samples out by rank."""
+    members: tuple[int, ...] | None
+    """A sample of the indices of the Subset, the same fixed sample of indices on every rank."""
+    members_place: Place | None
+    """The line that built the Subset."""
+    sampler: Sampler | None
+    """The distributed sampler that it draws from."""
+    batch_size: int | None = None
+    epochs: dict[int, Epoch] = field(default_factory=dict)
+    """By number, from 1. Of many short ones only some are written down."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether its batches were followed by optimizer steps."""
+        return any(epoch.steps for epoch in self.epochs.values())
+
+
+@dataclass(frozen=True, slots=True)
+class StateLoad:
+    """One load_state_dict, of a module or an optimizer."""
+
+    time: float
+    kind: str
+    """wrapper (a DDP), module or optimizer."""
+    name: str
+    """Its class."""
+    strict: bool
+    keys: int
+    """How many parameters a module has."""
+    missing: int
+    unexpected: int
+    prefixed: bool
+    """What did not fit differs from what was wanted by a leading "module."."""
     place: Place | None
 
 
@@ -101,6 +199,79 @@ class Wrapper:
     """Those of them whose module no method of its parent ever names: dead, whatever the data."""
     registered: tuple[Place, ...] = ()
     """The lines that register the dead ones, without repetition."""
+    ranks: tuple[int, ...] = ()
+    """Global ranks that share it."""
+    sizes: tuple[int, ...] = ()
+    """Elements of each of the parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How one optimizer's steps used one wrapper, until its latest sample."""
+
+    wrapper: int
+    optimizer: int
+    steps: int
+    windows: Mapping[str, int]
+    """How many steps came after which passes, a letter for each forward pass since the step before:
+    s a reduction followed it, a none did, n it was under no_sync."""
+    reductions: int
+    """Forward passes that a reduction has followed, ever."""
+    repeats: tuple[int, ...] = ()
+    """Of the latest sampled steps: how many passes of one and the same line were reduced."""
+    kept_out: str = ""
+    """Why the ranks may differ on purpose (Join, comm hook, closure); empty if they may not."""
+    always_used: bool | None = None
+    """With find_unused_parameters: whether every pass used every parameter."""
+    late_backward: bool = False
+    """A pass under no_sync had its backward outside of it."""
+    clipped_early: int = 0
+    """How often gradients were clipped before they were reduced."""
+    clipped_scaled: int = 0
+    """How often gradients were clipped while they were scaled."""
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """The user's lines: step, forward, held forward, backward, late backward, clip, bypass, grad."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Digests of what a rank held just before an optimizer step, by name."""
+
+    optimizer: int
+    step: int
+    """From 1; one more than the steps taken where it is the last."""
+    parameters: Mapping[str, str]
+    wrapper: int | None = None
+    """None: parameters that the optimizer trains and that no wrapper holds."""
+    gradients: Mapping[str, str] = field(default_factory=dict)
+    rates: tuple[float, ...] = ()
+    """Learning rates of the optimizer's groups."""
+    reductions: int = 0
+    """Forward passes that a reduction has followed, ever."""
+    late: tuple[str, ...] = ()
+    """Those with a gradient that were not there, or frozen, when the model was wrapped."""
+    noise: str = ""
+    """Digest of the random state that the model's dropout will draw from next, if it has any."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCopy:
+    """A copy that was made of a model before it was wrapped."""
+
+    wrapper: int
+    places: tuple[Place, ...]
+    """The user's lines on the way to the copying, innermost first."""
+    parameters: Mapping[str, str]
+    """Digests by name, as of the wrapper's first sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plateau:
+    """A call of `ReduceLROnPlateau.step`."""
+
+    number: int
+    metric: float
+    place: Place | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +302,14 @@ class Stuck:
     waiting: tuple[Collective, ...]
     """Collectives that were issued and have not completed, oldest first."""
     issued: Mapping[str, int] = field(default_factory=dict)
-    """How many collectives this rank has issued, by group, those that DDP issues included."""
+    """How many collectives this rank has issued, by group, those that DDP issues included.
+
+    Sends and recvs are counted by `pair_key`.
+    """
     other_threads_communicate: bool = False
     """Another thread of this rank has issued collectives: it might yet issue the missing one."""
+    awaited: Collective | None = None
+    """The one that the main thread is waiting in, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +339,22 @@ class RankEvidence:
     groups: dict[str, Group] = field(default_factory=dict)
     collectives: list[Collective] = field(default_factory=list)
     wrappers: list[Wrapper] = field(default_factory=list)
+    training: dict[tuple[int, int], Training] = field(default_factory=dict)
+    """By wrapper and optimizer."""
+    samples: list[Sample] = field(default_factory=list)
+    copies: list[ModelCopy] = field(default_factory=list)
+    plateaus: list[Plateau] = field(default_factory=list)
     samplers: list[Sampler] = field(default_factory=list)
+    loaders: list[Loader] = field(default_factory=list)
+    joins: int = 0
+    """How often `Join` was entered: uneven inputs on purpose."""
+    state_loads: list[StateLoad] = field(default_factory=list)
     files: list[FileEvent] = field(default_factory=list)
     exceptions: list[ExceptionRecord] = field(default_factory=list)
     steps: int = 0
     """Optimizer steps taken."""
+    busy: float = 0.0
+    """Share of the last seconds that the main thread spent on a CPU."""
     joining: float | None = None
     """When it began to join the process group; it has joined once `groups` is not empty."""
     left: float | None = None
@@ -175,6 +362,10 @@ class RankEvidence:
     exiting: float | None = None
     """When the interpreter began to exit."""
     stuck: Stuck | None = None
+    working: Stuck | None = None
+    """A main thread that computes, and has issued no collective for a second or longer."""
+    pauses: list[Stuck] = field(default_factory=list)
+    """Where it stood still for a while and then went on, `seen` being when it did; the latest."""
     last_event: float = 0.0
     fate: Fate | None = None
 

@@ -10,17 +10,29 @@ from typing import Any, BinaryIO
 
 from ddpdoctor.evidence.model import (
     Collective,
+    Epoch,
     ExceptionRecord,
     FileEvent,
     Group,
+    Loader,
+    ModelCopy,
     Place,
+    Plateau,
     RankEvidence,
+    Sample,
     Sampler,
+    StateLoad,
     Stuck,
+    Training,
     Wrapper,
 )
 
 LOG_NAME = "rank-{rank}.log"
+DEATHS = "deaths.log"
+"""Where the processes that start ranks write down how those ended: {"pid", "code"} a line."""
+_PAUSE = 0.5
+"""Seconds from which on standing still is remembered."""
+_PAUSES = 32
 _WINDOW = 8192
 """At least so many collectives are remembered, the latest; twice as many at most."""
 
@@ -78,7 +90,7 @@ class RankReader:
     def _start_over(self) -> None:
         """Forget what the log is about to say again."""
         old = self.evidence
-        passing = ("fate", "last_event", "collectives", "stuck", "steps")
+        passing = ("fate", "last_event", "collectives", "samples", "stuck", "working", "pauses", "steps", "training")
         kept = {name: getattr(old, name) for name in passing}
         old.__init__(old.rank, old.world_size)  # type: ignore[misc]
         for name, value in kept.items():
@@ -104,7 +116,7 @@ class RankReader:
                 group = Group(**_typed(event))
                 rank.groups[group.name] = group
             case "collective":
-                rank.collectives.append(Collective(begun=time, **_typed(event)))
+                rank.collectives += (Collective(**_typed(row)) for row in event["rows"])
                 if len(rank.collectives) > 2 * _WINDOW:
                     del rank.collectives[:_WINDOW]
             case "wrapper":
@@ -115,8 +127,33 @@ class RankReader:
                 wrapper.unreferenced = tuple(event["unreferenced"])
                 places = (Place(*frame) for frame in event["registered"])
                 wrapper.registered = tuple(dict.fromkeys(places))
+            case "training":
+                lines = {name: Place(*frame) for name, frame in event.pop("places").items()}
+                training = Training(places=lines, **_typed(event))
+                rank.training[training.wrapper, training.optimizer] = training
+            case "sample":
+                rank.samples.append(Sample(**_typed(event)))
+            case "copy":
+                copied = tuple(Place(*frame) for frame in event.pop("places"))
+                rank.copies.append(ModelCopy(places=copied, **event))
+            case "plateau":
+                rank.plateaus.append(Plateau(**_typed(event)))
             case "sampler":
                 rank.samplers.append(Sampler(**_typed(event)))
+            case "loader":
+                rank.loaders.append(_loader(event))
+            case "epoch":
+                passes = rank.loaders[event.pop("loader")].epochs
+                passes[event.pop("number")] = Epoch(begun=time, **_typed(event))
+            case "drawn":
+                passes = rank.loaders[event.pop("loader")].epochs
+                ended = time if event.pop("ended") else None
+                number = event.pop("number")
+                passes[number] = replace(passes[number], ended=ended, **_typed(event))
+            case "join":
+                rank.joins += 1
+            case "state-load":
+                rank.state_loads.append(StateLoad(time=time, **_typed(event)))
             case "file":
                 rank.files.append(FileEvent(begun=time, ended=None, **_typed(event)))
             case "file-end":
@@ -129,13 +166,18 @@ class RankReader:
             case "exiting":
                 rank.exiting = time
             case "stuck":
-                waiting = tuple(Collective(**_typed(c)) for c in event.pop("waiting"))
-                rank.stuck = Stuck(seen=time, waiting=waiting, **_typed(event))
+                _remember(rank, rank.stuck or rank.working, time)
+                rank.stuck, rank.working = _stuck(event, time), None
             case "still":
                 if rank.stuck is not None:
                     rank.stuck = replace(rank.stuck, seen=time)
+            case "working":
+                rank.working = _stuck(event, time)
             case "moved":
-                rank.stuck = None
+                _remember(rank, rank.stuck or rank.working, time)
+                rank.stuck = rank.working = None
+            case "alive":
+                rank.busy = event["busy"]
 
 
 def _typed(event: dict[str, Any]) -> dict[str, Any]:
@@ -144,13 +186,40 @@ def _typed(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(key: str, value: Any) -> Any:
-    if key == "place":
+    if key in ("place", "members_place"):
         return Place(*value) if value else None
     if key == "stack":
         return tuple(Place(*frame) for frame in value)
     if isinstance(value, list):
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
     return value
+
+
+def _stuck(event: dict[str, Any], time: float) -> Stuck:
+    waiting = tuple(Collective(**_typed(c)) for c in event.pop("waiting", ()))
+    awaited = event.pop("awaited", None)
+    return Stuck(
+        seen=time,
+        waiting=waiting,
+        awaited=Collective(**_typed(awaited)) if awaited else None,
+        **_typed(event),
+    )
+
+
+def _remember(rank: RankEvidence, pause: Stuck | None, time: float) -> None:
+    if pause is not None and time - pause.since > _PAUSE:
+        rank.pauses.append(replace(pause, seen=time))
+        del rank.pauses[:-_PAUSES]
+
+
+def _loader(event: dict[str, Any]) -> Loader:
+    sampler = event.pop("sampler")
+    listings = {name: tuple(digests) for name, digests in event.pop("listings").items()}
+    return Loader(
+        **_typed(event),
+        sampler=Sampler(**_typed(sampler)) if sampler else None,
+        listings=listings,
+    )
 
 
 def _exception(event: dict[str, Any], time: float) -> ExceptionRecord:

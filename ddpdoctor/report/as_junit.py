@@ -31,7 +31,7 @@ def _add_suite(root: ElementTree.Element, report: CheckReport, heading: Heading)
     suite = ElementTree.SubElement(
         root,
         "testsuite",
-        name=_clean(f"{heading.code} {heading.title}"),
+        name=clean(f"{heading.code} {heading.title}"),
         timestamp=report.started.isoformat(),
     )
     _set_counts(suite, report.of_pitfall(heading.code))
@@ -55,20 +55,20 @@ def _add_case(suite: ElementTree.Element, verdict: Verdict) -> None:
         suite,
         "testcase",
         classname=f"ddpdoctor.{verdict.code}",
-        name=_clean(f"{KINDS[verdict.kind]}: {verdict.variant}"),
+        name=clean(f"{KINDS[verdict.kind]}: {verdict.variant}"),
         time=f"{verdict.seconds:.3f}",
     )
     _add_properties(case, {"status": verdict.status, "source": verdict.source})
     seen = details(verdict)
     if verdict.is_problem:
         failure = ElementTree.SubElement(
-            case, "failure", message=_clean(seen), type=verdict.status.replace(" ", "-")
+            case, "failure", message=clean(seen), type=verdict.status.replace(" ", "-")
         )
-        failure.text = _clean("\n".join(f"{f.code} {located(f)}" for f in verdict.findings))
+        failure.text = clean("\n".join(f"{f.code} {located(f)}" for f in verdict.findings))
     elif verdict.status in ("not checked", "not reproduced"):
-        ElementTree.SubElement(case, "skipped", message=_clean(f"{verdict.status}: {seen}"))
+        ElementTree.SubElement(case, "skipped", message=clean(f"{verdict.status}: {seen}"))
     out = ElementTree.SubElement(case, "system-out")
-    out.text = _clean(f"{verdict.summary}\n{STATUSES[verdict.status]}: {seen}")
+    out.text = clean(f"{verdict.summary}\n{STATUSES[verdict.status]}: {seen}")
 
 
 def _set_counts(element: ElementTree.Element, verdicts: tuple[Verdict, ...]) -> None:
@@ -84,9 +84,9 @@ def _add_properties(element: ElementTree.Element, values: dict[str, str]) -> Non
     properties = ElementTree.SubElement(element, "properties")
     for name, value in values.items():
         if value:
-            ElementTree.SubElement(properties, "property", name=name, value=_clean(value))
+            ElementTree.SubElement(properties, "property", name=name, value=clean(value))
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Without the control characters that no XML document may hold, escaped or not."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -18,7 +18,7 @@ MAX_WIDTH = 100
 ColourChoice = Literal["auto", "always", "never"]
 
 # One column each, so that what was laid out in Unicode stays laid out.
-_ASCII = str.maketrans("✓✗●○→—–·…×‘’“”", "+x*o>---~x''\"\"")
+_ASCII = str.maketrans("✓✗✖▲●○→—–·…×‘’“”", "+xx!*o>---~x''\"\"")
 
 
 class OutputError(Exception):

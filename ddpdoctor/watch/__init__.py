@@ -14,7 +14,16 @@ import os
 from pathlib import Path
 
 from ddpdoctor.evidence import LOG_NAME
-from ddpdoctor.watch import collectives, data, exceptions, files, heartbeat, joining, wrappers
+from ddpdoctor.watch import (
+    collectives,
+    data,
+    exceptions,
+    files,
+    heartbeat,
+    joining,
+    states,
+    wrappers,
+)
 from ddpdoctor.watch.log import Log
 
 
@@ -41,6 +50,7 @@ class Watch:
         before_exception = wrappers.install(log)
         exceptions.install(log, before_exception)
         files.install(log)
+        states.install(log)
         data.install(log)
 
     def begin(self, run_dir: Path, rank: int, world_size: int) -> None:

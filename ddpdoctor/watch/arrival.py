@@ -57,8 +57,9 @@ def _listen(run_dir: Path) -> None:
         return
     # With torch at hand, and not before: a process that never imports it pays nothing.
     from ddpdoctor import watch
-    from ddpdoctor.watch import joining
+    from ddpdoctor.watch import joining, reaping
 
+    reaping.install(run_dir)
     here = watch.listen()
 
     def begin(rank: int, world_size: int) -> None:

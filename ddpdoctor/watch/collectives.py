@@ -3,6 +3,9 @@
 The methods of `ProcessGroup` are wrapped, not the functions of `torch.distributed`: all of those
 end in these, they carry root and reduce op, and torch.compile recognises the functions by identity.
 What DDP issues from C++ (buckets, buffers) does not pass here; the C++ flight recorder knows it.
+
+A loop that communicates at every step must not pay for a line in the log at every step: what comes
+soon after a line waits in memory for the next beat of the heart, which writes all of it at once.
 """
 
 from __future__ import annotations
@@ -10,8 +13,10 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter, deque
 from typing import Any
 
+from ddpdoctor.evidence import pair_key
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
@@ -34,41 +39,135 @@ _OPS = {
     "reduce_scatter_tensor_coalesced": "reduce_scatter",
     "alltoall": "all_to_all",
     "alltoall_base": "all_to_all",
-    "send": "send",
-    "recv": "recv",
-    "recv_anysource": "recv",
 }
+_BETWEEN_TWO = {"send": "send", "recv": "recv", "recv_anysource": "recv"}
+_MEETING = "(groups)"
+"""Making a group is a meeting of all ranks, too, although at the store."""
+
+_AT_ONCE = 0.05
+"""Seconds since the last line after which a collective is written at once."""
+_KEPT = 1024
+"""So many collectives are kept in memory: what has not been waited for, what was not written."""
+
+Fields = dict[str, Any]
+"""One collective, with the fields of `evidence.Collective`."""
 
 
 class Pending:
     """The collectives of this rank that have been issued and have not completed.
 
     `kept` knows place, root and reduce op of those that Python issued; the flight recorder, where
-    this torch has it, knows all of them and whether they completed.
+    this torch has it, knows all of them and whether they completed, but nothing of send and recv.
     """
 
-    def __init__(self) -> None:
-        self.kept: dict[int, dict[str, Any]] = {}
+    def __init__(self, log: Log) -> None:
         self.threads: set[int] = set()
+        self.log = log
+        self._kept: dict[int, Fields] = {}
+        self._awaited: int | None = None
+        self._meeting: Fields | None = None
+        self._meetings = 0
+        self._pairs: Counter[str] = Counter()
+        self._uncounted: Counter[str] = Counter()
+        """By group: how far its sequence number counts what was between two ranks only."""
+        self._unwritten: deque[Fields] = deque(maxlen=_KEPT)
+        self._written = 0.0
 
-    def outstanding(self) -> list[dict[str, Any]]:
-        """Oldest first, each with the fields of `evidence.Collective`."""
-        kept = list(self.kept.values())
+    def outstanding(self) -> list[Fields]:
+        """Oldest first."""
+        kept = [*self._kept.values(), *([self._meeting] if self._meeting else [])]
         recorded = _flight_record()
         if recorded is None:
             return kept
-        by_number = {(c["group"], c["seq"]): c for c in kept}
-        return [by_number.get((c["group"], c["seq"]), c) for c in recorded]
+        by_number = {(c["group"], c["seq"]): c for c in kept if "peer" not in c}
+        found = [by_number.get((c["group"], c["seq"]), c) for c in recorded]
+        return found + [c for c in kept if "peer" in c or c is self._meeting]
+
+    def awaited(self) -> Fields | None:
+        """The one that the main thread waits in; None if it is none that Python issued."""
+        if self._meeting is not None:
+            return self._meeting
+        return self._kept.get(self._awaited) if self._awaited is not None else None
 
     def issued(self) -> dict[str, int]:
-        """How many collectives this rank has issued, by name of the group."""
+        """How many collectives this rank has issued, by name of the group; and pairs of ranks."""
         from torch.distributed import distributed_c10d
 
         groups: Any = distributed_c10d._world.pg_map
-        return {group.group_name: group._get_sequence_number_for_group() for group in groups}
+        counts = {group.group_name: self.count(group) for group in groups}
+        return {**counts, **self._pairs, _MEETING: self._meetings}
+
+    def count(self, group: Any) -> int:
+        """How many collectives of all its members a group has seen on this rank."""
+        number: int = group._get_sequence_number_for_group()
+        return number - self._uncounted[group.group_name]
+
+    def begin(self, fields: Fields) -> None:
+        """A collective is about to be issued."""
+        fields["begun"] = now = time.monotonic()
+        self._unwritten.append(fields)
+        if now - self._written > _AT_ONCE:
+            self.write()
+
+    def write(self) -> None:
+        """Write down what has not been written."""
+        if not self._unwritten:
+            return
+        self._written = time.monotonic()
+        rows = list(self._unwritten)
+        self._unwritten.clear()
+        self.log.write("collective", rows=rows)
+
+    def keep(self, work: Any, fields: Fields) -> None:
+        """It was issued; `work` is what one waits for."""
+        self._kept.pop(id(work), None)
+        self._kept[id(work)] = fields
+        if len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
+
+    def leave_out(self, group: Any, before: int) -> None:
+        """Do not count what was just issued: a send or recv is no collective of the group."""
+        grown = group._get_sequence_number_for_group() - before
+        self._uncounted[group.group_name] += grown
+
+    def number(self, key: str) -> int:
+        """The number of the next send or recv of this kind."""
+        self._pairs[key] += 1
+        return self._pairs[key]
+
+    def wait_in(self, work: Any) -> int | None:
+        """The main thread begins to wait for `work`; returns what it waited for before."""
+        before, self._awaited = self._awaited, id(work)
+        return before
+
+    def waited(self, work: Any, before: int | None) -> None:
+        """It waits no more."""
+        self._awaited = before
+        self._kept.pop(id(work), None)
+
+    def forget(self, work: Any) -> None:
+        """Somebody else than the main thread has waited for it."""
+        self._kept.pop(id(work), None)
+
+    def meet(self) -> None:
+        """All ranks are to come to the store, as they do when they make a group."""
+        from torch.distributed import distributed_c10d
+
+        self._meetings += 1
+        self._meeting = {
+            "group": _MEETING,
+            "seq": self._meetings,
+            "op": "new_group" if distributed_c10d._world.pg_map else "init_process_group",
+            "place": users_frame(),
+        }
+        self.begin(self._meeting)
+
+    def met(self) -> None:
+        """All have come."""
+        self._meeting = None
 
 
-def _flight_record() -> list[dict[str, Any]] | None:
+def _flight_record() -> list[Fields] | None:
     """What the C++ flight recorder holds as not yet completed; None where there is no recorder."""
     from torch._C import _distributed_c10d
 
@@ -83,38 +182,69 @@ def _flight_record() -> list[dict[str, Any]] | None:
     return [
         {
             "group": entry["process_group"][0],
-            "seq": entry["p2p_seq_id"] if entry["is_p2p"] else entry["collective_seq_id"],
+            "seq": entry["collective_seq_id"],
             "op": entry["profiling_name"].split(":")[-1],
             "begun": (entry["time_created_ns"] - age) / 1e9,
             "shapes": entry["input_sizes"],
             "dtype": entry["input_dtypes"][0] if entry["input_dtypes"] else "",
         }
         for entry in entries
-        if not entry["retired"]
+        if not entry["retired"] and not entry["is_p2p"]
     ]
 
 
 def install(log: Log) -> Pending:
-    """Wrap `ProcessGroup` and `Work.wait` of this process."""
+    """Wrap `ProcessGroup`, `Work.wait` and the meeting at the store of this process."""
     from torch._C import _distributed_c10d
+    from torch.distributed import distributed_c10d
 
-    pending = Pending()
+    pending = Pending(log)
+    group_type = _distributed_c10d.ProcessGroup
     for method, op in _OPS.items():
-        if hasattr(_distributed_c10d.ProcessGroup, method):
-            _wrap_method(_distributed_c10d.ProcessGroup, method, op, log, pending)
+        if hasattr(group_type, method):
+            _wrap_collective(group_type, method, op, pending)
+    for method, op in _BETWEEN_TWO.items():
+        if hasattr(group_type, method):
+            _wrap_pair(group_type, method, op, pending)
     _wrap_wait(_distributed_c10d.Work, pending)
+    _wrap_meeting(distributed_c10d, pending)
+    _before_exit(pending)
     return pending
 
 
-def _wrap_method(group_type: Any, method: str, op: str, log: Log, pending: Pending) -> None:
+@harmless
+def _before_exit(pending: Pending) -> None:
+    threading._register_atexit(pending.write)  # type: ignore[attr-defined]
+
+
+def _wrap_collective(group_type: Any, method: str, op: str, pending: Pending) -> None:
     original = getattr(group_type, method)
+    note, keep = harmless(_note), harmless(pending.keep)
 
     def issue(group: Any, *args: Any, **kwargs: Any) -> Any:
-        fields = _note(log, group, op, args, kwargs)
-        pending.threads.add(threading.get_ident())
+        fields = note(pending, group, op, args, kwargs)
         work = original(group, *args, **kwargs)
         if work is not None and fields is not None:
-            pending.kept[id(work)] = {**fields, "begun": time.monotonic()}
+            keep(work, fields)
+        return work
+
+    setattr(group_type, method, issue)
+
+
+def _wrap_pair(group_type: Any, method: str, op: str, pending: Pending) -> None:
+    original = getattr(group_type, method)
+    number = harmless(lambda group: group._get_sequence_number_for_group())
+    note, keep = harmless(_note_pair), harmless(pending.keep)
+    leave_out = harmless(pending.leave_out)
+
+    def issue(group: Any, *args: Any, **kwargs: Any) -> Any:
+        before = number(group)
+        fields = note(pending, group, op, args)
+        work = original(group, *args, **kwargs)
+        if before is not None:
+            leave_out(group, before)
+        if work is not None and fields is not None:
+            keep(work, fields)
         return work
 
     setattr(group_type, method, issue)
@@ -122,38 +252,86 @@ def _wrap_method(group_type: Any, method: str, op: str, log: Log, pending: Pendi
 
 def _wrap_wait(work_type: Any, pending: Pending) -> None:
     original = work_type.wait
+    main = threading.main_thread()
 
     def wait(work: Any, *args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is not main:
+            try:
+                return original(work, *args, **kwargs)
+            finally:
+                pending.forget(work)
+        before = pending.wait_in(work)
         try:
             return original(work, *args, **kwargs)
         finally:
-            pending.kept.pop(id(work), None)
+            pending.waited(work, before)
 
     work_type.wait = wait
 
 
-@harmless
+def _wrap_meeting(module: Any, pending: Pending) -> None:
+    original = getattr(module, "_store_based_barrier", None)
+    if original is None:
+        return
+    meet, met = harmless(pending.meet), harmless(pending.met)
+
+    def barrier(
+        rank: Any, store: Any, group_name: Any, rendezvous_count: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        all_ranks = module._world.default_pg is None or module.get_world_size() == rendezvous_count
+        if not all_ranks:
+            return original(rank, store, group_name, rendezvous_count, *args, **kwargs)
+        meet()
+        try:
+            return original(rank, store, group_name, rendezvous_count, *args, **kwargs)
+        finally:
+            met()
+
+    module._store_based_barrier = barrier
+
+
 def _note(
-    log: Log, group: Any, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> dict[str, Any]:
+    pending: Pending, group: Any, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Fields:
     """Write down a collective that is about to be issued; returns what was written."""
-    tensors = _tensors(args)
     options = kwargs.get("opts", args[-1] if args else None)
-    fields: dict[str, Any] = {
+    fields = _common(pending, group, op, args)
+    fields["seq"] = pending.count(group) + 1
+    if (root := getattr(options, "rootRank", None)) is not None:
+        fields["root"] = root
+    if (reduce_op := getattr(options, "reduceOp", None)) is not None:
+        fields["reduce_op"] = str(getattr(reduce_op, "op", reduce_op)).rpartition(".")[2]
+    pending.begin(fields)
+    return fields
+
+
+def _note_pair(pending: Pending, group: Any, op: str, args: tuple[Any, ...]) -> Fields:
+    """Write down a send or recv that is about to be issued; returns what was written."""
+    import torch.distributed as dist
+
+    numbers = [argument for argument in args if isinstance(argument, int)]
+    peer = dist.get_process_group_ranks(group)[numbers[0]] if len(numbers) == 2 else None
+    # Only gloo tells messages apart by their tags.
+    tag = numbers[-1] if numbers and "gloo" in dist.get_backend(group) else 0
+    fields = _common(pending, group, op, args)
+    fields["peer"], fields["tag"] = peer, tag
+    fields["seq"] = pending.number(pair_key(fields["group"], op, peer, tag))
+    pending.begin(fields)
+    return fields
+
+
+def _common(pending: Pending, group: Any, op: str, args: tuple[Any, ...]) -> Fields:
+    pending.threads.add(threading.get_ident())
+    tensors = _tensors(args)
+    fields: Fields = {
         "group": group.group_name,
-        "seq": group._get_sequence_number_for_group() + 1,
         "op": op,
         "place": users_frame(),
         "shapes": [list(tensor.shape) for tensor in tensors],
         "dtype": str(tensors[0].dtype).removeprefix("torch.") if tensors else "",
     }
-    if (root := getattr(options, "rootRank", None)) is not None:
-        fields["root"] = root
-    if (reduce_op := getattr(options, "reduceOp", None)) is not None:
-        fields["reduce_op"] = str(getattr(reduce_op, "op", reduce_op)).rpartition(".")[2]
-    if log.exiting:
+    if pending.log.exiting:
         fields["at_exit"] = True
-    log.write("collective", **fields)
     return fields
 
 

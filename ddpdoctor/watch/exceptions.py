@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import threading
 import traceback
@@ -49,7 +50,8 @@ def _before_atexit(function: Callable[[], None]) -> None:
 @harmless
 def _in_children(tell: Callable[[BaseException], None]) -> None:
     """Listen to what targets raise: multiprocessing and mp.spawn catch it."""
-    import torch.multiprocessing.spawn as spawn
+    # Not `import torch.multiprocessing.spawn`, which is a function of the same name.
+    spawn: Any = importlib.import_module("torch.multiprocessing.spawn")
 
     def listening(function: Any) -> Any:
         @functools.wraps(function)
@@ -67,7 +69,7 @@ def _in_children(tell: Callable[[BaseException], None]) -> None:
 
     @functools.wraps(original)
     def wrap(fn: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(listening(fn), *args, **kwargs)  # type: ignore[no-untyped-call]
+        return original(listening(fn), *args, **kwargs)
 
     spawn._wrap = wrap
 

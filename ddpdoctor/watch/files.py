@@ -1,12 +1,20 @@
-"""Records checkpoint files: torch.save and torch.load with their duration, and renames of them."""
+"""Records files that ranks may share: what is saved, loaded, renamed, and folders made or removed.
+
+torch.save and torch.load, and those of numpy, pickle and json, with their duration and their error.
+A loop that opens a file for each sample is written down for its first ones, then once a second.
+"""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import os
+import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
@@ -14,17 +22,37 @@ from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
 
 _KEYS_LIMIT = 32
+_FREELY = 32
+"""So many events of one line of code are written; after that one a second."""
 
 
 def install(log: Log) -> None:
-    """Wrap torch.save, torch.load, os.replace and os.rename of this process."""
+    """Wrap what saves, loads and renames, in torch, numpy, pickle, json, os and shutil."""
+    import json
+    import pickle
+    import shutil
+
     import torch
+    from torch.optim.optimizer import register_optimizer_step_post_hook
 
     events = _Events(log)
-    torch.save = events.around("save", torch.save, path_at=1)
-    torch.load = events.around("load", torch.load, path_at=0)
+    register_optimizer_step_post_hook(events.stepped)
+    torch.save = events.around("save", torch.save, "torch", file_at=1, object_at=0)
+    torch.load = events.around("load", torch.load, "torch")
+    # Where pickle looks a function up that somebody hands to another process.
+    torch.serialization.save, torch.serialization.load = torch.save, torch.load
+    for module, name in ((pickle, "pickle"), (json, "json")):
+        written: Any = module
+        written.dump = events.around("save", written.dump, name, file_at=1, object_at=0)
+        written.load = events.around("load", written.load, name)
+    if numpy := sys.modules.get("numpy"):
+        for saver in ("save", "savez", "savez_compressed"):
+            setattr(numpy, saver, events.around("save", getattr(numpy, saver), "numpy"))
+        numpy.load = events.around("load", numpy.load, "numpy")  # type: ignore[attr-defined]
     os.replace = events.after_rename(os.replace)
     os.rename = events.after_rename(os.rename)
+    os.mkdir = events.around("mkdir", os.mkdir, "os")
+    shutil.rmtree = events.around("rmtree", shutil.rmtree, "os")  # type: ignore[assignment]
 
 
 class _Events:
@@ -34,60 +62,114 @@ class _Events:
         self._log = log
         self._count = itertools.count()
         self._saved: set[str] = set()
+        self._often: dict[tuple[CodeType, int], tuple[int, float]] = {}
+        self._steps = 0
+        self._inside = threading.local()
 
-    def around(self, action: str, original: Callable[..., Any], path_at: int) -> Callable[..., Any]:
-        """torch.save or torch.load, with its beginning, its end and its error written down."""
+    def stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """An optimizer has stepped."""
+        self._steps += 1
+
+    def around(
+        self,
+        action: str,
+        original: Callable[..., Any],
+        by: str,
+        file_at: int = 0,
+        object_at: int | None = None,
+    ) -> Callable[..., Any]:
+        """The function, with its beginning, its end and its error written down."""
 
         @functools.wraps(original)
         def call(*args: Any, **kwargs: Any) -> Any:
-            file = kwargs.get("f", args[path_at] if len(args) > path_at else None)
-            saved = kwargs.get("obj", args[0] if args else None) if action == "save" else None
-            number = self._begin(action, file, keys=_keys(saved))
-            error = ""
-            try:
+            if not self._is_wanted():
                 return original(*args, **kwargs)
-            except BaseException as raised:
-                error = _told(raised) or type(raised).__name__
-                raise
-            finally:
-                self._log.write("file-end", number=number, error=error)
+            file = args[file_at] if len(args) > file_at else _named(kwargs)
+            saved = args[object_at] if object_at is not None and args else kwargs.get("obj")
+            number = self._begin(action, file, keys=_keys(saved), by=by)
+            return self._told(number, original, args, kwargs)
 
         return call
 
     def after_rename(self, original: Callable[..., None]) -> Callable[..., None]:
-        """os.replace or os.rename; those of files that torch.save wrote are written down."""
+        """os.replace or os.rename; those of files that were saved before are written down."""
 
         @functools.wraps(original)
         def call(src: Any, dst: Any, **kwargs: Any) -> None:
-            original(src, dst, **kwargs)
-            source = _path(src)
-            if source in self._saved:
-                number = self._begin("replace", dst, source=source)
-                self._log.write("file-end", number=number, error="")
+            source = _path(src) or ""
+            published = source in self._saved
+            number = self._begin("replace", dst, source=source, by="os") if published else None
+            self._told(number, original, (src, dst), kwargs)
 
         return call
 
-    def _begin(self, action: str, file: Any, **fields: Any) -> int:
+    def _told(
+        self,
+        number: int | None,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Call, and write down how it ended; what it calls itself is no event of its own."""
+        error, outermost = "", not self._is_inside
+        self._inside.now = True
+        try:
+            return original(*args, **kwargs)
+        except BaseException as raised:
+            error = _words(raised) or type(raised).__name__
+            raise
+        finally:
+            self._inside.now = not outermost
+            if number is not None:
+                self._log.write("file-end", number=number, error=error)
+
+    @property
+    def _is_inside(self) -> bool:
+        return getattr(self._inside, "now", False)
+
+    @harmless
+    def _is_wanted(self) -> bool:
+        """Whether it is a call of its own, of a line that was not written down too often."""
+        if self._is_inside:
+            return False
+        frame = sys._getframe(3)  # beyond this, harmless and the wrapper
+        where = (frame.f_code, frame.f_lineno)
+        times, last = self._often.get(where, (0, 0.0))
+        now = time.monotonic()
+        if times >= _FREELY and now - last < 1:
+            return False
+        self._often[where] = (times + 1, now)
+        return True
+
+    @harmless
+    def _begin(self, action: str, file: Any, **fields: Any) -> int | None:
+        """Write the beginning of an event that a user's line caused; its number."""
         path = _path(file) or ""
         if action == "save":
             self._saved.add(path)
-        self._log.write("file", action=action, path=path, place=_place(), **fields)
+        if (place := users_frame()) is None or not path:
+            return None
+        self._log.write("file", action=action, path=path, place=place, step=self._steps, **fields)
         return next(self._count)
 
 
-_place = harmless(users_frame)
+def _named(kwargs: dict[str, Any]) -> Any:
+    return next((kwargs[name] for name in ("f", "fp", "file", "path") if name in kwargs), None)
 
 
 @harmless
-def _told(error: BaseException) -> str:
+def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
 @harmless
 def _path(file: Any) -> str:
-    """Absolute path of a path or an open file; "" for a stream in memory."""
+    """Absolute path of a path or an open file; "" for a stream in memory and what is no file."""
     name = file if isinstance(file, (str, os.PathLike)) else getattr(file, "name", None)
-    return str(Path(os.fspath(name)).absolute()) if isinstance(name, (str, os.PathLike)) else ""
+    if not isinstance(name, (str, os.PathLike)):
+        return ""
+    path = str(Path(os.fspath(name)).absolute())
+    return "" if path.startswith("/dev/") else path
 
 
 @harmless

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from types import FrameType
+from typing import Any
 
 from ddpdoctor.watch.collectives import Pending
 from ddpdoctor.watch.harmless import harmless
@@ -17,49 +19,91 @@ BEAT = 0.1
 _IDLE = 0.1
 """Share of a beat that a thread may spend on a CPU and still count as waiting."""
 
+_QUIET = 1.0
+"""Seconds without a collective after which the main thread is asked where it is, at 1, 2, 4, ..."""
+
+_ALIVE = 1.0
+"""Seconds between two signs of life. A rank that gives none is held by C code, or is stopped."""
+
 
 def start(log: Log, pending: Pending) -> None:
     """Start the thread; it is a daemon and holds the GIL for some microseconds a beat."""
     main = threading.main_thread().ident
     assert main is not None
-    thread = threading.Thread(
-        target=_beat, args=(log, pending, main), name="ddpdoctor", daemon=True
-    )
-    thread.start()
+    heart = _Heart(log, pending, main)
+    threading.Thread(target=heart.beat_on, name="ddpdoctor", daemon=True).start()
 
 
-@harmless
-def _beat(log: Log, pending: Pending, main: int) -> None:
-    clock = time.pthread_getcpuclockid(main)
-    before: tuple[int, int] | None = None
-    since = cpu_before = 0.0
-    stuck: dict[str, int] | None = None
-    while True:
-        time.sleep(BEAT)
-        frame = sys._current_frames().get(main)
-        if frame is None:
-            return
-        now, cpu = (id(frame), frame.f_lasti), time.clock_gettime(clock)
-        idle = cpu - cpu_before < _IDLE * BEAT
-        cpu_before = cpu
-        if now != before or not idle:
-            before, since = now, time.monotonic()
-            if stuck is not None:
-                log.write("moved")
-            stuck = None
-        elif stuck == (here := pending.issued()):
-            log.write("still")
+class _Heart:
+    """What the looks at the main thread have shown so far."""
+
+    def __init__(self, log: Log, pending: Pending, main: int) -> None:
+        self._log, self._pending, self._main = log, pending, main
+        self._issued = harmless(pending.issued)
+        self._clock = time.pthread_getcpuclockid(main)
+        self._seen: tuple[int, int] | None = None
+        self._since = self._cpu = 0.0
+        self._stuck: dict[str, int] | None = None
+        self._counts: dict[str, int] | None = None
+        self._counted = self._asked = 0.0
+        self._told_alive = self._cpu_alive = 0.0
+
+    @harmless
+    def beat_on(self) -> None:
+        while True:
+            time.sleep(BEAT)
+            frame = sys._current_frames().get(self._main)
+            if frame is None:
+                return
+            self._beat(frame)
+            del frame
+
+    def _beat(self, frame: FrameType) -> None:
+        self._pending.write()
+        now, here = time.monotonic(), (id(frame), frame.f_lasti)
+        cpu, before = time.clock_gettime(self._clock), self._cpu
+        self._cpu = cpu
+        issued = self._issued() or {}
+        if here != self._seen or cpu - before >= _IDLE * BEAT:
+            self._seen, self._since = here, now
+            if self._stuck is not None:
+                self._log.write("moved")
+                self._stuck, self._counted = None, now
+            self._note_work(frame, now, issued)
+        elif self._stuck == issued:
+            self._log.write("still")
         else:
             # Autograd's device threads may issue buckets while the main thread waits in backward.
-            since = since if stuck is None else time.monotonic()
-            stuck = here
-            log.write(
-                "stuck",
-                since=since,
-                stack=[as_frame(each) for each in outwards(frame)][::-1],
-                place=users_frame(frame),
-                waiting=pending.outstanding(),
-                issued=here,
-                other_threads_communicate=bool(pending.threads - {main}),
-            )
-        del frame
+            since = self._since if self._stuck is None else now
+            self._stuck, self._counts, self._asked = issued, None, 0.0
+            self._log.write("stuck", since=since, **self._told(frame, issued))
+        self._tell_alive(now, cpu)
+
+    def _note_work(self, frame: FrameType, now: float, issued: dict[str, int]) -> None:
+        """Write where the main thread is that has not communicated for a while."""
+        if issued != self._counts:
+            if self._asked:
+                self._log.write("moved")
+            self._counts, self._counted, self._asked = issued, now, 0.0
+        elif now - self._counted > max(_QUIET, 2 * self._asked) and self._counted:
+            self._asked = now - self._counted
+            stack = [as_frame(each) for each in outwards(frame)][::-1]
+            place = users_frame(frame)
+            self._log.write("working", since=self._counted, stack=stack, place=place)
+
+    def _told(self, frame: FrameType, issued: dict[str, int]) -> dict[str, Any]:
+        pending = self._pending
+        return {
+            "stack": [as_frame(each) for each in outwards(frame)][::-1],
+            "place": users_frame(frame),
+            "waiting": pending.outstanding(),
+            "awaited": pending.awaited(),
+            "issued": issued,
+            "other_threads_communicate": bool(pending.threads - {self._main}),
+        }
+
+    def _tell_alive(self, now: float, cpu: float) -> None:
+        if (passed := now - self._told_alive) > _ALIVE:
+            busy = (cpu - self._cpu_alive) / passed if self._told_alive else 0.0
+            self._told_alive, self._cpu_alive = now, cpu
+            self._log.write("alive", busy=round(min(busy, 1.0), 2))

@@ -15,7 +15,9 @@ LIMIT = 12 << 20
 LASTING_LIMIT = 3 << 20
 """Bytes of what a new log begins with: 16 MB a rank are never exceeded."""
 
-_PASSING = frozenset({"collective", "stuck", "still", "moved", "step"})
+_PASSING = frozenset(
+    {"collective", "stuck", "still", "moved", "working", "alive", "step", "training", "sample"}
+)
 _EARLY_LIMIT = 2000
 _ANEW = b'{"k":"anew","t":0}\n'
 

@@ -18,6 +18,7 @@ from typing import Any
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
+from ddpdoctor.watch.training import install as install_training
 
 _UNUSED = re.compile(r"did not receive grad for rank \d+: (\d[\d ]*)")
 
@@ -38,8 +39,10 @@ def install(log: Log) -> Callable[[BaseException], None]:
     def construct(wrapper: Any, *args: Any, **kwargs: Any) -> None:
         original(wrapper, *args, **kwargs)
         _note_wrapper(log, alive, wrapper)
+        built(wrapper)
 
     wrapper_type.__init__ = construct
+    built = install_training(log)
 
     steps = 0
 
@@ -61,6 +64,8 @@ def install(log: Log) -> Callable[[BaseException], None]:
 
 @harmless
 def _note_wrapper(log: Log, alive: list[weakref.ref[Any]], wrapper: Any) -> None:
+    import torch.distributed as dist
+
     log.write(
         "wrapper",
         place=users_frame(),
@@ -68,6 +73,8 @@ def _note_wrapper(log: Log, alive: list[weakref.ref[Any]], wrapper: Any) -> None
         find_unused=wrapper.find_unused_parameters,
         static_graph=wrapper.static_graph,
         broadcast_buffers=wrapper.broadcast_buffers,
+        ranks=dist.get_process_group_ranks(wrapper.process_group),
+        sizes=[p.numel() for _, p in _managed(wrapper)],
     )
     alive.append(weakref.ref(wrapper))
 

@@ -1,0 +1,321 @@
+"""What became of a job: the model that every format is rendered from.
+
+The source lines that a report shows are read when it is made, so that a report that was saved as
+JSON can be read back anywhere and shown in any other form.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ddpdoctor import __version__
+from ddpdoctor.catalog import Finding, Severity
+from ddpdoctor.evidence import Evidence, Place, RankEvidence
+
+SCHEMA_VERSION: Final = 1
+_GRAVITY: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "never": 3}
+_AROUND = 2
+"""Lines that are shown before and after the one that a finding names."""
+_LARGEST_SOURCE = 4 << 20
+_LONGEST_LINE = 500
+_MARKS = 40
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Mark(_Frozen):
+    """Something in the life of a rank that is worth a mark on its lane."""
+
+    kind: Literal["joining", "blocked", "exception", "file", "end"]
+    at: float
+    """Seconds since the first thing that is known of its attempt."""
+    until: float
+    text: str
+
+
+class RankLine(_Frozen):
+    """One rank: how far it came and how it ended."""
+
+    rank: int
+    pid: int
+    """0 if it wrote nothing."""
+    fate: str
+    """In words, on one line."""
+    exit_code: int | None = None
+    signal: int | None = None
+    ended_at: float | None = None
+    """On the clock of its host (CLOCK_MONOTONIC)."""
+    ended_by_doctor: bool = False
+    steps: int = 0
+    """Optimizer steps taken."""
+    place: Place | None = None
+    """Where it was seen last."""
+    doing: str = ""
+    marks: tuple[Mark, ...] = ()
+
+    @classmethod
+    def of(cls, rank: RankEvidence, zero: float = 0.0) -> RankLine:
+        """What the evidence says; `zero` is when its attempt began."""
+        place, doing = _last_seen(rank)
+        fate = rank.fate
+        return cls(
+            rank=rank.rank,
+            pid=rank.pid,
+            fate=_fate(rank),
+            exit_code=fate.exit_code if fate else None,
+            signal=fate.signal if fate else None,
+            ended_at=fate.time if fate else None,
+            ended_by_doctor=fate.killed_by_us if fate else False,
+            steps=rank.steps,
+            place=place,
+            doing=doing,
+            marks=tuple(_marks(rank, zero))[:_MARKS],
+        )
+
+
+class Attempt(_Frozen):
+    """One set of ranks that belong together: a launcher that restarts a job makes a new one."""
+
+    name: str
+    world_size: int
+    ranks: tuple[RankLine, ...]
+    seconds: float = 0.0
+    """From the first to the last thing that is known of it."""
+
+    @classmethod
+    def of(cls, name: str, evidence: Evidence) -> Attempt:
+        """What the evidence says of each rank."""
+        times = [time for rank in evidence.ranks for time in _times(rank)]
+        zero = min(times, default=0.0)
+        return cls(
+            name=name,
+            world_size=evidence.world_size,
+            ranks=tuple(RankLine.of(rank, zero) for rank in evidence.ranks),
+            seconds=max(times, default=zero) - zero,
+        )
+
+
+class Excerpt(_Frozen):
+    """Some lines of the user's source around the one that a finding names."""
+
+    file: str
+    line: int
+    first: int
+    """Number of the first of `lines`."""
+    lines: tuple[str, ...]
+
+
+class RunReport(_Frozen):
+    """What became of a job, complete in itself."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    ddpdoctor: str = __version__
+    kind: Literal["run", "diagnose", "attach"]
+    """The command that made it."""
+    command: tuple[str, ...]
+    """The job's command under `run`; else what was looked at."""
+    directory: str = ""
+    """The working directory, which paths are shown relative to."""
+    started: datetime
+    seconds: float = 0.0
+    exit_code: int | None = None
+    signal: int | None = None
+    """The signal that ended the job."""
+    ended_by: Literal["job", "doctor", "signal"] | None = None
+    """"signal": somebody asked the job to end; None: not known, or it goes on."""
+    proven_after: float | None = None
+    """Seconds from the last rank's blocking to the proof of the deadlock."""
+    attempts: tuple[Attempt, ...] = ()
+    """The last one is the one that the job ended with."""
+    findings: tuple[Finding, ...] = ()
+    not_seen: tuple[str, ...] = ()
+    """What could not be watched or known, a line each."""
+    run_dir: str = ""
+    """Where the ranks' logs lie."""
+    excerpts: tuple[Excerpt, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        kind: Literal["run", "diagnose", "attach"],
+        attempts: Sequence[Attempt],
+        findings: Sequence[Finding],
+        *,
+        command: Sequence[str],
+        started: datetime | None = None,
+        seconds: float = 0.0,
+        status: int | None = None,
+        ended_by: Literal["job", "doctor", "signal"] | None = None,
+        proven_after: float | None = None,
+        not_seen: Sequence[str] = (),
+        run_dir: Path | None = None,
+    ) -> RunReport:
+        """Read the source lines that the findings name. `status` is as Popen.returncode gives it.
+
+        The gravest findings come first; among equals, the order is that of the diagnosis.
+        """
+        ordered = sorted(findings, key=lambda finding: -_GRAVITY[finding.severity])
+        places = dict.fromkeys(f.place for f in ordered if f.place is not None)
+        return cls(
+            kind=kind,
+            command=tuple(command),
+            directory=_working_directory(),
+            started=started or datetime.now(UTC),
+            seconds=seconds,
+            exit_code=status if status is not None and status >= 0 else None,
+            signal=-status if status is not None and status < 0 else None,
+            ended_by=ended_by,
+            proven_after=proven_after,
+            attempts=tuple(attempts),
+            findings=tuple(ordered),
+            not_seen=tuple(not_seen),
+            run_dir=str(run_dir) if run_dir else "",
+            excerpts=tuple(e for place in places if (e := excerpt(place)) is not None),
+        )
+
+    @property
+    def world_size(self) -> int:
+        """Ranks of the last attempt."""
+        return self.attempts[-1].world_size if self.attempts else 0
+
+    @property
+    def ranks(self) -> tuple[RankLine, ...]:
+        """The ranks of the last attempt."""
+        return self.attempts[-1].ranks if self.attempts else ()
+
+    def excerpt_of(self, finding: Finding) -> Excerpt | None:
+        """The source lines around the place that a finding names first."""
+        place = finding.place
+        if place is None:
+            return None
+        same = (e for e in self.excerpts if (e.file, e.line) == (place.file, place.line))
+        return next(same, None)
+
+    def fails_on(self, severity: str) -> bool:
+        """Whether a finding is as grave as this, or graver; none is as grave as "never"."""
+        return any(_GRAVITY[f.severity] >= _GRAVITY[severity] for f in self.findings)
+
+    def count(self, severity: Severity) -> int:
+        """How many findings are of this severity."""
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def shown(self, place: Place) -> str:
+        """A place as a path: relative to the working directory where it lies below it."""
+        file = place.file
+        if self.directory:
+            file = file.removeprefix(f"{self.directory.rstrip('/')}/")
+        return f"{file}:{place.line}"
+
+
+def excerpt(place: Place) -> Excerpt | None:
+    """The line of a place and those around it; None where the file cannot be read as text."""
+    path = Path(place.file)
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
+            return None
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except (OSError, ValueError):
+        return None
+    if not 0 < place.line <= len(lines) or not lines[place.line - 1].strip():
+        return None
+    first = max(1, place.line - _AROUND)
+    last = min(len(lines), place.line + _AROUND)
+    return Excerpt(
+        file=place.file,
+        line=place.line,
+        first=first,
+        lines=tuple(line[:_LONGEST_LINE] for line in lines[first - 1 : last]),
+    )
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - Path.cwd() would do the same
+    except OSError:  # somebody has removed it
+        return ""
+
+
+def _fate(rank: RankEvidence) -> str:
+    fate = rank.fate
+    blocked = _blocked_in(rank)
+    if rank.pid == 0 and fate is None:
+        return "wrote nothing"
+    if fate is None:
+        return f"blocked in {blocked}" if blocked else "no end is known"
+    if fate.killed_by_us:
+        return f"blocked in {blocked}; ended by the doctor" if blocked else "ended by the doctor"
+    if fate.signal is not None:
+        return f"ended by {signal_name(fate.signal)}"
+    if rank.exceptions:
+        return f"raised {rank.exceptions[-1].type}"
+    if fate.exit_code is None:
+        return "ended; its exit code is not known"
+    return "ended well" if fate.exit_code == 0 else f"exit code {fate.exit_code}"
+
+
+def _blocked_in(rank: RankEvidence) -> str:
+    if rank.stuck is None or not rank.stuck.waiting:
+        return ""
+    first = rank.stuck.waiting[0]
+    return f"{first.op} #{first.seq}" if first.seq else first.op
+
+
+def _last_seen(rank: RankEvidence) -> tuple[Place | None, str]:
+    if rank.stuck is not None:
+        return rank.stuck.place, _blocked_in(rank)
+    if rank.exceptions:
+        return rank.exceptions[-1].place, f"raised {rank.exceptions[-1].type}"
+    for collective in reversed(rank.collectives[-100:]):
+        if collective.place is not None:
+            return collective.place, f"{collective.op} #{collective.seq}"
+    return None, ""
+
+
+def _times(rank: RankEvidence) -> Iterator[float]:
+    """Moments that are known of a rank; the first and the last of everything are among them."""
+    known = [rank.joining, rank.exiting, rank.fate.time if rank.fate else None, rank.last_event]
+    yield from (time for time in known if time)
+    yield from (collective.begun for collective in rank.collectives[:1])
+    yield from (file.begun for file in rank.files[:1])
+
+
+def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
+    def mark(
+        kind: Literal["joining", "blocked", "exception", "file", "end"],
+        at: float,
+        until: float,
+        text: str,
+    ) -> Mark:
+        return Mark(kind=kind, at=max(0.0, at - zero), until=max(0.0, until - zero), text=text)
+
+    if rank.joining:
+        began = [group.ranks for group in rank.groups.values()]
+        text = "joined its process group" if began else "began to join, and never did"
+        yield mark("joining", rank.joining, rank.joining, text)
+    if (stuck := rank.stuck) is not None:
+        until = max(stuck.seen, rank.fate.time if rank.fate else 0.0)
+        yield mark("blocked", stuck.since, until, f"blocked in {_blocked_in(rank) or 'a call'}")
+    for error in rank.exceptions:
+        yield mark("exception", error.time, error.time, f"raised {error.type}")
+    if rank.fate is not None:
+        yield mark("end", rank.fate.time, rank.fate.time, _fate(rank))
+    for file in rank.files:
+        name = Path(file.path).name
+        yield mark("file", file.begun, file.ended or file.begun, f"{file.action} {name}")
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; the number itself where it has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,67 @@
+"""A report without what belongs to the user alone: paths, source lines and arguments.
+
+What stays is what the finding is about: codes, ranks, names of files without their folders, line
+numbers, names of functions and parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from ddpdoctor.catalog import Finding, RankPlace
+from ddpdoctor.evidence import Place
+from ddpdoctor.report.run.model import Attempt, RankLine, RunReport
+
+_LEFT_OUT = "…"
+_PATH = re.compile(r"(?<![\w.])(?:~|\.{1,2}|[\w.-]+)?(?:/[\w.@+~=%-]+)+/?")
+_QUOTED = re.compile(r"`[^`]*`|'[^'\n]*'|\"[^\"\n]*\"")
+
+
+def redacted(report: RunReport) -> RunReport:
+    """The same report, with nothing in it that was the user's own."""
+    return report.model_copy(
+        update={
+            "command": (PurePath(report.command[0]).name, _LEFT_OUT) if report.command else (),
+            "directory": "",
+            "attempts": tuple(_attempt(each) for each in report.attempts),
+            "findings": tuple(redacted_finding(each) for each in report.findings),
+            "not_seen": tuple(map(_text, report.not_seen)),
+            "run_dir": "",
+            "excerpts": (),
+        }
+    )
+
+
+def redacted_finding(finding: Finding) -> Finding:
+    """One finding, told without quoting. Evidence, which is all quotation, is left out."""
+    return finding.model_copy(
+        update={
+            "places": tuple(_rank_place(each) for each in finding.places),
+            "cause": _text(finding.cause),
+            "evidence": (),
+            "consequences": tuple(map(_text, finding.consequences)),
+            "cure": finding.cure.model_copy(update={"text": _text(finding.cure.text)}),
+        }
+    )
+
+
+def _text(text: str) -> str:
+    return _PATH.sub(_LEFT_OUT, _QUOTED.sub(_LEFT_OUT, text))
+
+
+def _place(place: Place | None) -> Place | None:
+    return place and Place(PurePath(place.file).name, place.line, place.function)
+
+
+def _rank_place(each: RankPlace) -> RankPlace:
+    return each.model_copy(update={"place": _place(each.place), "doing": _text(each.doing)})
+
+
+def _attempt(attempt: Attempt) -> Attempt:
+    return attempt.model_copy(update={"ranks": tuple(map(_rank_line, attempt.ranks))})
+
+
+def _rank_line(line: RankLine) -> RankLine:
+    kept = tuple(mark for mark in line.marks if mark.kind != "file")
+    return line.model_copy(update={"place": _place(line.place), "marks": kept})

@@ -1,0 +1,99 @@
+"""How ranks end, seen by somebody who is not their parent."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import selectors
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ddpdoctor.evidence import DEATHS
+
+_PATIENCE = 0.5
+"""Seconds that a parent gets to say how its child ended."""
+
+
+@dataclass(frozen=True)
+class Death:
+    """The end of a process."""
+
+    pid: int
+    time: float
+    code: int | None
+    """Its exit code, -n if signal n ended it; None if nobody knows."""
+
+
+class Deaths:
+    """Watches processes that are not our children.
+
+    Their status is read while they are zombies, by a thread of its own, for their parent is about
+    to take it away; where it was quicker, the watch in the parent has written the status down.
+    """
+
+    def __init__(self, run_dir: Path | None) -> None:
+        self._file = run_dir / DEATHS if run_dir is not None else None
+        self._selector = selectors.DefaultSelector()
+        self._known: set[int] = set()
+        self._dead: list[Death] = []
+        threading.Thread(target=self._watch, name="deaths", daemon=True).start()
+
+    def watch(self, pid: int) -> None:
+        """Watch this process from now on; one that is gone already is dead at once."""
+        if pid in self._known:
+            return
+        self._known.add(pid)
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            self._dead.append(Death(pid, time.monotonic(), None))
+        except OSError:  # this kernel has none: look now and then
+            threading.Thread(target=self._look_for, args=(pid,), daemon=True).start()
+        else:
+            self._selector.register(descriptor, selectors.EVENT_READ, pid)
+
+    def taken(self) -> list[Death]:
+        """The deaths since the last call, in their order."""
+        new, self._dead = self._dead, []
+        told = self._told_by_parents() if any(death.code is None for death in new) else {}
+        known = [replace(d, code=told.get(d.pid)) if d.code is None else d for d in new]
+        now = time.monotonic()
+        ready = [d for d in known if d.code is not None or now - d.time > _PATIENCE]
+        # In their order: what comes after an unknown death may be its consequence.
+        held = min((d.time for d in known if d not in ready), default=math.inf)
+        self._dead = [d for d in known if d.time >= held] + self._dead
+        return sorted((d for d in known if d.time < held), key=lambda death: death.time)
+
+    def _told_by_parents(self) -> dict[int, int]:
+        if self._file is None or not self._file.exists():
+            return {}
+        lines = [json.loads(line) for line in self._file.read_text().splitlines()]
+        return {line["pid"]: line["code"] for line in lines}
+
+    def _watch(self) -> None:
+        while True:
+            if not self._selector.get_map():
+                time.sleep(0.02)
+                continue
+            for key, _ in self._selector.select(timeout=0.1):
+                self._dead.append(Death(key.data, time.monotonic(), _code(key.data)))
+                self._selector.unregister(key.fd)
+                os.close(key.fd)
+
+    def _look_for(self, pid: int) -> None:
+        while Path(f"/proc/{pid}").exists():
+            time.sleep(0.05)
+        self._dead.append(Death(pid, time.monotonic(), None))
+
+
+def _code(pid: int) -> int | None:
+    """The exit code of a zombie; None if it has been reaped."""
+    with contextlib.suppress(OSError, ValueError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        if fields[0] in "ZX":
+            return os.waitstatus_to_exitcode(int(fields[-1]))
+    return None

@@ -1,0 +1,117 @@
+"""The user's command: started in place, its signals handed on, ended on request."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+_PATIENCE = 3.0
+_HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+_SENT_BY_KERNEL = 0x80
+
+
+class CannotStart(Exception):
+    """The command cannot be started; the message says why, in one line."""
+
+
+def under_watch(run_dir: Path) -> dict[str, str]:
+    """What the environment of a command must hold for its ranks to be watched."""
+    injected = Path(__file__).parent.parent / "watch" / "inject"
+    path = os.pathsep.join(filter(None, (str(injected), os.environ.get("PYTHONPATH", ""))))
+    return {"PYTHONPATH": path, "DDPDOCTOR_RUN": str(run_dir)}
+
+
+class Job:
+    """A running command."""
+
+    def __init__(self, command: Sequence[str], extra: Mapping[str, str]) -> None:
+        """Start it, with `extra` in its environment. Raises CannotStart."""
+        try:
+            self._process = subprocess.Popen(command, env={**os.environ, **extra}, close_fds=False)
+        except FileNotFoundError:
+            raise CannotStart(f"there is no command {command[0]!r}") from None
+        except OSError as error:
+            raise CannotStart(f"cannot start {command[0]!r}: {error.strerror}") from error
+        self.pid = self._process.pid
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status, -n if signal n ended it, None while it runs."""
+        return self._process.poll()
+
+    @contextlib.contextmanager
+    def signals(self) -> Iterator[Signals]:
+        """Within, signals to the doctor are the job's."""
+        # Those that the doctor was told to ignore reach neither, as without it.
+        mine = {
+            each
+            for each in (*_HANDED_ON, *_FROM_TERMINAL)
+            if signal.getsignal(each) is not signal.SIG_IGN
+        }
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, mine | {signal.SIGCHLD})
+        try:
+            yield Signals(self, mine | {signal.SIGCHLD})
+        finally:
+            while signal.sigtimedwait(mine, 0):
+                pass
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def send(self, number: int) -> None:
+        """Send a signal to the command itself, as it would have got it without the doctor."""
+        self._process.send_signal(number)
+
+    def end(self, ranks: Iterable[int]) -> None:
+        """End the command, all its descendants, and `ranks` wherever they hang."""
+        others: list[psutil.Process] = []
+        with contextlib.suppress(psutil.Error):
+            others += psutil.Process(self.pid).children(recursive=True)
+        for pid in set(ranks) - {self.pid} - {process.pid for process in others}:
+            with contextlib.suppress(psutil.Error):
+                others.append(psutil.Process(pid))
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self._process.send_signal(number)
+            for process in others:
+                with contextlib.suppress(psutil.Error):
+                    process.send_signal(number)
+            _, others = psutil.wait_procs(others, _PATIENCE)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PATIENCE)
+
+
+class Signals:
+    """The signals that arrive at the doctor while the job runs."""
+
+    def __init__(self, job: Job, numbers: set[signal.Signals]) -> None:
+        self._job, self._numbers = job, numbers
+        self.asked_to_end = False
+        """Somebody asked the job to end."""
+
+    def wait(self, timeout: float) -> None:
+        """Wait that long, or until a signal comes; hand it on."""
+        said = signal.sigtimedwait(self._numbers, timeout)
+        if said is None or said.si_signo == signal.SIGCHLD:
+            return
+        self.asked_to_end |= said.si_signo in _ENDING
+        # What the terminal sends, it sends to the job as well.
+        if said.si_signo in _FROM_TERMINAL and said.si_code == _SENT_BY_KERNEL:
+            return
+        self._job.send(said.si_signo)
+
+
+def exit_code(status: int) -> int:
+    """The status as a shell tells it: 128 + n for signal n."""
+    return status if status >= 0 else 128 - status
+
+
+def is_terminal() -> bool:
+    """Whether a person may be looking at stderr."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"

@@ -1,0 +1,159 @@
+"""One run from start to end: start the job, follow its ranks, end it if it is dead, conclude."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.run.job import Job, Signals, under_watch
+from ddpdoctor.run.worlds import World, Worlds
+
+_POLL = 0.05
+_DIAGNOSE_EVERY = 2.0
+"""Seconds between two looks for what is wrong with a job that goes on."""
+
+OnFinding = Callable[[Finding], None]
+OnLook = Callable[[World], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What `ddpdoctor run` was asked for."""
+
+    command: Sequence[str]
+    run_dir: Path | None
+    """Where ranks write; None if nothing can be written: the job is then run unwatched."""
+    keep_going: bool = False
+    """Leave a job that is proven dead as it is."""
+    digest_every: int = 0
+    """Compare the ranks' parameters every so many optimizer steps; 0 is at 1, 2, 4, 8, …"""
+
+
+@dataclass
+class Session:
+    """What came of one run."""
+
+    started: datetime
+    worlds: Worlds
+    status: int = 0
+    """As waitpid gives it: -n if signal n ended the command."""
+    ended_by_doctor: bool = False
+    interrupted: bool = False
+    """Somebody asked the job to end, by a signal that came through the doctor."""
+    seconds: float = 0.0
+    proven_after: float | None = None
+    """Seconds from the last rank's blocking to the proof of the deadlock."""
+    findings: list[Finding] = field(default_factory=list)
+    not_seen: list[str] = field(default_factory=list)
+
+
+def run(options: RunOptions, on_finding: OnFinding, on_look: OnLook) -> Session:
+    """Run the command to its end; `on_finding` is told what is found while it goes on.
+
+    Raises CannotStart.
+    """
+    session = Session(datetime.now(UTC), Worlds(options.run_dir))
+    clock = time.monotonic()
+    job = Job(options.command, _environment(options))
+    with job.signals() as signals:
+        _follow(job, signals, session, options, on_finding, on_look)
+    session.seconds = time.monotonic() - clock
+    return session
+
+
+def _environment(options: RunOptions) -> dict[str, str]:
+    if options.run_dir is None:
+        return {}
+    digests = {"DDPDOCTOR_DIGEST_EVERY": str(options.digest_every)} if options.digest_every else {}
+    return under_watch(options.run_dir) | digests
+
+
+def _follow(
+    job: Job,
+    signals: Signals,
+    session: Session,
+    options: RunOptions,
+    on_finding: OnFinding,
+    on_look: OnLook,
+) -> None:
+    worlds = session.worlds
+    watcher = _Watcher(on_finding)
+    while job.status is None:
+        before = signals.asked_to_end
+        signals.wait(_POLL)
+        worlds.poll(killed_by_us=signals.asked_to_end)
+        if signals.asked_to_end and not before:
+            session.interrupted = True
+            session.findings = watcher.confirmed(worlds)
+        if worlds.deadlocked and not options.keep_going and not session.interrupted:
+            session.findings = _all_findings(worlds)
+            session.proven_after = worlds.deadlocked[0].proven_after
+            session.ended_by_doctor = True
+            job.end(worlds.living)
+        elif not session.interrupted:
+            watcher.look(worlds)
+        if worlds.latest is not None:
+            on_look(worlds.latest)
+    session.status = job.status or 0
+    worlds.settle(killed_by_us=session.ended_by_doctor or session.interrupted)
+    if not session.ended_by_doctor and not session.interrupted:
+        session.findings = _all_findings(worlds)
+    session.not_seen = _not_seen(session)
+
+
+def _all_findings(worlds: Worlds) -> list[Finding]:
+    """What is wrong with any of the worlds; the same in several attempts is told once."""
+    found: dict[tuple[str, str], Finding] = {}
+    for world in worlds.all:
+        for finding in world.findings():
+            found.setdefault(_identity(finding), finding)
+    return list(found.values())
+
+
+def _identity(finding: Finding) -> tuple[str, str]:
+    return finding.code, str(finding.place)
+
+
+def _not_seen(session: Session) -> list[str]:
+    if not session.worlds.all:
+        if session.worlds.reached:
+            return []  # a program that trains alone
+        return [
+            "no process that uses torch was seen: it was not one of Python's, or was started by "
+            "python -I, in a container, on another host, or under DDPDOCTOR_DISABLE=1"
+        ]
+    lines = [line for world in session.worlds.all for line in world.not_seen()]
+    if living := session.worlds.living:
+        pids = ", ".join(map(str, living))
+        lines.append(f"the command has ended, and {len(living)} of its ranks go on (pid {pids})")
+    return lines
+
+
+class _Watcher:
+    """Looks for what is wrong while the job goes on; tells what two looks in a row have found."""
+
+    def __init__(self, on_finding: OnFinding) -> None:
+        self._on_finding = on_finding
+        self._next = 0.0
+        self._seen: set[tuple[str, str]] = set()
+        self._told: set[tuple[str, str]] = set()
+
+    def look(self, worlds: Worlds) -> None:
+        """Look again, if it is time to."""
+        if worlds.all and time.monotonic() > self._next:
+            for finding in self.confirmed(worlds):
+                if _identity(finding) not in self._told:
+                    self._told.add(_identity(finding))
+                    self._on_finding(finding)
+            self._next = time.monotonic() + _DIAGNOSE_EVERY
+
+    def confirmed(self, worlds: Worlds) -> list[Finding]:
+        """What was found now and at the last look."""
+        found = {_identity(each): each for each in _all_findings(worlds)}
+        confirmed = [finding for key, finding in found.items() if key in self._seen]
+        self._seen = set(found)
+        return confirmed

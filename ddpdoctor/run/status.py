@@ -1,0 +1,79 @@
+"""The one line at the foot of a terminal that tells how a watched job is doing.
+
+The line lies outside the region that scrolls, as apt's progress does: whatever the job prints, and
+wherever it moves the cursor, the two never touch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from ddpdoctor.run.worlds import World
+
+_EVERY = 1.0
+_FEWEST_ROWS = 5
+
+
+class StatusLine:
+    """Shows a world's ranks, steps and pace; nothing at all where stderr is no terminal."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self._enabled = enabled
+        self._size: os.terminal_size | None = None
+        self._next = 0.0
+        self._steps_before = (time.monotonic(), 0)
+
+    def look(self, world: World) -> None:
+        """Bring the line up to date, if it is time to."""
+        if self._enabled and time.monotonic() > self._next:
+            self._next = time.monotonic() + _EVERY
+            self._show(self._told(world))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give the terminal back whole."""
+        if self._size is not None:
+            rows = self._size.lines
+            self._write(f"\x1b7\x1b[0;{rows}r\x1b[{rows};0f\x1b[2K\x1b8")
+
+    def _told(self, world: World) -> str:
+        ranks = world.evidence.ranks
+        steps = min(rank.steps for rank in ranks)
+        now, (then, before) = time.monotonic(), self._steps_before
+        self._steps_before = (now, steps)
+        parts = [f"{len(world.living)} of {len(ranks)} ranks"]
+        if steps:
+            parts.append(f"step {steps}")
+            if before and steps > before:
+                parts.append(f"{(steps - before) / (now - then):.1f} steps/s")
+        slowest = max(ranks, key=lambda rank: rank.busy)
+        if len(ranks) > 1 and slowest.busy > 1.2 * min(rank.busy for rank in ranks):
+            parts.append(f"slowest rank {slowest.rank}")
+        return " · ".join(parts)
+
+    def _show(self, text: str) -> None:
+        size = os.get_terminal_size(sys.stderr.fileno())
+        if size.lines < _FEWEST_ROWS:
+            return
+        if size != self._size:
+            self._size = size
+            self._write(f"\n\x1b7\x1b[0;{size.lines - 1}r\x1b8\x1b[1A")
+        line = f"ddpdoctor: {text}"[: size.columns - 1]
+        self._write(f"\x1b7\x1b[{size.lines};0f\x1b[2K\x1b[2m{line}\x1b[0m\x1b8")
+
+    def _write(self, sequence: str) -> None:
+        try:
+            os.write(sys.stderr.fileno(), sequence.encode())
+        except OSError:
+            self._enabled = False

@@ -1,0 +1,181 @@
+"""The ranks that came of a job: found by their logs, followed, diagnosed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+from ddpdoctor.annotate import annotate
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose import diagnose
+from ddpdoctor.evidence import DEATHS, Evidence, Fate, RankEvidence, RankReader
+from ddpdoctor.observation import Observation
+from ddpdoctor.run.fates import Death, Deaths
+
+_LOG = re.compile(r"rank-(\d+)\.log")
+_POLITE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
+"""By these a launcher ends the other ranks; then, if they do not go, by SIGKILL."""
+
+
+class World:
+    """One set of ranks that belong together."""
+
+    def __init__(self, folder: Path, world_size: int, deaths: Deaths, boot: str) -> None:
+        self.folder = folder
+        self.deadlocked = False
+        self.proven_after = 0.0
+        """Seconds from the last rank's blocking to the proof that it will not end."""
+        self._observation = Observation(folder, world_size)
+        self._deaths, self._boot = deaths, boot
+        self._dead: dict[int, tuple[Death, bool]] = {}
+
+    @property
+    def evidence(self) -> Evidence:
+        """What is known of the ranks."""
+        return self._observation.evidence
+
+    @property
+    def living(self) -> list[int]:
+        """Processes of this host that are ranks and have not ended."""
+        return [rank.pid for rank in self._ours() if rank.fate is None]
+
+    def poll(self, dead: list[Death], *, killed_by_us: bool) -> None:
+        """Take in what ranks wrote and who of them ended."""
+        by_pid = {rank.pid: rank for rank in self._ours()}
+        for death in dead:
+            if (rank := by_pid.get(death.pid)) is not None:
+                self._dead[rank.rank] = (death, killed_by_us)
+        deadlock = self._observation.poll(self._fates())
+        for rank in self._ours():
+            if rank.fate is None:
+                self._deaths.watch(rank.pid)
+        if deadlock is not None and not self._elsewhere():
+            if not self.deadlocked:
+                self.proven_after = time.monotonic() - deadlock.since
+            self.deadlocked = True
+
+    def findings(self) -> list[Finding]:
+        """What is wrong, as far as it is known now."""
+        return annotate(diagnose(self.evidence))
+
+    def not_seen(self) -> list[str]:
+        """What could not be watched, one line each."""
+        lines = []
+        silent = [rank.rank for rank in self.evidence.ranks if rank.pid == 0]
+        if silent and len(silent) < self.evidence.world_size:
+            lines.append(
+                f"{len(silent)} of {self.evidence.world_size} ranks wrote nothing: "
+                f"{', '.join(map(str, silent[:20]))}{'…' if len(silent) > 20 else ''}"
+            )
+        if self._elsewhere():
+            lines.append("some ranks run on other hosts: deadlocks across hosts are not proven")
+        return lines
+
+    def _fates(self) -> list[Fate]:
+        """How ranks ended: those that their launcher ended because of another are told apart."""
+        deaths = [death for death, _ in self._dead.values()]
+        return [
+            _fate(self.evidence.ranks[number], death, ending or _follows(death, deaths))
+            for number, (death, ending) in self._dead.items()
+        ]
+
+    def _ours(self) -> list[RankEvidence]:
+        return [r for r in self.evidence.ranks if r.pid and r.boot == self._boot]
+
+    def _elsewhere(self) -> bool:
+        return any(rank.pid and rank.boot != self._boot for rank in self.evidence.ranks)
+
+
+class Worlds:
+    """All worlds of a job: a script may start several, and torchrun starts one for each attempt."""
+
+    def __init__(self, run_dir: Path | None) -> None:
+        self.all: list[World] = []
+        self._run_dir = run_dir
+        self._deaths = Deaths(run_dir)
+        boot = Path("/proc/sys/kernel/random/boot_id")
+        self._boot = boot.read_text().strip() if boot.exists() else ""
+
+    @property
+    def reached(self) -> bool:
+        """Some process has come under watch, be it a rank or none."""
+        return self._run_dir is not None and (self._run_dir / DEATHS).exists()
+
+    @property
+    def latest(self) -> World | None:
+        """The world that came last."""
+        return self.all[-1] if self.all else None
+
+    @property
+    def deadlocked(self) -> list[World]:
+        """Those that will never move again."""
+        return [world for world in self.all if world.deadlocked]
+
+    @property
+    def living(self) -> list[int]:
+        """Processes of this host that are ranks and have not ended."""
+        return [pid for world in self.all for pid in world.living]
+
+    def poll(self, *, killed_by_us: bool = False) -> None:
+        """Look for new worlds, and take in what is new of all."""
+        known = {world.folder for world in self.all}
+        for folder in _folders(self._run_dir):
+            if folder not in known and (size := _world_size(folder)):
+                self.all.append(World(folder, size, self._deaths, self._boot))
+        dead = self._deaths.taken()
+        for world in self.all:
+            world.poll(dead, killed_by_us=killed_by_us)
+
+    def settle(self, *, killed_by_us: bool, patience: float = 1.0) -> None:
+        """Wait for the last words and the deaths of ranks, once their launcher has ended."""
+        deadline = time.monotonic() + patience
+        self.poll(killed_by_us=killed_by_us)
+        while self.living and time.monotonic() < deadline:
+            time.sleep(0.02)
+            self.poll(killed_by_us=killed_by_us)
+
+
+def _folders(run_dir: Path | None) -> list[Path]:
+    if run_dir is None:
+        return []
+    try:
+        with os.scandir(run_dir) as entries:
+            found = [entry for entry in entries if entry.name.startswith("attempt-")]
+            return [Path(e.path) for e in sorted(found, key=lambda e: e.stat().st_ctime)]
+    except OSError:
+        return []
+
+
+def _world_size(folder: Path) -> int:
+    """As the first rank that wrote anything says; 0 if none has."""
+    for file in sorted(folder.glob("rank-*.log")):
+        if match := _LOG.fullmatch(file.name):
+            reader = RankReader(folder, int(match[1]), 0)
+            reader.poll()
+            reader.close()
+            if reader.evidence.world_size:
+                return reader.evidence.world_size
+    return 0
+
+
+def _follows(death: Death, deaths: list[Death]) -> bool:
+    """Whether a rank was ended by its launcher because another had failed before."""
+    harmless: tuple[int | None, ...] = (0, None, *_POLITE)
+    if death.code not in _POLITE:
+        harmless += (-signal.SIGKILL,)
+    return any(other.code not in harmless for other in deaths if other is not death)
+
+
+def _fate(rank: RankEvidence, death: Death, being_ended: bool) -> Fate:
+    """How a rank ended: by its exit code, or, if nobody knows that, by its last words."""
+    code = death.code
+    if code is None:
+        code = 1 if rank.exceptions else 0 if rank.exiting else None
+        return Fate(rank.rank, death.pid, code, None, death.time, being_ended and code is None)
+    if code >= 0:
+        return Fate(rank.rank, death.pid, code, None, death.time)
+    ended = being_ended and code in (*_POLITE, -signal.SIGKILL)
+    return Fate(rank.rank, death.pid, None, -code, death.time, killed_by_us=ended)

@@ -1,0 +1,52 @@
+"""Records parameters that are trained beside a DDP without being part of one."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from ddpdoctor.watch.digests import Budget, digests, size
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.log import Log
+
+_NAMES_LIMIT = 256
+_names: dict[int, dict[int, str]] = {}
+"""By optimizer: the names found for its parameters, by their ids."""
+
+
+@harmless
+def parameters(optimizer: Any, inside: set[int]) -> list[Any]:
+    """The parameters of this optimizer that have a gradient and that no wrapper holds."""
+    return [
+        p
+        for group in optimizer.param_groups
+        for p in group["params"]
+        if id(p) not in inside and p.grad is not None
+    ][:_NAMES_LIMIT]
+
+
+@harmless
+def write(log: Log, optimizer: int, step: int, found: list[Any], budget: Budget) -> None:
+    """Write the digests of their values, each under the best name that can be found."""
+    names = _names.get(optimizer)
+    if names is None or any(id(p) not in names for p in found):
+        names = _names[optimizer] = _search(found)
+    values = {names[id(p)]: p for p in found}
+    if budget.take(size(values)):
+        log.write("sample", optimizer=optimizer, step=step, parameters=digests(values))
+
+
+def _search(found: list[Any]) -> dict[int, str]:
+    """Names by the largest module that holds each: "Critic.0.weight". Costs some 30 ms, once."""
+    import torch
+
+    roots = [each for each in gc.get_objects() if issubclass(type(each), torch.nn.Module)]
+    names = {id(p): f"parameter {number}" for number, p in enumerate(found)}
+    weights: dict[int, int] = {}
+    for root in roots:
+        inside = dict(root.named_parameters())
+        for name, p in inside.items():
+            if id(p) in names and weights.get(id(p), 0) < len(inside):
+                weights[id(p)] = len(inside)
+                names[id(p)] = f"{type(root).__name__}.{name}"
+    return names

@@ -1,0 +1,175 @@
+"""Counts how a wrapper is used: its forward passes, and whether a reduction followed each.
+
+All that happens at every pass is a letter more in a string. Lines are looked up only in the few
+windows that are sampled. A window lasts from one optimizer step to the next.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from ddpdoctor.watch.aside import aside
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.places import Frame, is_users, outwards, users_frame
+
+REDUCED, LONE, HELD = "s", "a", "n"
+"""A pass that a reduction followed; one that none followed; one under `no_sync`."""
+
+_PATTERNS, _WINDOW = 16, 64
+Line = tuple[tuple[int, int], ...]
+"""The user's frames of one call."""
+
+
+class Link:
+    """What one optimizer has seen of one wrapper since it last stepped."""
+
+    def __init__(self, passes: str = "") -> None:
+        self.passes = passes
+        self.windows: Counter[str] = Counter()
+
+    def close(self) -> str:
+        """End the window; the letters of its passes."""
+        passes, self.passes = self.passes, ""
+        if passes in self.windows or len(self.windows) < _PATTERNS:
+            self.windows[passes] += 1
+        return passes
+
+
+class Passes:
+    """The forward passes of one wrapper, of those that build a graph."""
+
+    def __init__(self, number: int, wrapper: Any) -> None:
+        self.number = number
+        self.wrapper = weakref.ref(wrapper)
+        self.links: list[Link] = []
+        self.kept_out = ""
+        """Why ranks may differ on purpose; empty if they may not."""
+        self.places: dict[str, Frame] = {}
+        self.total = 0
+        """Passes that a reduction has followed."""
+        self.repeats: list[int] = []
+        """By sampled window: how many passes of one line were reduced."""
+        self.always_used: bool | None = None
+        """With find_unused_parameters: whether every pass used every parameter."""
+        self.late_backward = False
+        """A pass under `no_sync` had its backward outside of it."""
+        self.clipped_early = 0
+        """How often gradients were clipped that had not been reduced yet."""
+        self.inside = False
+        self.sampling = False
+        self._early = ""
+        self._seq = -1
+        self._lines: list[Line] = []
+        self._reduced: Counter[Line] = Counter()
+
+    def link(self) -> Link:
+        """A link for one more optimizer, which has seen what there was until now."""
+        link = Link(self._early)
+        self._early = ""
+        self.links.append(link)
+        return link
+
+    def before_forward(self, wrapper: Any) -> None:
+        """A forward pass that builds a graph begins."""
+        self.settle(wrapper)
+        self.inside = True
+        if wrapper._join_config.enable:
+            self.kept_out = "Join"
+
+    def after_forward(self, wrapper: Any, output: Any) -> None:
+        """It has ended."""
+        self.inside = False
+        held = not wrapper.require_backward_grad_sync
+        self._add(HELD if held else LONE)
+        self._seq = -1 if held else wrapper.process_group._get_sequence_number_for_group()
+        if self.sampling:
+            self._sample(wrapper, output, held)
+
+    def settle(self, wrapper: Any) -> None:
+        """Note whether a reduction has followed the latest pass.
+
+        DDP's buckets are collectives of its group: if none was issued, nothing was reduced.
+        """
+        if self._seq < 0:
+            return
+        seq, self._seq = self._seq, -1
+        if wrapper.process_group._get_sequence_number_for_group() == seq:
+            return
+        self.total += 1
+        for link in self.links:
+            link.passes = link.passes[:-1] + REDUCED
+        if not self.links:
+            self._early = self._early[:-1] + REDUCED
+        if self._lines:
+            self._reduced[self._lines[-1]] += 1
+        if wrapper.find_unused_parameters:
+            self._note_use(wrapper)
+
+    def close_sample(self) -> None:
+        """The sampled window has ended with a step."""
+        if self.sampling:
+            self.repeats.append(max(self._reduced.values(), default=0))
+        self._lines.clear()
+        self._reduced.clear()
+
+    def _add(self, letter: str) -> None:
+        for link in self.links:
+            link.passes = (link.passes + letter)[-_WINDOW:]
+        if not self.links:
+            self._early = (self._early + letter)[-_WINDOW:]
+
+    @harmless
+    def _sample(self, wrapper: Any, output: Any, held: bool) -> None:
+        frames = list(_users_frames(sys._getframe(1)))
+        self._lines.append(tuple((id(frame.f_code), frame.f_lineno) for frame in frames))
+        if (place := users_frame(frames[0] if frames else None)) is not None:
+            self.places["held forward" if held else "forward"] = place
+        node = _node(output)
+        if node is None:
+            return
+        passes = weakref.ref(self)
+
+        @aside
+        def before_backward(gradients: Any) -> None:
+            if (mine := passes()) is not None:
+                mine._note_backward(held)
+
+        node.register_prehook(before_backward)
+
+    def _note_backward(self, held: bool) -> None:
+        wrapper = self.wrapper()
+        if wrapper is None:
+            return
+        outside = held and wrapper.require_backward_grad_sync
+        self.late_backward |= outside
+        place = users_frame(sys._getframe(1))
+        if place is not None and self.sampling:
+            self.places["late backward" if outside else "backward"] = place
+
+    @harmless
+    def _note_use(self, wrapper: Any) -> None:
+        """The reducer's own map: for each parameter, how many ranks used it (or whether this did).
+
+        The map is this rank's, or the sum over ranks if DDP had to ask; all alike is all used.
+        """
+        used = wrapper.reducer._get_local_used_map()
+        least, most = (int(bound) for bound in used.aminmax())
+        self.always_used = self.always_used is not False and 0 < least == most
+
+
+def _users_frames(frame: FrameType) -> Iterator[FrameType]:
+    return (each for each in outwards(frame) if is_users(each.f_code))
+
+
+def _node(output: Any) -> Any:
+    """The graph node of the first tensor in the output that has one."""
+    if isinstance(output, dict):
+        output = list(output.values())
+    if isinstance(output, (list, tuple)):
+        return next((node for child in output if (node := _node(child)) is not None), None)
+    return getattr(output, "grad_fn", None)

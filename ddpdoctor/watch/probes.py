@@ -1,0 +1,99 @@
+"""Looks for the user's line after a suspicion, for the length of one window.
+
+A step on gradients that no forward pass of the wrapper preceded, or that no reduction followed,
+says that something went past the wrapper, not where. So the calls that can do that are listened to
+until the next step. Where torch.compile is at work nothing is: hooks and replaced functions would
+have it compile anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.passes import LONE, Passes
+from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards, users_frame
+
+_removals: weakref.WeakKeyDictionary[Passes, Callable[[], None]] = weakref.WeakKeyDictionary()
+
+
+@harmless
+def after(passes: Passes, window: str) -> None:
+    """A window has ended: end its probe, and begin one for the next if there is need."""
+    if (remove := _removals.pop(passes, None)) is not None:
+        remove()
+    if _compiles():
+        return
+    if not window and "bypass" not in passes.places:
+        _listen_to_modules(passes)
+    elif window.endswith(LONE) and "grad" not in passes.places:
+        _listen_to_grad(passes)
+
+
+def _compiles() -> bool:
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo is not None and bool(dynamo.counters["frames"])
+
+
+def _listen_to_modules(passes: Passes) -> None:
+    """The first call of one of the wrapped modules that builds a graph outside of the wrapper."""
+    from torch.nn.modules.module import register_module_forward_pre_hook
+
+    wrapper = passes.wrapper()
+    if wrapper is None:
+        return
+    modules = {id(module) for module in wrapper.module.modules()}
+    methods = {code for module in wrapper.module.modules() for code in _methods(type(module))}
+
+    @harmless
+    def before_call(module: Any, inputs: Any) -> None:
+        import torch
+
+        if id(module) not in modules or passes.inside or not torch.is_grad_enabled():
+            return
+        if "bypass" not in passes.places and (place := _caller(methods)) is not None:
+            passes.places["bypass"] = place
+
+    _removals[passes] = register_module_forward_pre_hook(before_call).remove
+
+
+def _caller(methods: set[CodeType]) -> Frame | None:
+    """The innermost of the user's frames that is not a method of the model itself."""
+    for frame in outwards(sys._getframe(1)):
+        if is_users(frame.f_code) and frame.f_code not in methods:
+            return as_frame(frame)
+    return None
+
+
+def _methods(cls: type) -> list[CodeType]:
+    functions = [value for base in cls.__mro__ for value in vars(base).values()]
+    return [f.__code__ for f in functions if hasattr(f, "__code__")]
+
+
+def _listen_to_grad(passes: Passes) -> None:
+    """The next call of torch.autograd.grad."""
+    from torch import autograd
+
+    original = autograd.grad
+
+    @harmless
+    def note() -> None:
+        if (place := users_frame(sys._getframe(1))) is not None:
+            passes.places["grad"] = place
+
+    @functools.wraps(original)
+    def grad(*args: Any, **kwargs: Any) -> Any:
+        note()
+        return original(*args, **kwargs)
+
+    def remove() -> None:
+        if autograd.grad is grad:
+            autograd.grad = original
+
+    autograd.grad = grad
+    _removals[passes] = remove

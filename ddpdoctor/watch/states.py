@@ -1,0 +1,66 @@
+"""Records each load_state_dict: what it was of, and whether the keys fitted."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any
+
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import users_frame
+
+_LIMIT = 256
+_COMPARED = 10_000
+
+
+def install(log: Log) -> None:
+    """Wrap load_state_dict of Module and Optimizer."""
+    from torch.nn import Module
+    from torch.optim import Optimizer
+
+    written = itertools.count()
+    note = harmless(functools.partial(_note, log))
+
+    def around(cls: Any) -> None:
+        original = cls.load_state_dict
+
+        @functools.wraps(original)
+        def load(loaded: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(loaded, state_dict, *args, **kwargs)
+            if next(written) < _LIMIT:
+                note(loaded, kwargs.get("strict", args[0] if args else True), result)
+            return result
+
+        cls.load_state_dict = load
+
+    around(Module)
+    around(Optimizer)
+
+
+def _note(log: Log, loaded: Any, strict: Any, result: Any) -> None:
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.optim import Optimizer
+
+    missing = list(getattr(result, "missing_keys", ()))[:_COMPARED]
+    unexpected = list(getattr(result, "unexpected_keys", ()))[:_COMPARED]
+    kind = "wrapper" if isinstance(loaded, DistributedDataParallel) else "module"
+    log.write(
+        "state-load",
+        kind="optimizer" if isinstance(loaded, Optimizer) else kind,
+        name=type(loaded).__qualname__,
+        strict=bool(strict),
+        keys=0 if isinstance(loaded, Optimizer) else sum(1 for _ in loaded.parameters()),
+        missing=len(missing),
+        unexpected=len(unexpected),
+        prefixed=_differ_by_prefix(missing, unexpected),
+        place=users_frame(),
+    )
+
+
+def _differ_by_prefix(missing: list[str], unexpected: list[str]) -> bool:
+    """Whether "module." before the keys of one side gives keys of the other."""
+    wanted, given = set(missing), set(unexpected)
+    return any(f"module.{key}" in given for key in wanted) or any(
+        f"module.{key}" in wanted for key in given
+    )

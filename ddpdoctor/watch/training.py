@@ -1,0 +1,318 @@
+"""Records the training steps: what DDP promises to keep equal, and how the wrapper was used.
+
+Before optimizer steps 1, 2, 4, 8, ... (and every n-th with `DDPDOCTOR_DIGEST_EVERY=n`) digests of
+parameters and gradients are written, and how the wrappers were used until then. In between, a pass
+or a step costs a few counters.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ddpdoctor.watch import copies, noise, outside, probes
+from ddpdoctor.watch.aside import aside, is_compiling, skip
+from ddpdoctor.watch.digests import Budget, digests, size
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.passes import HELD, Link, Passes
+from ddpdoctor.watch.places import users_frame
+
+_EVERY = "DDPDOCTOR_DIGEST_EVERY"
+
+
+def install(log: Log) -> Callable[[Any], None]:
+    """Wrap DDP's forward and the clipping of gradients, and listen to optimizer steps.
+
+    Returns what is to be called with each DDP that was built, in order.
+    """
+    from torch.nn import parallel
+    from torch.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
+
+    training = _Training(log)
+    wrapper_type: Any = parallel.DistributedDataParallel
+    _around_forward(wrapper_type, training)
+    _around_clipping(training)
+    _before_leaving(training)
+    training.copies = copies.install()
+    noise.listen_to_plateaus(log)
+    register_optimizer_step_pre_hook(training.before_step)
+    register_optimizer_step_post_hook(training.after_step)
+    return training.built
+
+
+class _Optimizer:
+    """An optimizer that has stepped, and its links to the wrappers whose parameters it holds."""
+
+    def __init__(self, number: int, optimizer: Any) -> None:
+        self.number = number
+        self.optimizer = weakref.ref(optimizer)
+        self.steps = 0
+        self.links: list[tuple[Passes, Link]] = []
+
+
+class _Training:
+    """All wrappers and optimizers of this process. Nothing of the job is kept alive."""
+
+    def __init__(self, log: Log) -> None:
+        self.copies: copies.Copies
+        self._log = log
+        self._passes: weakref.WeakKeyDictionary[Any, Passes] = weakref.WeakKeyDictionary()
+        self._built = 0
+        self._optimizers: weakref.WeakKeyDictionary[Any, _Optimizer] = weakref.WeakKeyDictionary()
+        self._numbers = 0
+        self._budget = Budget()
+        self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
+        self._stepping = 0
+
+    @harmless
+    def built(self, wrapper: Any) -> None:
+        """A DDP has been built."""
+        if not self._built:
+            atexit.register(self.finish)
+        passes = self._passes[wrapper] = Passes(self._built, wrapper)
+        passes.sampling = True
+        self._built += 1
+        self.copies.wrapped(wrapper)
+
+    def of(self, wrapper: Any) -> Passes | None:
+        """What is counted of a wrapper; None while an optimizer's closure is at work."""
+        return None if self._stepping else self._passes.get(wrapper)
+
+    @harmless
+    def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """An optimizer is about to step; an optimizer inside an optimizer is part of its step."""
+        if is_compiling():
+            return
+        self._stepping += 1
+        if self._stepping > 1 or not self._passes:
+            return
+        mine = self._optimizers.get(optimizer)
+        if mine is None:
+            mine = self._optimizers[optimizer] = _Optimizer(self._numbers, optimizer)
+            self._numbers += 1
+        mine.steps += 1
+        if is_due := self._is_due(mine.steps):
+            self._join(mine, optimizer)
+        if args or kwargs.get("closure") is not None:
+            _keep_out(mine, "closure")
+        for passes, link in mine.links:
+            if (wrapper := passes.wrapper()) is not None:
+                passes.settle(wrapper)
+                self._close(passes, link, wrapper, mine, is_due)
+        if is_due:
+            self._outside(mine, optimizer)
+
+    def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """The step has been taken."""
+        if self._stepping:
+            self._stepping -= 1
+
+    @harmless
+    def clipping(self) -> None:
+        """Gradients are about to be clipped."""
+        open_windows = [p for p in self._passes.values() if p.links and p.links[0].passes]
+        if open_windows and all(p.links[0].passes[-1] == HELD for p in open_windows):
+            for passes in open_windows:
+                passes.clipped_early += 1
+                if passes.clipped_early == 1 and (place := users_frame(sys._getframe(1))):
+                    passes.places["clip"] = place
+
+    @harmless
+    def finish(self) -> None:
+        """The job leaves its process group, or ends: what there is now is written down."""
+        for mine in list(self._optimizers.values()):
+            for passes, link in mine.links:
+                if (wrapper := passes.wrapper()) is not None and not self._stepping:
+                    self._write(passes, link, wrapper, mine, step=mine.steps + 1, is_last=True)
+
+    def _is_due(self, step: int) -> bool:
+        return step & (step - 1) == 0 or (self._every > 0 and step % self._every == 0)
+
+    def _join(self, mine: _Optimizer, optimizer: Any) -> None:
+        """Link an optimizer with the wrappers whose parameters it holds by now."""
+        held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        linked = {passes.number for passes, _ in mine.links}
+        for wrapper, passes in list(self._passes.items()):
+            mixed = any(id(p) in held for p in wrapper.module.parameters())
+            if mixed and passes.number not in linked:
+                mine.links.append((passes, passes.link()))
+
+    def _close(
+        self, passes: Passes, link: Link, wrapper: Any, mine: _Optimizer, is_due: bool
+    ) -> None:
+        window = link.close()
+        is_first = passes.links[0] is link
+        if is_first:
+            passes.close_sample()
+        if is_due:
+            if (place := users_frame(sys._getframe(2))) is not None:
+                passes.places["step"] = place
+            self._write(passes, link, wrapper, mine, mine.steps)
+        if is_first:
+            passes.sampling = self._is_due(mine.steps + 1)
+            probes.after(passes, window)
+
+    @harmless
+    def _write(
+        self,
+        passes: Passes,
+        link: Link,
+        wrapper: Any,
+        mine: _Optimizer,
+        step: int,
+        *,
+        is_last: bool = False,
+    ) -> None:
+        if not passes.kept_out:
+            passes.kept_out = _reason_to_differ(wrapper)
+        self._log.write(
+            "training",
+            wrapper=passes.number,
+            optimizer=mine.number,
+            steps=mine.steps,
+            windows=dict(link.windows),
+            reductions=passes.total,
+            repeats=passes.repeats[-8:],
+            kept_out=passes.kept_out,
+            always_used=passes.always_used,
+            late_backward=passes.late_backward,
+            clipped_early=passes.clipped_early,
+            places=passes.places,
+        )
+        if passes.kept_out:
+            return
+        parameters = dict(wrapper.module.named_parameters())
+        gradients = {
+            name: p.grad for name, p in parameters.items() if p.grad is not None and not is_last
+        }
+        if not self._budget.take(size(parameters) + size(gradients)):
+            return
+        shared = {id(p) for p in wrapper._module_parameters}
+        ignored = getattr(wrapper, "parameters_to_ignore", ())
+        self._log.write(
+            "sample",
+            wrapper=passes.number,
+            optimizer=mine.number,
+            step=step,
+            rates=_rates(mine.optimizer()),
+            reductions=passes.total,
+            parameters=digests({n: p for n, p in parameters.items() if n not in ignored}),
+            gradients=digests({n: g for n, g in gradients.items() if n not in ignored}),
+            late=[
+                name
+                for name in gradients
+                if id(parameters[name]) not in shared and name not in ignored
+            ],
+            noise="" if is_last else noise.state(wrapper),
+        )
+        self.copies.write(self._log, wrapper, passes.number)
+
+    def _outside(self, mine: _Optimizer, optimizer: Any) -> None:
+        """Parameters that this optimizer trains and that no wrapper holds."""
+        inside = {id(p) for wrapper in list(self._passes) for p in wrapper.module.parameters()}
+        if found := outside.parameters(optimizer, inside):
+            outside.write(self._log, mine.number, mine.steps, found, self._budget)
+
+
+def _rates(optimizer: Any) -> list[float]:
+    """The learning rate of each group."""
+    groups = optimizer.param_groups if optimizer is not None else ()
+    return [float(group["lr"]) for group in groups if "lr" in group]
+
+
+def _keep_out(mine: _Optimizer, reason: str) -> None:
+    for passes, _ in mine.links:
+        passes.kept_out = reason
+
+
+@harmless
+def _why_different(wrapper: Any) -> str:
+    if wrapper._use_python_reducer:
+        return "python reducer"
+    if hook := wrapper._get_ddp_logging_data().get("comm_hook"):
+        return f"comm hook {hook}"
+    return ""
+
+
+def _reason_to_differ(wrapper: Any) -> str:
+    """Why the ranks of this wrapper may differ on purpose; empty if they may not."""
+    reason = _why_different(wrapper)
+    return "unknown" if reason is None else reason
+
+
+def _around_forward(wrapper_type: Any, training: _Training) -> None:
+    import torch
+
+    before, after = wrapper_type._pre_forward, wrapper_type._post_forward
+
+    @functools.wraps(before)
+    def pre_forward(wrapper: Any, *inputs: Any, **kwargs: Any) -> Any:
+        if not is_compiling() and torch.is_grad_enabled():
+            begin(wrapper)
+        return before(wrapper, *inputs, **kwargs)
+
+    @functools.wraps(after)
+    def post_forward(wrapper: Any, output: Any) -> Any:
+        output = after(wrapper, output)
+        if not is_compiling() and torch.is_grad_enabled():
+            end(wrapper, output)
+        return output
+
+    @aside
+    def begin(wrapper: Any) -> None:
+        if (passes := training.of(wrapper)) is not None:
+            passes.before_forward(wrapper)
+
+    @aside
+    def end(wrapper: Any, output: Any) -> None:
+        if (passes := training.of(wrapper)) is not None:
+            passes.after_forward(wrapper, output)
+
+    wrapper_type._pre_forward, wrapper_type._post_forward = pre_forward, post_forward
+    # Dynamo does not compile DDP's own forward, but tries what it calls.
+    skip(pre_forward)
+    skip(post_forward)
+
+
+def _around_clipping(training: _Training) -> None:
+    from torch.nn import utils
+
+    module = sys.modules["torch.nn.utils.clip_grad"]
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        call = _clipping(getattr(module, name), training)
+        setattr(module, name, call)
+        setattr(utils, name, call)
+
+
+def _clipping(original: Any, training: _Training) -> Any:
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not is_compiling():
+            training.clipping()
+        return original(*args, **kwargs)
+
+    return call
+
+
+def _before_leaving(training: _Training) -> None:
+    import torch.distributed as dist
+    from torch.distributed import distributed_c10d
+
+    original = distributed_c10d.destroy_process_group
+
+    @functools.wraps(original)
+    def leave(*args: Any, **kwargs: Any) -> Any:
+        training.finish()
+        return original(*args, **kwargs)
+
+    for module in (distributed_c10d, dist):
+        module.destroy_process_group = leave  # type: ignore[attr-defined]
