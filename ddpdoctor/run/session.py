@@ -108,10 +108,19 @@ def _follow(
 def _all_findings(worlds: Worlds) -> list[Finding]:
     """What is wrong with any of the worlds; the same in several attempts is told once."""
     found: dict[tuple[str, str], Finding] = {}
-    for world in worlds.all:
+    last = max((world.attempt for world in worlds.all), default=0)
+    for world in reversed(worlds.all):
         for finding in world.findings():
-            found.setdefault(_identity(finding), finding)
+            told = finding if world.attempt == last else _survived(finding, world.attempt)
+            found.setdefault(_identity(finding), told)
     return list(found.values())
+
+
+def _survived(finding: Finding, attempt: int) -> Finding:
+    """A finding about an attempt after which the launcher started another one."""
+    note = f"in attempt {attempt}, after which the launcher started the ranks again"
+    severity = "warning" if finding.severity == "error" else finding.severity
+    return finding.model_copy(update={"severity": severity, "evidence": (*finding.evidence, note)})
 
 
 def _identity(finding: Finding) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from ddpdoctor.observation import Observation
 from ddpdoctor.run.fates import Death, Deaths
 
 _LOG = re.compile(r"rank-(\d+)\.log")
+_ATTEMPT = re.compile(r"attempt-\d+-\d+")
 _POLITE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 """By these a launcher ends the other ranks; then, if they do not go, by SIGKILL."""
 
@@ -25,6 +26,8 @@ class World:
 
     def __init__(self, folder: Path, world_size: int, deaths: Deaths, boot: str) -> None:
         self.folder = folder
+        self.attempt = int(folder.name.split("-")[1])
+        """How often the launcher had started the ranks before."""
         self.deadlocked = False
         self.proven_after = 0.0
         """Seconds from the last rank's blocking to the proof that it will not end."""
@@ -143,7 +146,7 @@ def _folders(run_dir: Path | None) -> list[Path]:
         return []
     try:
         with os.scandir(run_dir) as entries:
-            found = [entry for entry in entries if entry.name.startswith("attempt-")]
+            found = [entry for entry in entries if _ATTEMPT.fullmatch(entry.name)]
             return [Path(e.path) for e in sorted(found, key=lambda e: e.stat().st_ctime)]
     except OSError:
         return []

@@ -1,0 +1,127 @@
+"""python job.py WHAT: jobs that do to a doctor what jobs do."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def train(steps=6, after_step=lambda step: None):
+    net = DistributedDataParallel(nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(steps):
+        optimizer.zero_grad()
+        net(torch.ones(3, 4)).sum().backward()
+        optimizer.step()
+        after_step(step)
+    print(f"rank {dist.get_rank()} trained", flush=True)
+
+
+def well():
+    dist.init_process_group("gloo")
+    train()
+
+
+def deadlock():
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 0:
+        dist.barrier()  # the barrier
+    train()
+
+
+def long():
+    """Goes on until a file named "enough" is there."""
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    Path(f"pid-{rank}").write_text(str(os.getpid()))
+
+    def linger(step):
+        while step == 3 and not Path("enough").exists():
+            time.sleep(0.02)
+
+    train(after_step=linger)
+    Path(f"ended-{rank}").touch()
+
+
+def interrupted():
+    """Counts the interrupts that it gets, and ends as it likes."""
+    seen = []
+    signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+    print("ready", flush=True)
+    deadline = time.monotonic() + 20
+    while not seen and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    print(f"interrupted {len(seen)} time(s)", flush=True)
+    sys.exit(5)
+
+
+def odd():
+    """Everything that a job may do to its own process."""
+    sys.excepthook = lambda *_: print("my own excepthook", file=sys.stderr)
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    os.chdir("/")
+    os.closerange(3, 256)
+    if os.fork() == 0:
+        with contextlib.suppress(OSError):
+            os.kill(os.getppid(), signal.SIGUSR1)
+        os._exit(0)
+    os.wait()
+    dist.init_process_group("gloo")
+    os.closerange(3, 4)
+    train()
+    if dist.get_rank() == 1:
+        raise ValueError("after all")
+
+
+def replaced():
+    """Becomes another program, which joins."""
+    if "AGAIN" not in os.environ:
+        os.environ["AGAIN"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+    well()
+
+
+def sometimes():
+    """Fails at the first attempt, and ends well at the second."""
+    # Before joining: with ranks that have met once, gloo now and then fails to meet again.
+    if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and os.environ["RANK"] == "1":
+        raise ValueError("the first time")
+    dist.init_process_group("gloo")
+    train()
+
+
+def killed():
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.barrier()
+
+
+def alone():
+    """Deterministic, on stdout and stderr, without any group."""
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    for step in range(3):
+        print(step, float(net(torch.ones(4))), flush=True)
+        print(f"step {step}", file=sys.stderr, flush=True)
+    print(sys.argv, sys.path, sys.flags, [type(each) for each in sys.meta_path])
+    sys.exit(3)
+
+
+def alone_in_a_group():
+    dist.init_process_group(
+        "gloo", init_method=f"file://{Path('store').resolve()}", rank=0, world_size=1
+    )
+    train()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

@@ -1,0 +1,237 @@
+"""Whatever happens to the doctor, the launcher or the disk, the job is never harmed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ddpdoctor.run import RunOptions, run
+from ddpdoctor.run.session import Session
+from tests.run.conftest import HERE, JOB, Doctor, environment, living, ranks
+
+
+def line_of(mark: str) -> int:
+    lines = JOB.read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
+
+
+def report_of(folder: Path) -> dict:
+    return json.loads((folder / "report.json").read_text())
+
+
+AS_JSON = ("--format=json", "-o", "report.json")
+
+
+def test_a_deadlock_is_proven_told_and_ended(ended, tmp_path: Path) -> None:
+    code, _, err = ended(ranks(2, "deadlock"), *AS_JSON)
+    assert code != 0
+    report = report_of(tmp_path)
+    assert report["ended_by"] == "doctor"
+    (finding,) = report["findings"]
+    assert finding["certainty"] == "proven"
+    places = {(tuple(p["ranks"]), p["place"]["line"]) for p in finding["places"]}
+    assert ((0,), line_of("the barrier")) in places
+    assert f"job.py:{line_of('the barrier')}" in err
+
+
+def test_keep_going_leaves_a_dead_job_alone(start: Doctor, tmp_path: Path) -> None:
+    process = start(ranks(2, "deadlock"), "--keep-going")
+    assert process.stderr is not None
+    assert "proven" in process.stderr.readline(), "told while the job hangs"
+    time.sleep(0.5)
+    hanging = [each for each in living(tmp_path) if str(JOB) in each.cmdline()]
+    assert len(hanging) >= 2
+    process.send_signal(signal.SIGTERM)
+    for each in hanging:
+        each.kill()
+    process.communicate(timeout=30)
+
+
+def test_the_job_goes_on_unwatched_if_the_doctor_is_killed(start: Doctor, tmp_path: Path) -> None:
+    process = start(ranks(2, "long"))
+    _wait_for(tmp_path / "pid-0", tmp_path / "pid-1")
+    process.kill()
+    process.wait(10)
+    (tmp_path / "enough").touch()
+    _wait_for(tmp_path / "ended-0", tmp_path / "ended-1")
+    psutil.wait_procs(living(tmp_path), 20)
+
+
+def test_a_rank_that_is_killed_is_named(ended, tmp_path: Path) -> None:
+    code, _, _ = ended(ranks(2, "killed"), *AS_JSON)
+    assert code != 0
+    report = report_of(tmp_path)
+    assert [finding["ranks"] for finding in report["findings"]] == [[1]]
+    assert "SIGKILL" in report["findings"][0]["cause"]
+    assert report["attempts"][0]["ranks"][1]["signal"] == signal.SIGKILL
+
+
+def test_ranks_that_outlive_their_launcher_are_told_and_left_alone(
+    start: Doctor, tmp_path: Path
+) -> None:
+    process = start(ranks(2, "long"))
+    _wait_for(tmp_path / "pid-0", tmp_path / "pid-1")
+    launcher = next(
+        each
+        for each in living(tmp_path)
+        if str(HERE / "launch.py") in each.cmdline() and "ddpdoctor" not in each.cmdline()
+    )
+    launcher.kill()
+    process.wait(20)
+    ranks_left = living(tmp_path)
+    assert process.returncode == 128 + signal.SIGKILL
+    assert len(ranks_left) == 2
+    (tmp_path / "enough").touch()
+    _wait_for(tmp_path / "ended-0", tmp_path / "ended-1")
+    psutil.wait_procs(ranks_left, 20)
+    _, err = process.communicate()
+    assert "2 of its ranks go on" in err
+
+
+def test_what_a_job_does_to_its_own_process_is_not_disturbed(ended, tmp_path: Path) -> None:
+    code, out, err = ended(ranks(2, "odd"), *AS_JSON)
+    assert code == 1
+    assert sorted(out.splitlines()) == ["rank 0 trained", "rank 1 trained"]
+    assert "my own excepthook" in err.splitlines()[0]
+    (finding,) = report_of(tmp_path)["findings"]
+    assert finding["ranks"] == [1]
+    assert "after all" in finding["cause"]
+
+
+def test_a_program_that_replaces_itself_is_watched_as_what_it_becomes(ended, tmp_path) -> None:
+    code, _, err = ended(ranks(2, "replaced"), *AS_JSON)
+    assert (code, err) == (0, "")
+    assert report_of(tmp_path)["attempts"][0]["world_size"] == 2
+
+
+def test_attempts_are_told_apart(ended, tmp_path: Path) -> None:
+    command = ["torchrun", "--standalone", "--nproc-per-node=2", "--max-restarts=1", str(JOB)]
+    code, _, _ = ended([*command, "sometimes"], *AS_JSON)
+    assert code == 0, "the job has recovered"
+    report = report_of(tmp_path)
+    assert [attempt["name"][:9] for attempt in report["attempts"]] == ["attempt-0", "attempt-1"]
+    (finding,) = report["findings"]
+    assert finding["severity"] == "warning"
+    assert "the first time" in finding["cause"]
+
+
+def watched(tmp_path: Path, run_dir: Path | None, monkeypatch: pytest.MonkeyPatch) -> Session:
+    """A job of two ranks that are well, whose evidence goes where the test has made a trap."""
+    for name, value in environment(tmp_path, {"MASTER_PORT": "29871"}).items():
+        monkeypatch.setenv(name, value)
+    command = ["bash", "-c", _TWO_RANKS]
+    monkeypatch.chdir(tmp_path)
+    options = RunOptions(command=command, run_dir=run_dir)
+    return run(options, lambda _: None, lambda _: None)
+
+
+_TWO_RANKS = f"""
+export MASTER_ADDR=127.0.0.1 WORLD_SIZE=2
+RANK=0 python {JOB} well & RANK=1 python {JOB} well && wait $!
+"""
+
+
+def test_a_full_disk_does_not_reach_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run" / "attempt-0-29871"
+    folder.mkdir(parents=True)
+    for rank in (0, 1):
+        (folder / f"rank-{rank}.log").symlink_to("/dev/full")
+    session = watched(tmp_path, tmp_path / "run", monkeypatch)
+    assert session.status == 0
+    assert session.findings == []
+
+
+@pytest.mark.parametrize("trap", ["file", "gone"])
+def test_a_run_directory_that_cannot_be_written_does_not_reach_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trap: str
+) -> None:
+    run_dir = tmp_path / "run"
+    if trap == "file":
+        run_dir.write_text("not a folder")
+    session = watched(tmp_path, run_dir, monkeypatch)
+    assert (session.status, session.findings) == (0, [])
+
+
+def test_a_switched_off_watch_is_told(ended) -> None:
+    code, _, err = ended(ranks(2, "well"), DDPDOCTOR_DISABLE="1")
+    assert code == 0
+    assert "DDPDOCTOR_DISABLE" in err
+
+
+def test_the_users_own_sitecustomize_is_run(ended, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import sys; sys.mine = 'mine'")
+    script = "import sys, sitecustomize; print(sys.mine, sitecustomize.__file__)"
+    _, out, _ = ended(["python", "-c", script], PYTHONPATH=str(own))
+    assert out == f"mine {own}/sitecustomize.py\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--format=json", "--", "true"], "-o FILE"),
+        (["--", "no-such-command"], "no command 'no-such-command'"),
+        (["-o", "missing/report", "--", "true"], "missing/report"),
+        ([], "COMMAND"),
+        (["--run-dir", "taken", "--", "true"], "another run"),
+        (["--run-dir", "file", "--", "true"], "file"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(
+    tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    (tmp_path / "taken" / "attempt-0-0").mkdir(parents=True)
+    (tmp_path / "file").touch()
+    done = subprocess.run(
+        [sys.executable, "-m", "ddpdoctor", "run", *arguments],
+        cwd=tmp_path,
+        env=environment(tmp_path, {}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert complaint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_last_ten_runs_are_kept(ended, tmp_path: Path) -> None:
+    reports = tmp_path / "reports"
+    for number in range(12):
+        (reports / f"run-20200101-0000{number:02}-1").mkdir(parents=True)
+    (reports / "mine").mkdir()
+    ended(["true"])
+    left = sorted(path.name for path in reports.iterdir())
+    assert "mine" in left
+    assert len(left) == 11
+    assert "run-20200101-000003-1" in left
+    assert "run-20200101-000002-1" not in left
+
+
+def test_the_report_goes_elsewhere_where_the_working_directory_cannot_be_written(
+    ended, tmp_path: Path
+) -> None:
+    (tmp_path / "reports").write_text("a file of mine")
+    code, _, err = ended(ranks(2, "killed"), XDG_STATE_HOME=str(tmp_path / "state"))
+    assert code != 0
+    assert str(tmp_path / "state" / "ddpdoctor") in err.replace("\n", "")
+    assert (tmp_path / "reports").read_text() == "a file of mine"
+
+
+def _wait_for(*files: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not all(file.exists() for file in files):
+        assert time.monotonic() < deadline, f"{[str(file) for file in files]}"
+        time.sleep(0.02)

@@ -1,0 +1,119 @@
+"""A watched job that is well behaves as if nobody watched."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.run.conftest import JOB, Doctor, environment, ranks
+
+
+@pytest.mark.parametrize("what", ["alone", "alone_in_a_group"])
+def test_a_job_writes_the_same_bytes_and_ends_with_the_same_code(
+    start: Doctor, tmp_path: Path, what: str
+) -> None:
+    with_doctor = start(["python", str(JOB), what])
+    told = with_doctor.communicate(timeout=60)
+    (tmp_path / "store").unlink(missing_ok=True)
+    without = start(["python", str(JOB), what], doctor=False)
+    assert told == without.communicate(timeout=60)
+    assert with_doctor.returncode == without.returncode == (3 if what == "alone" else 0)
+
+
+def test_two_ranks_that_are_well_are_not_spoken_of(ended) -> None:
+    code, out, err = ended(ranks(2, "well"))
+    assert (code, err) == (0, "")
+    assert sorted(out.splitlines()) == ["rank 0 trained", "rank 1 trained"]
+
+
+def test_a_program_that_is_none_of_ours_keeps_its_code_and_its_signal(ended) -> None:
+    assert ended(["bash", "-c", "echo told; exit 9"])[:2] == (9, "told\n")
+    assert ended(["bash", "-c", "kill -SEGV $$"])[0] == 128 + signal.SIGSEGV
+
+
+def test_standard_input_and_descriptors_reach_the_job(tmp_path: Path) -> None:
+    (tmp_path / "three").write_text("from three")
+    doctor = f"{sys.executable} -m ddpdoctor run --"
+    done = subprocess.run(
+        ["bash", "-c", f"echo in | {doctor} bash -c 'cat; cat <&3' 3<three"],
+        cwd=tmp_path,
+        env=environment(tmp_path, {}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "in\nfrom three"
+
+
+def on_a_terminal(tmp_path: Path, command: list[str], send: bytes = b"") -> tuple[int, str]:
+    """The exit code of a command and what it shows; `send` is typed as soon as it is ready."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execve(sys.executable, command, environment(tmp_path, {"TERM": "xterm"}))
+    shown = b""
+    while True:
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not data:
+            break
+        shown += data
+        if send and b"ready" in shown:
+            os.write(terminal, send)
+            send = b""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
+
+
+def test_ctrl_c_reaches_the_job_once_and_the_doctor_not_at_all(tmp_path: Path) -> None:
+    doctor = [sys.executable, "-m", "ddpdoctor", "run", "--"]
+    told = on_a_terminal(tmp_path, [*doctor, "python", str(JOB), "interrupted"], b"\x03")
+    assert told == (5, "ready\r\n^Cinterrupted 1 time(s)\r\n")
+
+
+def test_the_job_sees_a_terminal_and_gets_it_back_whole(tmp_path: Path) -> None:
+    doctor = [sys.executable, "-m", "ddpdoctor", "run", "--"]
+    script = "import sys; print(sys.stdin.isatty(), sys.stdout.isatty(), sys.stderr.isatty())"
+    assert on_a_terminal(tmp_path, [*doctor, "python", "-c", script])[1].startswith(
+        "True True True\r\n"
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_to_the_doctor_is_the_jobs(start: Doctor, number: int) -> None:
+    script = "trap 'exit 41' TERM; trap 'exit 42' HUP; trap 'exit 43' INT; echo ready; "
+    process = start(["bash", "-c", script + "while :; do sleep 0.05; done"])
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    expected = {signal.SIGTERM: 41, signal.SIGHUP: 42, signal.SIGINT: 43}
+    process.communicate(timeout=20)
+    assert process.returncode == expected[signal.Signals(number)]
+
+
+def test_a_stopped_job_goes_on_where_it_was(start: Doctor, tmp_path: Path) -> None:
+    process = start(ranks(2, "long"))
+    pids = [_pid(tmp_path, rank) for rank in (0, 1)]
+    os.kill(pids[1], signal.SIGSTOP)
+    time.sleep(1.5)
+    os.kill(pids[1], signal.SIGCONT)
+    (tmp_path / "enough").touch()
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+
+
+def _pid(folder: Path, rank: int) -> int:
+    deadline = time.monotonic() + 60
+    while not (folder / f"pid-{rank}").exists() or not (folder / f"pid-{rank}").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return int((folder / f"pid-{rank}").read_text())
