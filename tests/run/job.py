@@ -21,7 +21,7 @@ def train(steps=6, after_step=lambda step: None):
         net(torch.ones(3, 4)).sum().backward()
         optimizer.step()
         after_step(step)
-    print(f"rank {dist.get_rank()} trained", flush=True)
+    os.write(1, f"rank {dist.get_rank()} trained\n".encode())
 
 
 def well():
