@@ -3,7 +3,3 @@
 The doctor is a prefix: descriptors, terminal, process group, signals and exit status are the job's
 own. If the doctor dies, the job goes on unwatched; if a deadlock is proven, the doctor ends it.
 """
-
-from ddpdoctor.run.session import RunOptions, run
-
-__all__ = ["RunOptions", "run"]

@@ -12,8 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ddpdoctor.run import RunOptions, run
-from ddpdoctor.run.session import Session
+from ddpdoctor.run.session import RunOptions, Session, run
 from tests.run.conftest import HERE, JOB, Doctor, environment, living, ranks
 
 
