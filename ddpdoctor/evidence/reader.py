@@ -21,6 +21,7 @@ from ddpdoctor.evidence.model import (
     RankEvidence,
     Sample,
     Sampler,
+    Seed,
     StateLoad,
     Stuck,
     Training,
@@ -79,7 +80,9 @@ class RankReader:
         return (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino)
 
     def _read(self, log: BinaryIO) -> bool:
-        *lines, self._rest = (self._rest + log.read()).split(b"\n")
+        # Not to the end of what can be read: a log may be a link to a device.
+        new = log.read(max(0, os.fstat(log.fileno()).st_size - log.tell()))
+        *lines, self._rest = (self._rest + new).split(b"\n")
         for line in lines:
             try:
                 self._apply(json.loads(line))
@@ -109,7 +112,7 @@ class RankReader:
                 rank.pid, rank.torch = event["pid"], event["torch"]
                 rank.world_size, rank.boot = event["world_size"], event["boot"]
             case "joining":
-                rank.joining = time
+                rank.joining, rank.joining_place = time, _value("place", event["place"])
             case "left":
                 rank.left = time
             case "group":
@@ -136,6 +139,8 @@ class RankReader:
             case "copy":
                 copied = tuple(Place(*frame) for frame in event.pop("places"))
                 rank.copies.append(ModelCopy(places=copied, **event))
+            case "seed":
+                rank.seeds.append(Seed(**_typed(event)))
             case "plateau":
                 rank.plateaus.append(Plateau(**_typed(event)))
             case "sampler":
@@ -143,12 +148,11 @@ class RankReader:
             case "loader":
                 rank.loaders.append(_loader(event))
             case "epoch":
-                passes = rank.loaders[event.pop("loader")].epochs
-                passes[event.pop("number")] = Epoch(begun=time, **_typed(event))
+                passes, number = rank.loaders[event.pop("loader")].epochs, event.pop("number")
+                passes[number] = Epoch(begun=time, **_typed(event))
             case "drawn":
-                passes = rank.loaders[event.pop("loader")].epochs
+                passes, number = rank.loaders[event.pop("loader")].epochs, event.pop("number")
                 ended = time if event.pop("ended") else None
-                number = event.pop("number")
                 passes[number] = replace(passes[number], ended=ended, **_typed(event))
             case "join":
                 rank.joins += 1
