@@ -59,6 +59,8 @@ class RankPlace(_Frozen):
     doing: str
     """For people: "barrier() #413", "raised ValueError", "exited"."""
     waits_for: tuple[int, ...] = ()
+    stack: tuple[Place, ...] = Field(default=(), exclude=True, repr=False)
+    """How it came there, outermost first, for those who read the source; not part of reports."""
 
 
 class Cure(_Frozen):

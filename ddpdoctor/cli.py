@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from ddpdoctor import __version__, catalog
+from ddpdoctor.attach.cli import attach
 from ddpdoctor.complaints import (
     Complaint,
     complaining_about,
@@ -24,6 +25,7 @@ from ddpdoctor.complaints import (
     need,
 )
 from ddpdoctor.lint.cli import lint
+from ddpdoctor.postmortem.cli import diagnose
 from ddpdoctor.report import output
 from ddpdoctor.run.cli import run as run_job
 
@@ -41,6 +43,8 @@ train = typer.Typer(
 )
 app.add_typer(train, name="train")
 app.command()(lint)
+app.command()(diagnose)
+app.command()(attach)
 app.command(
     "run", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )(run_job)

@@ -20,9 +20,10 @@ MAY_IMPORT = {
     "stack": (),
     "watch": ("evidence",),
     "diagnose": ("evidence", "catalog"),
+    "annotate": ("evidence", "catalog", "lint"),
 }
 WITHOUT_TORCH = ("lint", "catalog", "environment", "cli")
-MAY_NAME_CODES = ("diagnose", "lint", "environment")
+MAY_NAME_CODES = ("diagnose", "annotate", "lint", "environment")
 
 
 @dataclass(frozen=True)

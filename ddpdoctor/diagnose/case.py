@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import RankPlace
 from ddpdoctor.diagnose.waiting import Blocked, Deadlock, prove_deadlock
-from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence
+from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, Stuck
 
 _CASUALTY = re.compile(
-    r"Connection (closed|reset) by peer|Broken pipe|Socket closed|Connection refused|"
-    r"remote process exited|NCCL communicator was aborted|Timed out waiting \d+ms for (recv|send)"
+    r"Connection (closed|reset) by|Broken pipe|Socket closed|Connection refused|Connection timeout|"
+    r"Application timeout caused pair closure|failed to recv, got 0 bytes|remote process exited|"
+    r"NCCL communicator was aborted|successfully reached monitoredBarrier|"
+    r"failed to pass monitoredBarrier|Pair is not connected|Socket Timeout"
 )
+_TIMEOUT = re.compile(r"Timed out waiting \d+ms for|Watchdog caught collective operation timeout")
+_PARTS = {"DistributedDataParallel.forward": "forward", "_engine_run_backward": "backward"}
+_ASKED_TO_END = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+_LAUNCHERS_PATIENCE = 5.0
+"""Seconds after a failure from which on a SIGKILL is taken for the launcher's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,33 +52,86 @@ class Case:
         raised = [Raised(rank, rank.exceptions[-1]) for rank in evidence.ranks if rank.exceptions]
         self.raised = [each for each in raised if not is_casualty(each.exception)]
         self.casualties = [each for each in raised if is_casualty(each.exception)]
-        self.died = [
-            Died(rank, rank.fate.signal)
-            for rank in evidence.ranks
-            if rank.fate is not None and rank.fate.signal and not rank.fate.killed_by_us
-        ]
-        if not self.raised and not self.died:
+        self.died = _died(evidence, self.raised)
+        self.deserters = self._deserters()
+        """Ranks that ended well while others still wanted to communicate with them."""
+        self._waited: list[str] = []
+        if not (self.raised or self.died or self.deserters or self.overdue):
             self.raised, self.casualties = self.casualties, []
 
+    @property
+    def overdue(self) -> list[Raised]:
+        """The ranks whose collective was given up for its timeout."""
+        return [each for each in self.casualties if _TIMEOUT.search(each.exception.message)]
+
     def explain(self, *incidents: Raised | Died | Deadlock) -> None:
-        """Take incidents off the list of what is still to be explained."""
+        """Take incidents off the list of what is still to be explained, and what followed."""
         self.raised = [each for each in self.raised if each not in incidents]
         self.died = [each for each in self.died if each not in incidents]
-        if self.deadlock is not None and self.deadlock in incidents:
+        ended = {each.rank.rank for each in incidents if not isinstance(each, Deadlock)}
+        if self.deadlock is None:
+            return
+        if self.deadlock in incidents:
+            self.deadlock = None
+        elif ended & ({b.rank for b in self.deadlock.blocked} | {*self.deadlock.gone}):
+            self._waited = [
+                f"{named(side.ranks)} then waited for ever in {side.doing}"
+                + (f" at {side.place}" if side.place else "")
+                for side in sides(b for b in self.deadlock.blocked if b.rank not in ended)
+            ]
             self.deadlock = None
 
     def consequences(self) -> tuple[str, ...]:
         """One line for each rank that suffered what others caused."""
-        return tuple(
+        raised = (
             f"rank {each.rank.rank} then raised {each.exception.type}: "
             f"{first_line(each.exception.message)}"
             for each in self.casualties
         )
+        return (*raised, *self._waited)
+
+    def _deserters(self) -> list[RankEvidence]:
+        """By what their peers say: the connection was closed, and this rank had ended before."""
+        closed = [each for each in self.casualties if each not in self.overdue]
+        if self.raised or self.died or not closed:
+            return []
+        first = min(each.exception.time for each in closed)
+        return [
+            rank
+            for rank in self.evidence.ranks
+            if rank.fate is not None
+            and rank.fate.exit_code == 0
+            and (rank.exiting or rank.fate.time) < first
+        ]
+
+
+def _died(evidence: Evidence, raised: list[Raised]) -> list[Died]:
+    """The ranks that a signal ended, but for those that it ended because of another failure."""
+    failures = [(each.rank.rank, each.exception.time) for each in raised]
+    found = []
+    for rank in evidence.ranks:
+        fate = rank.fate
+        if fate is None or not fate.signal or fate.killed_by_us or fate.signal in _ASKED_TO_END:
+            continue
+        found.append(Died(rank, fate.signal))
+        failures.append((rank.rank, fate.time))
+    return [each for each in found if not _followed(each, failures)]
+
+
+def _followed(died: Died, failures: list[tuple[int, float]]) -> bool:
+    """Whether this death came of another rank's failure."""
+    assert died.rank.fate is not None
+    grace = {signal.SIGABRT: 0.0, signal.SIGKILL: _LAUNCHERS_PATIENCE}.get(
+        signal.Signals(died.signal)
+    )
+    return grace is not None and any(
+        rank != died.rank.rank and time + grace < died.rank.fate.time for rank, time in failures
+    )
 
 
 def is_casualty(exception: ExceptionRecord) -> bool:
     """Whether this is what a rank sees when another one leaves."""
-    return bool(_CASUALTY.search(exception.message))
+    return bool(_CASUALTY.search(exception.message) or _TIMEOUT.search(exception.message))
 
 
 def first_line(message: str, limit: int = 120) -> str:
@@ -79,18 +140,45 @@ def first_line(message: str, limit: int = 120) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def named(ranks: Iterable[int]) -> str:
+    """ "rank 0", "ranks 1, 2"."""
+    listed = [str(rank) for rank in ranks]
+    return f"rank{'s' if len(listed) > 1 else ''} {', '.join(listed)}"
+
+
 def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:
     """The ranks that wait, together where they wait for the same at the same line; fewest first."""
     together: dict[tuple[str, int, Place | None], list[Blocked]] = {}
     for each in blocked:
-        where = (each.collective.op, each.collective.seq, each.stuck.place)
+        where = (_doing(each), each.collective.seq, each.stuck.place)
         together.setdefault(where, []).append(each)
     return [
         RankPlace(
             ranks=tuple(each.rank for each in side),
             place=place,
-            doing=f"{op} #{seq}",
+            doing=doing,
             waits_for=side[0].waits_for,
+            stack=way(side[0].stuck),
         )
-        for (op, seq, place), side in sorted(together.items(), key=lambda item: len(item[1]))
+        for (doing, _, place), side in sorted(together.items(), key=lambda item: len(item[1]))
     ]
+
+
+def _doing(blocked: Blocked) -> str:
+    """ "all_reduce #413 (backward)"."""
+    collective = blocked.collective
+    inside = {
+        part
+        for frame in blocked.stuck.stack
+        for function, part in _PARTS.items()
+        if frame.function.endswith(function) and "/torch/" in frame.file
+    }
+    of = f" ({inside.pop()})" if len(inside) == 1 else ""
+    return f"{collective.op} #{collective.seq}{of}"
+
+
+def way(stuck: Stuck) -> tuple[Place, ...]:
+    """The stack down to the innermost line that is the user's own."""
+    frames = stuck.stack
+    end = max((n for n, frame in enumerate(frames, 1) if frame == stuck.place), default=0)
+    return frames[:end]

@@ -4,18 +4,23 @@ A deadlock is proven, not timed out. A rank that waits in a collective is waitin
 of the group to arrive there. It waits for ever if some member can never arrive: it is gone, or it
 waits for ever itself, at something else. The greatest set of ranks that fulfils this is the
 deadlock. Waiting is stable: if all of the set were seen waiting at one instant, none of them will
-ever move. (The wait-for graph of MPI's tools: MUST, Hilbrich et al. 2012.)
+ever move. A send or recv waits for its counterpart alone. (The wait-for graph of MPI's tools: MUST,
+Hilbrich et al. 2012.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 
-from ddpdoctor.evidence import Collective, Evidence, RankEvidence, Stuck
+from ddpdoctor.evidence import Collective, Evidence, RankEvidence, Stuck, pair_key
 
 GONE_GRACE = 0.5
 """Seconds that peers get to notice that a rank has left before they count as waiting for it."""
 
+_SAME_SIZE = frozenset({"all_reduce", "reduce", "broadcast"})
+_COUNTERPART = {"send": "recv", "recv": "send"}
 _SAME_OP = {
     "allreduce": "all_reduce",
     "all_reduce_barrier": "barrier",
@@ -60,7 +65,7 @@ def prove_deadlock(evidence: Evidence) -> Deadlock | None:
     while True:
         absent = _absent(waiting, ranks, gone)
         free = [
-            r for r, rank in waiting.items() if not all(absent[_key(c)] for c in _waits_in(rank))
+            r for r, rank in waiting.items() if not all(absent[_key(r, c)] for c in _waits_in(rank))
         ]
         if not free:
             break
@@ -76,7 +81,7 @@ def prove_deadlock(evidence: Evidence) -> Deadlock | None:
     if max([since, *ended]) > seen_together:
         return None
     blocked = tuple(
-        Blocked(r, first, _stuck(rank), absent[_key(first)])
+        Blocked(r, first, _stuck(rank), absent[_key(r, first)])
         for r, rank in sorted(waiting.items())
         for first in _waits_in(rank)[:1]
     )
@@ -105,37 +110,91 @@ def _waits(rank: RankEvidence) -> bool:
 
 
 def _waits_in(rank: RankEvidence) -> tuple[Collective, ...]:
-    return _stuck(rank).waiting
+    """What must complete before the main thread goes on; all that is outstanding, if unknown."""
+    stuck = _stuck(rank)
+    return stuck.waiting if stuck.awaited is None else (stuck.awaited,)
 
 
-def _key(collective: Collective) -> tuple[str, int, str]:
-    return collective.group, collective.seq, normal_op(collective.op)
+_Key = tuple[str, int, str, int | None, int | None, int]
+
+
+def _key(rank: int, collective: Collective) -> _Key:
+    """What ranks wait for together has one key; a send or recv, one for each pair of ranks."""
+    op = normal_op(collective.op)
+    me = rank if op in _COUNTERPART else None
+    return collective.group, collective.seq, op, me, collective.peer, collective.tag
 
 
 def _absent(
     waiting: dict[int, RankEvidence], ranks: dict[int, RankEvidence], gone: set[int]
-) -> dict[tuple[str, int, str], tuple[int, ...]]:
+) -> dict[_Key, tuple[int, ...]]:
     """For each collective that somebody waits in: its members that can never come to it."""
-    absent: dict[tuple[str, int, str], tuple[int, ...]] = {}
+    absent: dict[_Key, tuple[int, ...]] = {}
     for rank in waiting.values():
         for collective in _waits_in(rank):
-            if _key(collective) not in absent:
-                group = rank.groups.get(collective.group)
-                absent[_key(collective)] = tuple(
+            key = _key(rank.rank, collective)
+            if key not in absent:
+                absent[key] = tuple(
                     member
-                    for member in (group.ranks if group is not None else ranks)
+                    for member in _members(rank, collective, ranks)
                     if (member in gone or member in waiting)
-                    and not _arrived(ranks[member], collective)
+                    and not _arrived(ranks[member], rank.rank, collective)
                 )
     return absent
 
 
-def _arrived(member: RankEvidence, collective: Collective) -> bool:
-    """Whether a member that waits or is gone has issued this very collective."""
+def _members(
+    rank: RankEvidence, collective: Collective, ranks: dict[int, RankEvidence]
+) -> Iterable[int]:
+    """The ranks that it needs. A recv from anybody needs no certain one."""
+    if collective.op in _COUNTERPART:
+        return () if collective.peer is None else (collective.peer,)
+    group = rank.groups.get(collective.group)
+    return group.ranks if group is not None else ranks
+
+
+def _arrived(member: RankEvidence, rank: int, collective: Collective) -> bool:
+    """Whether a member that waits or is gone has issued this very collective.
+
+    Or, for a send or recv of `rank`, its counterpart.
+    """
     group, seq = collective.group, collective.seq
-    if member.fate is not None or member.stuck is None:
-        return any(c.group == group and c.seq >= seq for c in member.collectives)
-    for theirs in member.stuck.waiting:
-        if (theirs.group, theirs.seq) == (group, seq):
-            return normal_op(theirs.op) == normal_op(collective.op)
-    return member.stuck.issued.get(group, 0) >= seq
+    if counterpart := _COUNTERPART.get(collective.op):
+        key = pair_key(group, counterpart, rank, collective.tag)
+        anybody = pair_key(group, counterpart, None, collective.tag)
+        return _issued_pairs(member, key, anybody) >= seq
+    if (theirs := _record(member, group, seq)) is not None:
+        return agree(theirs, collective)
+    if member.stuck is not None:
+        return member.stuck.issued.get(group, 0) >= seq
+    return any(c.group == group and c.seq >= seq and c.peer is None for c in member.collectives)
+
+
+def _record(member: RankEvidence, group: str, seq: int) -> Collective | None:
+    """What a rank wrote down about the collective of this number."""
+    waiting = member.stuck.waiting if member.stuck is not None else ()
+    for known in (waiting, reversed(member.collectives)):
+        for each in known:
+            if (each.group, each.seq) == (group, seq) and each.op not in _COUNTERPART:
+                return each
+    return None
+
+
+def agree(one: Collective, other: Collective) -> bool:
+    """Whether two ranks' calls of the same number can complete together."""
+    op = normal_op(one.op)
+    if op != normal_op(other.op) or one.root != other.root:
+        return None in (one.root, other.root) and op == normal_op(other.op)
+    if op == "new_group":
+        return one.shapes == other.shapes
+    if op in _SAME_SIZE and one.place and other.place:
+        return [prod(shape) for shape in one.shapes] == [prod(shape) for shape in other.shapes]
+    return True
+
+
+def _issued_pairs(member: RankEvidence, *keys: str) -> int:
+    """How many sends or recvs of these kinds a member has issued."""
+    if member.stuck is not None:
+        return sum(member.stuck.issued.get(key, 0) for key in keys)
+    mine = (pair_key(c.group, c.op, c.peer, c.tag) for c in member.collectives)
+    return sum(key in keys for key in mine)

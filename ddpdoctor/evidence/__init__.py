@@ -5,6 +5,7 @@ A rank appends one JSON object a line to its log (`LOG_NAME`); `RankReader` turn
 """
 
 from ddpdoctor.evidence.model import (
+    MAKING_GROUPS,
     Collective,
     Epoch,
     Evidence,
@@ -19,6 +20,7 @@ from ddpdoctor.evidence.model import (
     RankEvidence,
     Sample,
     Sampler,
+    Seed,
     StateLoad,
     Stuck,
     Training,
@@ -30,6 +32,7 @@ from ddpdoctor.evidence.reader import DEATHS, LOG_NAME, RankReader
 __all__ = [
     "DEATHS",
     "LOG_NAME",
+    "MAKING_GROUPS",
     "Collective",
     "Epoch",
     "Evidence",
@@ -45,6 +48,7 @@ __all__ = [
     "RankReader",
     "Sample",
     "Sampler",
+    "Seed",
     "StateLoad",
     "Stuck",
     "Training",

@@ -46,6 +46,10 @@ class Collective:
     tag: int = 0
 
 
+MAKING_GROUPS = "(groups)"
+"""Making a group is a collective of all ranks, too, although at the store; its shape, members."""
+
+
 def pair_key(group: str, op: str, peer: int | None, tag: int) -> str:
     """Under which the sends or recvs between this rank and `peer` are counted."""
     return f"{group}|{op}|{peer}|{tag}"
@@ -99,7 +103,7 @@ class Sampler:
     shuffle: bool
     place: Place | None
     drop_last: bool = False
-    kind: str = "DistributedSampler"
+    type: str = "DistributedSampler"
     """Its class."""
 
 
@@ -169,7 +173,7 @@ class StateLoad:
     """One load_state_dict, of a module or an optimizer."""
 
     time: float
-    kind: str
+    of: str
     """wrapper (a DDP), module or optimizer."""
     name: str
     """Its class."""
@@ -250,6 +254,8 @@ class Sample:
     """Forward passes that a reduction has followed, ever."""
     late: tuple[str, ...] = ()
     """Those with a gradient that were not there, or frozen, when the model was wrapped."""
+    place: Place | None = None
+    """The line that steps, where no `Training` tells it."""
     noise: str = ""
     """Digest of the random state that the model's dropout will draw from next, if it has any."""
 
@@ -263,6 +269,14 @@ class ModelCopy:
     """The user's lines on the way to the copying, innermost first."""
     parameters: Mapping[str, str]
     """Digests by name, as of the wrapper's first sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A call of `torch.manual_seed` in the user's code."""
+
+    value: int
+    place: Place | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +358,7 @@ class RankEvidence:
     samples: list[Sample] = field(default_factory=list)
     copies: list[ModelCopy] = field(default_factory=list)
     plateaus: list[Plateau] = field(default_factory=list)
+    seeds: list[Seed] = field(default_factory=list)
     samplers: list[Sampler] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
     joins: int = 0
@@ -353,10 +368,12 @@ class RankEvidence:
     exceptions: list[ExceptionRecord] = field(default_factory=list)
     steps: int = 0
     """Optimizer steps taken."""
-    busy: float = 0.0
-    """Share of the last seconds that the main thread spent on a CPU."""
+    waits: float = 0.0
+    """Share of the last second that the main thread spent waiting for other ranks."""
     joining: float | None = None
     """When it began to join the process group; it has joined once `groups` is not empty."""
+    joining_place: Place | None = None
+    """The line that joins."""
     left: float | None = None
     """When it had destroyed its process group."""
     exiting: float | None = None

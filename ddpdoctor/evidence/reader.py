@@ -146,7 +146,8 @@ class RankReader:
             case "sampler":
                 rank.samplers.append(Sampler(**_typed(event)))
             case "loader":
-                rank.loaders.append(_loader(event))
+                if event.pop("number") == len(rank.loaders):
+                    rank.loaders.append(_loader(event))
             case "epoch":
                 passes, number = rank.loaders[event.pop("loader")].epochs, event.pop("number")
                 passes[number] = Epoch(begun=time, **_typed(event))
@@ -181,7 +182,7 @@ class RankReader:
                 _remember(rank, rank.stuck or rank.working, time)
                 rank.stuck = rank.working = None
             case "alive":
-                rank.busy = event["busy"]
+                rank.waits, rank.steps = event["waits"], event["steps"]
 
 
 def _typed(event: dict[str, Any]) -> dict[str, Any]:

@@ -22,21 +22,31 @@ def why(file: str, line: int) -> list[str]:
     says so, the places that call the function are asked. Empty where the source says nothing, or
     cannot be read.
     """
-    reader = Reader()
-    surveyed = survey_one(file, reader)
-    if surveyed.survey is None:
+    module = read(file)
+    if module is None:
         return []
     try:
-        module = Module(reader.source(file), surveyed.survey, Project([surveyed.survey]))
-        node = _node_at(module, line)
+        node = node_at(module, line)
         if node is None:
             return []
         return _explained(module, node) or _through_callers(module, node)
-    except (Unreadable, RecursionError):
+    except RecursionError:
         return []
 
 
-def _node_at(module: Module, line: int) -> ast.AST | None:
+def read(file: str) -> Module | None:
+    """One file as the rules see it, without the rest of its project; None if it is unreadable."""
+    reader = Reader()
+    surveyed = survey_one(file, reader)
+    if surveyed.survey is None:
+        return None
+    try:
+        return Module(reader.source(file), surveyed.survey, Project([surveyed.survey]))
+    except (Unreadable, RecursionError):
+        return None
+
+
+def node_at(module: Module, line: int) -> ast.AST | None:
     """The call on the line that the user most likely means, else the innermost statement."""
     calls = [call for call in module.calls if call.lineno <= line <= (call.end_lineno or 0)]
     direct = {call for call, _ in module.collectives}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import deque
 from types import TracebackType
 from typing import Self
 
@@ -16,6 +17,10 @@ from ddpdoctor.run.worlds import World
 
 _EVERY = 1.0
 _FEWEST_ROWS = 5
+_SPAN = 10
+"""Looks over which the pace is averaged."""
+_UNEVEN = 0.2
+"""The slowest rank waits for the others by so much less of its time."""
 
 
 class StatusLine:
@@ -25,7 +30,7 @@ class StatusLine:
         self._enabled = enabled
         self._size: os.terminal_size | None = None
         self._next = 0.0
-        self._steps_before = (time.monotonic(), 0)
+        self._past: deque[tuple[float, int]] = deque(maxlen=_SPAN)
 
     def look(self, world: World) -> None:
         """Bring the line up to date, if it is time to."""
@@ -49,17 +54,16 @@ class StatusLine:
 
     def _told(self, world: World) -> str:
         ranks = world.evidence.ranks
-        steps = min(rank.steps for rank in ranks)
-        now, (then, before) = time.monotonic(), self._steps_before
-        self._steps_before = (now, steps)
         parts = [f"{len(world.living)} of {len(ranks)} ranks"]
-        if steps:
+        if steps := min(rank.steps for rank in ranks):
             parts.append(f"step {steps}")
-            if before and steps > before:
+            self._past.append((time.monotonic(), steps))
+            (then, before), (now, _) = self._past[0], self._past[-1]
+            if steps > before:
                 parts.append(f"{(steps - before) / (now - then):.1f} steps/s")
-        slowest = max(ranks, key=lambda rank: rank.busy)
-        if len(ranks) > 1 and slowest.busy > 1.2 * min(rank.busy for rank in ranks):
-            parts.append(f"slowest rank {slowest.rank}")
+        waits = [rank.waits for rank in ranks]
+        if max(waits) - min(waits) > _UNEVEN:
+            parts.append(f"slowest rank {waits.index(min(waits))}")
         return " · ".join(parts)
 
     def _show(self, text: str) -> None:

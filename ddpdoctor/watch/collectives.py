@@ -10,13 +10,15 @@ soon after a line waits in memory for the next beat of the heart, which writes a
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import threading
 import time
 from collections import Counter, deque
 from typing import Any
 
-from ddpdoctor.evidence import pair_key
+from ddpdoctor.evidence import MAKING_GROUPS, pair_key
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
@@ -41,8 +43,6 @@ _OPS = {
     "alltoall_base": "all_to_all",
 }
 _BETWEEN_TWO = {"send": "send", "recv": "recv", "recv_anysource": "recv"}
-_MEETING = "(groups)"
-"""Making a group is a meeting of all ranks, too, although at the store."""
 
 _AT_ONCE = 0.05
 """Seconds since the last line after which a collective is written at once."""
@@ -95,7 +95,7 @@ class Pending:
 
         groups: Any = distributed_c10d._world.pg_map
         counts = {group.group_name: self.count(group) for group in groups}
-        return {**counts, **self._pairs, _MEETING: self._meetings}
+        return {**counts, **self._pairs, MAKING_GROUPS: self._meetings}
 
     def count(self, group: Any) -> int:
         """How many collectives of all its members a group has seen on this rank."""
@@ -149,16 +149,15 @@ class Pending:
         """Somebody else than the main thread has waited for it."""
         self._kept.pop(id(work), None)
 
-    def meet(self) -> None:
-        """All ranks are to come to the store, as they do when they make a group."""
-        from torch.distributed import distributed_c10d
-
+    def meet(self, members: list[int]) -> None:
+        """All ranks are to come to the store, to make a group of these members."""
         self._meetings += 1
         self._meeting = {
-            "group": _MEETING,
+            "group": MAKING_GROUPS,
             "seq": self._meetings,
-            "op": "new_group" if distributed_c10d._world.pg_map else "init_process_group",
+            "op": "new_group",
             "place": users_frame(),
+            "shapes": [members],
         }
         self.begin(self._meeting)
 
@@ -270,24 +269,26 @@ def _wrap_wait(work_type: Any, pending: Pending) -> None:
 
 
 def _wrap_meeting(module: Any, pending: Pending) -> None:
-    original = getattr(module, "_store_based_barrier", None)
+    original = getattr(module, "_new_group_with_tag", None)
     if original is None:
         return
-    meet, met = harmless(pending.meet), harmless(pending.met)
 
-    def barrier(
-        rank: Any, store: Any, group_name: Any, rendezvous_count: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        all_ranks = module._world.default_pg is None or module.get_world_size() == rendezvous_count
-        if not all_ranks:
-            return original(rank, store, group_name, rendezvous_count, *args, **kwargs)
-        meet()
+    @harmless
+    def meet(args: Any, kwargs: Any) -> None:
+        asked = inspect.signature(original).bind_partial(*args, **kwargs).arguments
+        if not asked.get("use_local_synchronization"):
+            ranks = asked.get("ranks")
+            pending.meet(list(range(module.get_world_size())) if ranks is None else sorted(ranks))
+
+    @functools.wraps(original)
+    def new_group(*args: Any, **kwargs: Any) -> Any:
+        meet(args, kwargs)
         try:
-            return original(rank, store, group_name, rendezvous_count, *args, **kwargs)
+            return original(*args, **kwargs)
         finally:
-            met()
+            pending.met()
 
-    module._store_based_barrier = barrier
+    module._new_group_with_tag = new_group
 
 
 def _note(

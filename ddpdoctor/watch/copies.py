@@ -39,7 +39,8 @@ class Copies:
         """A module has been copied."""
         places = [as_frame(f) for f in outwards(sys._getframe(1)) if is_users(f.f_code)]
         made = _Copy(weakref.ref(result), weakref.ref(source), places[:_PLACES])
-        self._made = [each for each in self._made if each.copy() is not None][-64:] + [made]
+        alive = [each for each in self._made if each.copy() is not None]
+        self._made = [*alive[-64:], made]
 
     @harmless
     def wrapped(self, wrapper: Any) -> None:

@@ -25,7 +25,7 @@ _LINES = 8000
 _EARLY_EPOCHS = 4
 """Of these the order of the indices is digested, and the first batches are written one by one."""
 _FIRST_BATCHES = 16
-_READ_BATCHES = 3
+_READ_BATCHES = 9
 _PREFIX = 64
 """Of a larger batch so many indices are digested: the cost of a step does not depend on it."""
 _SHORT = 0.1
@@ -184,8 +184,11 @@ class _Watched:
             if self._numbered == _LOADERS:
                 return
             known = self._loaders[loader] = _Known(self._numbered)
-            self._numbered += 1
-            self._write_loader(loader)
+            if not self._write_loader(loader):
+                known.number = -1
+            self._numbered += known.number >= 0
+        if known.number < 0:
+            return
         if known.last is not None and not known.last.ended:
             self._write(known.last)
         known.epochs += 1
@@ -258,17 +261,19 @@ class _Watched:
             ended=current.ended,
         )
 
-    def _write_loader(self, loader: Any) -> None:
-        dataset, members = datasets.members(loader.dataset)
+    @harmless
+    def _write_loader(self, loader: Any) -> bool:
+        dataset, members = harmless(datasets.members)(loader.dataset) or (loader.dataset, None)
         fingerprint = datasets.Fingerprint(dataset)
         loop = next((f for f in outwards(sys._getframe(1)) if is_users(f.f_code)), None)
         sampler = _distributed(loader)
         self._log.write(
             "loader",
+            number=self._numbered,
             place=self._places.get(loader),
             dataset=type(dataset).__qualname__,
             length=harmless(len)(loader.dataset),
-            batches=_batches(loader),
+            batches=harmless(_batches)(loader),
             batch_size=loader.batch_size,
             iterable=loader._dataset_kind == 1,
             workers=loader.num_workers,
@@ -278,8 +283,9 @@ class _Watched:
             by_rank=datasets.deals_by_rank(dataset, loop),
             members=members,
             members_place=self._places.get(loader.dataset) if members is not None else None,
-            sampler=self._sampler(sampler) if sampler is not None else None,
+            sampler=harmless(self._sampler)(sampler) if sampler is not None else None,
         )
+        return True
 
     def _sampler(self, sampler: Any) -> dict[str, Any]:
         return {
@@ -289,7 +295,7 @@ class _Watched:
             "seed": sampler.seed,
             "shuffle": sampler.shuffle,
             "drop_last": sampler.drop_last,
-            "kind": type(sampler).__qualname__,
+            "type": type(sampler).__qualname__,
             "place": self._places.get(sampler),
         }
 

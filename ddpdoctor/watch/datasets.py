@@ -40,7 +40,10 @@ class Fingerprint:
         self._digest = blake2b(digest_size=8)
         self._complete = True
         self._visits = 0
-        self._take("", dataset, 0)
+        try:
+            self._take("", dataset, 0)
+        except Exception:  # a user's class may raise from any attribute
+            self._complete = False
 
     @property
     def identity(self) -> str:

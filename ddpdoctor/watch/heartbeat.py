@@ -46,7 +46,8 @@ class _Heart:
         self._stuck: dict[str, int] | None = None
         self._counts: dict[str, int] | None = None
         self._counted = self._asked = 0.0
-        self._told_alive = self._cpu_alive = 0.0
+        self._told_alive = 0.0
+        self._beats = self._waits = 0
 
     @harmless
     def beat_on(self) -> None:
@@ -63,6 +64,8 @@ class _Heart:
         now, here = time.monotonic(), (id(frame), frame.f_lasti)
         cpu, before = time.clock_gettime(self._clock), self._cpu
         self._cpu = cpu
+        self._beats += 1
+        self._waits += cpu - before < BEAT / 2 and _communicates(frame)
         issued = self._issued() or {}
         if here != self._seen or cpu - before >= _IDLE * BEAT:
             self._seen, self._since = here, now
@@ -77,7 +80,7 @@ class _Heart:
             since = self._since if self._stuck is None else now
             self._stuck, self._counts, self._asked = issued, None, 0.0
             self._log.write("stuck", since=since, **self._told(frame, issued))
-        self._tell_alive(now, cpu)
+        self._tell_alive(now)
 
     def _note_work(self, frame: FrameType, now: float, issued: dict[str, int]) -> None:
         """Write where the main thread is that has not communicated for a while."""
@@ -102,8 +105,13 @@ class _Heart:
             "other_threads_communicate": bool(pending.threads - {self._main}),
         }
 
-    def _tell_alive(self, now: float, cpu: float) -> None:
-        if (passed := now - self._told_alive) > _ALIVE:
-            busy = (cpu - self._cpu_alive) / passed if self._told_alive else 0.0
-            self._told_alive, self._cpu_alive = now, cpu
-            self._log.write("alive", busy=round(min(busy, 1.0), 2))
+    def _tell_alive(self, now: float) -> None:
+        if now - self._told_alive > _ALIVE:
+            self._log.write("alive", waits=self._waits / self._beats, steps=self._log.steps)
+            self._told_alive, self._beats, self._waits = now, 0, 0
+
+
+def _communicates(frame: FrameType) -> bool:
+    """Whether the main thread may be waiting for other ranks: in backward, or in a collective."""
+    file = frame.f_code.co_filename
+    return file.endswith(("/torch/autograd/graph.py", "/ddpdoctor/watch/collectives.py"))

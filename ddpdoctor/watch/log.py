@@ -37,6 +37,8 @@ class Log:
 
     def __init__(self) -> None:
         self.exiting = False
+        self.steps = 0
+        """Optimizer steps of this process."""
         self._path: Path | None = None
         self._fd = -1
         self._inode: tuple[int, int] | None = None

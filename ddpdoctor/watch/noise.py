@@ -6,9 +6,12 @@ import functools
 import zlib
 from typing import Any
 
+from ddpdoctor.watch.aside import is_compiling
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
+
+_SEEDS = 8
 
 
 @harmless
@@ -31,6 +34,29 @@ def state(wrapper: Any) -> str:
     return ""
 
 
+def listen_to_seeds(log: Log) -> None:
+    """Wrap `torch.manual_seed`: the first seeds, and the lines that set them."""
+    import torch
+
+    original: Any = torch.manual_seed
+    calls = 0
+
+    @harmless
+    def note(seed: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls <= _SEEDS and (place := users_frame()) is not None:
+            log.write("seed", value=int(seed), place=place)
+
+    @functools.wraps(original)
+    def manual_seed(seed: Any) -> Any:
+        if not is_compiling():
+            note(seed)
+        return original(seed)
+
+    torch.manual_seed = manual_seed
+
+
 def listen_to_plateaus(log: Log) -> None:
     """Wrap `ReduceLROnPlateau.step`: the metric of calls 1, 2, 4, 8, ... is written down."""
     from torch.optim.lr_scheduler import ReduceLROnPlateau
@@ -50,4 +76,4 @@ def listen_to_plateaus(log: Log) -> None:
         note(metrics)
         return original(scheduler, metrics, *args, **kwargs)
 
-    ReduceLROnPlateau.step = step  # type: ignore[method-assign]
+    ReduceLROnPlateau.step = step  # type: ignore[method-assign, assignment]

@@ -8,6 +8,7 @@ from typing import Any
 from ddpdoctor.watch.digests import Budget, digests, size
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import users_frame
 
 _NAMES_LIMIT = 256
 _names: dict[int, dict[int, str]] = {}
@@ -33,7 +34,8 @@ def write(log: Log, optimizer: int, step: int, found: list[Any], budget: Budget)
         names = _names[optimizer] = _search(found)
     values = {names[id(p)]: p for p in found}
     if budget.take(size(values)):
-        log.write("sample", optimizer=optimizer, step=step, parameters=digests(values))
+        place = users_frame()
+        log.write("sample", optimizer=optimizer, step=step, place=place, parameters=digests(values))
 
 
 def _search(found: list[Any]) -> dict[int, str]:

@@ -46,6 +46,8 @@ class Passes:
     def __init__(self, number: int, wrapper: Any) -> None:
         self.number = number
         self.wrapper = weakref.ref(wrapper)
+        self.shared = {n: id(p) for n, p in wrapper.module.named_parameters() if p.requires_grad}
+        """The parameters that DDP took into its buckets."""
         self.links: list[Link] = []
         self.kept_out = ""
         """Why ranks may differ on purpose; empty if they may not."""
@@ -60,6 +62,8 @@ class Passes:
         """A pass under `no_sync` had its backward outside of it."""
         self.clipped_early = 0
         """How often gradients were clipped that had not been reduced yet."""
+        self.clipped_scaled = 0
+        """How often gradients were clipped while a GradScaler's factor was on them."""
         self.inside = False
         self.sampling = False
         self._early = ""
@@ -149,7 +153,9 @@ class Passes:
         self.late_backward |= outside
         place = users_frame(sys._getframe(1))
         if place is not None and self.sampling:
-            self.places["late backward" if outside else "backward"] = place
+            inside = not held and not wrapper.require_backward_grad_sync
+            kind = "late backward" if outside else "held backward" if inside else "backward"
+            self.places[kind] = place
 
     @harmless
     def _note_use(self, wrapper: Any) -> None:

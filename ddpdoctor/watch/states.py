@@ -47,7 +47,7 @@ def _note(log: Log, loaded: Any, strict: Any, result: Any) -> None:
     kind = "wrapper" if isinstance(loaded, DistributedDataParallel) else "module"
     log.write(
         "state-load",
-        kind="optimizer" if isinstance(loaded, Optimizer) else kind,
+        of="optimizer" if isinstance(loaded, Optimizer) else kind,
         name=type(loaded).__qualname__,
         strict=bool(strict),
         keys=0 if isinstance(loaded, Optimizer) else sum(1 for _ in loaded.parameters()),

@@ -15,15 +15,18 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.watch import copies, noise, outside, probes
+from ddpdoctor.watch import changes, copies, noise, outside, probes
 from ddpdoctor.watch.aside import aside, is_compiling, skip
 from ddpdoctor.watch.digests import Budget, digests, size
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.passes import HELD, Link, Passes
 from ddpdoctor.watch.places import users_frame
+from ddpdoctor.watch.scaling import Scaling
 
 _EVERY = "DDPDOCTOR_DIGEST_EVERY"
+_LIMIT = 1000.0
+"""A larger limit for clipping is meant for scaled gradients."""
 
 
 def install(log: Log) -> Callable[[Any], None]:
@@ -43,7 +46,9 @@ def install(log: Log) -> Callable[[Any], None]:
     _around_clipping(training)
     _before_leaving(training)
     training.copies = copies.install()
+    training.scaling.listen()
     noise.listen_to_plateaus(log)
+    noise.listen_to_seeds(log)
     register_optimizer_step_pre_hook(training.before_step)
     register_optimizer_step_post_hook(training.after_step)
     return training.built
@@ -64,11 +69,13 @@ class _Training:
 
     def __init__(self, log: Log) -> None:
         self.copies: copies.Copies
+        self.scaling = Scaling()
         self._log = log
         self._passes: weakref.WeakKeyDictionary[Any, Passes] = weakref.WeakKeyDictionary()
         self._built = 0
         self._optimizers: weakref.WeakKeyDictionary[Any, _Optimizer] = weakref.WeakKeyDictionary()
-        self._numbers = 0
+        self._known: list[_Optimizer] = []
+        self._finished_at = 0
         self._budget = Budget()
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
         self._stepping = 0
@@ -78,6 +85,7 @@ class _Training:
         """A DDP has been built."""
         if not self._built:
             atexit.register(self.finish)
+            changes.listen(self._passes)
         passes = self._passes[wrapper] = Passes(self._built, wrapper)
         passes.sampling = True
         self._built += 1
@@ -97,12 +105,12 @@ class _Training:
             return
         mine = self._optimizers.get(optimizer)
         if mine is None:
-            mine = self._optimizers[optimizer] = _Optimizer(self._numbers, optimizer)
-            self._numbers += 1
+            mine = self._optimizers[optimizer] = _Optimizer(len(self._known), optimizer)
+            self._known.append(mine)
         mine.steps += 1
         if is_due := self._is_due(mine.steps):
             self._join(mine, optimizer)
-        if args or kwargs.get("closure") is not None:
+        if any(map(callable, (*args[1:], *kwargs.values()))):
             _keep_out(mine, "closure")
         for passes, link in mine.links:
             if (wrapper := passes.wrapper()) is not None:
@@ -117,22 +125,30 @@ class _Training:
             self._stepping -= 1
 
     @harmless
-    def clipping(self) -> None:
-        """Gradients are about to be clipped."""
+    def clipping(self, limit: Any) -> None:
+        """Gradients are about to be clipped; who scales the limit along knows what they do."""
         open_windows = [p for p in self._passes.values() if p.links and p.links[0].passes]
         if open_windows and all(p.links[0].passes[-1] == HELD for p in open_windows):
             for passes in open_windows:
                 passes.clipped_early += 1
-                if passes.clipped_early == 1 and (place := users_frame(sys._getframe(1))):
-                    passes.places["clip"] = place
+                _note_line(passes, "clip")
+        elif open_windows and self.scaling.is_on and float(limit) <= _LIMIT:
+            for passes in open_windows:
+                passes.clipped_scaled += 1
+                _note_line(passes, "clip")
 
     @harmless
     def finish(self) -> None:
-        """The job leaves its process group, or ends: what there is now is written down."""
-        for mine in list(self._optimizers.values()):
+        """The job leaves its process group, or ends: what there is now is written down, once."""
+        steps = sum(mine.steps for mine in self._known)
+        if steps == self._finished_at:
+            return
+        self._finished_at = steps
+        for mine in self._known:
             for passes, link in mine.links:
+                self._write_use(passes, link, mine)
                 if (wrapper := passes.wrapper()) is not None and not self._stepping:
-                    self._write(passes, link, wrapper, mine, step=mine.steps + 1, is_last=True)
+                    self._write_sample(passes, wrapper, mine, is_last=True)
 
     def _is_due(self, step: int) -> bool:
         return step & (step - 1) == 0 or (self._every > 0 and step % self._every == 0)
@@ -154,26 +170,16 @@ class _Training:
         if is_first:
             passes.close_sample()
         if is_due:
-            if (place := users_frame(sys._getframe(2))) is not None:
-                passes.places["step"] = place
-            self._write(passes, link, wrapper, mine, mine.steps)
+            _note_line(passes, "step")
+            passes.kept_out = passes.kept_out or _reason_to_differ(wrapper)
+            self._write_use(passes, link, mine)
+            self._write_sample(passes, wrapper, mine)
         if is_first:
             passes.sampling = self._is_due(mine.steps + 1)
             probes.after(passes, window)
 
     @harmless
-    def _write(
-        self,
-        passes: Passes,
-        link: Link,
-        wrapper: Any,
-        mine: _Optimizer,
-        step: int,
-        *,
-        is_last: bool = False,
-    ) -> None:
-        if not passes.kept_out:
-            passes.kept_out = _reason_to_differ(wrapper)
+    def _write_use(self, passes: Passes, link: Link, mine: _Optimizer) -> None:
         self._log.write(
             "training",
             wrapper=passes.number,
@@ -186,8 +192,14 @@ class _Training:
             always_used=passes.always_used,
             late_backward=passes.late_backward,
             clipped_early=passes.clipped_early,
+            clipped_scaled=passes.clipped_scaled,
             places=passes.places,
         )
+
+    @harmless
+    def _write_sample(
+        self, passes: Passes, wrapper: Any, mine: _Optimizer, *, is_last: bool = False
+    ) -> None:
         if passes.kept_out:
             return
         parameters = dict(wrapper.module.named_parameters())
@@ -196,31 +208,39 @@ class _Training:
         }
         if not self._budget.take(size(parameters) + size(gradients)):
             return
-        shared = {id(p) for p in wrapper._module_parameters}
         ignored = getattr(wrapper, "parameters_to_ignore", ())
         self._log.write(
             "sample",
             wrapper=passes.number,
             optimizer=mine.number,
-            step=step,
+            step=mine.steps + is_last,
             rates=_rates(mine.optimizer()),
             reductions=passes.total,
             parameters=digests({n: p for n, p in parameters.items() if n not in ignored}),
             gradients=digests({n: g for n, g in gradients.items() if n not in ignored}),
-            late=[
-                name
-                for name in gradients
-                if id(parameters[name]) not in shared and name not in ignored
-            ],
+            late=(
+                late := [
+                    name
+                    for name in gradients
+                    if name not in ignored and passes.shared.get(name) != id(parameters[name])
+                ]
+            ),
             noise="" if is_last else noise.state(wrapper),
         )
         self.copies.write(self._log, wrapper, passes.number)
+        if late:
+            changes.look_for_unfreezing(passes)
 
     def _outside(self, mine: _Optimizer, optimizer: Any) -> None:
         """Parameters that this optimizer trains and that no wrapper holds."""
         inside = {id(p) for wrapper in list(self._passes) for p in wrapper.module.parameters()}
         if found := outside.parameters(optimizer, inside):
             outside.write(self._log, mine.number, mine.steps, found, self._budget)
+
+
+def _note_line(passes: Passes, name: str) -> None:
+    if name not in passes.places and (place := users_frame()) is not None:
+        passes.places[name] = place
 
 
 def _rates(optimizer: Any) -> list[float]:
@@ -287,17 +307,17 @@ def _around_clipping(training: _Training) -> None:
     from torch.nn import utils
 
     module = sys.modules["torch.nn.utils.clip_grad"]
-    for name in ("clip_grad_norm_", "clip_grad_value_"):
-        call = _clipping(getattr(module, name), training)
+    for name, limit in (("clip_grad_norm_", "max_norm"), ("clip_grad_value_", "clip_value")):
+        call = _clipping(getattr(module, name), limit, training)
         setattr(module, name, call)
         setattr(utils, name, call)
 
 
-def _clipping(original: Any, training: _Training) -> Any:
+def _clipping(original: Any, limit: str, training: _Training) -> Any:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not is_compiling():
-            training.clipping()
+            training.clipping(kwargs.get(limit, args[1] if len(args) > 1 else 0.0))
         return original(*args, **kwargs)
 
     return call

@@ -44,13 +44,10 @@ def install(log: Log) -> Callable[[BaseException], None]:
     wrapper_type.__init__ = construct
     built = install_training(log)
 
-    steps = 0
-
     def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-        nonlocal steps
-        steps += 1
-        if steps & (steps - 1) == 0:
-            log.write("step", number=steps)
+        log.steps += 1
+        if log.steps & (log.steps - 1) == 0:
+            log.write("step", number=log.steps)
             _census(log, alive, optimizer)
 
     register_optimizer_step_post_hook(stepped)
@@ -82,7 +79,8 @@ def _note_wrapper(log: Log, alive: list[weakref.ref[Any]], wrapper: Any) -> None
 def _managed(wrapper: Any) -> list[tuple[str, Any]]:
     """Name and parameter in the order of DDP's own indices."""
     names = {id(parameter): name for name, parameter in wrapper.module.named_parameters()}
-    return [(names[id(p)], p) for p in wrapper._module_parameters if id(p) in names]
+    managed = (p for p in wrapper._module_parameters if p.requires_grad)
+    return [(names[id(p)], p) for p in managed if id(p) in names]
 
 
 @harmless

@@ -27,7 +27,7 @@ class Patient:
 
     @property
     def name(self) -> str:
-        """ "local_stop/buggy"."""
+        """As in "local_stop/buggy"."""
         return f"{self.script.parent.name}/{self.script.stem}"
 
     @property

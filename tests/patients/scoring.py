@@ -1,4 +1,4 @@
-"""python -m tests.patients.scoring [--torchrun] [NAME...]: how many patients are diagnosed right."""
+"""How many patients are diagnosed right."""
 
 from __future__ import annotations
 

@@ -50,6 +50,12 @@ def long():
     Path(f"ended-{rank}").touch()
 
 
+def paced():
+    """Three seconds of steps in which rank 1 is the slow one."""
+    dist.init_process_group("gloo")
+    train(steps=150, after_step=lambda _: time.sleep(0.02 * dist.get_rank()))
+
+
 def interrupted():
     """Counts the interrupts that it gets, and ends as it likes."""
     seen = []

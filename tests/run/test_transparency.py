@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -57,6 +60,7 @@ def on_a_terminal(tmp_path: Path, command: list[str], send: bytes = b"") -> tupl
     """The exit code of a command and what it shows; `send` is typed as soon as it is ready."""
     pid, terminal = pty.fork()
     if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         os.chdir(tmp_path)
         os.execve(sys.executable, command, environment(tmp_path, {"TERM": "xterm"}))
     shown = b""
@@ -72,6 +76,16 @@ def on_a_terminal(tmp_path: Path, command: list[str], send: bytes = b"") -> tupl
             os.write(terminal, send)
             send = b""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
+
+
+def test_one_line_at_the_foot_of_a_terminal_tells_how_the_job_is_doing(tmp_path: Path) -> None:
+    doctor = [sys.executable, "-m", "ddpdoctor", "run", "--"]
+    code, shown = on_a_terminal(tmp_path, [*doctor, *ranks(2, "paced")])
+    assert code == 0
+    assert "ddpdoctor: 2 of 2 ranks · step " in shown
+    assert "steps/s · slowest rank 1" in shown
+    assert "\x1b[0;23r" in shown, "the last line is kept out of what scrolls"
+    assert shown.endswith("\x1b7\x1b[0;24r\x1b[24;0f\x1b[2K\x1b8"), "and is given back"
 
 
 def test_ctrl_c_reaches_the_job_once_and_the_doctor_not_at_all(tmp_path: Path) -> None:

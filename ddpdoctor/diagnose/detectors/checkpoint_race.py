@@ -39,6 +39,8 @@ def torn_reads(case: Case) -> list[BadRead]:
         loads = [f for f in raised.rank.files if f.action == "load" and f.error]
         if not loads or not _caused_by(raised.exception, loads[-1]):
             continue
+        if _found_nothing(raised, loads[-1].path):
+            continue
         writer, save = _writer(case, raised.rank, loads[-1])
         if save is not None or _SIGNATURE.search(loads[-1].error):
             found.append(BadRead(raised.rank, loads[-1], writer, save, raised))
@@ -50,17 +52,20 @@ def stale_reads(case: Case) -> list[BadRead]:
 
     The n-th load of a path on one rank belongs to the n-th on every other: they run one program. If
     a save comes before it on the writer and after it on a reader, the two read different versions.
+    A rank that saves the path itself reads what it has saved.
     """
     found = []
     for writer in case.evidence.ranks:
         for save in (f for f in writer.files if f.action in ("save", "replace") and f.ended):
+            if save.error:
+                continue
             own = _loads(writer, save.path)
             following = next((n for n, load in enumerate(own) if load.begun > save.begun), None)
             if following is None:
                 continue
             for reader in case.evidence.ranks:
                 loads = _loads(reader, save.path)
-                if reader is writer or len(loads) <= following:
+                if reader is writer or len(loads) <= following or _saves(reader, save.path):
                     continue
                 load = loads[following]
                 if load.begun < (save.ended or 0.0) and not load.error:
@@ -74,13 +79,14 @@ def detect(case: Case) -> Iterator[Finding]:
     bad = torn + [each for each in stale if each.reader not in [t.reader for t in torn]]
     if not bad:
         return
-    case.explain(*(each.raised for each in torn if each.raised))
+    early = [each for each in case.raised if _found_nothing(each, bad[0].load.path)]
+    case.explain(*(each.raised for each in torn if each.raised), *early)
     yield Finding(
         code="DDP501",
         title="checkpoint-race",
         severity="error",
         certainty="proven" if any(each.save for each in bad) else "evidence",
-        ranks=tuple(sorted({each.reader.rank for each in bad})),
+        ranks=tuple(sorted({each.reader.rank for each in bad} | {e.rank.rank for e in early})),
         places=places(bad),
         cause=cause(bad[0]),
         cure=Cure(
@@ -131,6 +137,18 @@ def told(bad: BadRead) -> str:
 
 def _loads(rank: RankEvidence, path: str) -> list[FileEvent]:
     return [f for f in rank.files if f.action == "load" and f.path == path]
+
+
+def _found_nothing(raised: Raised, path: str) -> bool:
+    """Whether this rank came to the same race before the writer had even begun."""
+    return any(
+        f.action == "load" and f.path == path and f.error.startswith("FileNotFoundError")
+        for f in raised.rank.files[-1:]
+    )
+
+
+def _saves(rank: RankEvidence, path: str) -> bool:
+    return any(f.action in ("save", "replace") and f.path == path for f in rank.files)
 
 
 def _caused_by(exception: ExceptionRecord | None, load: FileEvent) -> bool:

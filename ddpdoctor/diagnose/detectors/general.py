@@ -6,19 +6,23 @@ import signal
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Died, Raised, first_line, sides
-from ddpdoctor.diagnose.waiting import Deadlock
+from ddpdoctor.diagnose.case import Case, Died, Raised, first_line, named
 from ddpdoctor.evidence import Place
+
+_NATIVE = "Look at the last place: a crash of native code, of an extension or of a data loader."
+_WHAT_TO_DO: dict[int, str] = {
+    signal.SIGKILL: "If nobody sent it, the kernel was out of memory: see dmesg, and use less."
+}
 
 
 def detect(case: Case) -> Iterator[Finding]:
-    """One finding for each kind of incident left; exceptions before deaths before waiting."""
+    """One finding for each kind of incident left; exceptions before deaths."""
     if case.raised:
-        yield _raised(case, case.raised)
+        case.explain(*(raised := case.raised))
+        yield _raised(case, raised)
     if case.died:
-        yield _died(case, case.died)
-    if case.deadlock is not None:
-        yield _deadlock(case, case.deadlock)
+        case.explain(*(died := case.died))
+        yield _died(case, died)
 
 
 def _raised(case: Case, raised: list[Raised]) -> Finding:
@@ -43,6 +47,7 @@ def _raised(case: Case, raised: list[Raised]) -> Finding:
                 ranks=(each.rank.rank,),
                 place=each.exception.place,
                 doing=f"raised {each.exception.type}",
+                stack=each.exception.frames,
             )
             for each in (*same, *others)
         ),
@@ -61,47 +66,18 @@ def _died(case: Case, died: list[Died]) -> Finding:
         certainty="proven",
         ranks=tuple(each.rank.rank for each in died),
         places=tuple(
-            RankPlace(ranks=(each.rank.rank,), place=_last_place(each), doing="was killed")
+            RankPlace(ranks=(each.rank.rank,), place=_last_place(each), doing="was last seen here")
             for each in died
         ),
-        cause=f"ended by {', '.join(names)}.",
-        cure=Cure(
-            text="SIGKILL that nobody sent is the kernel out of memory (see dmesg); SIGSEGV and "
-            "SIGABRT are crashes of native code: the last place is where to look."
-        ),
+        cause=f"{named(each.rank.rank for each in died)} ended by {', '.join(names)}.",
+        cure=Cure(text=_WHAT_TO_DO.get(died[0].signal, _NATIVE)),
         consequences=case.consequences(),
     )
 
 
 def _last_place(died: Died) -> Place | None:
-    if died.rank.stuck is not None:
-        return died.rank.stuck.place
-    return died.rank.collectives[-1].place if died.rank.collectives else None
-
-
-def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
-    """The culprits are the ranks that have gone, else the minority; on a tie nobody is named."""
-    places = sides(deadlock.blocked)
-    tie = len(places) > 1 and len(places[0].ranks) == len(places[-1].ranks)
-    minority = [] if tie else [rank for side in places[:-1] for rank in side.ranks]
-    culprits = list(deadlock.gone) or minority
-    ways = [f"rank {rank} has ended" for rank in deadlock.gone]
-    ways += [
-        f"{_ranks(p.ranks)} in {p.doing}" + (f" at {p.place}" if p.place else "") for p in places
-    ]
-    undecidable = " Which side is wrong is undecidable: a tie." if tie and not culprits else ""
-    return Finding(
-        code="DDP400",
-        title="deadlock",
-        severity="error",
-        certainty="proven",
-        ranks=tuple(sorted(culprits)),
-        places=tuple(places),
-        cause=f"the ranks wait for each other for ever: {'; '.join(ways)}.{undecidable}",
-        cure=Cure(text="Every rank must call the same collectives in the same order."),
-        consequences=case.consequences(),
-    )
-
-
-def _ranks(ranks: tuple[int, ...]) -> str:
-    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
+    rank = died.rank
+    seen = rank.stuck or rank.working
+    if seen is not None:
+        return seen.place
+    return rank.collectives[-1].place if rank.collectives else None

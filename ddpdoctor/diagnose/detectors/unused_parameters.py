@@ -32,15 +32,20 @@ def _crashed(case: Case, hit: list[Raised]) -> Finding:
     places = (*_registered(ranks, wrapper), raised) if wrapper is not None else (raised,)
     names = sorted(set().union(*unused.values()))
     dead = [name for name in names if wrapper is not None and name in wrapper.unreferenced]
+    changed = wrapper is not None and wrapper.static_graph
     return Finding(
-        code="DDP301",
-        title="unused-parameters",
+        code="DDP317" if changed else "DDP301",
+        title="static-graph-changed" if changed else "unused-parameters",
         severity="error",
         certainty="proven",
         ranks=ranks,
         places=places,
-        cause=_cause(names, dead),
-        cure=_cure(names, dead),
+        cause=f"static_graph=True, and the graph changed: {_cause(names, dead)}"
+        if changed
+        else _cause(names, dead),
+        cure=Cure(text="Use find_unused_parameters=True, or keep the graph the same at every step.")
+        if changed
+        else _cure(names, dead),
         evidence=(_indices_line(hit[0]), *_by_rank(unused)),
         consequences=case.consequences(),
     )

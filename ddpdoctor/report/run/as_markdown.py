@@ -24,8 +24,9 @@ def render(report: RunReport) -> str:
     ]
     if report.not_seen:
         parts.append(_list("## Not seen", report.not_seen))
-    if report.ranks:
-        parts.append("## Ranks\n\n" + _table(words.fates(report), "fate"))
+    for attempt in report.attempts:
+        rows = _table(words.fates(attempt.ranks), "fate")
+        parts.append(f"## {plain_markdown(attempt.name)}\n\n{rows}")
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

@@ -7,7 +7,7 @@ import textwrap
 from ddpdoctor.catalog import Finding
 from ddpdoctor.report.output import Page
 from ddpdoctor.report.run import words
-from ddpdoctor.report.run.model import Excerpt, RunReport
+from ddpdoctor.report.run.model import Attempt, Excerpt, RunReport
 from ddpdoctor.report.run.words import Row
 from ddpdoctor.report.words import one_line
 
@@ -26,8 +26,10 @@ def render(report: RunReport, page: Page) -> str:
     parts += [finding(report, each, page) for each in report.findings]
     if quiet and not parts:
         return ""
-    if not report.findings and report.kind != "run" and report.ranks:
-        parts.append("".join(_table(words.fates(report), page)))
+    if report.kind == "attach":
+        parts += [_fates(attempt, page) for attempt in report.attempts]
+    elif report.kind == "diagnose" and not report.findings and report.ranks:
+        parts.append(_fates(report.attempts[-1], page))
     lines = [] if quiet else [words.summary(report)]
     if earlier := words.attempts_line(report):
         lines.append(earlier)
@@ -52,6 +54,11 @@ def finding(report: RunReport, each: Finding, page: Page) -> str:
     parts += _several("Hence", each.consequences, page)
     parts.append(_labelled("Remedy", words.remedy(each), page))
     return "".join(parts)
+
+
+def _fates(attempt: Attempt, page: Page) -> str:
+    rows = _table(words.fates(attempt.ranks), page)
+    return "".join([f"{one_line(attempt.name)}\n", *rows])
 
 
 def _not_seen(report: RunReport, page: Page) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ddpdoctor.catalog import Finding, RankPlace
-from ddpdoctor.report.run.model import RunReport, signal_name
+from ddpdoctor.report.run.model import RankLine, RunReport, signal_name
 from ddpdoctor.report.words import count, one_line, ranks
 
 _CERTAINTY = {"proven": "proven", "evidence": "by evidence, not proven"}
@@ -89,8 +89,12 @@ def outcome(report: RunReport) -> str:
 def summary(report: RunReport) -> str:
     """The counts, and how the job ended: "1 error, 2 warnings; 4 ranks, ended by the doctor"."""
     parts = [count(number, noun) for number, noun in _counts(report) if number]
-    about = [count(report.world_size, "rank")] if report.world_size else []
-    about += [count(len(report.attempts), "attempt")] if len(report.attempts) > 1 else []
+    size = report.world_size
+    if report.kind == "attach":
+        size = sum(len(attempt.ranks) for attempt in report.attempts)
+    about = [count(size, "rank")] if size else []
+    noun = "job" if report.kind == "attach" else "attempt"
+    about += [count(len(report.attempts), noun)] if len(report.attempts) > 1 else []
     about += [outcome(report)] if outcome(report) else []
     about += [f"{report.seconds:.1f} s"] if report.kind == "run" else []
     found = ", ".join(parts) or "nothing was found"
@@ -105,6 +109,8 @@ def _counts(report: RunReport) -> Iterator[tuple[int, str]]:
 
 def attempts_line(report: RunReport) -> str:
     """What came before the last attempt; "" if nothing did."""
+    if report.kind == "attach":
+        return ""
     earlier = [
         f"{one_line(attempt.name)} ({', '.join(sorted({line.fate for line in attempt.ranks}))})"
         for attempt in report.attempts[:-1]
@@ -112,11 +118,11 @@ def attempts_line(report: RunReport) -> str:
     return f"earlier: {'; '.join(earlier)}" if earlier else ""
 
 
-def fates(report: RunReport) -> list[Row]:
-    """The ranks of the last attempt, neighbours of the same fate together."""
+def fates(ranks_: tuple[RankLine, ...]) -> list[Row]:
+    """The ranks of an attempt, neighbours of the same fate together."""
     found = []
     for (fate, place, doing), same in groupby(
-        report.ranks, key=lambda line: (line.fate, line.place, line.doing)
+        ranks_, key=lambda line: (line.fate, line.place, line.doing)
     ):
         who = [line.rank for line in same]
         found.append(

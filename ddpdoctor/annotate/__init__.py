@@ -1,0 +1,18 @@
+"""Reads the culprit's source, and says why a rank went another way.
+
+`diagnose` knows what the ranks did; the condition that made them do it stands in the source alone.
+The one room that knows findings and lint both: a general finding gets the narrower name that the
+source gives it, with the line of the decision. What the source does not say stays as it was.
+"""
+
+from __future__ import annotations
+
+from ddpdoctor.annotate.naming import named
+from ddpdoctor.annotate.source import Sources
+from ddpdoctor.catalog import Finding
+
+
+def annotate(findings: list[Finding]) -> list[Finding]:
+    """The findings, refined by what the source says."""
+    sources = Sources()
+    return [named(finding, sources) for finding in findings]

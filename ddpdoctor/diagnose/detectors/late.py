@@ -1,0 +1,135 @@
+"""DDP400: ranks that waited long for one that was elsewhere. Evidence, never proof: it may come.
+
+Where the wait outlasted the timeout of the group, which timeout that was and where it is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, first_line, named, way
+from ddpdoctor.evidence import Group, RankEvidence, Stuck
+
+_STALL = 5.0
+"""Seconds of waiting from which on it is worth a word, where the job was ended meanwhile."""
+_SILENCE = 3.0
+"""Seconds without a sign of life, which a rank gives every second."""
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Name the ranks that the others waited for, and where they were meanwhile."""
+    if case.overdue:
+        yield _timed_out(case)
+    elif not (case.raised or case.died or case.deadlock or case.deserters):
+        yield from _stalled(case)
+
+
+def _timed_out(case: Case) -> Finding:
+    overdue = case.overdue
+    waiting = tuple(each.rank.rank for each in overdue)
+    began = max(each.rank.collectives[-1].begun if each.rank.collectives else 0 for each in overdue)
+    gave_up = min(each.exception.time for each in overdue)
+    slow = [rank for rank in case.evidence.ranks if rank.rank not in waiting]
+    group = next(iter(overdue[0].rank.groups.values()), None)
+    consequences = case.consequences()
+    case.casualties = []
+    return Finding(
+        code="DDP400",
+        title="timeout",
+        severity="error",
+        certainty="evidence",
+        ranks=tuple(rank.rank for rank in slow),
+        places=(
+            *(_meanwhile(rank, _pause(rank, began, gave_up)) for rank in slow),
+            *(
+                RankPlace(
+                    ranks=(each.rank.rank,),
+                    place=each.exception.place,
+                    doing="gave up waiting",
+                    stack=each.exception.frames,
+                )
+                for each in overdue
+            ),
+        ),
+        cause=f"{named(waiting)} gave up waiting"
+        + (f" for {named(rank.rank for rank in slow)}" if slow else "")
+        + (f" after {group.timeout:.0f} s, the timeout of the group." if group else "."),
+        cure=Cure(
+            text="Let no rank keep the others waiting for so long, or give the group a longer "
+            "timeout" + _where(group)
+        ),
+        evidence=(first_line(overdue[0].exception.message),),
+        consequences=consequences,
+    )
+
+
+def _where(group: Group | None) -> str:
+    made = f" (made at {group.place})" if group is not None and group.place else ""
+    return f": init_process_group(timeout=...), and the same to new_group{made}."
+
+
+def _stalled(case: Case) -> Iterator[Finding]:
+    """The job was ended from outside while some ranks waited and others did something else."""
+    ranks = case.evidence.ranks
+    if not any(rank.fate and (rank.fate.signal or rank.fate.killed_by_us) for rank in ranks):
+        return
+    waits = {rank.rank: rank.stuck for rank in ranks if rank.stuck and _long(rank.stuck)}
+    slow = [rank for rank in ranks if rank.rank not in waits and rank.pid and rank.groups]
+    if not waits or not slow or any(rank.fate and rank.fate.exit_code == 0 for rank in slow):
+        return
+    now = max(stuck.seen for stuck in waits.values())
+    seconds = max(stuck.seen - stuck.since for stuck in waits.values())
+    yield Finding(
+        code="DDP400",
+        title="stall",
+        severity="warning",
+        certainty="evidence",
+        ranks=tuple(rank.rank for rank in slow),
+        places=(
+            *(_meanwhile(rank, rank.stuck or rank.working, now) for rank in slow),
+            *(
+                RankPlace(
+                    ranks=(rank,),
+                    place=stuck.place,
+                    doing=f"waited for {stuck.seen - stuck.since:.0f} s in "
+                    f"{stuck.waiting[0].op} #{stuck.waiting[0].seq}",
+                    stack=way(stuck),
+                )
+                for rank, stuck in waits.items()
+            ),
+        ),
+        cause=f"{named(waits)} had waited for {named(rank.rank for rank in slow)} for "
+        f"{seconds:.0f} s when the job was ended. That is no proof of a deadlock.",
+        cure=Cure(text="Look at what the late rank was doing."),
+    )
+
+
+def _long(stuck: Stuck) -> bool:
+    inside = "/torch/" in stuck.stack[-1].file and "/torch/utils/data/" not in stuck.stack[-1].file
+    return bool(stuck.waiting) and inside and stuck.seen - stuck.since > _STALL
+
+
+def _pause(rank: RankEvidence, began: float, gave_up: float) -> Stuck | None:
+    """Where the rank was longest between these two times."""
+    known = [*rank.pauses, *(each for each in (rank.stuck, rank.working) if each)]
+
+    def overlap(pause: Stuck) -> float:
+        return min(pause.seen, gave_up) - max(pause.since, began)
+
+    return max((p for p in known if overlap(p) > 0), key=overlap, default=None)
+
+
+def _meanwhile(rank: RankEvidence, pause: Stuck | None, now: float = 0.0) -> RankPlace:
+    place = pause.place if pause is not None else None
+    if now and now - rank.last_event > _SILENCE:
+        silent = f"gave no sign of life for {now - rank.last_event:.0f} s: "
+        doing = f"{silent}C code that holds the GIL, or the process is stopped; last seen here"
+    elif pause is None:
+        doing = "was elsewhere, and did not stand still"
+    elif pause is rank.working or not pause.waiting:
+        doing = f"was {'computing' if not pause.issued else 'idle'} here"
+    else:
+        doing = f"was in {pause.waiting[0].op} here"
+    stack = way(pause) if pause is not None else ()
+    return RankPlace(ranks=(rank.rank,), place=place, doing=doing, stack=stack)

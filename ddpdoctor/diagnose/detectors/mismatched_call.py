@@ -1,0 +1,69 @@
+"""DDP403: the ranks called the same collective with different sizes, dtypes, roots or reduce ops.
+
+gloo may crash, hang, or return wrong numbers with exit code 0; the comparison finds all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, Raised, named
+from ddpdoctor.diagnose.histories import Mismatch, mismatches
+from ddpdoctor.evidence import Collective, Place
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Name the minority among the ranks that disagree; on a tie nobody."""
+    for mismatch in mismatches(case.evidence.ranks):
+        case.explain(
+            *(each for each in case.raised if _in_collective(each)),
+            *(each for each in case.died if each.rank.rank in mismatch.calls),
+            *([case.deadlock] if case.deadlock else []),
+        )
+        yield _finding(case, mismatch)
+
+
+def _in_collective(raised: Raised) -> bool:
+    return "/torch/distributed/" in raised.exception.frames[-1].file
+
+
+def _finding(case: Case, mismatch: Mismatch) -> Finding:
+    forms: dict[tuple[str, Place | None], list[int]] = {}
+    for rank, call in sorted(mismatch.calls.items()):
+        forms.setdefault((_told(call, mismatch.what), call.place), []).append(rank)
+    ordered = sorted(forms.items(), key=lambda item: len(item[1]))
+    tie = len(ordered[0][1]) == len(ordered[-1][1])
+    call = next(iter(mismatch.calls.values()))
+    return Finding(
+        code="DDP403",
+        title="collective-shape-mismatch",
+        severity="error",
+        certainty="proven",
+        ranks=() if tie else tuple(r for _, ranks in ordered[:-1] for r in ranks),
+        places=tuple(
+            RankPlace(ranks=tuple(ranks), place=place, doing=f"{call.op} #{call.seq} with {told}")
+            for (told, place), ranks in ordered
+        ),
+        cause=f"the ranks disagree on the {mismatch.what} of {call.op} #{call.seq}: "
+        + "; ".join(f"{named(ranks)} with {told}" for (told, _), ranks in ordered)
+        + ".",
+        cure=Cure(text=_cure(mismatch.what)),
+        consequences=case.consequences(),
+    )
+
+
+def _told(call: Collective, what: str) -> str:
+    facts = {
+        "roots": f"root {call.root}",
+        "reduce ops": f"{call.reduce_op}",
+        "dtypes": call.dtype,
+        "sizes": ", ".join(str(list(shape)) for shape in call.shapes),
+    }
+    return ", ".join(told for name, told in facts.items() if name in what)
+
+
+def _cure(what: str) -> str:
+    if "sizes" in what:
+        return "Agree on the sizes first (gather them), and pad to the largest."
+    return f"Pass the same {what} on every rank."

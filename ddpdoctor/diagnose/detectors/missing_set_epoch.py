@@ -1,0 +1,55 @@
+"""DDP203: a shuffling sampler gave the same order in two epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ddpdoctor.catalog import Cure, Finding
+from ddpdoctor.diagnose import loaders
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.evidence import Loader
+
+_FEW = 4
+"""Samples of a shard, up to which an order may come again by chance."""
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Name the loaders that repeat themselves."""
+    for kin in loaders.kin(case.evidence):
+        repeated = {rank: again for rank, loader in kin.items() if (again := _repeats(loader))}
+        if len(repeated) < len(kin):
+            continue
+        first, second = repeated[min(kin)]
+        yield Finding(
+            code="DDP203",
+            title="missing-set-epoch",
+            severity="warning",
+            certainty="proven",
+            ranks=tuple(sorted(kin)),
+            places=loaders.places(kin, "built the loader", sampler="built the sampler"),
+            cause=f"epochs {first} and {second} drew the same samples in the same order: the "
+            "sampler shuffles by seed and epoch, and was not told that the epoch is another.",
+            cure=Cure(text="Call sampler.set_epoch(epoch) at the start of every epoch."),
+            evidence=(f"set_epoch was last told {_told(kin[min(kin)], second)}",),
+        )
+
+
+def _repeats(loader: Loader) -> tuple[int, int] | None:
+    """Two epochs of training, one after the other, of one order."""
+    sampler = loader.sampler
+    if sampler is None or not sampler.shuffle or sampler.num_replicas < 2:
+        return None
+    if sampler.length // sampler.num_replicas <= _FEW:
+        return None
+    for (number, epoch), (following, then) in pairwise(sorted(loader.epochs.items())):
+        if not (epoch.ended and then.ended and epoch.steps and then.steps):
+            continue
+        same = (epoch.order, epoch.sampler_epoch) == (then.order, then.sampler_epoch)
+        if same and epoch.order is not None:
+            return number, following
+    return None
+
+
+def _told(loader: Loader, number: int) -> str:
+    return f"epoch {loader.epochs[number].sampler_epoch}"

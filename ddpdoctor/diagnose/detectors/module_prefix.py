@@ -1,0 +1,83 @@
+"""DDP508: the keys of a checkpoint begin with "module.", and those of the model do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.evidence import Place, RankEvidence, StateLoad
+
+_MISSING = re.compile(r"Missing key\(s\) in state_dict: (.*)")
+_UNEXPECTED = re.compile(r"Unexpected key\(s\) in state_dict: (.*)")
+_KEY = re.compile(r'"([^"]+)"')
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Name the ranks that failed so, or that loaded nothing without a word."""
+    hit = [each for each in case.raised if _by_prefix(each.exception.message)]
+    if hit:
+        case.explain(*hit)
+        ranks = tuple(each.rank.rank for each in hit)
+        yield _finding(
+            ranks,
+            hit[0].exception.place,
+            _by_prefix(hit[0].exception.message),
+            case.consequences(),
+        )
+        return
+    silent = [(rank, load) for rank in case.evidence.ranks for load in _nothing_loaded(rank)]
+    for place in dict.fromkeys(load.place for _, load in silent):
+        here = [(rank.rank, load) for rank, load in silent if load.place == place]
+        load = here[0][1]
+        cause = (
+            f"strict=False hides that the keys differ by a leading module.: {load.missing} "
+            f"of the model's keys were not in the file, and {load.unexpected} of the file's were "
+            "left over, so these weights were not loaded."
+        )
+        yield _finding(tuple(dict.fromkeys(rank for rank, _ in here)), place, cause, ())
+
+
+def _by_prefix(message: str) -> str:
+    """The cause, if a prefix is all that keeps the keys apart; else ""."""
+    missing, unexpected = _MISSING.search(message), _UNEXPECTED.search(message)
+    if "loading state_dict" not in message or missing is None or unexpected is None:
+        return ""
+    wanted, given = set(_KEY.findall(missing[1])), set(_KEY.findall(unexpected[1]))
+    if any(f"module.{key}" in given for key in wanted):
+        return "the file was saved from the DDP wrapper: its keys begin with module., " + (
+            f"and the bare model has none such ({min(given)} for {min(wanted)})."
+        )
+    if any(f"module.{key}" in wanted for key in given):
+        return (
+            "the file was saved from the bare model, and is loaded into the DDP wrapper, whose "
+            f"keys begin with module. ({min(given)} for {min(wanted)})."
+        )
+    return ""
+
+
+def _nothing_loaded(rank: RankEvidence) -> Iterator[StateLoad]:
+    """Loads that passed over keys for their prefix, and that no later load made good."""
+    for number, load in enumerate(rank.state_loads):
+        if load.strict or not load.prefixed or load.missing < load.keys:
+            continue
+        later = rank.state_loads[number + 1 :]
+        if not any(each.name == load.name and not each.missing for each in later):
+            yield load
+
+
+def _finding(
+    ranks: tuple[int, ...], place: Place | None, cause: str, consequences: tuple[str, ...]
+) -> Finding:
+    return Finding(
+        code="DDP508",
+        title="module-prefix",
+        severity="error",
+        certainty="proven",
+        ranks=ranks,
+        places=(RankPlace(ranks=ranks, place=place, doing="load_state_dict"),),
+        cause=cause,
+        cure=Cure(text="Save and load the bare model: ddp.module.state_dict()."),
+        consequences=consequences,
+    )

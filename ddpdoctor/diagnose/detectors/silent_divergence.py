@@ -1,0 +1,274 @@
+"""DDP300 and its named forms: the replicas of a model are no longer equal, and nobody said so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.replicas import Divergence, Replica, divergences, ended_well
+from ddpdoctor.evidence import Place
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why replicas have parted."""
+
+    code: str
+    title: str
+    cause: str
+    cure: str
+    lines: tuple[str, ...]
+    """Which of the lines that the training knows are to blame, and what they did there."""
+    ranks: tuple[int, ...] = ()
+    """The culprits, where not all ranks are."""
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """The first model that parted; what follows from it in other models is not told."""
+    if not ended_well(case):
+        return
+    for found in divergences(case)[:1]:
+        if _loaded_differently(found):
+            return  # told by what is said about the checkpoint
+        yield _finding(found, _reason(found))
+
+
+def _finding(found: Divergence, why: _Reason) -> Finding:
+    ranks = tuple(replica.rank.rank for replica in found.replicas)
+    wrapped = found.replicas[0].wrapper.place
+    return Finding(
+        code=why.code,
+        title=why.title,
+        severity="error",
+        certainty="proven",
+        ranks=why.ranks or ranks,
+        places=(
+            *_places(found, why),
+            RankPlace(ranks=ranks, place=wrapped, doing="wrapped the model"),
+        ),
+        cause=why.cause,
+        cure=Cure(text=why.cure, commands=(f"ddpdoctor explain {why.code}",)),
+        evidence=(
+            f"{found.what} became different {found.interval}: {listed(found.names)}",
+            *_sides(found),
+        ),
+    )
+
+
+def _reason(found: Divergence) -> _Reason:
+    """The first that fits; what is known for certain comes before what is concluded."""
+    ways = (_skip, _rates, _before_the_first_step, _late, _past_the_wrapper, _held)
+    return next((why for way in ways if (why := way(found)) is not None), None) or _unknown(found)
+
+
+def _late(found: Divergence) -> _Reason | None:
+    late = {name for _, sample in found.here() for name in sample.late}
+    if not late or found.what != "gradients" or not set(found.names) <= late:
+        return None
+    return _Reason(
+        "DDP305",
+        "late-parameter",
+        f"{listed(found.names)} came or was unfrozen after the wrap, so DDP does not know of it: "
+        "each rank trains its own.",
+        "Change the model first, then wrap it.",
+        ("added", "unfrozen", "step"),
+    )
+
+
+def _past_the_wrapper(found: Divergence) -> _Reason | None:
+    """Steps without a pass of the wrapper, or without a reduction after it."""
+    windows = _windows(found)
+    if "" in windows and not found.shares_wrapper:
+        return _Reason(
+            "DDP303",
+            "bypassed-wrapper",
+            "the forward pass goes past the wrapper, so backward reduces nothing: each rank trains "
+            f"alone ({listed(found.names)} differ).",
+            "Call the wrapper itself in training: model(x), not model.module(x).",
+            ("bypass", "step"),
+        )
+    if any(w.endswith("a") for w in windows) and not any(w.endswith("s") for w in windows):
+        return _Reason(
+            "DDP313",
+            "autograd-grad-bypass",
+            "the gradients come from torch.autograd.grad, which DDP cannot see: no rank shares its "
+            "own.",
+            "Use loss.backward(), or average the gradients over the ranks yourself.",
+            ("grad", "step"),
+        )
+    return None
+
+
+def _windows(found: Divergence) -> dict[str, int]:
+    """All ranks do alike: the windows of the first tell it."""
+    return dict(found.replicas[0].training.windows)
+
+
+def _held(found: Divergence) -> _Reason | None:
+    """Steps on gradients that no_sync has kept local."""
+    windows = _windows(found)
+    held = sum(count for window, count in windows.items() if window.endswith("n"))
+    if not held:
+        return None
+    if any(replica.training.late_backward for replica in found.replicas):
+        return _Reason(
+            "DDP314",
+            "no-sync-wrong-scope",
+            "the forward pass runs under no_sync() and its backward outside of it: the gradients "
+            "are never reduced.",
+            "Put forward and backward under no_sync() together, or neither of them.",
+            ("late backward", "held forward"),
+        )
+    return _Reason(
+        "DDP315",
+        "accumulation-off-by-one",
+        f"the optimizer steps on gradients that no_sync() has kept local: {held} of "
+        f"{sum(windows.values())} steps came after a micro-batch that does not synchronise.",
+        "Let one condition decide both: synchronise in the micro-batch after which you step, the "
+        "last of the epoch included.",
+        ("step", "held forward"),
+    )
+
+
+def _skip(found: Divergence) -> _Reason | None:
+    """A rank has made more backward passes for its steps than the others."""
+    passes = {replica.rank.rank: sample.reductions for replica, sample in found.here()}
+    if len(set(passes.values())) < 2 or not min(passes.values()):
+        return None
+    fewest = min(passes.values())
+    skipped = tuple(rank for rank, count in passes.items() if count > fewest)
+    told = ", ".join(f"rank {rank} {count}" for rank, count in sorted(passes.items()))
+    return _Reason(
+        "DDP307",
+        "rank-local-skip",
+        f"some ranks skip an optimizer step that the others take: backward passes until step "
+        f"{found.step}: {told}.",
+        "Decide with an all_reduce whether to skip, so that all ranks skip together.",
+        ("step",),
+        skipped,
+    )
+
+
+def _before_the_first_step(found: Divergence) -> _Reason | None:
+    if found.what != "parameters" or found.step != 1:
+        return None
+    return _Reason(
+        "DDP300",
+        "silent-divergence",
+        f"{listed(found.names)} differed before the first step: something has changed them on "
+        "some ranks after DDP had made them equal.",
+        "Initialise and load before the wrap, or in the same way on every rank.",
+        ("step",),
+    )
+
+
+def _rates(found: Divergence) -> _Reason | None:
+    rates = {replica.rank.rank: sample.rates for replica, sample in found.here()}
+    if len(set(rates.values())) < 2:
+        return None
+    told = ", ".join(f"rank {rank} {rate[0]:g}" for rank, rate in sorted(rates.items()) if rate)
+    if _plateau_lines(found):
+        return _Reason(
+            "DDP216",
+            "scheduler-on-local-metric",
+            f"ReduceLROnPlateau was stepped with each rank's own metric: the learning rates have "
+            f"parted ({told}).",
+            "Reduce the metric over the ranks before you step the scheduler.",
+            ("plateau",),
+        )
+    return _Reason(
+        "DDP300",
+        "silent-divergence",
+        f"the learning rates differ between ranks ({told}), and so the parameters.",
+        "Compute the learning rate from what is the same on every rank.",
+        ("step",),
+    )
+
+
+def _unknown(found: Divergence) -> _Reason:
+    return _Reason(
+        "DDP300",
+        "silent-divergence",
+        f"the replicas are no longer equal: {found.what} of {listed(found.names)} differ "
+        f"{found.interval}.",
+        "Look for what ranks do differently between these steps; --digest-every narrows it down.",
+        ("step", "backward", "forward"),
+    )
+
+
+def _places(found: Divergence, why: _Reason) -> Iterator[RankPlace]:
+    if "plateau" in why.lines:
+        for place in _plateau_lines(found):
+            yield RankPlace(ranks=why.ranks, place=place, doing="scheduler.step(metric)")
+    for line in why.lines:
+        by_place: dict[Place, list[int]] = {}
+        for replica in found.replicas:
+            known = replica.training.places.get(line)
+            if known is not None and replica.rank.rank in (why.ranks or (replica.rank.rank,)):
+                by_place.setdefault(known, []).append(replica.rank.rank)
+        for where, ranks in by_place.items():
+            yield RankPlace(ranks=tuple(ranks), place=where, doing=_DOING[line])
+
+
+_DOING = {
+    "step": "optimizer.step()",
+    "added": "added to the wrapped model",
+    "unfrozen": "unfreezes parameters",
+    "bypass": "called the module inside the wrapper",
+    "grad": "torch.autograd.grad()",
+    "late backward": "backward() outside of no_sync()",
+    "held forward": "forward under no_sync()",
+    "backward": "backward()",
+    "forward": "forward",
+}
+
+
+def _plateau_lines(found: Divergence) -> list[Place]:
+    """Where a plateau scheduler was given different metrics on different ranks."""
+    metrics: dict[int, set[float]] = {}
+    lines: dict[int, Place] = {}
+    for replica in found.replicas:
+        for call in replica.rank.plateaus:
+            metrics.setdefault(call.number, set()).add(call.metric)
+            if call.place is not None:
+                lines.setdefault(call.number, call.place)
+    return list(
+        dict.fromkeys(lines[n] for n, told in metrics.items() if len(told) > 1 and n in lines)
+    )
+
+
+def _sides(found: Divergence) -> Iterator[str]:
+    """Which ranks are equal to each other, where there are more than two."""
+    if len(found.replicas) < 3:
+        return
+    sides: dict[tuple[str | None, ...], list[int]] = {}
+    for replica, sample in found.here():
+        held = sample.gradients if found.what == "gradients" else sample.parameters
+        sides.setdefault(tuple(held.get(name) for name in found.names), []).append(
+            replica.rank.rank
+        )
+    if len(sides) < len(found.replicas):
+        yield "equal among themselves: " + "; ".join(
+            "ranks " + ", ".join(map(str, ranks)) for ranks in sides.values()
+        )
+
+
+def _loaded_differently(found: Divergence) -> bool:
+    """Some ranks loaded a checkpoint and others did not: that is the cause, not a reason here."""
+    return len({_loads(replica) for replica in found.replicas}) > 1
+
+
+def _loads(replica: Replica) -> tuple[int, int]:
+    files, states = replica.rank.files, replica.rank.state_loads
+    read = sum(each.action == "load" and not each.error for each in files)
+    return read, sum(each.of == "optimizer" for each in states)
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """The first few names."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

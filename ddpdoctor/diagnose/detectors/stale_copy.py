@@ -1,0 +1,46 @@
+"""DDP506: a copy of the model, made before DDP gave all ranks the weights of rank 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.replicas import differing, ended_well, groups
+from ddpdoctor.evidence import ModelCopy
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding for each copy that differs between ranks while the model itself does not."""
+    if not ended_well(case):
+        return
+    told: set[tuple[int, int]] = set()
+    for number, replicas in groups(case):
+        firsts = [replica.samples[1].parameters for replica in replicas if 1 in replica.samples]
+        if len(firsts) < len(replicas) or differing(firsts):
+            continue
+        copies = [[c for c in r.rank.copies if c.wrapper == number] for r in replicas]
+        for index, same in enumerate(zip(*copies, strict=False)):
+            names = differing([each.parameters for each in same])
+            if names and (number, index) not in told:
+                told.add((number, index))
+                yield _finding(tuple(r.rank.rank for r in replicas), same[0], names)
+
+
+def _finding(ranks: tuple[int, ...], copy: ModelCopy, names: tuple[str, ...]) -> Finding:
+    return Finding(
+        code="DDP506",
+        title="ema-before-wrap",
+        severity="error",
+        certainty="proven",
+        ranks=ranks,
+        places=tuple(
+            RankPlace(ranks=ranks, place=place, doing="copied the model") for place in copy.places
+        ),
+        cause=f"a copy of the model was made before the wrap, so it differs between ranks "
+        f"({len(names)} parameters, {names[0]} first); the model itself does not.",
+        cure=Cure(
+            text="Make the copy after the wrap, from model.module.",
+            commands=("ddpdoctor explain DDP506",),
+        ),
+    )

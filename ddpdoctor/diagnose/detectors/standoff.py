@@ -1,0 +1,166 @@
+"""DDP400, DDP402, DDP410, DDP417: ranks that wait for each other, or for one that has left.
+
+The source is not looked at here: `annotate` does that, and finds a narrower name where it can.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, Raised, first_line, named, sides
+from ddpdoctor.diagnose.histories import extra_call
+from ddpdoctor.diagnose.waiting import Deadlock
+from ddpdoctor.evidence import Collective, Place, RankEvidence
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Name the ranks that stand elsewhere than most, or that have left."""
+    if case.deadlock is not None:
+        yield _deadlock(case, case.deadlock)
+    elif case.deserters:
+        yield _deserted(case)
+
+
+def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
+    """The culprits are the ranks that have gone, else the minority; on a tie nobody is named."""
+    case.explain(deadlock)
+    stands = sides(deadlock.blocked)
+    tie = len(stands) > 1 and len(stands[0].ranks) == len(stands[-1].ranks)
+    minority = [] if tie else [rank for side in stands[:-1] for rank in side.ranks]
+    gone = [case.evidence.ranks[rank] for rank in deadlock.gone]
+    culprits = list(deadlock.gone) or minority
+    ways = [f"rank {rank} has ended" for rank in deadlock.gone]
+    ways += [f"{named(p.ranks)} in {p.doing}" + _at(p.place) for p in stands]
+    undecidable = ""
+    if tie and not culprits:
+        counts = " against ".join(str(len(side.ranks)) for side in stands)
+        undecidable = f" Which side is wrong is undecidable: {counts}."
+    code, title, cure = _name(deadlock)
+    return Finding(
+        code=code,
+        title=title,
+        severity="error",
+        certainty="proven",
+        ranks=tuple(sorted(culprits)),
+        places=(*_parting(case, deadlock, stands), *map(_departed, gone), *stands),
+        cause=f"the ranks wait for each other for ever: {'; '.join(ways)}.{undecidable}",
+        cure=Cure(text=cure),
+        consequences=case.consequences(),
+    )
+
+
+def detect_crash(case: Case) -> Iterator[Finding]:
+    """gloo aborts a rank that is sent what another collective, of other ranks, means to send."""
+    for died in case.died:
+        call = died.rank.collectives[-1] if died.rank.collectives else None
+        if died.signal != signal.SIGABRT or call is None or died.rank.exiting is not None:
+            continue
+        others = [
+            each
+            for each in case.casualties
+            if each.exception.place != call.place and not _made(each.rank, call)
+        ]
+        if not others:
+            continue
+        case.explain(died)
+        yield Finding(
+            code="DDP402",
+            title="collective-order-mismatch",
+            severity="error",
+            certainty="evidence",
+            ranks=(died.rank.rank,),
+            places=(
+                RankPlace(
+                    ranks=(died.rank.rank,),
+                    place=call.place,
+                    doing=f"{call.op} #{call.seq}, and was aborted",
+                ),
+                *map(_suffered, others),
+            ),
+            cause=f"rank {died.rank.rank} called {call.op} #{call.seq}{_at(call.place)} while "
+            f"{named(each.rank.rank for each in others)} communicated"
+            f"{_at(others[0].exception.place)}: gloo aborts the one that gets the wrong data.",
+            cure=Cure(text="Call the same collectives in the same order on every rank."),
+            consequences=case.consequences(),
+        )
+
+
+def _made(rank: RankEvidence, call: Collective) -> bool:
+    """Whether a rank wrote the collective of this number down, from the same line."""
+    return any(
+        (each.group, each.seq, each.place) == (call.group, call.seq, call.place)
+        for each in rank.collectives
+    )
+
+
+def _suffered(raised: Raised) -> RankPlace:
+    exception = raised.exception
+    return RankPlace(
+        ranks=(raised.rank.rank,),
+        place=exception.place,
+        doing=f"raised {exception.type}: {first_line(exception.message, 60)}",
+        stack=exception.frames,
+    )
+
+
+def _name(deadlock: Deadlock) -> tuple[str, str, str]:
+    ops = {each.collective.op for each in deadlock.blocked}
+    if ops <= {"send", "recv"} and not deadlock.gone:
+        return (
+            "DDP417",
+            "send-recv-deadlock",
+            "Let one side send first and the other receive first, or use batch_isend_irecv.",
+        )
+    if deadlock.gone:
+        return "DDP410", "early-exit", "Let all ranks leave together, after their last collective."
+    return "DDP400", "deadlock", "Every rank must call the same collectives in the same order."
+
+
+def _parting(case: Case, deadlock: Deadlock, stands: list[RankPlace]) -> Iterator[RankPlace]:
+    """Where the sides first went different ways, if that was before where they stand now."""
+    parties = [side.ranks for side in stands]
+    parties += [deadlock.gone] if deadlock.gone else []
+    most = max(parties, key=len)
+    group = deadlock.blocked[0].collective.group
+    for others in parties:
+        for party, rest in ((others, most), (most, others)):
+            ranks = case.evidence.ranks
+            call = extra_call(ranks[party[0]], ranks[rest[0]], group) if party != rest else None
+            if call is not None:
+                doing = f"{call.op} #{call.seq}, which {named(rest)} never called"
+                yield RankPlace(ranks=party, place=call.place, doing=doing)
+                return
+
+
+def _departed(rank: RankEvidence) -> RankPlace:
+    last = max(rank.collectives, key=lambda call: call.begun, default=None)
+    place = last.place if last is not None else None
+    return RankPlace(ranks=(rank.rank,), place=place, doing="has ended; last seen here")
+
+
+def _deserted(case: Case) -> Finding:
+    """A rank ended well while the others still wanted it: they see a closed connection."""
+    left = case.deserters
+    suffering = [each for each in case.casualties if each.rank not in left]
+    case.deserters = []
+    return Finding(
+        code="DDP410",
+        title="early-exit",
+        severity="error",
+        certainty="proven",
+        ranks=tuple(rank.rank for rank in left),
+        places=(
+            *map(_departed, left),
+            *map(_suffered, suffering),
+        ),
+        cause=f"{named(rank.rank for rank in left)} ended while the others still wanted to "
+        f"communicate{_at(suffering[0].exception.place) if suffering else ''}.",
+        cure=Cure(text="Let all ranks leave together, after their last collective."),
+        consequences=case.consequences(),
+    )
+
+
+def _at(place: Place | None) -> str:
+    return f" at {place}" if place else ""

@@ -1,0 +1,42 @@
+"""DDP419: a race in torch's own teardown ends or holds a rank after all its work is done."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.evidence import RankEvidence
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Name the ranks that left their group, or began to exit, and then aborted or never ended."""
+    if case.raised or case.casualties or case.deadlock is not None:
+        return
+    hit = [rank for rank in case.evidence.ranks if _done(rank) and _fell(rank)]
+    others = [rank for rank in case.evidence.ranks if rank not in hit]
+    if not hit or not all(rank.fate and rank.fate.exit_code == 0 for rank in others):
+        return
+    case.explain(*(each for each in case.died if each.rank in hit))
+    ranks = tuple(rank.rank for rank in hit)
+    yield Finding(
+        code="DDP419",
+        title="destroy-with-live-wrapper",
+        severity="info",
+        certainty="evidence",
+        ranks=ranks,
+        places=(RankPlace(ranks=ranks, place=None, doing="had left its group, or was exiting"),),
+        cause="torch's teardown of gloo races with its own thread (torch 2.13). All work was done "
+        "before: the results of the run stand, and this is not a mistake of the script.",
+        cure=Cure(text="Delete the wrapper and the optimizer before destroy_process_group()."),
+    )
+
+
+def _done(rank: RankEvidence) -> bool:
+    return rank.left is not None or rank.exiting is not None
+
+
+def _fell(rank: RankEvidence) -> bool:
+    fate = rank.fate
+    return fate is not None and (fate.signal == signal.SIGABRT or fate.killed_by_us)

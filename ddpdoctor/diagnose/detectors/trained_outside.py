@@ -1,0 +1,30 @@
+"""DDP300: parameters that an optimizer trains beside a DDP, and that nothing keeps equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detectors.silent_divergence import listed
+from ddpdoctor.diagnose.replicas import divergences, ended_well, outside
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Only where the wrapped models themselves are equal."""
+    if not ended_well(case) or divergences(case) or (found := outside(case)) is None:
+        return
+    ranks, optimizer, step, names = found
+    numbers = tuple(rank.rank for rank in ranks)
+    samples = [s for s in ranks[0].samples if (s.wrapper, s.optimizer) == (None, optimizer)]
+    yield Finding(
+        code="DDP300",
+        title="silent-divergence",
+        severity="error",
+        certainty="evidence",
+        ranks=numbers,
+        places=(RankPlace(ranks=numbers, place=samples[0].place, doing="optimizer.step()"),),
+        cause=f"{listed(names)} are trained outside of DistributedDataParallel: equal at the first "
+        f"step, different by step {step}, for nobody reduces their gradients.",
+        cure=Cure(text="Wrap that module in DistributedDataParallel too."),
+    )

@@ -1,0 +1,113 @@
+"""DDP207: one rank has fewer batches than another, and leaves it waiting."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose import loaders
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.parting import explain_parting, has_parted
+from ddpdoctor.evidence import Evidence, RankEvidence
+
+_INTERRUPTED = {signal.SIGINT, signal.SIGTERM, signal.SIGKILL}
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Name the shard that ran out, or that was going to when the job was interrupted."""
+    if any(rank.joins for rank in case.evidence.ranks):
+        return
+    for kin in loaders.kin(case.evidence):
+        if len(kin) < len(case.evidence.ranks) or not any(each.trains for each in kin.values()):
+            continue
+        if has_parted(case) and (counts := _ran_out(case, kin)):
+            consequences = explain_parting(case)
+            yield _finding(kin, counts, "ran out of batches first", consequences)
+        elif _was_interrupted(case.evidence) and (counts := _will_run_out(case, kin)):
+            yield _finding(kin, counts, "will run out of batches first", ())
+
+
+def _ran_out(case: Case, kin: loaders.Kin) -> dict[int, int] | None:
+    """Batches by rank in the first epoch that some ranks exhausted before others."""
+    agreed = any(
+        _talked(rank, before=loaders.first_epoch(kin[rank.rank]).begun)
+        for rank in case.evidence.ranks
+        if kin[rank.rank].epochs
+    )
+    for number in sorted(set.intersection(*(set(each.epochs) for each in kin.values()))):
+        epochs = {rank: loader.epochs[number] for rank, loader in kin.items()}
+        ended = [epoch.batches for epoch in epochs.values() if epoch.ended]
+        if not ended or not any(epoch.steps for epoch in epochs.values()):
+            continue
+        counts = {
+            rank: epoch.batches
+            if epoch.ended or agreed
+            else max(epoch.batches, kin[rank].batches or 0)
+            for rank, epoch in epochs.items()
+        }
+        if max(counts.values()) > min(ended):
+            return counts
+    return None
+
+
+def _was_interrupted(evidence: Evidence) -> bool:
+    return all(
+        rank.fate is None or rank.fate.killed_by_us or rank.fate.signal in _INTERRUPTED
+        for rank in evidence.ranks
+    )
+
+
+def _will_run_out(case: Case, kin: loaders.Kin) -> dict[int, int] | None:
+    """Batches by rank, where they differ and the ranks have not talked about their number."""
+    counts = {rank: loader.batches for rank, loader in kin.items() if loader.batches}
+    if case.deadlock or case.raised or len(counts) < len(kin) or len(set(counts.values())) == 1:
+        return None
+    if any(epoch.ended for each in kin.values() for epoch in each.epochs.values()):
+        return None
+    if any(_talked(rank) for rank in case.evidence.ranks):
+        return None
+    return counts
+
+
+def _talked(rank: RankEvidence, before: float = float("inf")) -> bool:
+    """Whether the user's code has exchanged anything: it may have been the number of batches."""
+    return any(
+        c.place is not None and c.op != "barrier" and c.begun < before for c in rank.collectives
+    )
+
+
+def _finding(
+    kin: loaders.Kin, counts: dict[int, int], how: str, consequences: tuple[str, ...]
+) -> Finding:
+    fewest, most = min(counts.values()), max(counts.values())
+    short = tuple(sorted(rank for rank, count in counts.items() if count == fewest))
+    more = next(rank for rank in sorted(counts) if counts[rank] == most)
+    loader = kin[short[0]]
+    places = [RankPlace(ranks=short, place=loader.place, doing="built the loader")]
+    if loader.members_place is not None:
+        split = RankPlace(ranks=short, place=loader.members_place, doing="chose its samples")
+        places.insert(0, split)
+    if loader.epochs:
+        place = loaders.latest_epoch(loader).place
+        places.append(RankPlace(ranks=short, place=place, doing="iterates it"))
+    return Finding(
+        code="DDP207",
+        title="uneven-batches",
+        severity="error",
+        certainty="proven" if consequences else "evidence",
+        ranks=short,
+        places=tuple(places),
+        cause=f"{_ranks(short)} {how}: {fewest} in an epoch, where rank {more} has {most}, and "
+        "each batch needs all ranks.",
+        cure=Cure(
+            text="Give every rank the same number of batches (DistributedSampler, drop_last, or a "
+            "count agreed on first), or train inside Join."
+        ),
+        evidence=tuple(f"rank {rank}: {counts[rank]} batches" for rank in sorted(counts)[:8]),
+        consequences=consequences,
+    )
+
+
+def _ranks(ranks: tuple[int, ...]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"

@@ -1,0 +1,97 @@
+"""DDP304, DDP302 and DDP314: work for the network or the graph that nobody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.replicas import Replica, ended_well, groups
+
+ENOUGH = 8
+"""Steps before it is believed that no parameter is ever unused."""
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding a wrapper and kind."""
+    if not ended_well(case):
+        return
+    told: set[tuple[str, int]] = set()
+    for number, replicas in groups(case):
+        for finding in (*_every_micro_batch(replicas), *_needless_search(replicas)):
+            if (finding.code, number) not in told:
+                told.add((finding.code, number))
+                yield finding
+
+
+def _every_micro_batch(replicas: tuple[Replica, ...]) -> Iterator[Finding]:
+    """Passes of one line, several to a step, each of them reduced."""
+    counts = [count for replica in replicas for count in replica.training.repeats]
+    whole = all(len(replica.training.repeats) > 1 for replica in replicas)
+    if not whole or min(counts) < 2 or any(replica.training.kept_out for replica in replicas):
+        return
+    if any("n" in window for replica in replicas for window in replica.training.windows):
+        return
+    most = max(counts)
+    late = [r for r in replicas if "held backward" in r.training.places]
+    if late:
+        yield _warning(
+            "DDP314",
+            "no-sync-wrong-scope",
+            f"no_sync() is around backward alone, where it has no effect: all {most} "
+            "micro-batches of a step are reduced.",
+            "Put the forward pass under no_sync() too.",
+            replicas,
+            "held backward",
+        )
+        return
+    yield _warning(
+        "DDP304",
+        "accumulation-syncs-every-step",
+        f"each of the {most} micro-batches of a step reduces its gradients; only the last has to.",
+        "Run forward and backward of all but the last micro-batch under model.no_sync().",
+        replicas,
+        "backward",
+    )
+
+
+def _needless_search(replicas: tuple[Replica, ...]) -> Iterator[Finding]:
+    for replica in replicas:
+        wrapper, training = replica.wrapper, replica.training
+        if not wrapper.find_unused or wrapper.static_graph or training.always_used is not True:
+            return
+        if training.steps < ENOUGH or wrapper.without_gradient:
+            return
+    steps = min(replica.training.steps for replica in replicas)
+    yield _warning(
+        "DDP302",
+        "needless-find-unused",
+        f"find_unused_parameters=True searches the graph at every step, and in {steps} steps no "
+        "parameter was unused.",
+        "Leave find_unused_parameters off.",
+        replicas,
+        "",
+    )
+
+
+def _warning(
+    code: str, title: str, cause: str, cure: str, replicas: tuple[Replica, ...], line: str
+) -> Finding:
+    ranks = tuple(replica.rank.rank for replica in replicas)
+    places = dict.fromkeys(
+        place
+        for replica in replicas
+        for name in (line, "forward" if line else "")
+        if (place := replica.training.places.get(name)) is not None
+    )
+    wrapped = RankPlace(ranks=ranks, place=replicas[0].wrapper.place, doing="wrapped the model")
+    return Finding(
+        code=code,
+        title=title,
+        severity="warning",
+        certainty="proven" if line else "evidence",
+        ranks=ranks,
+        places=(*(RankPlace(ranks=ranks, place=p, doing="runs") for p in places), wrapped),
+        cause=cause,
+        cure=Cure(text=cure, commands=(f"ddpdoctor explain {code}",)),
+    )

@@ -1,0 +1,65 @@
+"""DDP202: every rank trains on the same samples, because nothing deals them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding
+from ddpdoctor.diagnose import loaders
+from ddpdoctor.diagnose.case import Case
+
+
+def detect(case: Case) -> Iterator[Finding]:
+    """Name the loaders whose batches are the same on all ranks, or go through all of one set."""
+    for kin in loaders.training(case.evidence):
+        if not _is_one_set(kin):
+            continue
+        in_order = _is_one_order(kin)
+        if not in_order and not _is_exhausted(kin):
+            continue
+        first = kin[0]
+        order = "in the same order" if in_order else "each in an order of its own"
+        through = f"all {first.length} samples of {first.dataset}"
+        if first.sampler is not None:
+            through = f"the same samples of {first.dataset}"
+        yield Finding(
+            code="DDP202",
+            title="no-sampler",
+            severity="warning",
+            certainty="proven" if in_order else "evidence",
+            ranks=tuple(sorted(kin)),
+            places=loaders.places(kin, f"built the loader of {first.dataset}"),
+            cause=f"every rank trains on {through}, {order}: "
+            f"{len(kin)} times the work of one rank for the same epoch.",
+            cure=Cure(text="Give the loader a DistributedSampler, and call its set_epoch."),
+            evidence=(f"{loaders.first_epoch(first).batches} batches an epoch on every rank",),
+        )
+
+
+def _is_one_set(kin: loaders.Kin) -> bool:
+    """Whether the ranks hold the same samples, and no code of the user's deals them out."""
+    if any(each.iterable or each.by_rank for each in kin.values()):
+        return False
+    first = kin[0]
+    if any(each.length != first.length for each in kin.values()):
+        return False
+    if any(each.members != first.members for each in kin.values()):
+        return False
+    if all(each.identity for each in kin.values()):
+        return len({each.identity for each in kin.values()}) == 1
+    read = {loaders.first_epoch(each).content for each in kin.values()}
+    return len(read) == 1 and read != {()} and "" not in next(iter(read))
+
+
+def _is_one_order(kin: loaders.Kin) -> bool:
+    drawn = {(e.order, e.batches) for e in map(loaders.first_epoch, kin.values())}
+    order, batches = next(iter(drawn))
+    return len(drawn) == 1 and order is not None and batches > 1
+
+
+def _is_exhausted(kin: loaders.Kin) -> bool:
+    """Whether each rank went through all of the set."""
+    return all(
+        loader.plain and any(e.ended and e.steps and e.batches > 1 for e in loader.epochs.values())
+        for loader in kin.values()
+    )

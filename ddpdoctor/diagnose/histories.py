@@ -1,0 +1,85 @@
+"""The collectives of several ranks side by side: where they first part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from math import prod
+from typing import Any
+
+from ddpdoctor.diagnose.waiting import normal_op
+from ddpdoctor.evidence import Collective, Place, RankEvidence
+
+_COMPARED = 400
+"""So many of the latest collectives of a rank are compared line by line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The first collective of a group that its ranks called with different arguments."""
+
+    calls: dict[int, Collective]
+    """By rank."""
+    what: str
+    """What differs: sizes, dtypes, roots, reduce ops."""
+
+
+def mismatches(ranks: Iterable[RankEvidence]) -> Iterator[Mismatch]:
+    """One for each group in which all agree on the operation and not on its arguments.
+
+    Where the operations themselves differ the ranks are out of step, and what follows in that group
+    says nothing about arguments.
+    """
+    together: dict[tuple[str, tuple[int, ...]], dict[int, dict[int, Collective]]] = {}
+    for rank in ranks:
+        for call in rank.collectives:
+            group = rank.groups.get(call.group)
+            if group is not None and call.op not in ("send", "recv"):
+                numbers = together.setdefault((group.name, group.ranks), {})
+                numbers.setdefault(call.seq, {})[rank.rank] = call
+    backends = {name: g.backend for rank in ranks for name, g in rank.groups.items()}
+    for (name, _), numbers in together.items():
+        for _, calls in sorted(numbers.items()):
+            if len({normal_op(call.op) for call in calls.values()}) > 1:
+                break
+            if what := _difference(calls, uneven="nccl" in backends[name]):
+                yield Mismatch(calls, what)
+                break
+
+
+def _difference(calls: dict[int, Collective], *, uneven: bool) -> str:
+    """What the ranks disagree on. NCCL gathers tensors of unequal sizes."""
+    op = normal_op(next(iter(calls.values())).op)
+    facts: dict[str, set[Any]] = {
+        "roots": {call.root for call in calls.values()},
+        "dtypes": {call.dtype for call in calls.values() if call.dtype},
+        "reduce ops": {call.reduce_op for call in calls.values()},
+    }
+    if op in ("all_reduce", "reduce", "broadcast", "gather") or (op == "all_gather" and not uneven):
+        facts["sizes"] = {tuple(map(prod, call.shapes)) for call in calls.values()}
+    if op in ("scatter", "barrier", "monitored_barrier"):
+        del facts["dtypes"]
+    return " and ".join(name for name, values in facts.items() if len(values) > 1)
+
+
+def extra_call(one: RankEvidence, other: RankEvidence, group: str) -> Collective | None:
+    """The first collective that `one` called and `other` left out, before where they are now.
+
+    Ranks that are out of step still meet in calls of the same kind, and part for good only later.
+    """
+    mine, theirs = _calls(one, group), _calls(other, group)
+    matcher = SequenceMatcher(None, [*map(_line, mine)], [*map(_line, theirs)], autojunk=False)
+    for kind, begin, end, _, _ in matcher.get_opcodes():
+        if kind == "delete" and end < len(mine):
+            return mine[begin]
+    return None
+
+
+def _calls(rank: RankEvidence, group: str) -> list[Collective]:
+    calls = [c for c in rank.collectives if c.group == group and c.peer is None]
+    return calls[-_COMPARED:]
+
+
+def _line(call: Collective) -> tuple[str, Place | None]:
+    return normal_op(call.op), call.place

@@ -1,0 +1,63 @@
+"""The same loader on every rank: what detectors of the data family compare."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import RankPlace
+from ddpdoctor.evidence import Epoch, Evidence, Loader, Place
+
+Kin = dict[int, Loader]
+"""One loader of the program, as each rank has it."""
+
+
+def kin(evidence: Evidence) -> Iterator[Kin]:
+    """The loaders of all ranks: the n-th that a line built belongs to the n-th on every other."""
+    found: dict[tuple[Place | None, int], Kin] = {}
+    for rank in evidence.ranks:
+        built: Counter[Place | None] = Counter()
+        for loader in rank.loaders:
+            found.setdefault((loader.place, built[loader.place]), {})[rank.rank] = loader
+            built[loader.place] += 1
+    yield from found.values()
+
+
+def training(evidence: Evidence) -> Iterator[Kin]:
+    """Those that feed the training of one model on every rank.
+
+    Where there are groups that do not span the world, ranks may share data on purpose (tensor or
+    pipeline parallelism): nothing is said then.
+    """
+    world = len(evidence.ranks)
+    if world < 2 or not all(rank.wrappers for rank in evidence.ranks):
+        return
+    if any(len(g.ranks) != world for rank in evidence.ranks for g in rank.groups.values()):
+        return
+    for each in kin(evidence):
+        if len(each) == world and all(loader.trains for loader in each.values()):
+            yield each
+
+
+def first_epoch(loader: Loader) -> Epoch:
+    """The first pass that was written down."""
+    return loader.epochs[min(loader.epochs)]
+
+
+def latest_epoch(loader: Loader) -> Epoch:
+    """The latest pass that was written down."""
+    return loader.epochs[max(loader.epochs)]
+
+
+def places(kin: Kin, built: str, *, sampler: str = "") -> tuple[RankPlace, ...]:
+    """Where the sampler was built (if it is to be named), the loader, and where it is iterated."""
+    ranks = tuple(sorted(kin))
+    loader = kin[ranks[0]]
+    found = []
+    if sampler and loader.sampler is not None and loader.sampler.place != loader.place:
+        found.append(RankPlace(ranks=ranks, place=loader.sampler.place, doing=sampler))
+    found.append(RankPlace(ranks=ranks, place=loader.place, doing=built))
+    if loader.epochs:
+        place = first_epoch(loader).place
+        found.append(RankPlace(ranks=ranks, place=place, doing="iterates it"))
+    return tuple(found)

@@ -1,0 +1,34 @@
+"""Ranks that part: they wait for each other, or some have left and the others lost them.
+
+It is what most differences between ranks end in, so whoever finds the difference explains it all.
+"""
+
+from __future__ import annotations
+
+from ddpdoctor.diagnose.case import Case, first_line, is_casualty, sides
+
+
+def has_parted(case: Case) -> bool:
+    """Whether this is all that is still to be explained."""
+    if case.died or any(not is_casualty(each.exception) for each in case.raised):
+        return False
+    return bool(case.deadlock or case.deserters or case.raised or case.casualties)
+
+
+def explain_parting(case: Case) -> tuple[str, ...]:
+    """Take it off the list of what is to be explained; what it meant for each rank."""
+    told = [
+        f"rank {each.rank.rank} then raised {each.exception.type}: "
+        f"{first_line(each.exception.message)}"
+        for each in (*case.raised, *case.casualties)
+    ]
+    if case.deadlock is not None:
+        told += [
+            f"rank{'s' if len(side.ranks) > 1 else ''} {', '.join(map(str, side.ranks))} "
+            f"then waited for ever in {side.doing}" + (f" at {side.place}" if side.place else "")
+            for side in sides(case.deadlock.blocked)
+        ]
+        case.explain(case.deadlock)
+    case.explain(*case.raised)
+    case.casualties, case.deserters = [], []
+    return tuple(told)

@@ -1,0 +1,199 @@
+"""Which replicas of a model are no longer equal, since which step, and in which parameters.
+
+Only what DDP promises is compared: gradients after their reduction, and parameters. Ranks that may
+differ on purpose (a comm hook, Join, averaging by hand) are not compared, nor is a difference that
+is gone again later.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.waiting import normal_op, prove_deadlock
+from ddpdoctor.evidence import RankEvidence, Sample, Training, Wrapper
+
+_LATEST = 2000
+_EXCHANGES = ("all_gather", "all_to_all", "reduce_scatter", "send", "recv", "gather", "scatter")
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One rank's part of a wrapped model, and its training by one optimizer."""
+
+    rank: RankEvidence
+    wrapper: Wrapper
+    training: Training
+    samples: Mapping[int, Sample]
+    """By step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Replicas that have parted."""
+
+    replicas: tuple[Replica, ...]
+    number: int
+    """Which wrapper of its rank this is."""
+    step: int
+    """The first sampled step at which they differ."""
+    equal_at: int
+    """The sampled step before, at which they were equal; 0 if there is none."""
+    what: str
+    """gradients or parameters."""
+    names: tuple[str, ...]
+    """Those that differ."""
+
+    @property
+    def shares_wrapper(self) -> bool:
+        """Whether several optimizers step on gradients of one backward pass."""
+        mine = self.replicas[0]
+        return any(
+            window
+            for (wrapper, _), training in mine.rank.training.items()
+            if wrapper == self.number and training is not mine.training
+            for window in training.windows
+        )
+
+    def here(self) -> list[tuple[Replica, Sample]]:
+        """What each replica held at the first step at which they differ."""
+        return [(replica, replica.samples[self.step]) for replica in self.replicas]
+
+    @property
+    def interval(self) -> str:
+        """In words: since when."""
+        if self.equal_at:
+            return f"between steps {self.equal_at} and {self.step}"
+        return "before the first step" if self.step == 1 else f"by step {self.step}"
+
+
+def ended_well(case: Case) -> bool:
+    """Whether nothing louder happened: then what is silent may be told."""
+    for rank in case.evidence.ranks:
+        if any(e.type not in ("KeyboardInterrupt", "SystemExit") for e in rank.exceptions):
+            return False
+        fate = rank.fate
+        done = rank.left is not None or rank.exiting is not None
+        if fate is not None and (fate.exit_code or (fate.killed_by_us and not done)):
+            return False
+        if fate is not None and fate.signal not in (None, signal.SIGINT, signal.SIGABRT):
+            return False
+    return prove_deadlock(case.evidence) is None
+
+
+def groups(case: Case) -> Iterator[tuple[int, tuple[Replica, ...]]]:
+    """The replicas of each wrapped model as each of its optimizers trains it."""
+    ranks = {rank.rank: rank for rank in case.evidence.ranks}
+    seen: set[tuple[int, int, tuple[int, ...]]] = set()
+    for rank in case.evidence.ranks:
+        for number, optimizer in rank.training:
+            if number >= len(rank.wrappers):
+                continue
+            members = rank.wrappers[number].ranks
+            if (number, optimizer, members) in seen:
+                continue
+            seen.add((number, optimizer, members))
+            replicas = tuple(
+                _replica(ranks[r], number, optimizer)
+                for r in members
+                if r in ranks
+                and (number, optimizer) in ranks[r].training
+                and ranks[r].wrappers[number].ranks == members
+            )
+            if len(replicas) > 1:
+                yield number, replicas
+
+
+def divergences(case: Case) -> list[Divergence]:
+    """The models whose replicas have parted for good, each once, the earliest first."""
+    first: dict[tuple[int, tuple[int, ...]], Divergence] = {}
+    for number, replicas in groups(case):
+        if any(r.training.kept_out or _averages_by_hand(r) for r in replicas):
+            continue
+        if (found := _first(number, replicas)) is not None:
+            key = number, replicas[0].wrapper.ranks
+            if key not in first or found.step < first[key].step:
+                first[key] = found
+    return sorted(first.values(), key=lambda found: (found.step, found.number))
+
+
+def differing(samples: list[Mapping[str, str]]) -> tuple[str, ...]:
+    """The names whose digests are not the same wherever the name occurs."""
+    names = dict.fromkeys(name for sample in samples for name in sample)
+    return tuple(
+        name for name in names if len({sample[name] for sample in samples if name in sample}) > 1
+    )
+
+
+def outside(case: Case) -> tuple[list[RankEvidence], int, int, tuple[str, ...]] | None:
+    """Parameters beside the wrapped models that have parted: ranks, optimizer, step, names.
+
+    They must have been equal at the first step (else they may be shards), and no rank may exchange
+    tensors in a way that shards would need.
+    """
+    ranks = [rank for rank in case.evidence.ranks if rank.pid]
+    if any(len(rank.groups) > 1 or _exchanges(rank) for rank in ranks):
+        return None
+    by_key: dict[tuple[int, int], list[Sample]] = {}
+    for rank in ranks:
+        for sample in rank.samples:
+            if sample.wrapper is None:
+                by_key.setdefault((sample.optimizer, sample.step), []).append(sample)
+    for optimizer in sorted({key[0] for key in by_key}):
+        steps = sorted(step for o, step in by_key if o == optimizer)
+        names = {s: differing([x.parameters for x in by_key[optimizer, s]]) for s in steps}
+        whole = all(len(by_key[optimizer, step]) == len(ranks) for step in steps)
+        if whole and steps[0] == 1 and not names[1] and names[steps[-1]]:
+            step = next(step for step in steps if names[step])
+            return ranks, optimizer, step, names[step]
+    return None
+
+
+def _replica(rank: RankEvidence, number: int, optimizer: int) -> Replica:
+    samples = {
+        sample.step: sample
+        for sample in rank.samples
+        if (sample.wrapper, sample.optimizer) == (number, optimizer)
+    }
+    return Replica(rank, rank.wrappers[number], rank.training[number, optimizer], samples)
+
+
+def _first(number: int, replicas: tuple[Replica, ...]) -> Divergence | None:
+    steps = sorted(
+        step
+        for step in {step for replica in replicas for step in replica.samples}
+        if all(step in replica.samples for replica in replicas)
+    )
+    if not steps:
+        return None
+    last = [replica.samples[steps[-1]].parameters for replica in replicas]
+    if not differing(last):  # or it was made up for: by averaging, by a step that reduces itself
+        return None
+    equal_at = 0
+    for step in steps:
+        here = [replica.samples[step] for replica in replicas]
+        if names := differing([sample.gradients for sample in here]):
+            return Divergence(replicas, number, step, equal_at, "gradients", names)
+        if names := differing([sample.parameters for sample in here]):
+            return Divergence(replicas, number, step, equal_at, "parameters", names)
+        equal_at = step
+    return None
+
+
+def _averages_by_hand(replica: Replica) -> bool:
+    """Whether the job itself sends tensors about that are as large as the largest parameter."""
+    sizes = replica.wrapper.sizes
+    telling = {max(sizes, default=0), sum(sizes)} - {0, 1}
+    return any(
+        normal_op(each.op) in ("all_reduce", "broadcast", "all_gather", "reduce_scatter")
+        and each.place is not None
+        and sum(prod(shape) for shape in each.shapes) in telling
+        for each in replica.rank.collectives[-_LATEST:]
+    )
+
+
+def _exchanges(rank: RankEvidence) -> bool:
+    return any(normal_op(each.op) in _EXCHANGES for each in rank.collectives[-_LATEST:])

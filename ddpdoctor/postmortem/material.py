@@ -1,0 +1,55 @@
+"""What was found at a path, as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.evidence import Evidence
+
+
+class NothingToRead(Exception):
+    """There is nothing at the path that could be diagnosed; the message says so in one line."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """One record of a job."""
+
+    attempts: tuple[tuple[str, Evidence], ...]
+    """Names, and what is known of the ranks; the last one is what the job ended with."""
+    judge: Callable[[], list[Finding]]
+    """Diagnoses the last attempt; how far such a record can be trusted is part of the judgement."""
+    not_seen: tuple[str, ...] = ()
+
+
+def read(path: Path) -> Material:
+    """A run directory, flight-recorder dumps or a text log. Raises NothingToRead."""
+    from ddpdoctor.postmortem import flight_recorder, run_directory, text_log
+
+    try:
+        if path.is_dir():
+            if (found := run_directory.read(path)) is not None:
+                return found
+            if dumps := flight_recorder.dumps_in(path):
+                return flight_recorder.read(dumps)
+            raise NothingToRead(
+                f"{path} holds no run of ours (attempt-*/rank-*.log) and no flight-recorder dumps"
+            )
+        with path.open("rb") as file:
+            if flight_recorder.looks_like_dump(file.read(4096), path.name):
+                return flight_recorder.read([path])
+            file.seek(0)
+            return text_log.read(file, str(path))
+    except OSError as error:
+        raise NothingToRead(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def read_stream(stream: BinaryIO) -> Material:
+    """A text log from standard input. Raises NothingToRead."""
+    from ddpdoctor.postmortem import text_log
+
+    return text_log.read(stream, "standard input")

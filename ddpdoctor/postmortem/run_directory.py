@@ -1,0 +1,167 @@
+"""A run directory of ours: what the ranks wrote, until they ended or were ended.
+
+A log may be torn, and may be missing; files of others are passed over. How the ranks ended is told
+by the report that `run` leaves there, else by their parents' notes, else by their own last words.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+from ddpdoctor.diagnose import diagnose
+from ddpdoctor.evidence import DEATHS, Evidence, Fate, RankEvidence, RankReader
+from ddpdoctor.postmortem.material import Material
+from ddpdoctor.report import words
+from ddpdoctor.report.run import RankLine, RunReport
+
+REPORT = "report.json"
+_LOG = re.compile(r"rank-(\d{1,7})\.log")
+_ATTEMPT = re.compile(r"attempt-\d+-\d+")
+_MOST_RANKS = 1_000_000
+_ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL})
+
+
+def read(folder: Path) -> Material | None:
+    """What the ranks wrote; None if this is no run directory of ours. Raises OSError."""
+    attempts = [entry for entry in folder.iterdir() if _ATTEMPT.fullmatch(entry.name)]
+    attempts = [entry for entry in attempts if entry.is_dir() and _logs(entry)]
+    if not attempts and _logs(folder):
+        attempts = [folder]  # an attempt was named, or what `check --run-dir` has kept
+    if not attempts:
+        return None
+    attempts.sort(key=lambda entry: max(p.stat().st_mtime for p in _logs(entry).values()))
+    home = attempts[0].parent if attempts[0] != folder else folder
+    codes, report = _codes(home), _report(home)
+    found, not_seen = [], []
+    for attempt in attempts:
+        evidence, troubles = _evidence(attempt)
+        lines = {line.rank: line for line in _lines(report, attempt.name)}
+        _add_fates(evidence, lines, codes)
+        found.append((attempt.name, evidence))
+        not_seen = troubles
+    last = found[-1][1]
+    return Material(tuple(found), lambda: diagnose(last), (*not_seen, *_still_running(last)))
+
+
+def _logs(folder: Path) -> dict[int, Path]:
+    return {
+        int(match[1]): path
+        for path in folder.iterdir()
+        if (match := _LOG.fullmatch(path.name)) and path.is_file()
+    }
+
+
+def _evidence(folder: Path) -> tuple[Evidence, list[str]]:
+    readers = []
+    for number in sorted(_logs(folder)):
+        reader = RankReader(folder, number, 0)
+        reader.poll()
+        reader.close()
+        readers.append(reader)
+    known = {reader.evidence.rank: reader.evidence for reader in readers}
+    size = max([*(rank.world_size for rank in known.values()), max(known) + 1])
+    size = min(size, _MOST_RANKS)
+    ranks = [known.get(number) or RankEvidence(number, size) for number in range(size)]
+    silent = [rank.rank for rank in ranks if rank.pid == 0]
+    torn = [reader.evidence.rank for reader in readers if reader.unreadable]
+    troubles = []
+    if silent:
+        troubles.append(f"{words.ranks(silent)} of {size} wrote nothing")
+    if torn:
+        troubles.append(f"lines that cannot be read stand in the log of {words.ranks(torn)}")
+    return Evidence(size, ranks), troubles
+
+
+def _codes(folder: Path) -> dict[int, int]:
+    """Exit codes by process, as their parents noted them."""
+    codes: dict[int, int] = {}
+    try:
+        lines = (folder / DEATHS).read_bytes().splitlines()
+    except OSError:
+        return codes
+    for line in lines:
+        try:
+            death = json.loads(line)
+            codes[int(death["pid"])] = int(death["code"])
+        except (ValueError, TypeError, KeyError):
+            continue
+    return codes
+
+
+def _report(folder: Path) -> RunReport | None:
+    try:
+        return RunReport.model_validate_json((folder / REPORT).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _lines(report: RunReport | None, attempt: str) -> tuple[RankLine, ...]:
+    same = (a.ranks for a in (report.attempts if report else ()) if a.name == attempt)
+    return next(same, ())
+
+
+def _add_fates(evidence: Evidence, lines: dict[int, RankLine], codes: dict[int, int]) -> None:
+    failed = any(rank.exceptions for rank in evidence.ranks)
+    for rank in evidence.ranks:
+        line = lines.get(rank.rank)
+        if line is not None and line.ended_at is not None:
+            rank.fate = Fate(
+                rank.rank,
+                line.pid,
+                line.exit_code,
+                line.signal,
+                line.ended_at,
+                killed_by_us=line.ended_by_doctor,
+            )
+        elif rank.pid in codes:
+            rank.fate = _noted(rank, codes[rank.pid], failed)
+        elif rank.exceptions or rank.exiting is not None:
+            code = 1 if rank.exceptions else 0
+            rank.fate = Fate(rank.rank, rank.pid, code, None, rank.last_event)
+
+
+def _noted(rank: RankEvidence, code: int, failed: bool) -> Fate:
+    """By its parent's note; a rank that was waiting when it was ended was ended for that."""
+    if code >= 0:
+        return Fate(rank.rank, rank.pid, code, None, rank.last_event)
+    blameless = -code in _ENDING and (failed or rank.stuck is not None)
+    return Fate(rank.rank, rank.pid, None, -code, rank.last_event, killed_by_us=blameless)
+
+
+def _still_running(evidence: Evidence) -> list[str]:
+    here = _boot()
+    living = [
+        rank.rank
+        for rank in evidence.ranks
+        if rank.fate is None and rank.pid > 0 and rank.boot == here and _is_alive(rank.pid)
+    ]
+    endless = [rank.rank for rank in evidence.ranks if rank.fate is None and rank.pid]
+    unknown = [rank for rank in endless if rank not in living]
+    lines = []
+    if living:
+        verb = "run" if len(living) > 1 else "runs"
+        lines.append(f"{words.ranks(living)} still {verb}: what is said here may change")
+    if unknown:
+        lines.append(f"how {words.ranks(unknown)} ended is not known: nobody wrote it down")
+    return lines
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

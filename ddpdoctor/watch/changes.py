@@ -1,0 +1,53 @@
+"""Notes what is done to a model after it was wrapped: modules and parameters added, or unfrozen."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.passes import Passes
+from ddpdoctor.watch.places import is_users, outwards, users_frame
+
+_UNFREEZES = re.compile(
+    r"\.requires_grad(\s*=\s*True\b|_\(\s*(True\b|\)|requires_grad\s*=\s*True))"
+)
+
+
+def listen(wrapped: Mapping[Any, Passes]) -> None:
+    """Have torch tell of modules and parameters that are registered, from the first wrap on."""
+    from torch.nn.modules import module
+
+    @harmless
+    def registered(holder: Any, name: str, added: Any) -> None:
+        for wrapper, passes in list(wrapped.items()):
+            unknown = added is not None and "added" not in passes.places
+            if unknown and any(m is holder for m in wrapper.modules()) and (place := users_frame()):
+                passes.places["added"] = place
+
+    module.register_module_module_registration_hook(registered)
+    module.register_module_parameter_registration_hook(registered)
+
+
+@harmless
+def look_for_unfreezing(passes: Passes) -> None:
+    """Setting `requires_grad` calls nothing: the line that does it is looked for in the source."""
+    if "unfrozen" in passes.places or "added" in passes.places:
+        return
+    for file in sorted(_sources()):
+        for number, line in enumerate(linecache.getlines(file), 1):
+            if _UNFREEZES.search(line):
+                passes.places["unfrozen"] = (file, number, "")
+                return
+
+
+def _sources() -> set[str]:
+    """The files on the way to here, and the modules beside them."""
+    here = {f.f_code.co_filename for f in outwards(sys._getframe(1)) if is_users(f.f_code)}
+    folders = {str(Path(file).parent) for file in here}
+    modules = (getattr(module, "__file__", None) or "" for module in list(sys.modules.values()))
+    return here | {file for file in modules if str(Path(file).parent) in folders}

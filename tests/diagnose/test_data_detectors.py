@@ -1,0 +1,526 @@
+"""Bugs of the data and file families are named from simulated evidence; correct jobs are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose import diagnose
+from ddpdoctor.evidence import (
+    Collective,
+    Epoch,
+    Evidence,
+    ExceptionRecord,
+    Fate,
+    FileEvent,
+    Group,
+    Loader,
+    Place,
+    RankEvidence,
+    Sampler,
+    StateLoad,
+    Stuck,
+    Wrapper,
+)
+
+WORLD = 4
+TRAIN = Place("/home/user/train.py", 10, "main")
+LOADER, SAMPLER, LOOP, SPLIT = (replace(TRAIN, line=line) for line in (20, 21, 30, 19))
+WAIT = Place("/site-packages/torch/distributed/distributed_c10d.py", 5356, "barrier")
+
+
+def epoch(begun: float = 50.0, **facts: Any) -> Epoch:
+    default: dict[str, Any] = {"batches": 4, "steps": 4, "graded": True, "ended": begun + 1}
+    return Epoch(begun, LOOP, **{**default, **facts})
+
+
+def loader(*epochs: Epoch, **facts: Any) -> Loader:
+    default: dict[str, Any] = {
+        "place": LOADER,
+        "dataset": "Images",
+        "length": 16,
+        "batches": 4,
+        "iterable": False,
+        "workers": 0,
+        "plain": False,
+        "identity": "one set",
+        "listings": {},
+        "by_rank": False,
+        "members": None,
+        "members_place": None,
+        "sampler": None,
+        "epochs": dict(enumerate(epochs or (epoch(),), 1)),
+    }
+    return Loader(**{**default, **facts})
+
+
+def sampler(rank: int, **facts: Any) -> Sampler:
+    return replace(Sampler(16, WORLD, rank, 0, True, SAMPLER), **facts)
+
+
+def world(loaders: list[list[Loader]] | None = None, *, ended: bool = True) -> list[RankEvidence]:
+    """Ranks that train a DDP model, with these loaders by rank, and have ended well."""
+    found = []
+    for rank in range(WORLD):
+        each = RankEvidence(rank, WORLD, 100 + rank)
+        each.groups["0"] = Group("0", tuple(range(WORLD)), "gloo", 1800.0, None)
+        each.wrappers.append(Wrapper(TRAIN, ("weight",), False, False, True))
+        each.loaders = loaders[rank] if loaders else []
+        if ended:
+            each.fate = Fate(rank, each.pid, 0, None, 90.0)
+        found.append(each)
+    return found
+
+
+def said(ranks: list[RankEvidence]) -> list[Finding]:
+    return diagnose(Evidence(WORLD, ranks))
+
+
+def only(ranks: list[RankEvidence]) -> Finding:
+    (finding,) = said(ranks)
+    return finding
+
+
+def lines(finding: Finding) -> list[int]:
+    return [each.place.line for each in finding.places if each.place]
+
+
+def shards(**facts: Any) -> list[list[Loader]]:
+    """Loaders with a right sampler each."""
+    return [[loader(epoch(order=rank), sampler=sampler(rank), **facts)] for rank in range(WORLD)]
+
+
+def test_shards_of_a_sampler_give_no_finding() -> None:
+    assert said(world(shards())) == []
+
+
+def test_one_order_on_all_ranks_is_proof_that_nothing_deals_samples_out() -> None:
+    finding = only(world([[loader(epoch(order=7))] for _ in range(WORLD)]))
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP202", "proven", (0, 1, 2, 3))
+    assert lines(finding) == [20, 30]
+    assert "all 16 samples of Images" in finding.cause
+
+
+def test_whole_passes_in_orders_of_their_own_are_evidence_of_it() -> None:
+    finding = only(world([[loader(epoch(order=rank), plain=True)] for rank in range(WORLD)]))
+    assert (finding.code, finding.certainty) == ("DDP202", "evidence")
+
+
+def without_wrapper(ranks: list[RankEvidence]) -> None:
+    for rank in ranks:
+        rank.wrappers.clear()
+
+
+def with_subgroups(ranks: list[RankEvidence]) -> None:
+    for rank in ranks:
+        rank.groups["1"] = Group("1", (rank.rank // 2 * 2, rank.rank // 2 * 2 + 1), "gloo", 9, None)
+
+
+@pytest.mark.parametrize("change", [without_wrapper, with_subgroups])
+def test_ranks_that_share_data_outside_of_plain_ddp_are_left_alone(change: Any) -> None:
+    found = world([[loader(epoch(order=7))] for _ in range(WORLD)])
+    change(found)
+    assert said(found) == []
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"by_rank": True}, {"identity": ""}, {"length": None, "iterable": True}],
+    ids=["dealt out by the user's code", "cannot be looked into", "a stream"],
+)
+def test_a_set_that_may_be_another_on_each_rank_is_not_called_the_same(facts: Any) -> None:
+    assert said(world([[loader(epoch(order=7), **facts)] for _ in range(WORLD)])) == []
+
+
+def test_sets_that_differ_between_the_ranks_are_not_called_the_same() -> None:
+    found = [[loader(epoch(order=7), identity=f"shard {rank}")] for rank in range(WORLD)]
+    assert said(world(found)) == []
+
+
+def test_whole_passes_in_evaluation_are_nothing_to_speak_of() -> None:
+    held = [[loader(epoch(order=7, steps=0, graded=False))] for _ in range(WORLD)]
+    assert said(world(held)) == []
+
+
+def test_an_order_that_comes_again_is_a_missing_set_epoch() -> None:
+    twice = [
+        [
+            loader(
+                epoch(order=rank, sampler_epoch=0),
+                epoch(60.0, order=rank, sampler_epoch=0),
+                sampler=sampler(rank, length=64),
+            )
+        ]
+        for rank in range(WORLD)
+    ]
+    finding = only(world(twice))
+    assert (finding.code, finding.certainty) == ("DDP203", "proven")
+    assert lines(finding) == [21, 20, 30]
+
+
+@pytest.mark.parametrize(
+    ("second", "shuffle"),
+    [({"order": 99, "sampler_epoch": 1}, True), ({"order": 0, "sampler_epoch": 0}, False)],
+    ids=["another order", "not shuffled"],
+)
+def test_epochs_that_differ_or_need_not_are_no_missing_set_epoch(
+    second: Any, shuffle: bool
+) -> None:
+    found = [
+        [
+            loader(
+                epoch(order=rank, sampler_epoch=0),
+                epoch(60.0, **{**second, "order": second["order"] + rank}),
+                sampler=sampler(rank, length=64, shuffle=shuffle),
+            )
+        ]
+        for rank in range(WORLD)
+    ]
+    assert said(world(found)) == []
+
+
+def test_seeds_that_differ_by_rank_make_shards_overlap() -> None:
+    found = [[loader(epoch(order=r), sampler=sampler(r, seed=42 + r))] for r in range(WORLD)]
+    finding = only(world(found))
+    assert (finding.code, finding.severity) == ("DDP204", "error")
+    assert "32%" in finding.cause
+    assert finding.evidence == ("seeds by rank: 42, 43, 44, 45",)
+
+
+def test_seeds_may_differ_where_each_rank_has_a_set_of_its_own() -> None:
+    found = [
+        [loader(epoch(order=r), sampler=sampler(r, seed=42 + r), identity=f"set {r}")]
+        for r in range(WORLD)
+    ]
+    assert said(world(found)) == []
+
+
+def split(train: list[tuple[int, ...]], held: dict[int, tuple[int, ...]]) -> list[RankEvidence]:
+    found = shards()
+    for rank, members in enumerate(train):
+        found[rank][0] = replace(found[rank][0], members=members, members_place=SPLIT)
+        if rank in held:
+            evaluation = epoch(60.0, steps=0, graded=False)
+            found[rank].append(
+                loader(evaluation, members=held[rank], place=replace(LOADER, line=25))
+            )
+    return world(found)
+
+
+def test_a_split_of_each_rank_leaks_validation_into_training() -> None:
+    mine, others = (0, 1, 2, 3, 4, 5), (0, 1, 2, 3, 6, 7)
+    finding = only(split([mine, others, others, others], {0: (6, 7)}))
+    assert finding.code == "DDP206"
+    assert lines(finding) == [19, 20, 25]
+    assert "rank 1 trains on 100 % of the samples that rank 0 validates on" in finding.cause
+
+
+def test_a_split_that_all_ranks_share_leaks_nothing() -> None:
+    train, held = (0, 1, 2, 3, 4, 5), (6, 7)
+    assert said(split([train] * WORLD, dict.fromkeys(range(WORLD), held))) == []
+
+
+def waiting(rank: RankEvidence, seq: int, op: str, line: int) -> None:
+    call = Collective("0", seq, op, 95.0, replace(TRAIN, line=line))
+    rank.stuck = Stuck(96.0, 100.0, (WAIT,), call.place, (call,), {"0": seq})
+
+
+def uneven(*, drawn: tuple[int, ...] = (5, 4, 4, 4)) -> list[RankEvidence]:
+    """Rank 0 waits in the backward of its fifth batch, the others have had four and wait."""
+    found = world(
+        [
+            [loader(epoch(batches=n, ended=None if n > 4 else 51.0), members_place=SPLIT)]
+            for n in drawn
+        ],
+        ended=False,
+    )
+    for rank, batches in zip(found, drawn, strict=True):
+        waiting(rank, 14, "all_reduce" if batches > 4 else "barrier", 33 if batches > 4 else 40)
+    return found
+
+
+def test_a_rank_that_ran_out_of_batches_explains_the_deadlock() -> None:
+    finding = only(uneven())
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP207", "proven", (1, 2, 3))
+    assert lines(finding) == [19, 20, 30]
+    assert len(finding.consequences) == 2
+
+
+def test_a_deadlock_between_ranks_of_equal_batches_is_not_blamed_on_the_data() -> None:
+    found = uneven(drawn=(4, 4, 4, 4))
+    waiting(found[0], 14, "all_reduce", 33)
+    assert "DDP207" not in [finding.code for finding in said(found)]
+
+
+def test_join_makes_uneven_batches_right() -> None:
+    found = uneven()
+    found[0].joins = 1
+    assert "DDP207" not in [finding.code for finding in said(found)]
+
+
+def interrupted(*, agreed: bool) -> list[RankEvidence]:
+    found = world([[loader(epoch(ended=None), batches=9 - (r > 1))] for r in range(WORLD)])
+    for rank in found:
+        rank.fate = Fate(rank.rank, rank.pid, None, 2, 60.0)
+        if agreed:
+            rank.collectives.append(Collective("0", 1, "all_reduce", 40.0, TRAIN, reduce_op="MIN"))
+    return found
+
+
+def test_uneven_batches_are_foretold_of_a_job_that_was_interrupted_before() -> None:
+    finding = only(interrupted(agreed=False))
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP207", "evidence", (2, 3))
+    assert "will run out" in finding.cause
+
+
+def test_nothing_is_foretold_where_the_ranks_have_talked_before() -> None:
+    assert said(interrupted(agreed=True)) == []
+
+
+def evaluated(length: int, op: str = "all_reduce", **facts: Any) -> list[RankEvidence]:
+    found = world(
+        [
+            [
+                loader(
+                    epoch(50.0, steps=0, graded=False),
+                    sampler=sampler(rank, length=length, shuffle=False, **facts),
+                )
+            ]
+            for rank in range(WORLD)
+        ]
+    )
+    for rank in found:
+        place = replace(TRAIN, line=44)
+        rank.collectives.append(
+            Collective("0", 9, op, 52.0, place, ((1,),), "float32", reduce_op="SUM")
+        )
+    return found
+
+
+def test_a_metric_over_padded_shards_is_a_warning() -> None:
+    finding = only(evaluated(37))
+    assert (finding.code, finding.severity) == ("DDP208", "warning")
+    assert "repeats 3 of 37 samples" in finding.cause
+    assert lines(finding) == [21, 20, 30, 44]
+
+
+@pytest.mark.parametrize(
+    ("length", "op", "facts"),
+    [
+        (36, "all_reduce", {}),
+        (37, "all_gather", {}),
+        (37, "all_reduce", {"drop_last": True}),
+        (37, "all_reduce", {"type": "DistributedEvalSampler"}),
+    ],
+    ids=["even", "gathered", "drop_last", "another sampler"],
+)
+def test_exact_evaluation_gives_no_warning(length: int, op: str, facts: Any) -> None:
+    assert said(evaluated(length, op, **facts)) == []
+
+
+def test_lists_of_files_in_different_orders_are_named_with_the_rank() -> None:
+    found = shards(listings={"files": ("sorted", "these")})
+    found[2][0] = replace(found[2][0], listings={"files": ("by time", "these")})
+    finding = only(world(found))
+    assert (finding.code, finding.ranks) == ("DDP213", (2,))
+    assert "Images.files" in finding.cause
+
+
+def test_lists_of_other_files_are_no_matter_of_order() -> None:
+    found = shards(listings={"files": ("sorted", "these")})
+    found[2][0] = replace(found[2][0], listings={"files": ("sorted, too", "others")})
+    assert said(world(found)) == []
+
+
+def stream(*content: tuple[str, ...], workers: int = 0) -> list[RankEvidence]:
+    return world(
+        [
+            [loader(epoch(content=each), iterable=True, length=None, workers=workers)]
+            for each in content
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "workers", "reader"),
+    [
+        ([("a", "b")] * WORLD, 0, "every rank the"),
+        ([("a", "a", "b"), ("c", "c", "d"), ("e", "e", "f"), ("g", "g", "h")], 2, "every worker"),
+    ],
+)
+def test_a_stream_that_several_read_is_named(content: Any, workers: int, reader: str) -> None:
+    finding = only(stream(*content, workers=workers))
+    assert finding.code == "DDP215"
+    assert reader in finding.cause
+
+
+@pytest.mark.parametrize(
+    "content",
+    [[("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")], [("a", "a")] * WORLD, [("", "")] * WORLD],
+    ids=["shards", "the same thing all over", "cannot be read"],
+)
+def test_streams_that_are_dealt_out_or_say_nothing_are_left_alone(content: Any) -> None:
+    assert said(stream(*content)) == []
+
+
+def file(action: str, path: str, begun: float, **facts: Any) -> FileEvent:
+    line = {"save": 70, "load": 71, "mkdir": 72}.get(action, 73)
+    place = replace(TRAIN, line=line)
+    return replace(FileEvent(action, path, begun, begun + 0.1, place), **facts)
+
+
+def test_a_path_that_every_rank_saves_is_one_finding() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [file("save", "/run/last.pt", begun, step=8) for begun in (50.0, 60.0)]
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP502", (0, 1, 2, 3), [70])
+
+
+def test_a_path_for_each_rank_is_right() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [file("save", f"/run/rank{rank.rank}.pt", 50.0, step=8)]
+    assert said(found) == []
+
+
+def test_the_same_path_on_two_hosts_is_two_files() -> None:
+    found = world()
+    for rank in found:
+        rank.boot = f"host {rank.rank}"
+        rank.files = [file("save", "/run/last.pt", 50.0, step=8)]
+    assert said(found) == []
+
+
+def test_a_cache_that_every_rank_builds_and_reads_is_no_checkpoint() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [
+            file("save", "/data/words.pkl", 50.0, by="pickle"),
+            file("load", "/data/words.pkl", 51.0, by="pickle"),
+        ]
+    finding = only(found)
+    assert (finding.code, lines(finding)) == ("DDP212", [70, 71])
+
+
+def test_a_configuration_that_every_rank_writes_and_nobody_reads_is_left_alone() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [file("save", "/run/config.json", 50.0, by="json")]
+    assert said(found) == []
+
+
+def raised(rank: RankEvidence, kind: str, message: str, line: int = 71) -> None:
+    place = replace(TRAIN, line=line)
+    rank.exceptions.append(ExceptionRecord(kind, message, (place,), 55.0, place))
+    rank.fate = Fate(rank.rank, rank.pid, 1, None, 56.0)
+
+
+def test_a_file_that_is_read_before_it_is_written_is_a_missing_wait() -> None:
+    found = world()
+    found[0].files = [file("save", "/run/stats.pt", 52.0)]
+    error = "[Errno 2] No such file or directory: 'stats.pt'"
+    for rank in found[1:]:
+        rank.files = [file("load", "/run/stats.pt", 50.0, error=f"FileNotFoundError: {error}")]
+        raised(rank, "FileNotFoundError", error)
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP407", (1, 2, 3), [71, 70])
+
+
+@pytest.mark.parametrize(
+    ("missing", "unexpected", "code"),
+    [
+        ('"0.weight", "0.bias"', '"module.0.weight", "module.0.bias"', "DDP508"),
+        ('"module.0.weight"', '"0.weight"', "DDP508"),
+        ('"head.weight"', '"neck.weight"', "DDP400"),
+    ],
+)
+def test_keys_that_differ_by_their_prefix_alone_are_told_from_others(
+    missing: str, unexpected: str, code: str
+) -> None:
+    found = world()
+    message = (
+        "Error(s) in loading state_dict for Sequential:\n"
+        f"\tMissing key(s) in state_dict: {missing}. \n"
+        f"\tUnexpected key(s) in state_dict: {unexpected}. "
+    )
+    raised(found[0], "RuntimeError", message)
+    finding = only(found)
+    assert (finding.code, finding.ranks) == (code, (0,))
+
+
+def state(of: str = "module", time: float = 40.0, **facts: Any) -> StateLoad:
+    place = replace(TRAIN, line=80)
+    return replace(StateLoad(time, of, "Net", True, 4, 0, 0, False, place), **facts)
+
+
+def test_a_load_that_passes_over_all_keys_is_named() -> None:
+    found = world()
+    for rank in found:
+        rank.state_loads = [state(strict=False, missing=4, unexpected=4, prefixed=True)]
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP508", (0, 1, 2, 3), [80])
+
+
+def test_a_load_that_is_made_good_afterwards_is_not() -> None:
+    found = world()
+    for rank in found:
+        first = state(strict=False, missing=4, unexpected=4, prefixed=True)
+        rank.state_loads = [first, state(time=41.0)]
+    assert said(found) == []
+
+
+def test_a_failed_save_explains_why_the_others_wait() -> None:
+    found = world(ended=False)
+    found[0].files = [file("save", "/run/last.pt", 50.0, error="OSError: No space left on device")]
+    for rank in found:
+        waiting(rank, 9, "barrier" if rank.rank else "all_reduce", 90 if rank.rank else 91)
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP511", (0,), [70])
+    assert "No space left" in finding.cause
+    assert len(finding.consequences) == 2
+
+
+def resumed(*, shared: bool = False, everywhere: bool = False) -> list[RankEvidence]:
+    found = world(shards())
+    for rank in found:
+        if rank.rank == 0 or everywhere:
+            rank.state_loads = [state("optimizer", name="Adam")]
+        if shared:
+            rank.collectives.append(Collective("0", 3, "broadcast", 45.0, TRAIN, root=0))
+    return found
+
+
+def test_an_optimizer_that_one_rank_resumed_is_named() -> None:
+    finding = only(resumed())
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP513", (0,), [80])
+
+
+@pytest.mark.parametrize("how", ["shared", "everywhere"])
+def test_a_resume_that_reaches_all_ranks_is_right(how: str) -> None:
+    assert said(resumed(**{how: True})) == []
+
+
+def made(*, before: bool) -> list[RankEvidence]:
+    """Ranks 1 to 3 cannot make a folder: rank 0 has made it, or it was there before."""
+    found = world()
+    for rank in found[0 if before else 1 :]:
+        error = "[Errno 17] File exists: '/run/1'"
+        rank.files = [file("mkdir", "/run/1", 50.0, error=f"FileExistsError: {error}")]
+        raised(rank, "FileExistsError", error, 72)
+    if not before:
+        found[0].files = [file("mkdir", "/run/1", 49.0)]
+    return found
+
+
+def test_a_folder_that_every_rank_makes_is_named() -> None:
+    finding = only(made(before=False))
+    assert (finding.code, finding.ranks) == ("DDP514", (1, 2, 3))
+    assert lines(finding) == [72, 72]
+
+
+def test_a_folder_that_was_there_before_is_another_matter() -> None:
+    assert only(made(before=True)).code == "DDP400"

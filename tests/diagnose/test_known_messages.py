@@ -1,0 +1,85 @@
+"""Messages that are known, and what looks like them."""
+
+import pytest
+
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detectors.known_messages import MESSAGES, detect, is_known
+from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence
+
+TRAIN = Place("/home/u/train.py", 7, "main")
+SPAWN = Place("/usr/lib/python3.11/multiprocessing/reduction.py", 60, "dump")
+SAVE = Place("/site-packages/torch/serialization.py", 900, "save")
+
+SAID = {
+    "DDP106 devices-not-bound": "RuntimeError: CUDA error: invalid device ordinal",
+    "DDP108 unreachable-peer": "DistNetworkError: The client socket has timed out after 600000ms",
+    "DDP116 backend-device-mismatch": "RuntimeError: Tensors must be CUDA and dense",
+    "DDP100 cuda-in-forked-process": "RuntimeError: Cannot re-initialize CUDA in forked subprocess",
+    "DDP100 group-not-initialised": "ValueError: Default process group has not been initialized, x",
+    "DDP403 collective-shape-mismatch": "RuntimeError: op.preamble.length <= op.nbytes",
+    "DDP604 shared-memory-exhausted": "RuntimeError: DataLoader worker (pid 5) is killed by "
+    "signal: Bus error.",
+    "DDP600 out-of-memory": "OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
+    "DDP600 too-many-open-files": "RuntimeError: received 0 items of ancdata",
+    "DDP600 worker-died": "RuntimeError: DataLoader worker (pid(s) 5) exited unexpectedly",
+    "DDP100 nccl-failed": "DistBackendError: NCCL error in: x.cpp:1, ncclSystemError: System call",
+}
+
+
+def ranks_that_raise(*said: str, world: int = 2, frames: tuple[Place, ...] = ()) -> Case:
+    ranks = [RankEvidence(rank, world, pid=rank + 1) for rank in range(world)]
+    for rank, text in zip(ranks, said, strict=False):
+        kind, _, message = text.partition(": ")
+        frames = frames or (TRAIN, SPAWN, SAVE)
+        rank.exceptions = [ExceptionRecord(kind, message, frames, 1.0, TRAIN)]
+    return Case(Evidence(world, ranks))
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_known_message_names_ranks_and_line(name: str) -> None:
+    case = ranks_that_raise(SAID[name])
+    (finding,) = detect(case)
+    assert f"{finding.code} {finding.title}" == name
+    assert finding.ranks == (0,)
+    assert finding.place == TRAIN
+    assert "{" not in finding.cause + finding.cure.text
+    assert case.raised == []
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_known_message_is_found_in_a_line_of_a_log(name: str) -> None:
+    assert is_known(f"[rank0]: {SAID[name]}")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ValueError: bad sample",
+        "KeyError: 'RANKING'",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'a.pt'",
+        "AttributeError: 'Net' object has no attribute 'encode'",
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
+        "AssertionError: 3/4 of the clients were served",
+    ],
+)
+def test_an_exception_of_the_users_own_is_left_alone(said: str) -> None:
+    case = ranks_that_raise(said)
+    assert list(detect(case)) == []
+    assert len(case.raised) == 1
+    assert not is_known(said)
+
+
+def test_a_full_disk_is_a_failed_save_only_within_a_save() -> None:
+    said = "OSError: [Errno 28] No space left on device"
+    assert [finding.code for finding in detect(ranks_that_raise(said))] == ["DDP511"]
+    assert list(detect(ranks_that_raise(said, frames=(TRAIN,)))) == []
+
+
+def test_ranks_that_say_the_same_are_one_finding() -> None:
+    said = SAID["DDP600 out-of-memory"]
+    (finding,) = detect(ranks_that_raise(said, said))
+    assert finding.ranks == (0, 1)
+
+
+def test_every_message_has_a_family_of_the_catalogue() -> None:
+    assert {message.code[:4] for message in MESSAGES} <= {f"DDP{n}" for n in range(1, 8)}

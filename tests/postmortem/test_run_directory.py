@@ -1,0 +1,173 @@
+"""Run directories as `ddpdoctor run` leaves them, whole and not."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddpdoctor.evidence import DEATHS
+from ddpdoctor.postmortem.material import Material, read
+from ddpdoctor.postmortem.run_directory import REPORT
+from ddpdoctor.report.run import Attempt, RunReport, as_json
+
+WAIT = ["/site-packages/torch/distributed/distributed_c10d.py", 5356, "barrier"]
+
+
+def event(kind: str, time: float, **fields: Any) -> str:
+    return json.dumps({"k": kind, "t": time, **fields}) + "\n"
+
+
+def log_of(rank: int, op: str, line: int, world: int = 2, pid: int = 0) -> str:
+    """A rank that is blocked in its first collective."""
+    place = ["/home/u/train.py", line, "main"]
+    call = {"group": "0", "seq": 1, "op": op, "begun": 12.0, "place": place}
+    ranks = list(range(world))
+    return "".join(
+        (
+            event(
+                "start", 10.0, pid=pid or 999_000_000 + rank, torch="2", world_size=world, boot="b"
+            ),
+            event("group", 10.2, name="0", ranks=ranks, backend="gloo", timeout=1800, place=None),
+            event(
+                "stuck",
+                12.5,
+                since=12.1,
+                stack=[place, WAIT],
+                place=place,
+                waiting=[call],
+                issued={"0": 1},
+            ),
+            event("still", 14.0),
+        )
+    )
+
+
+def write(folder: Path, logs: dict[int, str], attempt: str = "attempt-0-29500") -> Path:
+    (folder / attempt).mkdir(parents=True)
+    for rank, text in logs.items():
+        (folder / attempt / f"rank-{rank}.log").write_text(text)
+    return folder
+
+
+def blocked(folder: Path, attempt: str = "attempt-0-29500") -> Path:
+    return write(folder, {0: log_of(0, "barrier", 8), 1: log_of(1, "all_reduce", 5)}, attempt)
+
+
+def material(folder: Path) -> Material:
+    return read(folder)
+
+
+def test_a_deadlock_that_was_ended_is_found_again(tmp_path: Path) -> None:
+    (finding,) = material(blocked(tmp_path)).judge()
+    assert (finding.title, finding.certainty) == ("deadlock", "proven")
+    assert {place.place.line for place in finding.places if place.place} == {5, 8}
+
+
+def test_an_attempt_itself_can_be_named(tmp_path: Path) -> None:
+    (finding,) = material(blocked(tmp_path) / "attempt-0-29500").judge()
+    assert finding.title == "deadlock"
+
+
+def test_the_last_attempt_is_diagnosed_and_the_others_are_listed(tmp_path: Path) -> None:
+    blocked(tmp_path)
+    well = event("start", 20.0, pid=1, torch="2", world_size=1, boot="") + event("exiting", 21.0)
+    write(tmp_path, {0: well}, "attempt-1-29500")
+    os.utime(tmp_path / "attempt-0-29500" / "rank-0.log", (1, 1))
+    os.utime(tmp_path / "attempt-0-29500" / "rank-1.log", (1, 1))
+    found = material(tmp_path)
+    assert [name for name, _ in found.attempts] == ["attempt-0-29500", "attempt-1-29500"]
+    assert found.judge() == []
+
+
+def test_torn_lines_missing_ranks_and_foreign_files_are_told_and_passed_over(
+    tmp_path: Path,
+) -> None:
+    logs = {
+        0: log_of(0, "barrier", 8, 3) + '{"k": "sti',
+        1: "junk\n" + log_of(1, "all_reduce", 5, 3),
+    }
+    write(tmp_path, logs)
+    (tmp_path / "attempt-0-29500" / "rank-x.log").write_text("mine")
+    (tmp_path / "attempt-0-29500" / "rank-7.log.bak").write_text("mine")
+    (tmp_path / "notes.txt").write_bytes(b"\0\1")
+    found = material(tmp_path)
+    assert "rank 2 of 3 wrote nothing" in found.not_seen
+    assert "lines that cannot be read stand in the log of rank 1" in found.not_seen
+    assert found.judge() == []  # rank 2 may still come
+
+
+def test_the_note_of_a_parent_tells_how_a_rank_ended(tmp_path: Path) -> None:
+    start = event("start", 10.0, pid=77, torch="2", world_size=1, boot="b")
+    write(tmp_path, {0: start})
+    (tmp_path / DEATHS).write_text('{"pid": 77, "code": -9}\nnonsense\n{"pid": 1}\n')
+    (finding,) = material(tmp_path).judge()
+    assert (finding.title, finding.ranks) == ("rank-died", (0,))
+
+
+def test_ranks_that_were_ended_while_they_waited_have_not_died_of_it(tmp_path: Path) -> None:
+    blocked(tmp_path)
+    lines = [json.dumps({"pid": 999_000_000 + rank, "code": -15}) for rank in (0, 1)]
+    (tmp_path / DEATHS).write_text("\n".join(lines))
+    assert [finding.title for finding in material(tmp_path).judge()] == ["deadlock"]
+
+
+def test_the_report_of_the_run_tells_best_how_ranks_ended(tmp_path: Path) -> None:
+    write(tmp_path, {0: event("start", 10.0, pid=77, torch="2", world_size=1, boot="b")})
+    ((name, evidence),) = material(tmp_path).attempts
+    report = RunReport.of("run", [Attempt.of(name, evidence)], [], command=("python",))
+    line = report.ranks[0].model_copy(update={"signal": 11, "ended_at": 15.0})
+    attempt = report.attempts[0].model_copy(update={"ranks": (line,)})
+    report = report.model_copy(update={"attempts": (attempt,)})
+    (tmp_path / REPORT).write_text(as_json.render(report))
+    (finding,) = material(tmp_path).judge()
+    assert "SIGSEGV" in finding.cause
+
+
+def test_a_job_that_still_runs_is_said_to(tmp_path: Path) -> None:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    start = event("start", 10.0, pid=os.getpid(), torch="2", world_size=1, boot=boot)
+    write(tmp_path, {0: start})
+    assert material(tmp_path).not_seen == ("rank 0 still runs: what is said here may change",)
+
+
+def command(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "ddpdoctor", "diagnose", *arguments],
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_command_tells_the_deadlock_and_exits_with_1(tmp_path: Path) -> None:
+    done = command(str(blocked(tmp_path)))
+    assert done.returncode == 1, done.stderr
+    assert "DDP400 deadlock · deadlock proven\n" in done.stdout.decode()
+    assert b"train.py:8" in done.stdout
+    assert done.stderr == b""
+
+
+def test_the_command_reads_a_log_from_stdin_and_may_be_told_not_to_fail(tmp_path: Path) -> None:
+    log = Path(__file__).parent / "logs" / "double-init.log"
+    target = tmp_path / "report.json"
+    done = command(
+        "-", "--format", "json", "-o", str(target), "--fail-on", "never", stdin=log.read_bytes()
+    )
+    assert done.returncode == 0, done.stderr
+    report = RunReport.model_validate_json(target.read_text())
+    assert (report.kind, report.findings[0].code) == ("diagnose", "DDP102")
+
+
+@pytest.mark.parametrize("name", ["gone", "empty", "folder", "unreadable.bin"])
+def test_what_cannot_be_diagnosed_is_one_line_and_exit_code_2(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "unreadable.bin").write_bytes(os.urandom(5000))
+    done = command(str(tmp_path / name))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.count(b"\n") == 1

@@ -1,0 +1,217 @@
+"""The report on a job, in every format."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from run_samples import deadlock, report, script
+
+from ddpdoctor.catalog import Cure, Finding
+from ddpdoctor.report.output import Page
+from ddpdoctor.report.run import FORMATS, Format, RunReport, as_json, render
+from ddpdoctor.report.run.redaction import redacted
+
+EVIL = "\x1b[31m</pre><script>alert(1)</script>\r\n| # `x` &amp;\x00\udcff"
+
+
+def info(**changes: object) -> Finding:
+    return deadlock(
+        code="DDP419", severity="info", title="teardown", places=(), ranks=()
+    ).model_copy(update=changes)
+
+
+def evil_report(folder: Path) -> RunReport:
+    finding = deadlock(
+        script(folder),
+        title=EVIL,
+        cause=EVIL,
+        evidence=(EVIL,),
+        consequences=(EVIL,),
+        cure=Cure(text=EVIL),
+    )
+    return report(finding, command=("python", EVIL), not_seen=(EVIL,))
+
+
+def test_a_run_with_nothing_to_tell_is_told_in_nothing() -> None:
+    assert render(report(), "text") == ""
+
+
+def test_the_text_shows_who_waits_for_whom_at_which_line(tmp_path: Path) -> None:
+    text = render(report(deadlock(script(tmp_path))), "text")
+    assert text.startswith(
+        "✖ DDP401 rank-conditional-collective · deadlock proven 0.7 s after the last rank blocked\n"
+        "  rank 0     train.py:4  save_checkpoint  barrier #413     waits for 1-2\n"
+        "  ranks 1-2  train.py:1  Trainer.fit      all_reduce #413  wait for 0\n"
+    )
+    assert "  4 |     dist.barrier()\n    |     ^^^^^^^^^^^^^^\n" in text
+    assert "  Remedy    Call it on every rank. ddpdoctor explain DDP401\n" in text
+    assert text.endswith("1 error; 3 ranks, ended by the doctor, 12.3 s\n")
+
+
+def test_what_was_not_seen_comes_first_even_if_nothing_is_wrong() -> None:
+    assert render(report(not_seen=["rank 2 wrote nothing"]), "text") == (
+        "? not seen: rank 2 wrote nothing\n"
+    )
+    text = render(report(deadlock(), not_seen=["rank 2 wrote nothing"]), "text")
+    assert text.startswith("? not seen: rank 2 wrote nothing\n\n✖ DDP401")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_no_line_of_text_is_wider_than_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    finding = deadlock(script(tmp_path), evidence=("word " * 80,), consequences=("word " * 40,))
+    text = render(report(finding), "text", Page(width))
+    assert max(map(len, text.splitlines()[1:])) <= width
+
+
+def test_the_gravest_finding_comes_first() -> None:
+    made = report(info(), deadlock())
+    assert [finding.code for finding in made.findings] == ["DDP401", "DDP419"]
+
+
+@pytest.mark.parametrize(
+    ("severity", "fails"), [("error", False), ("warning", True), ("info", True), ("never", False)]
+)
+def test_a_warning_fails_on_warnings_and_on_less(severity: str, fails: bool) -> None:
+    assert report(deadlock(severity="warning")).fails_on(severity) is fails
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_no_format_lets_the_job_write_control_characters(tmp_path: Path, format_: Format) -> None:
+    text = render(evil_report(tmp_path), format_, Page(colour=False))
+    text.encode()
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", text)
+
+
+def test_colour_is_only_where_it_was_asked_for() -> None:
+    assert "\x1b[" not in render(report(deadlock()), "text", Page())
+    assert "\x1b[1;31mDDP401" in render(report(deadlock()), "text", Page(colour=True))
+
+
+def test_the_html_page_has_no_script_and_every_element_is_closed(tmp_path: Path) -> None:
+    page = render(evil_report(tmp_path), "html")
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+    parser = Balance()
+    parser.feed(page)
+    assert parser.open == []
+    assert page.count('<rect class="blocked"') == 1
+    assert page.count('<text x="0"') == 3
+
+
+class Balance(HTMLParser):
+    """Which elements are still open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_json_is_read_back_as_the_same_report(tmp_path: Path) -> None:
+    made = report(deadlock(script(tmp_path)), run_dir=tmp_path)
+    again = RunReport.model_validate_json(render(made, "json"))
+    assert again == made
+    assert json.loads(render(made, "json"))["schema_version"] == 1
+
+
+def test_json_of_a_newer_doctor_is_read_without_what_is_unknown() -> None:
+    document = json.loads(render(report(deadlock()), "json")) | {"mood": "good"}
+    assert RunReport.model_validate(document).findings[0].code == "DDP401"
+
+
+def test_the_json_schema_in_the_repository_is_that_of_the_model() -> None:
+    committed = Path(as_json.__file__).with_name("schema.json").read_text(encoding="utf-8")
+    assert committed == as_json.schema()
+
+
+def test_junit_fails_the_culprit_and_skips_what_was_not_seen(tmp_path: Path) -> None:
+    made = report(deadlock(script(tmp_path)), info(), not_seen=["rank 2 wrote nothing"])
+    suite = ElementTree.fromstring(render(made, "junit").partition("\n")[2])[0]
+    outcomes = {
+        case.get("name"): [element.tag for element in case if element.tag != "system-out"]
+        for case in suite
+    }
+    assert outcomes == {
+        "rank 0": ["failure"],
+        "rank 1": [],
+        "rank 2": [],
+        "job": [],
+        "not seen": ["skipped"],
+    }
+    counts = {name: suite.get(name) for name in ("tests", "failures", "skipped")}
+    assert counts == {"tests": "5", "failures": "1", "skipped": "1"}
+
+
+def test_sarif_gives_relative_paths_and_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (run,) = json.loads(render(report(deadlock(script(tmp_path)), info()), "sarif"))["runs"]
+    (result,) = run["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "train.py"
+    assert place["region"] == {"startLine": 4}
+    assert (result["ruleId"], result["level"]) == ("DDP401", "error")
+    (note,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert note["message"]["text"].startswith("DDP419 teardown")
+
+
+def test_the_fingerprint_of_a_finding_does_not_depend_on_the_line_number(tmp_path: Path) -> None:
+    def prints() -> object:
+        (run,) = json.loads(render(report(finding), "sarif"))["runs"]
+        return run["results"][0]["partialFingerprints"]
+
+    file = Path(script(tmp_path))
+    finding = deadlock(str(file))
+    before = prints()
+    file.write_text("\n" + file.read_text())
+    place = finding.places[0].place
+    assert place is not None
+    moved = type(place)(place.file, place.line + 1, place.function)
+    finding = deadlock(str(file), places=(finding.places[0].model_copy(update={"place": moved}),))
+    assert prints() == before
+
+
+def test_a_rank_is_told_by_how_it_ended() -> None:
+    fates = {line.rank: line.fate for line in report().ranks}
+    assert fates == {
+        0: "blocked in barrier #413; ended by the doctor",
+        1: "raised ValueError",
+        2: "wrote nothing",
+    }
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_redaction_leaves_out_paths_source_and_arguments(tmp_path: Path, format_: Format) -> None:
+    finding = deadlock(
+        script(tmp_path),
+        cause=f"FileNotFoundError: no '{tmp_path}/secret.pt' nor data/secret.csv in `secret()`",
+        evidence=("secret",),
+    )
+    made = report(finding, run_dir=tmp_path, not_seen=[f"{tmp_path}/secret"])
+    text = render(redacted(made), format_)
+    assert "secret" not in text
+    assert str(tmp_path) not in text
+    assert "torch.save" not in text
+    assert "train.py" in text
+    assert "save_checkpoint" in text.replace("\\", "")
+
+
+def test_a_source_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    binary = tmp_path / "train.py"
+    binary.write_bytes(b"\xff\xfe\x00\n" * 3)
+    assert "DDP401" in render(report(deadlock(str(binary))), "text")
+    assert "DDP401" in render(report(deadlock(str(tmp_path))), "text")
+    assert report(deadlock(str(tmp_path / "gone.py"))).excerpts == ()

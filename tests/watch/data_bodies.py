@@ -1,0 +1,161 @@
+"""What the watched ranks of test_data.py do. Lines are found by their comment, not by number."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+import shutil
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.algorithms.join import Join
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    Subset,
+    TensorDataset,
+)
+
+FOLDER = Path(os.environ.get("DDPDOCTOR_RUN_DIR", "."))
+
+
+class Files(Dataset[int]):
+    """A list of paths, in an order of this rank's own."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+class ByRank(Files):
+    """Knows its rank."""
+
+    def __getitem__(self, index: int) -> int:
+        return index * dist.get_world_size() + dist.get_rank()
+
+
+class Stream(IterableDataset[Tensor]):
+    """Six samples."""
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(torch.arange(6).float())
+
+
+class Awkward(Dataset[int]):
+    """Raises wherever the doctor might look."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        raise RuntimeError("do not look")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("do not compare")
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+def train_and_evaluate() -> None:
+    """Two epochs of training by a sampler, and a look at a Subset without gradients."""
+    dist.init_process_group("gloo")
+    data = TensorDataset(torch.arange(22.0).view(11, 2))
+    sampler = DistributedSampler(data, seed=5)  # the sampler
+    loader = DataLoader(data, batch_size=2, sampler=sampler)  # the loader
+    held = Subset(data, [8, 3, 10])  # the subset
+    net = DistributedDataParallel(nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for (x,) in loader:  # the loop
+            net(x).sum().backward()
+            optimizer.step()
+    with torch.no_grad():
+        for _ in DataLoader(held, batch_size=2):
+            pass
+    del net, optimizer
+    dist.destroy_process_group()
+
+
+def iterate_in_many_ways() -> None:
+    """A pass that is left, one by persistent workers, a stream, lists of files, awkward sets."""
+    rank = int(os.environ["RANK"])
+    plain = DataLoader(list(range(40)), batch_size=2)
+    for _ in itertools.islice(plain, 5):
+        pass
+    persistent = DataLoader(list(range(8)), batch_size=2, num_workers=1, persistent_workers=True)
+    assert [len(list(persistent)) for _ in range(2)] == [4, 4]
+    del persistent
+    assert len(list(DataLoader(Stream(), batch_size=4))) == 2
+    paths = [f"/node-{rank}/a/{name}.png" for name in "xyz"]
+    list(DataLoader(Files(paths[rank:] + paths[:rank])))
+    assert len(list(DataLoader(Awkward()))) == 4
+    assert sorted(int(i) for i in DataLoader(Files(paths), shuffle=True)) == [0, 1, 2]
+    assert len(list(DataLoader([1, 2, 3], batch_size=None))) == 3
+
+
+def deal_by_rank() -> None:
+    """A dataset that deals samples out by rank itself."""
+    dist.init_process_group("gloo")
+    list(DataLoader(ByRank(["a", "b"])))
+    dist.destroy_process_group()
+
+
+def join() -> None:
+    """Uneven inputs on purpose."""
+    dist.init_process_group("gloo")
+    net = DistributedDataParallel(nn.Linear(2, 1))
+    loader = DataLoader(torch.ones(2 + dist.get_rank(), 2))
+    with Join([net]):
+        for x in loader:
+            net(x).sum().backward()
+    del net
+    dist.destroy_process_group()
+
+
+def touch_files() -> None:
+    """Save and load by every library, make and remove folders, fail, and load a state."""
+    data = FOLDER / "data"
+    data.mkdir()  # the mkdir
+    np.save(data / "a.npy", np.ones(3))  # the numpy save
+    np.load(data / "a.npy")
+    with (data / "b.pkl").open("wb") as file:
+        pickle.dump({"epoch": 1}, file)  # the pickle dump
+    with (data / "c.json").open("w") as text:
+        json.dump([1], text)
+    net = nn.Linear(2, 2)
+    torch.save({f"module.{k}": v for k, v in net.state_dict().items()}, data / "d.pt")
+    net.load_state_dict(torch.load(data / "d.pt"), strict=False)  # the state
+    torch.optim.SGD(net.parameters(), lr=0.1).load_state_dict(
+        torch.optim.SGD(net.parameters(), lr=0.1).state_dict()
+    )
+    for _ in range(200):
+        np.load(data / "a.npy")  # the loop of loads
+    try:
+        torch.save(net, FOLDER / "missing" / "e.pt")
+    except RuntimeError:
+        shutil.rmtree(data)
+
+
+def warn_as_without_the_doctor() -> None:
+    """The text of a warning names the line that torch means, not one of ours."""
+    warnings.simplefilter("always")
+    list(DataLoader([1, 2], pin_memory=True))
