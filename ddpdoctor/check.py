@@ -37,7 +37,7 @@ _PRELOAD = (
     "ddpdoctor.reproducer",
     "ddpdoctor.stack.checkpoint",
     "ddpdoctor.stack.samplers",
-    "ddpdoctor.watch",
+    "ddpdoctor.watch.watching",
 )
 """What the ranks import beside torch: imported once, not in every rank."""
 

@@ -40,9 +40,9 @@ def live(job: Job, rank: int, keeper: int) -> NoReturn:
     _take_on_environment(job, rank)
     _adjust_libraries(job)
     if job.watch:
-        from ddpdoctor import watch
+        from ddpdoctor.watch import watching
 
-        watch.start(job.run_dir, rank, job.nproc)
+        watching.start(job.run_dir, rank, job.nproc)
     _exit(_call(job, rank))
 
 

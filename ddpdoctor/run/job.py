@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import psutil
 
@@ -48,23 +50,6 @@ class Job:
         """Its exit status, -n if signal n ended it, None while it runs."""
         return self._process.poll()
 
-    @contextlib.contextmanager
-    def signals(self) -> Iterator[Signals]:
-        """Within, signals to the doctor are the job's."""
-        # Those that the doctor was told to ignore reach neither, as without it.
-        mine = {
-            each
-            for each in (*_HANDED_ON, *_FROM_TERMINAL)
-            if signal.getsignal(each) is not signal.SIG_IGN
-        }
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, mine | {signal.SIGCHLD})
-        try:
-            yield Signals(self, mine | {signal.SIGCHLD})
-        finally:
-            while signal.sigtimedwait(mine, 0):
-                pass
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
     def send(self, number: int) -> None:
         """Send a signal to the command itself, as it would have got it without the doctor."""
         self._process.send_signal(number)
@@ -88,23 +73,58 @@ class Job:
 
 
 class Signals:
-    """The signals that arrive at the doctor while the job runs."""
+    """Within its `with` block, signals to the doctor are the job's."""
 
-    def __init__(self, job: Job, numbers: set[signal.Signals]) -> None:
-        self._job, self._numbers = job, numbers
+    def __init__(self) -> None:
         self.asked_to_end = False
         """Somebody asked the job to end."""
+        # Those that the doctor was told to ignore reach neither, as without it.
+        self._mine = {
+            each
+            for each in (*_HANDED_ON, *_FROM_TERMINAL)
+            if signal.getsignal(each) is not signal.SIG_IGN
+        }
+        self._early: list[int] = []
+        self._job: Job | None = None
+
+    def __enter__(self) -> Self:
+        # By handlers at first, and not by a mask, which the job would inherit.
+        self._handlers = {
+            each: signal.signal(each, lambda number, _: self._early.append(number))
+            for each in self._mine
+        }
+        return self
+
+    def go_to(self, job: Job) -> None:
+        """From now on they are this job's, those that came while it was started included."""
+        self._job = job
+        signal.pthread_sigmask(signal.SIG_BLOCK, {*self._mine, signal.SIGCHLD})
+        for number in self._early:
+            self._hand_on(number, from_terminal=os.isatty(0) or os.isatty(2))
 
     def wait(self, timeout: float) -> None:
         """Wait that long, or until a signal comes; hand it on."""
-        said = signal.sigtimedwait(self._numbers, timeout)
-        if said is None or said.si_signo == signal.SIGCHLD:
-            return
-        self.asked_to_end |= said.si_signo in _ENDING
+        said = signal.sigtimedwait({*self._mine, signal.SIGCHLD}, timeout)
+        if said is not None and said.si_signo != signal.SIGCHLD:
+            self._hand_on(said.si_signo, from_terminal=said.si_code == _SENT_BY_KERNEL)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        while signal.sigtimedwait(self._mine, 0):
+            pass
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*self._mine, signal.SIGCHLD})
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def _hand_on(self, number: int, *, from_terminal: bool) -> None:
+        self.asked_to_end |= number in _ENDING
         # What the terminal sends, it sends to the job as well.
-        if said.si_signo in _FROM_TERMINAL and said.si_code == _SENT_BY_KERNEL:
-            return
-        self._job.send(said.si_signo)
+        if self._job is not None and not (from_terminal and number in _FROM_TERMINAL):
+            self._job.send(number)
 
 
 def exit_code(status: int) -> int:

@@ -58,8 +58,9 @@ def run(options: RunOptions, on_finding: OnFinding, on_look: OnLook) -> Session:
     """
     session = Session(datetime.now(UTC), Worlds(options.run_dir))
     clock = time.monotonic()
-    job = Job(options.command, _environment(options))
-    with job.signals() as signals:
+    with Signals() as signals:
+        job = Job(options.command, _environment(options))
+        signals.go_to(job)
         _follow(job, signals, session, options, on_finding, on_look)
     session.seconds = time.monotonic() - clock
     return session

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -56,11 +56,10 @@ def _listen(run_dir: Path) -> None:
     if not dist.is_available():
         return
     # With torch at hand, and not before: a process that never imports it pays nothing.
-    from ddpdoctor import watch
-    from ddpdoctor.watch import joining, reaping
+    from ddpdoctor.watch import joining, reaping, watching
 
     reaping.install(run_dir)
-    here = watch.listen()
+    here = watching.listen()
 
     def begin(rank: int, world_size: int) -> None:
         here.begin(_world_folder(run_dir), rank, world_size)
@@ -72,9 +71,26 @@ def _listen(run_dir: Path) -> None:
 @harmless
 def _begin_at_last(here: Any, begin: Any) -> None:
     """A rank that has joined no group is known by its launcher's word when it ends."""
+    import multiprocessing
+
     if here.log.is_open or multiprocessing.parent_process() is not None or _is_a_ranks_child():
         return
+    if "RANK" not in os.environ and _failed_to_start():
+        begin(0, 1)
+        return
     begin(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+
+
+def _failed_to_start() -> bool:
+    """Whether an exception ends this process while it joined a group or started its ranks.
+
+    What only tells that a child has failed does not count: the child tells it better.
+    """
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if error is None or type(error).__name__.startswith("Process"):
+        return False
+    frames = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any("/torch/distributed/" in file or "/multiprocessing/" in file for file in frames)
 
 
 def _is_a_ranks_child() -> bool:

@@ -23,7 +23,7 @@ from ddpdoctor.observation import Observation
 from tests.patients.patient import Patient, Score
 
 DEADLINE = 40.0
-_PRELOAD = ("ddpdoctor.watch", "torch.utils.data", "torch.nn.parallel", "torch.optim")
+_PRELOAD = ("ddpdoctor.watch.watching", "torch.utils.data", "torch.nn.parallel", "torch.optim")
 _FINDINGS = TypeAdapter(tuple[Finding, ...])
 
 

@@ -72,7 +72,7 @@ def on_a_terminal(tmp_path: Path, command: list[str], send: bytes = b"") -> tupl
         if not data:
             break
         shown += data
-        if send and b"ready" in shown:
+        if send and shown.endswith(b"\r\n"):
             os.write(terminal, send)
             send = b""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()

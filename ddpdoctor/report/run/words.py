@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from ddpdoctor.catalog import Finding, RankPlace
+from ddpdoctor.catalog import Finding, RankPlace, load
 from ddpdoctor.report.run.model import RankLine, RunReport, signal_name
 from ddpdoctor.report.words import count, one_line, ranks
 
@@ -69,8 +69,11 @@ def _short(qualified: str) -> str:
 
 
 def remedy(finding: Finding) -> str:
-    """The cure, and the commands to try."""
-    return one_line(" ".join([finding.cure.text, *(f"{c}" for c in finding.cure.commands)]))
+    """The cure, the commands to try, and the page that tells more if there is one."""
+    parts = [finding.cure.text, *finding.cure.commands]
+    if finding.code in load():
+        parts.append(f"ddpdoctor explain {finding.code}")
+    return one_line(" ".join(parts))
 
 
 def outcome(report: RunReport) -> str:

@@ -1,0 +1,67 @@
+"""The watch over one process: all that listens, and the log it writes to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ddpdoctor.evidence import LOG_NAME
+from ddpdoctor.watch import (
+    arguments,
+    collectives,
+    data,
+    exceptions,
+    files,
+    heartbeat,
+    joining,
+    states,
+    wrappers,
+)
+from ddpdoctor.watch.log import Log
+
+
+def start(run_dir: Path, rank: int, world_size: int) -> None:
+    """Watch this process as `rank` from now on; its log is written to `run_dir`.
+
+    torch must have been imported. To be called once per process, before the job's own code.
+    """
+    listen().begin(run_dir, rank, world_size)
+
+
+def listen() -> Watch:
+    """Listen to all that torch does in this process. To be called once, after torch's import."""
+    return Watch()
+
+
+class Watch:
+    """The watch over this process."""
+
+    def __init__(self) -> None:
+        self.log = log = Log()
+        self._pending = collectives.install(log)
+        joining.install(log)
+        before_exception = wrappers.install(log)
+        exceptions.install(log, before_exception)
+        arguments.install(log)
+        files.install(log)
+        states.install(log)
+        data.install(log)
+
+    def begin(self, run_dir: Path, rank: int, world_size: int) -> None:
+        """Begin to write: this process is a rank. Raises OSError."""
+        import torch
+
+        self.log.open(
+            run_dir / LOG_NAME.format(rank=rank),
+            pid=os.getpid(),
+            boot=_boot(),
+            torch=str(torch.__version__),
+            world_size=world_size,
+        )
+        heartbeat.start(self.log, self._pending)
+
+
+def _boot() -> str:
+    """What tells this host, and this boot of it, from all others: its clock is comparable."""
+    file = Path("/proc/sys/kernel/random/boot_id")
+    return file.read_text().strip() if file.exists() else ""
