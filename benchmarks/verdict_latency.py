@@ -3,7 +3,9 @@
     python benchmarks/verdict_latency.py [--repeats 20] [--nproc 4]
 
 Each rank writes the time before the call that it never leaves; the latest of them is the start.
-Without a doctor, the same deadlock ends at the timeout of the process group, which is printed too.
+Measured are the proof in forked ranks, as `check` sees it, and the whole of `ddpdoctor run --
+torchrun`: until its report stands on stderr, the job being ended by then. Without a doctor, the
+same deadlock ends at the timeout of the process group, which is printed too.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -54,21 +58,57 @@ def measure(server: ForkServer, nproc: int) -> tuple[float, float]:
         return proven - blocked, observation.evidence.ranks[0].groups["0"].timeout
 
 
+def measure_run(nproc: int) -> float:
+    """From the last rank's blocking to the report of `ddpdoctor run`."""
+    with tempfile.TemporaryDirectory() as name:
+        torchrun = [
+            "torchrun",
+            "--standalone",
+            f"--nproc-per-node={nproc}",
+            __file__,
+            "--be-a-rank",
+        ]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ddpdoctor", "run", "--", *torchrun],
+            cwd=name,
+            env={**os.environ, "DDPDOCTOR_RUN_DIR": name, "OMP_NUM_THREADS": "1"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        while not process.stderr.readline().startswith("\N{HEAVY MULTIPLICATION X}"):
+            pass
+        told = time.monotonic()
+        process.communicate()
+        files = [Path(name, f"blocked-{rank}") for rank in range(nproc)]
+        return told - max(float(file.read_text()) for file in files)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--nproc", type=int, default=4)
+    parser.add_argument("--be-a-rank", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.be_a_rank:
+        deadlock()
+        return
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with ForkServer() as server:
         found = [measure(server, options.nproc) for _ in range(options.repeats)]
-    latencies = [latency for latency, _ in found]
     timeout = found[0][1]
+    tell("proof, in forked ranks", [latency for latency, _ in found], timeout)
+    tell("report of ddpdoctor run", [measure_run(options.nproc) for _ in found], timeout)
+
+
+def tell(what: str, latencies: list[float], timeout: float) -> None:
     median = statistics.median(latencies)
     print(
-        f"verdict after the last rank blocked, {options.repeats} deadlocks, {options.nproc} ranks:"
+        f"{what}: median {median:.2f} s, maximum {max(latencies):.2f} s after the last rank blocked "
+        f"({len(latencies)} deadlocks); without the doctor {timeout:.0f} s, "
+        f"{timeout / median:.0f} times as long",
+        flush=True,
     )
-    print(f"  median {median:.2f} s, maximum {max(latencies):.2f} s")
-    print(f"  without the doctor: {timeout:.0f} s, {timeout / median:.0f} times as long")
 
 
 if __name__ == "__main__":

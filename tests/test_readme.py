@@ -40,7 +40,7 @@ def test_the_readme_gives_the_main_job_as_a_whole_command() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", re.findall(r"(?:ddpdoctor|-m ddpdoctor) ((?:check|explain|env|train)\b.*)", README)
+    "line", re.findall(r"(?:ddpdoctor|-m ddpdoctor) ((?:check|explain|env|train|run|diagnose|attach)\b.*)", README)
 )
 def test_every_command_in_the_readme_is_one(line: str) -> None:
     words = line.split("#")[0].split("`")[0].split()

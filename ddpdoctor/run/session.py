@@ -103,7 +103,7 @@ def _follow(
     worlds.settle(killed_by_us=session.ended_by_doctor or session.interrupted)
     if not session.ended_by_doctor and not session.interrupted:
         session.findings = _all_findings(worlds)
-    session.not_seen = _not_seen(session)
+    session.not_seen = _not_seen(session, options.run_dir)
 
 
 def _all_findings(worlds: Worlds) -> list[Finding]:
@@ -128,16 +128,18 @@ def _identity(finding: Finding) -> tuple[str, str]:
     return finding.code, str(finding.place)
 
 
-def _not_seen(session: Session) -> list[str]:
-    if not session.worlds.all:
-        if session.worlds.reached:
-            return []  # a program that trains alone
+def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
+    worlds = session.worlds
+    if run_dir is None or not run_dir.is_dir():
+        return ["nothing could be written anywhere, so the job was not watched"]
+    if not worlds.all and not worlds.reached:
         return [
             "no process that uses torch was seen: it was not one of Python's, or was started by "
             "python -I, in a container, on another host, or under DDPDOCTOR_DISABLE=1"
         ]
-    lines = [line for world in session.worlds.all for line in world.not_seen()]
-    if living := session.worlds.living:
+    lines = [f"the ranks of {name} could write nothing: is the disk full?" for name in worlds.mute]
+    lines += [line for world in worlds.all for line in world.not_seen()]
+    if living := worlds.living:
         pids = ", ".join(map(str, living))
         lines.append(f"the command has ended, and {len(living)} of its ranks go on (pid {pids})")
     return lines

@@ -108,6 +108,12 @@ class Worlds:
         return self._run_dir is not None and (self._run_dir / DEATHS).exists()
 
     @property
+    def mute(self) -> list[str]:
+        """Attempts whose ranks came under watch, and could write nothing."""
+        known = {world.folder for world in self.all}
+        return [f.name for f in _folders(self._run_dir) if f not in known and any(f.iterdir())]
+
+    @property
     def latest(self) -> World | None:
         """The world that came last."""
         return self.all[-1] if self.all else None

@@ -147,6 +147,7 @@ def test_a_full_disk_does_not_reach_the_job(
     session = watched(tmp_path, tmp_path / "run", monkeypatch)
     assert session.status == 0
     assert session.findings == []
+    assert "is the disk full?" in session.not_seen[0]
 
 
 @pytest.mark.parametrize("trap", ["file", "gone"])
@@ -158,6 +159,8 @@ def test_a_run_directory_that_cannot_be_written_does_not_reach_the_job(
         run_dir.write_text("not a folder")
     session = watched(tmp_path, run_dir, monkeypatch)
     assert (session.status, session.findings) == (0, [])
+    told = ["nothing could be written anywhere, so the job was not watched"]
+    assert session.not_seen == told
 
 
 def test_a_switched_off_watch_is_told(ended) -> None:
