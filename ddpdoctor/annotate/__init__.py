@@ -7,6 +7,7 @@ source gives it, with the line of the decision. What the source does not say sta
 
 from __future__ import annotations
 
+from ddpdoctor.annotate.lines import pointed
 from ddpdoctor.annotate.naming import named
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.catalog import Finding
@@ -15,4 +16,4 @@ from ddpdoctor.catalog import Finding
 def annotate(findings: list[Finding]) -> list[Finding]:
     """The findings, refined by what the source says."""
     sources = Sources()
-    return [named(finding, sources) for finding in findings]
+    return [pointed(named(finding, sources)) for finding in findings]

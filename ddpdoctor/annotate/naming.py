@@ -97,7 +97,7 @@ def _renamed(finding: Finding, name: Name, party: Party) -> Finding:
             "title": name.title,
             "cause": name.cause,
             "cure": Cure(text=name.cure),
-            "ranks": finding.ranks or (ranks if name.code in ("DDP401", "DDP406") else ()),
+            "ranks": ranks if name.code in ("DDP401", "DDP406") else finding.ranks,
             "places": (*places, *others),
         }
     )
@@ -310,8 +310,10 @@ def _by_branch(finding: Finding, party: Party, parties: list[Party]) -> Name | N
         for parent in stand.module.ancestors(stand.node):
             if beside is None or parent is stand.function():
                 break
-            arms = isinstance(parent, ast.If) and child is not parent.test
-            if isinstance(parent, ast.If) and arms and not stand.module.inside(beside.node, child):
+            if isinstance(parent, ast.If) and child is not parent.test:
+                arm = parent.body if child in parent.body else parent.orelse
+                if stand.module.inside(beside.node, *arm):
+                    break
                 line = f"{Path(stand.place.file).name}:{parent.lineno}"
                 told = f"stands in an arm of `if {text(parent.test)}` ({line}) that not all take."
                 cause = f"{party.at.doing} ({party.at.place}) {told}"
@@ -375,9 +377,7 @@ def _timeout(finding: Finding, sources: Sources) -> Finding:
                         f"{condition.told}.",
                         "places": (
                             slow,
-                            RankPlace(
-                                ranks=slow.ranks, place=stand.place, doing="one rank's work"
-                            ),
+                            RankPlace(ranks=slow.ranks, place=stand.place, doing="one rank's work"),
                             *(place for place in finding.places if place is not slow),
                         ),
                     }

@@ -6,12 +6,13 @@ collective it tells nothing. So the rank that the others wait for is named by ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import diagnose
 from ddpdoctor.diagnose.case import Case, is_casualty, sides
+from ddpdoctor.diagnose.detectors import left_without_words
 from ddpdoctor.diagnose.waiting import Blocked, normal_op
 from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence
 
@@ -33,10 +34,10 @@ def judge_log(evidence: Evidence) -> list[Finding]:
         hence = tuple(map(_gave_up, waiting))
         ranks = [replace(rank, stuck=None) for rank in evidence.ranks]
         evidence = Evidence(evidence.world_size, ranks)
-    speechless = [rank for rank in failed if not rank.exceptions and _exit_code(rank)]
+    speechless = [rank for rank in failed if left_without_words.exit_code(rank)]
     if speechless and len(speechless) == len(failed):
         case = Case(evidence)
-        found = _silent(speechless, (each.rank for each in (*case.raised, *case.casualties)))
+        found = [left_without_words.finding(speechless, [*case.raised, *case.casualties])]
     else:
         found = judge_record(evidence)
     return [_weakened(each, hence if n == 0 else ()) for n, each in enumerate(found)]
@@ -53,10 +54,6 @@ def _weakened(finding: Finding, consequences: tuple[str, ...]) -> Finding:
     return finding.model_copy(update=changes)
 
 
-def _exit_code(rank: RankEvidence) -> int:
-    return (rank.fate.exit_code or 0) if rank.fate is not None else 0
-
-
 def _has_failed(rank: RankEvidence) -> bool:
     if rank.exceptions:
         return not is_casualty(rank.exceptions[-1])
@@ -69,31 +66,6 @@ def _gave_up(rank: RankEvidence) -> str:
     seconds = rank.groups[first.group].timeout if first.group in rank.groups else 0.0
     after = f", until its timeout of {seconds:.0f} s" if seconds else ""
     return f"rank {rank.rank} then waited in {_name(first)}{after}"
-
-
-def _silent(failed: list[RankEvidence], victims: Iterable[RankEvidence]) -> list[Finding]:
-    """Ranks that ended with an exit code, and of which the log holds no traceback."""
-    codes = sorted({str(_exit_code(rank)) for rank in failed})
-    ranks = tuple(rank.rank for rank in failed)
-    return [
-        Finding(
-            code="DDP400",
-            title="failure-without-words",
-            severity="error",
-            certainty="evidence",
-            ranks=ranks,
-            places=(RankPlace(ranks=ranks, place=None, doing="failed"),),
-            cause=f"{_ranks(ranks)} ended with exit code {', '.join(codes)}, and the log does not "
-            "hold the reason.",
-            cure=Cure(
-                text="Look for it in the ranks' own logs (torchrun --log-dir DIR --tee 3 writes "
-                "them), or run it again: ddpdoctor run -- COMMAND."
-            ),
-            consequences=tuple(
-                f"rank {each.rank} then raised {each.exceptions[-1].type}" for each in victims
-            ),
-        )
-    ]
 
 
 def _missing(evidence: Evidence) -> Iterator[Finding]:
@@ -115,7 +87,11 @@ def _missing(evidence: Evidence) -> Iterator[Finding]:
     ]
     here = {each.rank for each in same}
     group = evidence.ranks[same[0].rank].groups.get(first.group)
-    members = (group.ranks if group is not None else ()) or range(evidence.world_size)
+    members = group.ranks if group is not None else ()
+    if not members and first.group != "0":
+        yield _in_a_group(first, same)
+        return
+    members = members or tuple(range(evidence.world_size))
     absent = [
         evidence.ranks[m]
         for m in members
@@ -180,6 +156,21 @@ def _mismatch(first: Collective, same: list[Blocked]) -> Finding:
         cause=f"as number {first.seq} of their group, the ranks called different collectives: "
         f"{names}.",
         cure=Cure(text="Every rank must call the same collectives in the same order."),
+    )
+
+
+def _in_a_group(first: Collective, same: list[Blocked]) -> Finding:
+    ranks = tuple(each.rank for each in same)
+    return Finding(
+        code="DDP400",
+        title="timeout-in-a-group",
+        severity="error",
+        certainty="evidence",
+        ranks=(),
+        places=_sides(same, ()),
+        cause=f"{_ranks(ranks)} waited in {_name(first)} of group {first.group} until the timeout; "
+        "nothing tells who else belongs to that group.",
+        cure=Cure(text="Look for what the other members of the group did instead."),
     )
 
 

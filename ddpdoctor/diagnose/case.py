@@ -15,11 +15,15 @@ _CASUALTY = re.compile(
     r"Connection (closed|reset) by|Broken pipe|Socket closed|Connection refused|Connection timeout|"
     r"Application timeout caused pair closure|failed to recv, got 0 bytes|remote process exited|"
     r"NCCL communicator was aborted|successfully reached monitoredBarrier|"
-    r"failed to pass monitoredBarrier|Pair is not connected|Socket Timeout"
+    r"failed to pass monitoredBarrier|Pair is not connected|Socket Timeout|"
+    r"wait timeout after \d+ms|Timed out after \d+ seconds waiting for clients"
 )
 _TIMEOUT = re.compile(r"Timed out waiting \d+ms for|Watchdog caught collective operation timeout")
 _PARTS = {"DistributedDataParallel.forward": "forward", "_engine_run_backward": "backward"}
+_RUNS = 12
 _ASKED_TO_END = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+_TEARDOWN = 1.0
+"""Seconds that a rank takes to end after its peers have lost it."""
 _LAUNCHERS_PATIENCE = 5.0
 """Seconds after a failure from which on a SIGKILL is taken for the launcher's."""
 
@@ -48,8 +52,10 @@ class Case:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
-        self.deadlock: Deadlock | None = prove_deadlock(evidence)
-        raised = [Raised(rank, rank.exceptions[-1]) for rank in evidence.ranks if rank.exceptions]
+        self.proven = prove_deadlock(evidence)
+        """The deadlock, whoever has explained it."""
+        self.deadlock: Deadlock | None = self.proven
+        raised = [Raised(rank, rank.exceptions[-1]) for rank in evidence.ranks if _failed(rank)]
         self.raised = [each for each in raised if not is_casualty(each.exception)]
         self.casualties = [each for each in raised if is_casualty(each.exception)]
         self.died = _died(evidence, self.raised)
@@ -58,6 +64,8 @@ class Case:
         self._waited: list[str] = []
         if not (self.raised or self.died or self.deserters or self.overdue):
             self.raised, self.casualties = self.casualties, []
+        self.failures = (*self.raised, *self.died)
+        """What ended ranks, whoever has explained it."""
 
     @property
     def overdue(self) -> list[Raised]:
@@ -66,8 +74,9 @@ class Case:
 
     def explain(self, *incidents: Raised | Died | Deadlock) -> None:
         """Take incidents off the list of what is still to be explained, and what followed."""
-        self.raised = [each for each in self.raised if each not in incidents]
-        self.died = [each for each in self.died if each not in incidents]
+        explained = {id(each) for each in incidents}
+        self.raised = [each for each in self.raised if id(each) not in explained]
+        self.died = [each for each in self.died if id(each) not in explained]
         ended = {each.rank.rank for each in incidents if not isinstance(each, Deadlock)}
         if self.deadlock is None:
             return
@@ -101,8 +110,16 @@ class Case:
             for rank in self.evidence.ranks
             if rank.fate is not None
             and rank.fate.exit_code == 0
-            and (rank.exiting or rank.fate.time) < first
+            and min(filter(None, (rank.left, rank.exiting, rank.fate.time))) < first + _TEARDOWN
         ]
+
+
+def _failed(rank: RankEvidence) -> bool:
+    """Whether its last exception is what ended it: argparse's may have been caught."""
+    if not rank.exceptions:
+        return False
+    ended_well = rank.fate is not None and rank.fate.exit_code == 0
+    return rank.exceptions[-1].type != "SystemExit" or not ended_well
 
 
 def _died(evidence: Evidence, raised: list[Raised]) -> list[Died]:
@@ -141,9 +158,17 @@ def first_line(message: str, limit: int = 120) -> str:
 
 
 def named(ranks: Iterable[int]) -> str:
-    """ "rank 0", "ranks 1, 2"."""
-    listed = [str(rank) for rank in ranks]
-    return f"rank{'s' if len(listed) > 1 else ''} {', '.join(listed)}"
+    """The words for some ranks, as in "rank 0" or "ranks 1, 4-7"."""
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    told = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    more = f" and {len(told) - _RUNS} more" if len(told) > _RUNS else ""
+    many = sum(map(len, runs)) > 1
+    return f"rank{'s' if many else ''} {', '.join(told[:_RUNS])}{more}"
 
 
 def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:
@@ -165,7 +190,7 @@ def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:
 
 
 def _doing(blocked: Blocked) -> str:
-    """ "all_reduce #413 (backward)"."""
+    """The words for what a rank waits in, as in "all_reduce #413 (backward)"."""
     collective = blocked.collective
     inside = {
         part

@@ -31,15 +31,16 @@ def mismatches(ranks: Iterable[RankEvidence]) -> Iterator[Mismatch]:
     Where the operations themselves differ the ranks are out of step, and what follows in that group
     says nothing about arguments.
     """
-    together: dict[tuple[str, tuple[int, ...]], dict[int, dict[int, Collective]]] = {}
+    together: dict[tuple[str, int, int, int], dict[int, dict[int, Collective]]] = {}
     for rank in ranks:
         for call in rank.collectives:
             group = rank.groups.get(call.group)
             if group is not None and call.op not in ("send", "recv"):
-                numbers = together.setdefault((group.name, group.ranks), {})
+                key = (group.name, len(group.ranks), group.ranks[0], group.ranks[-1])
+                numbers = together.setdefault(key, {})
                 numbers.setdefault(call.seq, {})[rank.rank] = call
     backends = {name: g.backend for rank in ranks for name, g in rank.groups.items()}
-    for (name, _), numbers in together.items():
+    for (name, *_), numbers in together.items():
         for _, calls in sorted(numbers.items()):
             if len({normal_op(call.op) for call in calls.values()}) > 1:
                 break

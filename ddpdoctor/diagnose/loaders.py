@@ -49,6 +49,15 @@ def latest_epoch(loader: Loader) -> Epoch:
     return loader.epochs[max(loader.epochs)]
 
 
+def is_split_later(kin: Kin) -> bool:
+    """Whether the model is given a rank's part of each batch: all ranks may draw the same then."""
+    epochs = [epoch for loader in kin.values() for epoch in loader.epochs.values()]
+    return any(
+        epoch.rows and epoch.fed and abs(epoch.fed * len(kin) - epoch.rows) < len(kin)
+        for epoch in epochs
+    )
+
+
 def places(kin: Kin, built: str, *, sampler: str = "") -> tuple[RankPlace, ...]:
     """Where the sampler was built (if it is to be named), the loader, and where it is iterated."""
     ranks = tuple(sorted(kin))

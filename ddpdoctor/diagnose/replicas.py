@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ddpdoctor.diagnose.case import Case
-from ddpdoctor.diagnose.waiting import normal_op, prove_deadlock
+from ddpdoctor.diagnose.waiting import normal_op
 from ddpdoctor.evidence import RankEvidence, Sample, Training, Wrapper
 
 _LATEST = 2000
@@ -81,7 +81,7 @@ def ended_well(case: Case) -> bool:
             return False
         if fate is not None and fate.signal not in (None, signal.SIGINT, signal.SIGABRT):
             return False
-    return prove_deadlock(case.evidence) is None
+    return case.proven is None
 
 
 def groups(case: Case) -> Iterator[tuple[int, tuple[Replica, ...]]]:

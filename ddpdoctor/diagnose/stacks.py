@@ -16,7 +16,7 @@ _ONE_ORDER = "Every rank must call the same collectives in the same order."
 def awaited(frames: Sequence[Place]) -> Collective | None:
     """The communication that a stack stands in, or None: the outermost call into torch's own."""
     for frame in frames:
-        if frame.file.endswith(_C10D) and not frame.function.startswith("_"):
+        if frame.file.endswith(_C10D):
             return Collective("0", 0, frame.function.rpartition(".")[2], 0.0)
     if any(frame.function.endswith("_engine_run_backward") for frame in frames[-2:]):
         return Collective("0", 0, "all_reduce (backward)", 0.0)

@@ -88,6 +88,29 @@ def prove_deadlock(evidence: Evidence) -> Deadlock | None:
     return Deadlock(blocked, missing, since)
 
 
+def culprits(deadlock: Deadlock) -> tuple[int, ...]:
+    """The fewest ranks whose mistake explains the deadlock; empty where that is undecidable.
+
+    At each collective that somebody waits in, either those who came are wrong or those who did not.
+    One mistake is likelier than several: the smallest party is it, over all these collectives. Of
+    two equal parties, those who have left are it.
+    """
+    parties: dict[_Key, list[Blocked]] = {}
+    for each in deadlock.blocked:
+        parties.setdefault(_key(each.rank, each.collective), []).append(each)
+    found: set[tuple[int, ...]] = set()
+    for present in parties.values():
+        came, absent = tuple(each.rank for each in present), present[0].waits_for
+        if set(absent) <= {*deadlock.gone} and len(absent) <= len(came):
+            found.add(absent)
+        else:
+            fewest = min(len(came), len(absent))
+            found |= {party for party in (came, absent) if len(party) == fewest}
+    fewest = min(map(len, found), default=0)
+    smallest = [party for party in found if len(party) == fewest]
+    return tuple(sorted(smallest[0])) if len(smallest) == 1 else ()
+
+
 def normal_op(op: str) -> str:
     """One name for one operation, whichever layer of torch wrote it down."""
     return _SAME_OP.get(op, op)

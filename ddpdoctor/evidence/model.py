@@ -115,7 +115,9 @@ class Epoch:
     place: Place | None
     """The line that iterates."""
     sampler_epoch: int | None = None
-    """What set_epoch had last been told."""
+    """The epoch that the sampler shuffles for."""
+    told: int = 0
+    """How often set_epoch had been called."""
     batches: int = 0
     """Batches drawn, at least; exactly if it has ended, and for the first 16 of early epochs."""
     steps: int = 0
@@ -126,6 +128,10 @@ class Epoch:
     """Digest of the indices in the order in which they were drawn, up to `batches`."""
     content: tuple[str, ...] = ()
     """Digests of the first batches; "" for one that could not be read."""
+    rows: int | None = None
+    """Samples of one of the first batches."""
+    fed: int | None = None
+    """Samples that the DDP model was given of that batch, in its first pass."""
     ended: float | None = None
     """When the loader was exhausted."""
 
@@ -227,6 +233,8 @@ class Training:
     """Why the ranks may differ on purpose (Join, comm hook, closure); empty if they may not."""
     always_used: bool | None = None
     """With find_unused_parameters: whether every pass used every parameter."""
+    graphs_kept: int = 0
+    """Of how many sampled steps the graph was still alive at a later one."""
     late_backward: bool = False
     """A pass under no_sync had its backward outside of it."""
     clipped_early: int = 0

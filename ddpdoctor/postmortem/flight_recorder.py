@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,26 +56,44 @@ def read(paths: Iterable[Path]) -> Material:
     """All ranks' dumps as one body of evidence. Raises NothingToRead."""
     from ddpdoctor.diagnose.aftermath import judge_record
 
-    dumps: dict[int, Dump] = {}
+    found: dict[int, RankEvidence] = {}
+    suspects: dict[int, Stuck | None] = {}
     troubles = []
     for path in sorted(paths):
         try:
             dump = _load(path)
-            rank = _rank(path, dump)
+            rank = RankEvidence(_rank(path, dump), 0)
+            suspect = _fill(rank, dump)
         except (unpickling.Refused, ValueError, RecursionError) as error:
             troubles.append(f"{path.name} is no dump that can be read: {error}")
             continue
-        if rank not in dumps or _latest(dump) > _latest(dumps[rank]):
-            dumps[rank] = dump
-    if not dumps:
+        if rank.rank not in found or rank.last_event > found[rank.rank].last_event:
+            found[rank.rank], suspects[rank.rank] = rank, suspect
+    if not found:
         raise NothingToRead("; ".join(troubles[:3]) or "there is no flight-recorder dump")
-    evidence = _evidence(dumps)
-    absent = [rank.rank for rank in evidence.ranks if rank.rank not in dumps]
+    for number, suspect in suspects.items():
+        if suspect is not None and _had_timed_out(suspect, found[number], found):
+            found[number].stuck = suspect
+    evidence = _together(found)
+    absent = [rank.rank for rank in evidence.ranks if rank.rank not in found]
     if absent:
         troubles.append(f"there is no dump of {words.ranks(absent)}")
     return Material(
         (("flight recorder", evidence),), lambda: judge_record(evidence), tuple(troubles)
     )
+
+
+def _together(found: dict[int, RankEvidence]) -> Evidence:
+    """One world of all ranks that the dumps speak of, seen at one time: waiting is stable."""
+    members = {m for rank in found.values() for group in rank.groups.values() for m in group.ranks}
+    size = 1 + max([*found, *(member for member in members if member < _MOST_RANKS)])
+    ranks = [found.get(number) or RankEvidence(number, size) for number in range(size)]
+    now = max(rank.last_event for rank in found.values())
+    for rank in found.values():
+        rank.world_size, rank.last_event = size, now
+        if rank.stuck is not None:
+            rank.stuck = replace(rank.stuck, seen=now)
+    return Evidence(size, ranks)
 
 
 def _load(path: Path) -> Dump:
@@ -105,25 +124,9 @@ def _rank(path: Path, dump: Dump) -> int:
     return number
 
 
-def _latest(dump: Dump) -> int:
-    return max((_number(entry, "time_created_ns") for entry in _entries(dump)), default=0)
-
-
 def _entries(dump: Dump) -> list[Entry]:
     entries = dump.get("entries", [])[-_MOST_ENTRIES:]
     return [entry for entry in entries if isinstance(entry, dict)]
-
-
-def _evidence(dumps: dict[int, Dump]) -> Evidence:
-    groups = [group for dump in dumps.values() for group in _groups(dump)]
-    members = {member for group in groups for member in group.ranks}
-    size = 1 + max([*dumps, *(m for m in members if m < _MOST_RANKS)])
-    now = max(map(_latest, dumps.values())) / 1e9
-    ranks = [RankEvidence(rank, size) for rank in range(size)]
-    for number, dump in dumps.items():
-        _fill(ranks[number], dump, now)
-    _add_those_that_timed_out(ranks, dumps, now)
-    return Evidence(size, ranks)
 
 
 def _groups(dump: Dump) -> Iterator[Group]:
@@ -136,13 +139,14 @@ def _groups(dump: Dump) -> Iterator[Group]:
             yield Group(str(name) or "0", ranks, "", 0.0, None)
 
 
-def _fill(rank: RankEvidence, dump: Dump, now: float) -> None:
+def _fill(rank: RankEvidence, dump: Dump) -> Stuck | None:
+    """Take in a dump. Also its last call, if it may have timed out: gloo's dumps do not tell."""
     rank.pid = -1  # not known, but there was one
     rank.groups = {group.name: group for group in _groups(dump) if group.ranks}
     entries = sorted(_entries(dump), key=lambda entry: _number(entry, "record_id"))
     is_whole = not entries or _number(entries[0], "record_id") == 0
     pairs: Counter[str] = Counter()
-    waiting: dict[str, Collective] = {}
+    waiting: dict[str, tuple[Collective, Entry]] = {}
     issued: dict[str, int] = {}
     for entry in entries:
         collective = _collective(entry, rank, pairs)
@@ -154,31 +158,24 @@ def _fill(rank: RankEvidence, dump: Dump, now: float) -> None:
             key = pair_key(key, collective.op, collective.peer, 0)
         issued[key] = collective.seq
         if not entry.get("retired") and entry.get("state") != "completed":
-            waiting.setdefault(collective.group, collective)  # each group works in order
+            waiting.setdefault(collective.group, (collective, entry))  # a group works in order
     for name, status in _dict(dump.get("pg_status")).items():
         last = _number(_dict(status), "last_enqueued_collective")
         issued[str(name)] = max(issued.get(str(name), 0), last)
-    rank.last_event = now
+    rank.last_event = max((collective.begun for collective in rank.collectives), default=0.0)
     if waiting:
-        rank.stuck = _stuck(rank, entries, list(waiting.values()), issued, now)
+        rank.stuck = _stuck(list(waiting.values()), issued)
+    elif rank.collectives and _profiling_name(entries[-1]).startswith("gloo"):
+        return _stuck([(rank.collectives[-1], entries[-1])], issued)
+    return None
 
 
-def _add_those_that_timed_out(
-    ranks: list[RankEvidence], dumps: dict[int, Dump], now: float
-) -> None:
-    """Gloo retires what timed out: a rank whose last call some member never made was waiting."""
-    last = {rank.rank: rank.collectives[-1] for rank in ranks if rank.collectives}
-    for rank in ranks:
-        mine = last.get(rank.rank)
-        if rank.stuck is not None or mine is None or mine.peer is not None:
-            continue
-        entries = _entries(dumps[rank.rank])
-        on_gloo = str(entries[-1].get("profiling_name", "")).startswith("gloo")
-        group = rank.groups.get(mine.group)
-        members = group.ranks if group is not None else tuple(dumps)
-        if on_gloo and any(_never_made(mine, ranks[m]) for m in members if m in dumps):
-            issued = {mine.group: mine.seq}
-            rank.stuck = _stuck(rank, entries, [mine], issued, now)
+def _had_timed_out(suspect: Stuck, rank: RankEvidence, found: dict[int, RankEvidence]) -> bool:
+    """Gloo retires what timed out: a call that some other member never made never completed."""
+    call = suspect.waiting[0]
+    group = rank.groups.get(call.group)
+    members = group.ranks if group is not None else tuple(found)
+    return call.peer is None and any(_never_made(call, found[m]) for m in members if m in found)
 
 
 def _never_made(collective: Collective, member: RankEvidence) -> bool:
@@ -222,27 +219,20 @@ def _group_and_op(entry: Entry, rank: RankEvidence) -> tuple[str, str]:
         name = name or "0"
         if name not in rank.groups and len(rank.groups) == 1:
             rank.groups[name] = next(iter(rank.groups.values()))
-    return name, str(entry.get("profiling_name", "")).rpartition(":")[2]
+    return name, _profiling_name(entry).rpartition(":")[2]
 
 
-def _stuck(
-    rank: RankEvidence,
-    entries: list[Entry],
-    waiting: list[Collective],
-    issued: dict[str, int],
-    now: float,
-) -> Stuck:
-    first = waiting[0]
-    same = (e for e in reversed(entries) if _number(e, "time_created_ns") / 1e9 == first.begun)
-    frames = next(map(_frames, same), ())
+def _stuck(waiting: list[tuple[Collective, Entry]], issued: dict[str, int]) -> Stuck:
+    first, entry = waiting[0]
+    frames = _frames(entry)
     if not frames or is_users(frames[-1].file):
         frames = (*frames, Place(_IN_TORCH, 0, first.op))
     return Stuck(
         since=first.begun,
-        seen=now,
+        seen=first.begun,
         stack=frames,
         place=first.place,
-        waiting=tuple(waiting),
+        waiting=tuple(collective for collective, _ in waiting),
         issued=issued,
         awaited=first if len(waiting) == 1 else None,
     )
@@ -260,6 +250,10 @@ def _frames(entry: Entry) -> tuple[Place, ...]:
 
 def _shapes(sizes: Any) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(n for n in _list(size) if isinstance(n, int)) for size in _list(sizes))
+
+
+def _profiling_name(entry: Entry) -> str:
+    return str(entry.get("profiling_name", ""))
 
 
 def _number(about: Entry, key: str) -> int:

@@ -1,7 +1,7 @@
 """A log as a stream of lines: who said each, without the marks that launchers put before it.
 
-Nothing is kept of what has passed. Where a whole block holds none of the words that matter, and no
-traceback is open, its lines are not even looked at: a log of a gigabyte is read in seconds.
+Nothing is kept of what has passed. Lines without any of the words that matter are leapt over while
+no traceback is open: logs of gigabytes are mostly progress.
 """
 
 from __future__ import annotations
@@ -14,23 +14,29 @@ from typing import Protocol
 _BLOCK = 1 << 20
 _LONGEST = 16_000
 _WORDS = (
-    b"rror",
     b"Traceback",
     b"Watchdog",
-    b"xception",
-    b"ignal",
+    b"last enqueued",
+    b"FAILED",
+    b"Root Cause",
     b"exitcode",
-    b"clients joined",
-    b"imed out",
-    b"rank  ",
     b"-- Process ",
-    b"unrecognized arguments",
-    b"are required",
+    b"EADDRINUSE",
+    b"ddress already in use",
+    b"clients joined",
+    b"client socket",
+    b"No route to host",
+    b"--local",
+    b"ProcessExited",
     b"shared memory",
-    b"mismatch between",
+    b"out of memory",
+    b"Error: ",
 )
+"""One of these stands in the first line of whatever is recognised."""
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b-\x1f]")
-_RANK = re.compile(r"\[rank(\d{1,6})\]:? ?")
+_RANK = re.compile(r".{0,120}?\[rank(\d{1,6})\]: ?")
+"""Whatever a service has put before it."""
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-]\d\d:?\d\d)? (?:std(?:err|out) [FP] )?")
 _TORCHRUN = re.compile(r"\[(?:default|trainer|worker)(\d{1,6})\]:")
 _MPIRUN = re.compile(r"\[\d+,(\d{1,6})\]<std(?:err|out)>:\s?")
 _SRUN = re.compile(r"\s*(\d{1,6}): ?")
@@ -62,7 +68,7 @@ class Binary(Exception):
 
 def lines(stream: Readable, wanted: Callable[[], bool]) -> Iterator[Line]:
     """The lines that may matter; all of them while `wanted` says so. Raises Binary."""
-    reading = _Marks()
+    marks = _Marks()
     number, rest = 0, b""
     while block := stream.read(_BLOCK):
         if number == 0 and _is_binary(block):
@@ -73,21 +79,49 @@ def lines(stream: Readable, wanted: Callable[[], bool]) -> Iterator[Line]:
             continue
         if not newline:
             whole, rest = rest, b""
-        interesting = any(word in whole for word in _WORDS)
-        if not interesting and not wanted():
-            number += whole.count(b"\n") + 1
-            continue
-        for raw in whole.split(b"\n"):
-            number += 1
-            yield reading.read(number, raw)
+        for n, raw in _chosen(whole, wanted):
+            yield marks.read(number + n, raw)
+        number += whole.count(b"\n") + 1
     if rest:
-        yield reading.read(number + 1, rest)
+        yield marks.read(number + 1, rest)
+
+
+def _chosen(block: bytes, wanted: Callable[[], bool]) -> Iterator[tuple[int, bytes]]:
+    """Lines with their number in the block, from 1; what does not matter is leapt over."""
+    hits = sorted(_hits(block))
+    at = position = 0
+    number = 1
+    while position <= len(block):
+        if not wanted():
+            while at < len(hits) and hits[at] < position:
+                at += 1
+            if at == len(hits):
+                return
+            start = block.rfind(b"\n", position, hits[at]) + 1
+            if start > position:
+                number += block.count(b"\n", position, start)
+                position = start
+        end = block.find(b"\n", position)
+        end = len(block) if end < 0 else end
+        yield number, block[position:end]
+        position, number = end + 1, number + 1
+
+
+def _hits(block: bytes) -> Iterator[int]:
+    """Where the words that matter stand; one a line is enough of each."""
+    for word in _WORDS:
+        at = block.find(word)
+        while at >= 0:
+            yield at
+            end = block.find(b"\n", at)
+            at = block.find(word, end) if end >= 0 else -1
 
 
 def _is_binary(block: bytes) -> bool:
+    """By control characters that no terminal is sent, a few of which are in any log."""
     head = block[:8192]
-    odd = sum(byte < 9 or 13 < byte < 27 for byte in head)
-    return odd > len(head) // 20 or (len(head) > 64 and head.count(b"\0") > len(head) // 100)
+    odd = sum(byte < 7 or 13 < byte < 27 for byte in head)
+    return odd > 8 + len(head) // 20
 
 
 class _Marks:
@@ -98,6 +132,7 @@ class _Marks:
 
     def read(self, number: int, raw: bytes) -> Line:
         text = _ANSI.sub("", raw[:_LONGEST].decode("utf-8", "replace")).rstrip()
+        text = _STAMP.sub("", text, count=1) if _STAMP.match(text) else text
         rank: int | None = None
         in_group = False
         self._by_srun = self._by_srun or _TELLING.match(text) is not None

@@ -13,6 +13,7 @@ import signal
 from pathlib import Path
 
 from ddpdoctor.diagnose import diagnose
+from ddpdoctor.diagnose.case import is_casualty
 from ddpdoctor.evidence import DEATHS, Evidence, Fate, RankEvidence, RankReader
 from ddpdoctor.postmortem.material import Material
 from ddpdoctor.report import words
@@ -36,15 +37,20 @@ def read(folder: Path) -> Material | None:
     attempts.sort(key=lambda entry: max(p.stat().st_mtime for p in _logs(entry).values()))
     home = attempts[0].parent if attempts[0] != folder else folder
     codes, report = _codes(home), _report(home)
-    found, not_seen = [], []
+    found = []
     for attempt in attempts:
         evidence, troubles = _evidence(attempt)
         lines = {line.rank: line for line in _lines(report, attempt.name)}
         _add_fates(evidence, lines, codes)
-        found.append((attempt.name, evidence))
-        not_seen = troubles
-    last = found[-1][1]
-    return Material(tuple(found), lambda: diagnose(last), (*not_seen, *_still_running(last)))
+        found.append((attempt.name, evidence, troubles))
+    # A world that joined tells more than a launcher's or a straggler's last words.
+    found.sort(key=lambda each: any(rank.groups for rank in each[1].ranks))
+    _, last, troubles = found[-1]
+    return Material(
+        tuple((name, evidence) for name, evidence, _ in found),
+        lambda: diagnose(last),
+        (*troubles, *_still_running(last)),
+    )
 
 
 def _logs(folder: Path) -> dict[int, Path]:
@@ -105,7 +111,7 @@ def _lines(report: RunReport | None, attempt: str) -> tuple[RankLine, ...]:
 
 
 def _add_fates(evidence: Evidence, lines: dict[int, RankLine], codes: dict[int, int]) -> None:
-    failed = any(rank.exceptions for rank in evidence.ranks)
+    failed = any(r.exceptions and not is_casualty(r.exceptions[-1]) for r in evidence.ranks)
     for rank in evidence.ranks:
         line = lines.get(rank.rank)
         if line is not None and line.ended_at is not None:
@@ -115,7 +121,7 @@ def _add_fates(evidence: Evidence, lines: dict[int, RankLine], codes: dict[int, 
                 line.exit_code,
                 line.signal,
                 line.ended_at,
-                killed_by_us=line.ended_by_doctor,
+                killed_by_us=line.was_ended,
             )
         elif rank.pid in codes:
             rank.fate = _noted(rank, codes[rank.pid], failed)

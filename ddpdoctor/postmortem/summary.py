@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from ddpdoctor.postmortem.lines import Line
 
+_PATIENCE = 100
+"""Lines of others that may stand between two of a table."""
 _RULE = re.compile(r"[=-]{20,}$")
 _FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\)")
 _EXITED = re.compile(
@@ -39,6 +41,7 @@ class Summary:
         self._first = False
         self._rank: int | None = None
         self._provisional: list[Ending] = []
+        self._silence = 0
 
     def take(self, line: Line) -> bool:
         """Take in a line; whether it was a launcher's."""
@@ -59,7 +62,10 @@ class Summary:
             number = -_signal(match[2]) if match[2] else int(match[3])
             self._provisional.append(Ending(int(match[1]), number, first=True))
         else:
+            self._silence += 1
+            self.is_open = self.is_open and self._silence < _PATIENCE
             return False
+        self._silence = 0
         return True
 
     def end(self) -> None:

@@ -87,7 +87,7 @@ class _Puzzle:
         summary: Summary,
         loose: list[Line],
     ) -> None:
-        self._watchdogs = watchdogs
+        self._timeouts = [each for each in watchdogs.timeouts() if each.rank < _MOST_RANKS]
         self._told_to_end = any(each.type == _TOLD_TO_END for each in tracebacks)
         self._raised: dict[int, list[Traceback]] = {}
         nameless: list[Traceback] = []
@@ -102,12 +102,12 @@ class _Puzzle:
         summary.end()
         self._endings = {r: e for r, e in summary.endings.items() if r < _MOST_RANKS}
         self._nameless = _distinct(self._owned(nameless))
-        if not self._raised and not self._nameless and not watchdogs.timeouts:
+        if not self._raised and not self._nameless and not self._timeouts:
             self._nameless = _distinct([_as_traceback(line) for line in loose])
 
     def material(self) -> Material:
         """The evidence, with a judge that knows which ranks are made up."""
-        known = {*self._endings, *self._raised, *(rank for _, rank in self._watchdogs.timeouts)}
+        known = {*self._endings, *self._raised, *(each.rank for each in self._timeouts)}
         size = max(known, default=-1) + 1
         total = size + len(self._nameless)
         ranks = [RankEvidence(number, total) for number in range(total)]
@@ -115,14 +115,15 @@ class _Puzzle:
             _raise(ranks[number], [each.record() for each in tracebacks], tracebacks[-1].in_group)
         for rank, each in zip(ranks[size:], self._nameless, strict=True):
             _raise(rank, [each.record()], each.in_group)
-        for timeout in self._watchdogs.timeouts.values():
-            _wait(ranks[timeout.rank], timeout, self._enqueued(timeout), range(size))
+        for timeout in self._timeouts:
+            _wait(ranks[timeout.rank], timeout, range(size))
         for ending in self._endings.values():
             self._end(ranks[ending.rank], ending)
         whole = Evidence(total, ranks)
 
         def judge() -> list[Finding]:
-            return [_without(finding, size) for finding in judge_log(whole)]
+            made_up = range(size, total)
+            return [_without(finding, made_up) for finding in judge_log(whole)]
 
         shown = Evidence(size, ranks[:size])
         return Material((("log", shown),), judge, tuple(self._not_seen(bool(ranks))))
@@ -136,9 +137,6 @@ class _Puzzle:
         for rank in failed:
             self._raised[rank] = [kinds[0]]
         return []
-
-    def _enqueued(self, timeout: Timeout) -> int:
-        return self._watchdogs.enqueued.get((timeout.group, timeout.rank), timeout.seq)
 
     def _end(self, rank: RankEvidence, ending: Ending) -> None:
         """Only what needs explaining is a fate: not what a launcher did to those that were left."""
@@ -203,23 +201,24 @@ def _stop(rank: RankEvidence, error: ExceptionRecord, seconds: float) -> None:
     rank.stuck = Stuck(0.0, 1.0, error.frames, error.place, (collective,), awaited=collective)
 
 
-def _wait(rank: RankEvidence, timeout: Timeout, enqueued: int, everybody: range) -> None:
+def _wait(rank: RankEvidence, timeout: Timeout, everybody: range) -> None:
     rank.pid = rank.pid or -1
     shapes = ((timeout.numel,),) if timeout.numel is not None else ()
     collective = Collective(timeout.group, timeout.seq, timeout.op, 0.0, shapes=shapes)
     ranks = tuple(everybody) if timeout.group == "0" else ()
     rank.groups[timeout.group] = Group(timeout.group, ranks, "nccl", timeout.seconds, None)
-    rank.collectives.append(collective)
+    if ranks:  # without the members there is nothing to compare it with
+        rank.collectives.append(collective)
     if rank.stuck is None or timeout.group == "0":
-        issued = {timeout.group: enqueued}
+        issued = {timeout.group: timeout.enqueued}
         rank.stuck = Stuck(0.0, 1.0, (_WAITING,), None, (collective,), issued, awaited=collective)
 
 
-def _without(finding: Finding, size: int) -> Finding:
+def _without(finding: Finding, made_up: range) -> Finding:
     """Without the ranks that were made up for tracebacks of which the log names no rank."""
 
     def real(ranks: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(rank for rank in ranks if rank < size)
+        return tuple(rank for rank in ranks if rank not in made_up)
 
     def place(each: RankPlace) -> RankPlace:
         return each.model_copy(

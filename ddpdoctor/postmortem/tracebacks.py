@@ -18,6 +18,8 @@ _LINKS = (
 )
 _SPAWNED = re.compile(r"-- Process (\d+) terminated with the following error:")
 _ANOTHER = re.compile(r"\[?[IWEF]\d{3,4} \d\d:|\d{4}-\d\d-\d\d[ T]\d\d:|={20}|-{20}")
+_PATIENCE = 1000
+"""Lines of others that may stand between two of a traceback."""
 _MOST_LINES = 20
 _MOST_FRAMES = 400
 
@@ -62,14 +64,20 @@ class Tracebacks:
         self.finished: list[Traceback] = []
         self._open: dict[int | None, Traceback] = {}
         self._next_rank: int | None = None
+        self._silence = 0
 
     @property
     def is_open(self) -> bool:
-        """Whether one is being read."""
-        return bool(self._open)
+        """Whether one is being read, and its next line may be expected soon."""
+        return bool(self._open) and self._silence < _PATIENCE
 
     def take(self, line: Line) -> bool:
         """Take in a line; whether it belonged to a traceback."""
+        belongs = self._take(line)
+        self._silence = 0 if belongs else self._silence + 1
+        return belongs
+
+    def _take(self, line: Line) -> bool:
         text = line.text
         if match := _SPAWNED.search(text):
             self._close(line.rank)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ddpdoctor.postmortem.lines import Line
 
 _TIMEOUT = re.compile(
     r"Rank (\d+)\].*?Watchdog caught collective operation timeout: WorkNCCL\((.*?)\) ran for"
 )
-_QUEUE = re.compile(
-    r"Rank (\d+)\].*?last enqueued (?:NCCL )?work: (-?\d+), last completed (?:NCCL )?work: (-?\d+)"
-)
+_QUEUE = re.compile(r"Rank (\d+)\].*?work: (\d+), last enqueued (?:NCCL )?work: (-?\d+)")
 _FIELD = re.compile(r"(\w+)(?:\(ms\))?=(\w+)")
 _GROUP = re.compile(r"\[PG (?:ID )?(\d+)")
 
@@ -22,41 +20,53 @@ class Timeout:
     """The oldest collective that a rank gave up on, in one process group."""
 
     rank: int
-    group: str
     seq: int
     op: str
     numel: int | None
     seconds: float
-    line: int
-    enqueued: int | None = None
+    group: str = "0"
+    enqueued: int = 0
+    """The last collective that the rank had issued by then."""
 
 
 class Watchdogs:
-    """Collects timeouts; of several of one rank and group the oldest collective counts."""
+    """Collects timeouts.
+
+    A rank is told by torch's mark before the line; the number within is that of the group. The
+    group itself stands in another line, with the same number of work.
+    """
 
     def __init__(self) -> None:
-        self.timeouts: dict[tuple[str, int], Timeout] = {}
-        self.enqueued: dict[tuple[str, int], int] = {}
+        self._timeouts: dict[tuple[int, int], Timeout] = {}
+        self._queues: dict[tuple[int, int], tuple[str, int]] = {}
 
     def take(self, line: Line) -> bool:
         """Take in a line; whether it was a watchdog's."""
-        group = found[1] if (found := _GROUP.search(line.text)) else "0"
         if match := _TIMEOUT.search(line.text):
+            rank = int(match[1]) if line.rank is None else line.rank
             fields = dict(_FIELD.findall(match[2]))
-            rank, seq = int(match[1]), int(fields.get("SeqNum", 0))
-            key = (group, rank)
-            if key not in self.timeouts or seq < self.timeouts[key].seq:
-                self.timeouts[key] = Timeout(
-                    rank=rank,
-                    group=group,
-                    seq=seq,
-                    op=fields.get("OpType", "collective").lower(),
-                    numel=int(fields["NumelIn"]) if fields.get("NumelIn", "").isdigit() else None,
-                    seconds=int(fields.get("Timeout", 0)) / 1000,
-                    line=line.number,
-                )
-            return True
-        if match := _QUEUE.search(line.text):
-            self.enqueued[group, int(match[1])] = int(match[2])
-            return True
-        return False
+            seq = int(fields.get("SeqNum", 0))
+            self._timeouts[rank, seq] = Timeout(
+                rank=rank,
+                seq=seq,
+                op=fields.get("OpType", "collective").lower(),
+                numel=int(fields["NumelIn"]) if fields.get("NumelIn", "").isdigit() else None,
+                seconds=int(fields.get("Timeout", 0)) / 1000,
+            )
+        elif match := _QUEUE.search(line.text):
+            rank = int(match[1]) if line.rank is None else line.rank
+            group = found[1] if (found := _GROUP.search(line.text)) else "0"
+            self._queues[rank, int(match[2])] = (group, int(match[3]))
+        else:
+            return False
+        return True
+
+    def timeouts(self) -> list[Timeout]:
+        """The oldest collective of each rank in each group that it gave up on, by rank."""
+        oldest: dict[tuple[int, str], Timeout] = {}
+        for (rank, seq), timeout in sorted(self._timeouts.items()):
+            group, enqueued = self._queues.get((rank, seq), ("0", seq))
+            oldest.setdefault(
+                (rank, group), replace(timeout, group=group, enqueued=max(seq, enqueued))
+            )
+        return list(oldest.values())

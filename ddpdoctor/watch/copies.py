@@ -12,6 +12,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from ddpdoctor.watch.aside import is_compiling
 from ddpdoctor.watch.digests import digests
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -71,7 +72,7 @@ def install() -> Copies:
     @functools.wraps(original)
     def deepcopy(x: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(x, *args, **kwargs)
-        if isinstance(x, nn.Module):
+        if isinstance(x, nn.Module) and not is_compiling():
             copies.made(x, result)
         return result
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.watch import datasets
+from ddpdoctor.watch.aside import aside, is_compiling, skip
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, is_users, outwards, users_frame
@@ -35,17 +36,20 @@ _SHORT = 0.1
 def install(log: Log) -> None:
     """Wrap torch's samplers, Subset, DataLoader and its iterators, and `Join`."""
     from torch.distributed.algorithms.join import Join
+    from torch.nn.parallel import DistributedDataParallel
     from torch.optim.optimizer import register_optimizer_step_post_hook
     from torch.utils.data import DataLoader, Subset, dataloader, distributed
 
     watched = _Watched(log)
     _after_init(distributed.DistributedSampler, watched.sampler_built)
+    _before_call(distributed.DistributedSampler, "set_epoch", watched.epoch_told)
     _after_init(Subset, watched.subset_built)
     _after_init(DataLoader, watched.loader_built)
     iterator_type: Any = dataloader._BaseDataLoaderIter
     _wrap_iterators(DataLoader, iterator_type, watched)
+    _around_forward(DistributedDataParallel, watched)
     register_optimizer_step_post_hook(watched.stepped)
-    _before_enter(Join, lambda: log.write("join"))
+    _before_call(Join, "__enter__", lambda _: log.write("join"))
     atexit.register(watched.flush)
 
 
@@ -60,15 +64,15 @@ def _after_init(cls: Any, note: Callable[[Any], object]) -> None:
     cls.__init__ = construct
 
 
-def _before_enter(cls: Any, note: Callable[[], object]) -> None:
-    original = cls.__enter__
+def _before_call(cls: Any, method: str, note: Callable[[Any], object]) -> None:
+    original = getattr(cls, method)
 
     @functools.wraps(original)
-    def enter(context: Any) -> Any:
-        note()
-        return original(context)
+    def call(called: Any, *args: Any, **kwargs: Any) -> Any:
+        note(called)
+        return original(called, *args, **kwargs)
 
-    cls.__enter__ = enter
+    setattr(cls, method, call)
 
 
 def _wrap_iterators(loader_type: Any, iterator_type: Any, watched: _Watched) -> None:
@@ -106,11 +110,25 @@ def _wrap_iterators(loader_type: Any, iterator_type: Any, watched: _Watched) -> 
     iterator_type.__next__ = watched_advance
 
 
+def _around_forward(wrapper_type: Any, watched: _Watched) -> None:
+    original = wrapper_type._pre_forward
+
+    @functools.wraps(original)
+    def pre_forward(wrapper: Any, *inputs: Any, **kwargs: Any) -> Any:
+        if not is_compiling() and watched.unfed is not None:
+            fed(inputs, kwargs)
+        return original(wrapper, *inputs, **kwargs)
+
+    fed = aside(watched.fed)
+    wrapper_type._pre_forward = pre_forward
+    skip(pre_forward)
+
+
 class _Pass:
     """One pass over a loader, kept as an attribute of its iterator."""
 
     __slots__ = (
-        *("batches", "content", "digesting", "early", "ended"),
+        *("batches", "content", "digesting", "early", "ended", "fed", "rows"),
         *("graded", "loader", "number", "order", "steps_before", "steps_noted", "written"),
     )
 
@@ -120,6 +138,8 @@ class _Pass:
         self.order = 0
         self.digesting = self.early = True
         self.content: list[str] = []
+        self.rows: int | None = None
+        self.fed: int | None = None
         self.graded = self.ended = False
         self.written = False
         self.steps_before = self.steps_noted = steps
@@ -139,6 +159,8 @@ class _Watched:
     """What is known of this rank's loaders."""
 
     def __init__(self, log: Log) -> None:
+        self.unfed: _Pass | None = None
+        """A pass that has just given one of its first batches, until the model has some of it."""
         self._log = log
         self._steps = 0
         self._samplers = 0
@@ -146,6 +168,7 @@ class _Watched:
         self._places: weakref.WeakKeyDictionary[Any, Frame | None] = weakref.WeakKeyDictionary()
         self._loaders: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
         self._numbered = 0
+        self._told: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """An optimizer has stepped."""
@@ -158,6 +181,11 @@ class _Watched:
         self._places[sampler] = users_frame()
         if self._samplers <= _SAMPLERS:
             self._log.write("sampler", **self._sampler(sampler))
+
+    @harmless
+    def epoch_told(self, sampler: Any) -> None:
+        """Count it."""
+        self._told[sampler] = self._told.get(sampler, 0) + 1
 
     @harmless
     def subset_built(self, subset: Any) -> None:
@@ -200,12 +228,14 @@ class _Watched:
         known.last, known.last_begun = current, now
         if current.written and self._lines < _LINES:
             self._lines += 1
+            sampler = _distributed(loader)
             self._log.write(
                 "epoch",
                 loader=known.number,
                 number=known.epochs,
                 place=users_frame(),
-                sampler_epoch=getattr(_distributed(loader), "epoch", None),
+                sampler_epoch=getattr(sampler, "epoch", None),
+                told=self._told.get(sampler, 0) if sampler is not None else 0,
             )
 
     @harmless
@@ -227,8 +257,15 @@ class _Watched:
         current.graded |= _grad_enabled()
         if current.early and number <= _READ_BATCHES:
             current.content.append(datasets.content(batch))
+            current.rows, self.unfed = datasets.rows(batch), current
         if current.early or number == 1:
             self._write(current)
+
+    def fed(self, inputs: Any, kwargs: Any) -> None:
+        """Note how much of the batch that was drawn before the model is given."""
+        current, self.unfed = self.unfed, None
+        if current is not None:
+            current.fed = datasets.rows((inputs, kwargs))
 
     @harmless
     def ended(self, iterator: Any) -> None:
@@ -258,6 +295,8 @@ class _Watched:
             graded=current.graded,
             order=current.order if current.digesting else None,
             content=current.content,
+            rows=current.rows,
+            fed=current.fed,
             ended=current.ended,
         )
 
@@ -280,7 +319,7 @@ class _Watched:
             plain=_is_plain(loader),
             identity=fingerprint.identity,
             listings=fingerprint.listings,
-            by_rank=datasets.deals_by_rank(dataset, loop),
+            by_rank=datasets.deals_by_rank(dataset, loader.collate_fn, loop),
             members=members,
             members_place=self._places.get(loader.dataset) if members is not None else None,
             sampler=harmless(self._sampler)(sampler) if sampler is not None else None,

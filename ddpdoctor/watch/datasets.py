@@ -18,7 +18,7 @@ from ddpdoctor.watch.harmless import harmless
 _DEPTH = 3
 _ITEMS = 64
 _VISITS = 4096
-_LISTED = 200_000
+_LISTED = 50_000
 """Longer lists of files are looked at here and there only."""
 _MEMBERS = 2048
 _INDICES = 500_000
@@ -148,8 +148,10 @@ def members(subset: Any) -> tuple[Any, list[int] | None]:
     return subset, sorted(chosen[mixed % every == 0].tolist())
 
 
-def deals_by_rank(dataset: Any, loop: FrameType | None) -> bool:
-    """Whether the dataset's methods speak of ranks, or the file of the loop slices by rank."""
+def deals_by_rank(dataset: Any, collate: Any, loop: FrameType | None) -> bool:
+    """Whether dataset or collate_fn speak of ranks, or the file of the loop slices by rank."""
+    if isinstance(collate, FunctionType) and _ABOUT_RANKS & _words(collate.__code__):
+        return True
     for cls in type(dataset).__mro__:
         if cls.__module__.split(".")[0] in ("torch", "builtins", "typing"):
             continue
@@ -180,6 +182,12 @@ def content(batch: Any) -> str:
         return ""
     digest.update("\0".join(map(str, seen)).encode())
     return digest.hexdigest()
+
+
+def rows(batch: Any) -> int | None:
+    """The length of the first tensor of a batch."""
+    first = next(_tensors(batch, 0), None)
+    return len(first) if first is not None and first.shape else None
 
 
 def _tensors(value: Any, depth: int) -> Iterator[Any]:

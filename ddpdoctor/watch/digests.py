@@ -8,7 +8,7 @@ not shared, all rows differ, and the cost does not grow with the model.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 ELEMENTS = 16_384
@@ -34,6 +34,14 @@ class Budget:
             return False
         self._left -= size
         return True
+
+
+def is_capturing(tensors: Iterable[Any]) -> bool:
+    """Whether a CUDA graph is being captured: reading a value would end that with an error."""
+    import torch
+
+    on_gpu = any(tensor.is_cuda for tensor in tensors)
+    return on_gpu and torch.cuda.is_current_stream_capturing()
 
 
 def size(tensors: Mapping[str, Any]) -> int:

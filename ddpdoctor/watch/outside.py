@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from ddpdoctor.watch.digests import Budget, digests, size
+from ddpdoctor.watch.digests import Budget, digests, is_capturing, size
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
@@ -29,6 +29,8 @@ def parameters(optimizer: Any, inside: set[int]) -> list[Any]:
 @harmless
 def write(log: Log, optimizer: int, step: int, found: list[Any], budget: Budget) -> None:
     """Write the digests of their values, each under the best name that can be found."""
+    if is_capturing(found):
+        return
     names = _names.get(optimizer)
     if names is None or any(id(p) not in names for p in found):
         names = _names[optimizer] = _search(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -28,7 +28,8 @@ Line = tuple[tuple[int, int], ...]
 class Link:
     """What one optimizer has seen of one wrapper since it last stepped."""
 
-    def __init__(self, passes: str = "") -> None:
+    def __init__(self, optimizer: Any, passes: str) -> None:
+        self.optimizer = weakref.ref(optimizer)
         self.passes = passes
         self.windows: Counter[str] = Counter()
 
@@ -38,6 +39,10 @@ class Link:
         if passes in self.windows or len(self.windows) < _PATTERNS:
             self.windows[passes] += 1
         return passes
+
+
+class _Mark:
+    """Lives as long as the graph that it is put into."""
 
 
 class Passes:
@@ -64,18 +69,23 @@ class Passes:
         """How often gradients were clipped that had not been reduced yet."""
         self.clipped_scaled = 0
         """How often gradients were clipped while a GradScaler's factor was on them."""
+        self.probe: Callable[[], None] | None = None
+        """Ends what `probes` listens to, if it does."""
+        self.graphs_kept = 0
+        """Of how many earlier sampled windows the graph was still alive."""
         self.inside = False
         self.sampling = False
         self._early = ""
         self._seq = -1
+        self._graphs: list[weakref.ref[_Mark]] = []
         self._lines: list[Line] = []
         self._reduced: Counter[Line] = Counter()
 
-    def link(self) -> Link:
+    def link(self, optimizer: Any) -> Link:
         """A link for one more optimizer, which has seen what there was until now."""
-        link = Link(self._early)
+        link = Link(optimizer, self._early)
         self._early = ""
-        self.links.append(link)
+        self.links = [*(each for each in self.links if each.optimizer() is not None), link]
         return link
 
     def before_forward(self, wrapper: Any) -> None:
@@ -117,6 +127,8 @@ class Passes:
     def close_sample(self) -> None:
         """The sampled window has ended with a step."""
         if self.sampling:
+            alive = sum(graph() is not None for graph in self._graphs[:-1])
+            self.graphs_kept = max(self.graphs_kept, alive)
             self.repeats.append(max(self._reduced.values(), default=0))
         self._lines.clear()
         self._reduced.clear()
@@ -144,6 +156,9 @@ class Passes:
                 mine._note_backward(held)
 
         node.register_prehook(before_backward)
+        if len(self._lines) == 1:
+            node.metadata["ddpdoctor"] = mark = _Mark()
+            self._graphs.append(weakref.ref(mark))
 
     def _note_backward(self, held: bool) -> None:
         wrapper = self.wrapper()

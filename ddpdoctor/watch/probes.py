@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import weakref
-from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -19,15 +17,14 @@ from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.passes import LONE, Passes
 from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards, users_frame
 
-_removals: weakref.WeakKeyDictionary[Passes, Callable[[], None]] = weakref.WeakKeyDictionary()
-
 
 @harmless
 def after(passes: Passes, window: str) -> None:
     """A window has ended: end its probe, and begin one for the next if there is need."""
-    if (remove := _removals.pop(passes, None)) is not None:
-        remove()
-    if _compiles():
+    if passes.probe is not None:
+        passes.probe()
+        passes.probe = None
+    if _compiles() or not passes.sampling:
         return
     if not window and "bypass" not in passes.places:
         _listen_to_modules(passes)
@@ -58,8 +55,10 @@ def _listen_to_modules(passes: Passes) -> None:
             return
         if "bypass" not in passes.places and (place := _caller(methods)) is not None:
             passes.places["bypass"] = place
+            handle.remove()
 
-    _removals[passes] = register_module_forward_pre_hook(before_call).remove
+    handle = register_module_forward_pre_hook(before_call)
+    passes.probe = handle.remove
 
 
 def _caller(methods: set[CodeType]) -> Frame | None:
@@ -96,4 +95,4 @@ def _listen_to_grad(passes: Passes) -> None:
             autograd.grad = original
 
     autograd.grad = grad
-    _removals[passes] = remove
+    passes.probe = remove

@@ -17,14 +17,15 @@ from typing import Any
 
 from ddpdoctor.watch import changes, copies, noise, outside, probes
 from ddpdoctor.watch.aside import aside, is_compiling, skip
-from ddpdoctor.watch.digests import Budget, digests, size
+from ddpdoctor.watch.digests import Budget, digests, is_capturing, size
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.passes import HELD, Link, Passes
-from ddpdoctor.watch.places import users_frame
+from ddpdoctor.watch.passes import HELD, REDUCED, Link, Passes
+from ddpdoctor.watch.places import outwards, users_frame
 from ddpdoctor.watch.scaling import Scaling
 
 _EVERY = "DDPDOCTOR_DIGEST_EVERY"
+_OPTIMIZERS = 64
 _LIMIT = 1000.0
 """A larger limit for clipping is meant for scaled gradients."""
 
@@ -78,7 +79,7 @@ class _Training:
         self._finished_at = 0
         self._budget = Budget()
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
-        self._stepping = 0
+        self._stepping: list[int] = []
 
     @harmless
     def built(self, wrapper: Any) -> None:
@@ -93,15 +94,23 @@ class _Training:
 
     def of(self, wrapper: Any) -> Passes | None:
         """What is counted of a wrapper; None while an optimizer's closure is at work."""
-        return None if self._stepping else self._passes.get(wrapper)
+        return None if self._is_stepping() else self._passes.get(wrapper)
+
+    def _is_stepping(self) -> bool:
+        """Whether this is called from within a step; one that has raised is told to nobody."""
+        if self._stepping:
+            alive = {id(frame) for frame in outwards(sys._getframe(1))}
+            self._stepping = [frame for frame in self._stepping if frame in alive]
+        return bool(self._stepping)
 
     @harmless
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """An optimizer is about to step; an optimizer inside an optimizer is part of its step."""
         if is_compiling():
             return
-        self._stepping += 1
-        if self._stepping > 1 or not self._passes:
+        is_inner = self._is_stepping()
+        self._stepping.append(id(sys._getframe(2)))
+        if is_inner or not self._passes:
             return
         mine = self._optimizers.get(optimizer)
         if mine is None:
@@ -121,8 +130,8 @@ class _Training:
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """The step has been taken."""
-        if self._stepping:
-            self._stepping -= 1
+        if self._stepping and not is_compiling():
+            self._stepping.pop()
 
     @harmless
     def clipping(self, limit: Any) -> None:
@@ -144,10 +153,10 @@ class _Training:
         if steps == self._finished_at:
             return
         self._finished_at = steps
-        for mine in self._known:
+        for mine in self._known[-_OPTIMIZERS:]:
             for passes, link in mine.links:
                 self._write_use(passes, link, mine)
-                if (wrapper := passes.wrapper()) is not None and not self._stepping:
+                if (wrapper := passes.wrapper()) is not None and not self._is_stepping():
                     self._write_sample(passes, wrapper, mine, is_last=True)
 
     def _is_due(self, step: int) -> bool:
@@ -160,7 +169,7 @@ class _Training:
         for wrapper, passes in list(self._passes.items()):
             mixed = any(id(p) in held for p in wrapper.module.parameters())
             if mixed and passes.number not in linked:
-                mine.links.append((passes, passes.link()))
+                mine.links.append((passes, passes.link(optimizer)))
 
     def _close(
         self, passes: Passes, link: Link, wrapper: Any, mine: _Optimizer, is_due: bool
@@ -176,7 +185,9 @@ class _Training:
             self._write_sample(passes, wrapper, mine)
         if is_first:
             passes.sampling = self._is_due(mine.steps + 1)
-            probes.after(passes, window)
+            suspicious = passes.sampling and not window.endswith((REDUCED, HELD))
+            if passes.probe is not None or suspicious:
+                probes.after(passes, window)
 
     @harmless
     def _write_use(self, passes: Passes, link: Link, mine: _Optimizer) -> None:
@@ -190,6 +201,7 @@ class _Training:
             repeats=passes.repeats[-8:],
             kept_out=passes.kept_out,
             always_used=passes.always_used,
+            graphs_kept=passes.graphs_kept,
             late_backward=passes.late_backward,
             clipped_early=passes.clipped_early,
             clipped_scaled=passes.clipped_scaled,
@@ -200,9 +212,9 @@ class _Training:
     def _write_sample(
         self, passes: Passes, wrapper: Any, mine: _Optimizer, *, is_last: bool = False
     ) -> None:
-        if passes.kept_out:
-            return
         parameters = dict(wrapper.module.named_parameters())
+        if passes.kept_out or is_capturing(parameters.values()):
+            return
         gradients = {
             name: p.grad for name, p in parameters.items() if p.grad is not None and not is_last
         }
@@ -246,7 +258,8 @@ def _note_line(passes: Passes, name: str) -> None:
 def _rates(optimizer: Any) -> list[float]:
     """The learning rate of each group."""
     groups = optimizer.param_groups if optimizer is not None else ()
-    return [float(group["lr"]) for group in groups if "lr" in group]
+    rates = [group["lr"] for group in groups if "lr" in group]
+    return [float(rate) for rate in rates if not getattr(rate, "is_cuda", False)]
 
 
 def _keep_out(mine: _Optimizer, reason: str) -> None:
@@ -299,8 +312,8 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
 
     wrapper_type._pre_forward, wrapper_type._post_forward = pre_forward, post_forward
     # Dynamo does not compile DDP's own forward, but tries what it calls.
-    skip(pre_forward)
-    skip(post_forward)
+    for function in (pre_forward, post_forward, is_compiling):
+        skip(function)
 
 
 def _around_clipping(training: _Training) -> None:

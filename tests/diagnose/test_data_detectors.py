@@ -128,11 +128,17 @@ def test_ranks_that_share_data_outside_of_plain_ddp_are_left_alone(change: Any) 
 
 @pytest.mark.parametrize(
     "facts",
-    [{"by_rank": True}, {"identity": ""}, {"length": None, "iterable": True}],
-    ids=["dealt out by the user's code", "cannot be looked into", "a stream"],
+    [
+        {"by_rank": True},
+        {"identity": ""},
+        {"length": None, "iterable": True},
+        {"epochs": {1: epoch(order=7, rows=8, fed=2)}},
+    ],
+    ids=["dealt out by the user's code", "cannot be looked into", "a stream", "split later"],
 )
 def test_a_set_that_may_be_another_on_each_rank_is_not_called_the_same(facts: Any) -> None:
-    assert said(world([[loader(epoch(order=7), **facts)] for _ in range(WORLD)])) == []
+    default = {"epochs": {1: epoch(order=7)}}
+    assert said(world([[loader(**{**default, **facts})] for _ in range(WORLD)])) == []
 
 
 def test_sets_that_differ_between_the_ranks_are_not_called_the_same() -> None:
@@ -182,6 +188,32 @@ def test_epochs_that_differ_or_need_not_are_no_missing_set_epoch(
     assert said(world(found)) == []
 
 
+def passes(count: int) -> list[RankEvidence]:
+    """Passes of one order after one call of set_epoch."""
+    found = []
+    for rank in range(WORLD):
+        same = [epoch(50.0 + n, order=rank, sampler_epoch=0, told=1) for n in range(count)]
+        found.append([loader(*same, sampler=sampler(rank, length=64))])
+    return world(found)
+
+
+def test_two_passes_in_one_epoch_may_be_meant() -> None:
+    assert said(passes(2)) == []
+
+
+def test_two_passes_in_each_of_many_epochs_are_meant() -> None:
+    found = passes(4)
+    for rank in found:
+        for number, each in rank.loaders[0].epochs.items():
+            each.sampler_epoch = (number - 1) // 2
+            each.order = 10 * each.sampler_epoch + rank.rank
+    assert said(found) == []
+
+
+def test_a_set_epoch_that_is_called_once_before_the_loop_does_not_count() -> None:
+    assert only(passes(3)).evidence == ("set_epoch was called 1 times, last for epoch 0",)
+
+
 def test_seeds_that_differ_by_rank_make_shards_overlap() -> None:
     found = [[loader(epoch(order=r), sampler=sampler(r, seed=42 + r))] for r in range(WORLD)]
     finding = only(world(found))
@@ -221,6 +253,11 @@ def test_a_split_of_each_rank_leaks_validation_into_training() -> None:
 def test_a_split_that_all_ranks_share_leaks_nothing() -> None:
     train, held = (0, 1, 2, 3, 4, 5), (6, 7)
     assert said(split([train] * WORLD, dict.fromkeys(range(WORLD), held))) == []
+
+
+def test_a_look_at_the_shard_of_another_rank_is_no_leak() -> None:
+    shards_of_ranks = [(4 * r, 4 * r + 1, 4 * r + 2, 4 * r + 3) for r in range(WORLD)]
+    assert said(split(shards_of_ranks, {1: (0, 1)})) == []
 
 
 def waiting(rank: RankEvidence, seq: int, op: str, line: int) -> None:
@@ -321,6 +358,13 @@ def test_exact_evaluation_gives_no_warning(length: int, op: str, facts: Any) -> 
     assert said(evaluated(length, op, **facts)) == []
 
 
+def test_gathered_samples_may_have_had_their_surplus_cut_off() -> None:
+    found = evaluated(37)
+    for rank in found:
+        rank.collectives.append(replace(rank.collectives[0], seq=10, op="all_gather"))
+    assert said(found) == []
+
+
 def test_lists_of_files_in_different_orders_are_named_with_the_rank() -> None:
     found = shards(listings={"files": ("sorted", "these")})
     found[2][0] = replace(found[2][0], listings={"files": ("by time", "these")})
@@ -359,7 +403,7 @@ def test_a_stream_that_several_read_is_named(content: Any, workers: int, reader:
 
 @pytest.mark.parametrize(
     "content",
-    [[("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")], [("a", "a")] * WORLD, [("", "")] * WORLD],
+    [[("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")], [("a", "a")] * WORLD, [("", "b")] * WORLD],
     ids=["shards", "the same thing all over", "cannot be read"],
 )
 def test_streams_that_are_dealt_out_or_say_nothing_are_left_alone(content: Any) -> None:
@@ -378,6 +422,13 @@ def test_a_path_that_every_rank_saves_is_one_finding() -> None:
         rank.files = [file("save", "/run/last.pt", begun, step=8) for begun in (50.0, 60.0)]
     finding = only(found)
     assert (finding.code, finding.ranks, lines(finding)) == ("DDP502", (0, 1, 2, 3), [70])
+
+
+def test_a_line_that_saves_many_paths_on_every_rank_is_named_once() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [file("save", f"/run/epoch-{n}.pt", 50.0 + n, step=8) for n in range(3)]
+    assert only(found).code == "DDP502"
 
 
 def test_a_path_for_each_rank_is_right() -> None:
@@ -520,6 +571,16 @@ def test_a_folder_that_every_rank_makes_is_named() -> None:
     finding = only(made(before=False))
     assert (finding.code, finding.ranks) == ("DDP514", (1, 2, 3))
     assert lines(finding) == [72, 72]
+
+
+def test_a_save_into_a_folder_that_another_rank_has_cleared_is_named() -> None:
+    found = world()
+    found[1].files = [file("rmtree", "/run/1", 49.0)]
+    error = "Parent directory /run/1 does not exist."
+    found[0].files = [file("save", "/run/1/last.pt", 50.0, error=f"RuntimeError: {error}")]
+    raised(found[0], "RuntimeError", error, 70)
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP514", (0,), [73, 70])
 
 
 def test_a_folder_that_was_there_before_is_another_matter() -> None:

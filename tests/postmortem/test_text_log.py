@@ -4,6 +4,8 @@ import io
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.postmortem.material import Material, NothingToRead, read_stream
@@ -13,7 +15,7 @@ EXPECTED = {
     "chained-exceptions": ("DDP400", "exception", (0, 1), 41),
     "dataloader-bus-error": ("DDP604", "shared-memory-exhausted", (), 40),
     "double-init": ("DDP102", "double-init", (0, 1), 16),
-    "exit-without-words": ("DDP400", "failure-without-words", (1,), None),
+    "exit-without-words": ("DDP400", "left-without-words", (1,), None),
     "gloo-timeout": ("DDP400", "missing-call", (), 35),
     "killed-without-summary": ("DDP400", "rank-died", (5,), None),
     "local-rank-argument": ("DDP112", "local-rank-argument", (), None),
@@ -63,6 +65,11 @@ def test_victims_are_told_as_consequences() -> None:
     ]
 
 
+def test_a_rank_that_left_without_words_is_told_with_its_victims() -> None:
+    (finding,) = findings_of((LOGS / "exit-without-words.log").read_bytes())
+    assert finding.consequences == ("rank 0 then raised RuntimeError at train.py:33",)
+
+
 def test_a_watchdogs_timeout_follows_from_an_exception_elsewhere() -> None:
     raised = (LOGS / "one-rank-raises.log").read_text()
     watchdog = (LOGS / "nccl-one-rank-missing.log").read_text().splitlines()[1]
@@ -77,6 +84,47 @@ def test_a_timeout_names_who_waited_and_who_did_not_come() -> None:
     (finding,) = findings_of((LOGS / "nccl-one-rank-missing.log").read_bytes())
     assert [place.ranks for place in finding.places] == [(1, 2, 3)]
     assert finding.places[0].waits_for == (0,)
+
+
+def test_of_several_timeouts_of_a_rank_the_oldest_call_counts() -> None:
+    lines = (LOGS / "nccl-all-came.log").read_text().splitlines()
+    for order in (lines, lines[::-1]):
+        (finding,) = findings_of("\n".join(order))
+        assert "ranks 0, 1 all came to all_reduce #96117" in finding.cause
+
+
+def watchdog(rank: int, seq: int, op: str, group: int, within: int, enqueued: int) -> str:
+    """The two lines of one timeout, as torch 2.6 writes them; `within` is the rank in the group."""
+    source = f"[rank{rank}]:[E318 07:39:53.792630246 ProcessGroupNCCL.cpp"
+    return (
+        f"{source}:616] [Rank {within}] Watchdog caught collective operation timeout: WorkNCCL("
+        f"SeqNum={seq}, OpType={op}, NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600086 "
+        f"milliseconds before timing out.\n"
+        f"{source}:1785] [PG ID {group} PG GUID {group} Rank {within}] Exception (either an error "
+        f"or timeout) detected by watchdog at work: {seq}, last enqueued NCCL work: {enqueued}, "
+        f"last completed NCCL work: {seq - 1}.\n"
+    )
+
+
+def test_timeouts_in_different_groups_are_not_compared() -> None:
+    pair = watchdog(4, 610, "COALESCED", 2, 0, 616) + watchdog(6, 610, "COALESCED", 2, 1, 612)
+    other = watchdog(1, 99, "ALLREDUCE", 3, 0, 99)
+    (finding,) = findings_of(pair + other)
+    assert (finding.title, finding.ranks) == ("timeout-in-a-group", ())
+    assert "ranks 4, 6 waited in coalesced #610 of group 2" in finding.cause
+
+
+def test_a_rank_that_had_issued_fewer_calls_is_the_missing_one() -> None:
+    """Rank 1 gave up too, but in an older call of another group."""
+    ahead = watchdog(0, 50, "ALLREDUCE", 0, 0, 52) + watchdog(2, 50, "ALLREDUCE", 0, 2, 51)
+    (finding,) = findings_of(ahead + watchdog(1, 7, "ALLGATHER", 5, 0, 7))
+    assert (finding.title, finding.ranks) == ("missing-call", (1,))
+
+
+def test_a_monitored_barrier_names_the_rank_itself() -> None:
+    said = "RuntimeError: Rank 3 failed to pass monitoredBarrier in 2000 ms"
+    (finding,) = findings_of("\n".join(f"[rank0]: {line}" for line in (*TRACE[:3], said)))
+    assert (finding.title, finding.ranks) == ("missing-call", (3,))
 
 
 def test_ranks_are_not_made_up_where_the_log_names_none() -> None:
@@ -120,7 +168,17 @@ def test_tracebacks_of_ranks_that_wrote_at_once_are_put_together_again() -> None
 
 
 @pytest.mark.parametrize(
-    "mark", ["[rank3]: ", "[default3]:", "[default3]:[rank3]: ", "[1,3]<stderr>:", "3: "]
+    "mark",
+    [
+        "[rank3]: ",
+        "[default3]:",
+        "[default3]:[rank3]: ",
+        "[1,3]<stderr>:",
+        "3: ",
+        "2026-01-02T03:04:05.678901Z [rank3]: ",
+        "2026-01-02T03:04:05.678901Z stderr F [rank3]: ",
+        "node7.cluster [stderr] [rank3]: ",
+    ],
 )
 def test_the_marks_of_every_launcher_tell_the_rank(mark: str) -> None:
     (finding,) = findings_of("\n".join(f"{mark}{line}" for line in TRACE))
@@ -175,5 +233,47 @@ def test_a_traceback_is_found_behind_much_that_does_not_matter() -> None:
     assert stream.largest <= 1 << 20
 
 
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (
+            "[W] The server socket has failed to bind (errno: 98 - EADDRINUSE).",
+            "DDP104",
+        ),
+        ("[E] The client socket has timed out after 600000ms while trying to connect", "DDP108"),
+        ("train.py: error: the following arguments are required: --local_rank", "DDP112"),
+        ("[E] Timed out after 901 seconds waiting for clients. 3/8 clients joined.", "DDP105"),
+        ("RuntimeError: CUDA error: invalid device ordinal", "DDP106"),
+        ("ERROR: Unexpected bus error in worker: insufficient shared memory (shm).", "DDP604"),
+    ],
+)
+def test_a_message_that_stands_alone_among_progress_is_found(line: str, code: str) -> None:
+    progress = "".join(f"step {n}\n" for n in range(5000))
+    assert [finding.code for finding in findings_of(f"{progress}{line}\n{progress}")] == [code]
+
+
+def test_where_there_is_a_traceback_a_lone_message_is_not_the_cause() -> None:
+    lone = "[W] The server socket has failed to listen on [::]:29500 (errno: 98 - EADDRINUSE)"
+    (finding,) = findings_of("\n".join([lone, *TRACE]))
+    assert finding.title == "exception"
+
+
+def test_a_traceback_is_read_on_behind_the_lines_of_others() -> None:
+    begun = [f"[rank0]: {line}" for line in TRACE[:2]]
+    ended = [f"[rank0]: {line}" for line in TRACE[2:]]
+    (finding,) = findings_of("\n".join([*begun, *["noise"] * 500, *ended]))
+    assert finding.ranks == (0,)
+
+
 def test_a_line_without_end_is_not_kept() -> None:
     assert findings_of("x" * (9 << 20) + "\n" + "\n".join(TRACE))[0].title == "exception"
+
+
+ALL_LINES = [line for log in sorted(LOGS.glob("*.log")) for line in log.read_text().splitlines()]
+
+
+@given(st.lists(st.sampled_from(ALL_LINES) | st.text(max_size=30), max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_no_order_of_lines_breaks_the_reader(lines: list[str]) -> None:
+    for finding in findings_of("\n".join(["begin", *lines])):
+        assert finding.certainty == "evidence"

@@ -24,8 +24,10 @@ def info(**changes: object) -> Finding:
 
 
 def evil_report(folder: Path) -> RunReport:
+    file = Path(script(folder))
+    file.write_text(file.read_text().replace("PATH)", "'\x1b[31m</pre>')"))
     finding = deadlock(
-        script(folder),
+        str(file),
         title=EVIL,
         cause=EVIL,
         evidence=(EVIL,),
@@ -187,7 +189,7 @@ def test_the_fingerprint_of_a_finding_does_not_depend_on_the_line_number(tmp_pat
 def test_a_rank_is_told_by_how_it_ended() -> None:
     fates = {line.rank: line.fate for line in report().ranks}
     assert fates == {
-        0: "blocked in barrier #413; ended by the doctor",
+        0: "blocked in barrier #413, then ended",
         1: "raised ValueError",
         2: "wrote nothing",
     }

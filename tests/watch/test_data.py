@@ -61,6 +61,8 @@ def test_passes_are_told_apart_by_what_they_feed(server: ForkServer, tmp_path: P
         first, second = training.epochs.values()
         assert (first.batches, first.steps, first.sampler_epoch) == (3, 3, 0)
         assert (second.sampler_epoch, second.order != first.order) == (1, True)
+        assert (first.told, second.told) == (1, 2)
+        assert (first.rows, first.fed) == (2, 2)
         assert at(first.place) == line("the loop")
         assert first.ended is not None
         assert training.trains

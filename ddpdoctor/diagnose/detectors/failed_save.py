@@ -15,16 +15,17 @@ _ASKED_TO_END = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")
 
 def detect(case: Case) -> Iterator[Finding]:
     """Name the save and its error; the waiting of the others is what came of it."""
+    raised = {each.rank.rank: each for each in case.raised}
     for rank in case.evidence.ranks:
         save = _failed(rank)
         if save is None:
             continue
-        fatal = [each for each in case.raised if each.rank is rank]
-        if fatal:
+        fatal = raised.get(rank.rank)
+        if fatal is not None:
             others = case.deadlock is not None or bool(case.casualties)
-            if not others or fatal[0].exception.message[:80] not in save.error:
+            if not others or fatal.exception.message[:80] not in save.error:
                 continue
-            case.explain(*fatal)
+            case.explain(fatal)
             consequences = case.consequences()
         elif has_parted(case) and _is_last_thing(rank, save):
             consequences = explain_parting(case)

@@ -32,6 +32,8 @@ class Message:
     """Also where the exception that ended the rank was only raised from such a one."""
     of_victims: bool = False
     """Those who raise it suffer from what another rank did."""
+    names_culprits: bool = False
+    """What the pattern captures are the numbers of the ranks to blame."""
 
 
 MESSAGES = (
@@ -133,7 +135,8 @@ MESSAGES = (
         "Raise ulimit -n, or torch.multiprocessing.set_sharing_strategy('file_system').",
     ),
     Message(
-        r"CUDA out of memory|CUDA error: out of memory|not enough memory: you tried to allocate",
+        r"CUDA out of memory|CUDA error: out of memory|Cuda failure 'out of memory'|"
+        r"not enough memory: you tried to allocate",
         "DDP600",
         "out-of-memory",
         "a rank ran out of memory.",
@@ -152,6 +155,16 @@ MESSAGES = (
         "nccl-failed",
         "NCCL failed below PyTorch: the network, the driver or a device.",
         "Run again with NCCL_DEBUG=WARN, which names what failed; see ddpdoctor env.",
+    ),
+    Message(
+        r"Ranks? ([\d, ]+) failed to pass monitoredBarrier",
+        "DDP400",
+        "missing-call",
+        "rank {0} did not come to the monitored barrier of the others in time.",
+        "Look at what it did instead: an exception, a loop that ended early, or a call under a "
+        "condition.",
+        of_victims=True,
+        names_culprits=True,
     ),
     Message(
         r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|remote process exited|"
@@ -210,6 +223,7 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
     first = min(hit, key=lambda each: (each.exception.time, each.rank.rank)).exception
     match = _match(message, first)
     quoted = [group or "" for group in match.groups()] if match else []
+    culprits = tuple(map(int, re.findall(r"\d+", quoted[0]))) if message.names_culprits else ()
     places: dict[tuple[Place | None, str], list[int]] = {}
     for each in hit:
         key = (each.exception.place, f"raised {each.exception.type}")
@@ -219,7 +233,7 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
         title=message.title,
         severity="error",
         certainty="proven",
-        ranks=() if message.of_victims else ranks,
+        ranks=culprits if message.of_victims else ranks,
         places=tuple(
             RankPlace(ranks=tuple(who), place=place, doing=doing)
             for (place, doing), who in places.items()

@@ -21,7 +21,7 @@ def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that the others waited for, and where they were meanwhile."""
     if case.overdue:
         yield _timed_out(case)
-    elif not (case.raised or case.died or case.deadlock or case.deserters):
+    elif not (case.failures or case.casualties or case.proven):
         yield from _stalled(case)
 
 

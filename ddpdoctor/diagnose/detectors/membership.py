@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case, Raised, named
 from ddpdoctor.evidence import Place, RankEvidence
 
 
 def detect(case: Case) -> Iterator[Finding]:
-    """Only where no failure says more."""
-    if case.raised or case.died or case.deadlock is not None:
+    """Only where no failure says more than that the wait for the others was given up."""
+    gave_up = [each for each in case.raised if _gave_up(each)]
+    if len(gave_up) < len(case.failures) or case.proven is not None:
         return
     ranks = [rank for rank in case.evidence.ranks if rank.pid]
     tried = [rank for rank in ranks if rank.joining is not None and not rank.groups]
     missing = [rank.rank for rank in case.evidence.ranks if rank.joining is None]
     ended_well = [r for r in ranks if r.fate is not None and r.fate.exit_code == 0]
     if tried and missing and not any(rank in ended_well for rank in tried):
+        case.explain(*gave_up)
         yield _incomplete(case, tried, missing)
     elif swallowed := [rank for rank in tried if rank in ended_well and rank.world_size > 1]:
         yield _swallowed(swallowed)
     elif len(ranks) > 1 and all(_trained_alone(rank) for rank in ranks):
         yield _lone(ranks)
+
+
+def _gave_up(raised: Raised) -> bool:
+    return raised.exception.type == "DistStoreError" and not raised.rank.groups
 
 
 def _incomplete(case: Case, tried: list[RankEvidence], missing: list[int]) -> Finding:

@@ -12,6 +12,8 @@ from ddpdoctor.evidence import Loader
 
 _FEW = 4
 """Samples of a shard, up to which an order may come again by chance."""
+_PASSES = 3
+"""Where set_epoch is called, an epoch may be two passes on purpose; so many it will not be."""
 
 
 def detect(case: Case) -> Iterator[Finding]:
@@ -31,7 +33,7 @@ def detect(case: Case) -> Iterator[Finding]:
             cause=f"epochs {first} and {second} drew the same samples in the same order: the "
             "sampler shuffles by seed and epoch, and was not told that the epoch is another.",
             cure=Cure(text="Call sampler.set_epoch(epoch) at the start of every epoch."),
-            evidence=(f"set_epoch was last told {_told(kin[min(kin)], second)}",),
+            evidence=(_told(kin[min(kin)], second),),
         )
 
 
@@ -42,14 +44,21 @@ def _repeats(loader: Loader) -> tuple[int, int] | None:
         return None
     if sampler.length // sampler.num_replicas <= _FEW:
         return None
+    epochs = loader.epochs.values()
+    if len({epoch.sampler_epoch for epoch in epochs}) > 1:
+        return None
+    if any(epoch.told for epoch in epochs) and len(epochs) < _PASSES:
+        return None
     for (number, epoch), (following, then) in pairwise(sorted(loader.epochs.items())):
         if not (epoch.ended and then.ended and epoch.steps and then.steps):
             continue
-        same = (epoch.order, epoch.sampler_epoch) == (then.order, then.sampler_epoch)
-        if same and epoch.order is not None:
+        if epoch.order == then.order is not None:
             return number, following
     return None
 
 
 def _told(loader: Loader, number: int) -> str:
-    return f"epoch {loader.epochs[number].sampler_epoch}"
+    epoch = loader.epochs[number]
+    if not epoch.told:
+        return "set_epoch was never called"
+    return f"set_epoch was called {epoch.told} times, last for epoch {epoch.sampler_epoch}"

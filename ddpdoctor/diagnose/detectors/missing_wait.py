@@ -12,14 +12,16 @@ from ddpdoctor.evidence import FileEvent, RankEvidence
 
 def detect(case: Case) -> Iterator[Finding]:
     """Name the readers, and the line that wrote it too late."""
-    early = [(each, load, *_writer(case, each, load)) for each, load in _not_found(case)]
-    early = [each for each in early if each[3] is not None]
+    writes = _writes(case) if case.raised else {}
+    early = [
+        (raised, load, *found)
+        for raised, load in _not_found(case)
+        if (found := _writer(writes, raised, load))
+    ]
     if not early:
         return
     case.explain(*(raised for raised, *_ in early))
     _, load, writer, save = early[0]
-    assert save is not None
-    assert writer is not None
     name, ranks = Path(load.path).name, tuple(raised.rank.rank for raised, *_ in early)
     yield Finding(
         code="DDP407",
@@ -48,13 +50,23 @@ def _not_found(case: Case) -> Iterator[tuple[Raised, FileEvent]]:
             yield raised, loads[-1]
 
 
-def _writer(
-    case: Case, reader: Raised, load: FileEvent
-) -> tuple[RankEvidence | None, FileEvent | None]:
+Writes = dict[tuple[str, str], list[tuple[RankEvidence, FileEvent]]]
+"""What was written in this run, by host and path."""
+
+
+def _writes(case: Case) -> Writes:
+    found: Writes = {}
     for rank in case.evidence.ranks:
         for file in rank.files:
-            later = file.ended is None or file.ended > load.begun
-            written = file.action in ("save", "replace") and file.path == load.path and later
-            if written and rank is not reader.rank and rank.boot == reader.rank.boot:
-                return rank, file
-    return None, None
+            if file.action in ("save", "replace"):
+                found.setdefault((rank.boot, file.path), []).append((rank, file))
+    return found
+
+
+def _writer(
+    writes: Writes, reader: Raised, load: FileEvent
+) -> tuple[RankEvidence, FileEvent] | None:
+    for rank, file in writes.get((reader.rank.boot, load.path), ()):
+        if rank is not reader.rank and (file.ended is None or file.ended > load.begun):
+            return rank, file
+    return None

@@ -80,16 +80,15 @@ def _finding(
     consequences: tuple[str, ...],
 ) -> Finding:
     names = tuple(rank.rank for rank in loaded)
+    fresh = [rank for rank in ranks if rank.rank not in resumed]
     first = resumed[names[0]]
     file = _file(loaded[0], first)
-    elsewhere = {
-        f.place for rank in ranks if rank not in loaded for f in rank.files if f.action == "load"
-    }
+    elsewhere = {f.place for rank in fresh for f in rank.files if f.action == "load"}
     places = [RankPlace(ranks=names, place=first.place, doing="load_state_dict")]
     if file is not None and file.place not in elsewhere:
         doing = f"torch.load({Path(file.path).name})"
         places.insert(0, RankPlace(ranks=names, place=file.place, doing=doing))
-    others = ", ".join(str(rank.rank) for rank in ranks if rank not in loaded)
+    others = ", ".join(str(rank.rank) for rank in fresh)
     what = f"the state of {first.name}" + (f" from {Path(file.path).name}" if file else "")
     return Finding(
         code="DDP513",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,10 +10,15 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
 from ddpdoctor.evidence import FileEvent, RankEvidence
 
+_UNDONE_BY = {"FileExistsError": "mkdir", "FileNotFoundError": "rmtree", "OSError": "rmtree"}
+"""What somebody else has done, by what comes of it."""
+_QUOTED = re.compile(r"'([^']+)'")
+
 
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that came too late, and the one that had been there."""
-    hit = [(each, *found) for each in case.raised if (found := _clash(case, each))]
+    changes = _changes(case) if case.raised else {}
+    hit = [(each, *found) for each in case.raised if (found := _clash(changes, each))]
     if not hit:
         return
     case.explain(*(raised for raised, *_ in hit))
@@ -20,20 +26,17 @@ def detect(case: Case) -> Iterator[Finding]:
     ranks = tuple(raised.rank.rank for raised, *_ in hit)
     name = Path(event.path).name
     did = "made" if event.action == "mkdir" else "removed"
+    late = RankPlace(
+        ranks=ranks, place=first.exception.place, doing=f"raised {first.exception.type}"
+    )
+    early = RankPlace(ranks=(other.rank,), place=event.place, doing=f"{event.action}({name})")
     yield Finding(
         code="DDP514",
         title="shared-path-race",
         severity="error",
         certainty="proven",
         ranks=ranks,
-        places=(
-            RankPlace(
-                ranks=ranks,
-                place=first.exception.place,
-                doing=f"raised {first.exception.type}",
-            ),
-            RankPlace(ranks=(other.rank,), place=event.place, doing=f"{event.action}({name})"),
-        ),
+        places=(late, early) if event.action == "mkdir" else (early, late),
         cause=f"rank {other.rank} had {did} the folder {name} when "
         f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} came to it: every rank "
         "does so for itself.",
@@ -45,22 +48,42 @@ def detect(case: Case) -> Iterator[Finding]:
     )
 
 
-def _clash(case: Case, raised: Raised) -> tuple[RankEvidence, FileEvent] | None:
-    """The rank, and what it did in this run, that left nothing to make or to find."""
-    kind, message = raised.exception.type, raised.exception.message
-    failed = [f for f in raised.rank.files if f.action in ("mkdir", "rmtree") and f.error]
-    for other in case.evidence.ranks:
-        if other is raised.rank or other.boot != raised.rank.boot:
-            continue
-        for event in other.files:
-            if event.begun > raised.exception.time or event.error:
-                continue
-            made = event.action == "mkdir" and kind == "FileExistsError"
-            if made and any(f.path == event.path for f in failed):
-                return other, event
-            gone = event.action == "rmtree" and kind in ("FileNotFoundError", "OSError")
-            if gone and any(f.path == event.path for f in failed):
-                return other, event
-            if gone and kind == "FileNotFoundError" and f"'{event.path}/" in message:
-                return other, event
+Changes = dict[tuple[str, str], list[tuple[RankEvidence, FileEvent]]]
+"""Folders that were made or removed in this run, by host and path."""
+
+
+def _changes(case: Case) -> Changes:
+    found: Changes = {}
+    for rank in case.evidence.ranks:
+        for file in rank.files:
+            if file.action in ("mkdir", "rmtree") and not file.error:
+                found.setdefault((rank.boot, file.path), []).append((rank, file))
+    return found
+
+
+def _clash(changes: Changes, raised: Raised) -> tuple[RankEvidence, FileEvent] | None:
+    """The rank, and what it did before, that left nothing to make or to find.
+
+    Of those that made a folder it is the first, of those that removed it the last.
+    """
+    rank = raised.rank
+    action = _UNDONE_BY.get(raised.exception.type)
+    paths = [f.path for f in rank.files if f.error and f.action == action]
+    paths += [] if action == "mkdir" else _parents(raised)
+    for path in paths:
+        done = [
+            (other, event)
+            for other, event in changes.get((rank.boot, path), ())
+            if event.action == (action or "rmtree") and event.begun < raised.exception.time
+        ]
+        if any(other is not rank for other, _ in done):
+            first = action == "mkdir"
+            return min(done, key=lambda each: each[1].begun * (1 if first else -1))
     return None
+
+
+def _parents(raised: Raised) -> list[str]:
+    """The folders of the file that could not be opened, written or read."""
+    failed = [f.path for f in raised.rank.files[-1:] if f.error]
+    failed += [p for p in _QUOTED.findall(raised.exception.message) if p.startswith("/")]
+    return [str(parent) for path in failed for parent in Path(path).parents]

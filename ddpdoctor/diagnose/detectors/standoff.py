@@ -11,8 +11,12 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, first_line, named, sides
 from ddpdoctor.diagnose.histories import extra_call
-from ddpdoctor.diagnose.waiting import Deadlock
+from ddpdoctor.diagnose.waiting import Deadlock, culprits
 from ddpdoctor.evidence import Collective, Place, RankEvidence
+
+_WORLD = "0"
+_SHOWN = 8
+"""So many of the ranks that have left are shown with the line where they were seen last."""
 
 
 def detect(case: Case) -> Iterator[Finding]:
@@ -24,27 +28,31 @@ def detect(case: Case) -> Iterator[Finding]:
 
 
 def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
-    """The culprits are the ranks that have gone, else the minority; on a tie nobody is named."""
+    """The culprits' places first. Where nobody can be named, that is said."""
     case.explain(deadlock)
-    stands = sides(deadlock.blocked)
-    tie = len(stands) > 1 and len(stands[0].ranks) == len(stands[-1].ranks)
-    minority = [] if tie else [rank for side in stands[:-1] for rank in side.ranks]
+    blamed = culprits(deadlock)
+    stands = sorted(sides(deadlock.blocked), key=lambda side: not {*side.ranks} & {*blamed})
     gone = [case.evidence.ranks[rank] for rank in deadlock.gone]
-    culprits = list(deadlock.gone) or minority
-    ways = [f"rank {rank} has ended" for rank in deadlock.gone]
+    ways = [f"{named(deadlock.gone)} has ended"] if gone else []
     ways += [f"{named(p.ranks)} in {p.doing}" + _at(p.place) for p in stands]
     undecidable = ""
-    if tie and not culprits:
+    if not blamed:
         counts = " against ".join(str(len(side.ranks)) for side in stands)
         undecidable = f" Which side is wrong is undecidable: {counts}."
+    parties = [side.ranks for side in stands]
+    parties += [deadlock.gone] if gone else []
     code, title, cure = _name(deadlock)
     return Finding(
         code=code,
         title=title,
         severity="error",
         certainty="proven",
-        ranks=tuple(sorted(culprits)),
-        places=(*_parting(case, deadlock, stands), *map(_departed, gone), *stands),
+        ranks=blamed,
+        places=(
+            *_parting(case, parties, deadlock.blocked[0].collective.group),
+            *map(_departed, gone[:_SHOWN]),
+            *stands,
+        ),
         cause=f"the ranks wait for each other for ever: {'; '.join(ways)}.{undecidable}",
         cure=Cure(text=cure),
         consequences=case.consequences(),
@@ -52,7 +60,7 @@ def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
 
 
 def detect_crash(case: Case) -> Iterator[Finding]:
-    """gloo aborts a rank that is sent what another collective, of other ranks, means to send."""
+    """Name the rank that gloo aborts, as it was sent what belongs to another collective."""
     for died in case.died:
         call = died.rank.collectives[-1] if died.rank.collectives else None
         if died.signal != signal.SIGABRT or call is None or died.rank.exiting is not None:
@@ -118,12 +126,9 @@ def _name(deadlock: Deadlock) -> tuple[str, str, str]:
     return "DDP400", "deadlock", "Every rank must call the same collectives in the same order."
 
 
-def _parting(case: Case, deadlock: Deadlock, stands: list[RankPlace]) -> Iterator[RankPlace]:
-    """Where the sides first went different ways, if that was before where they stand now."""
-    parties = [side.ranks for side in stands]
-    parties += [deadlock.gone] if deadlock.gone else []
-    most = max(parties, key=len)
-    group = deadlock.blocked[0].collective.group
+def _parting(case: Case, parties: list[tuple[int, ...]], group: str) -> Iterator[RankPlace]:
+    """Where the parties first went different ways, if that was before where they are now."""
+    most = max(parties, key=len, default=())
     for others in parties:
         for party, rest in ((others, most), (most, others)):
             ranks = case.evidence.ranks
@@ -144,14 +149,20 @@ def _deserted(case: Case) -> Finding:
     """A rank ended well while the others still wanted it: they see a closed connection."""
     left = case.deserters
     suffering = [each for each in case.casualties if each.rank not in left]
+    parties = [
+        party
+        for party in (tuple(r.rank for r in left), tuple(e.rank.rank for e in suffering))
+        if party
+    ]
     case.deserters = []
     return Finding(
         code="DDP410",
         title="early-exit",
         severity="error",
         certainty="proven",
-        ranks=tuple(rank.rank for rank in left),
+        ranks=min(parties, key=len),
         places=(
+            *_parting(case, parties, _WORLD),
             *map(_departed, left),
             *map(_suffered, suffering),
         ),

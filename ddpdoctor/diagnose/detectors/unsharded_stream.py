@@ -16,7 +16,7 @@ def detect(case: Case) -> Iterator[Finding]:
         if not all(each.iterable for each in kin.values()):
             continue
         readers = [
-            *(["rank"] if _same_on_all_ranks(kin) else []),
+            *(["rank"] if _same_on_all_ranks(kin) and not _is_dealt_later(kin) else []),
             *(["worker"] if all(map(_same_in_all_workers, kin.values())) else []),
         ]
         if not readers:
@@ -47,6 +47,10 @@ def _same_on_all_ranks(kin: loaders.Kin) -> bool:
     shortest = min(len(_content(each)) for each in kin.values())
     read = {_content(each)[:shortest] for each in kin.values()}
     return len(read) == 1 and "" not in next(iter(read)) and len(set(next(iter(read)))) > 1
+
+
+def _is_dealt_later(kin: loaders.Kin) -> bool:
+    return kin[0].by_rank or loaders.is_split_later(kin)
 
 
 def _same_in_all_workers(loader: Loader) -> bool:

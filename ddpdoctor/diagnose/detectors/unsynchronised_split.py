@@ -12,10 +12,9 @@ from ddpdoctor.evidence import Loader
 
 def detect(case: Case) -> Iterator[Finding]:
     """Compare what each rank holds out with what the others train on."""
-    trained = list(loaders.training(case.evidence))
-    for kin in trained:
+    for kin in loaders.training(case.evidence):
         for held in loaders.kin(case.evidence):
-            if held not in trained and (leak := _leak(kin, held)):
+            if leak := _leak(kin, held):
                 yield _finding(kin, held, *leak)
                 return
 
@@ -31,8 +30,10 @@ def _leak(kin: loaders.Kin, held: loaders.Kin) -> tuple[int, int, int] | None:
         if loader.trains or not out or out & sets[rank]:
             continue
         for other in dict.fromkeys((0, *(sets if rank == 0 else ()))):
-            same = kin[other].identity and kin[other].identity == loader.identity
-            if other != rank and same and (both := out & sets[other]):
+            one_set = kin[other].identity and kin[other].identity == loader.identity
+            # Shards of one set would have nothing in common.
+            splits = sets[rank] & sets[other] and kin[rank].length == kin[other].length
+            if other != rank and one_set and splits and (both := out & sets[other]):
                 return rank, other, round(100 * len(both) / len(out))
     return None
 

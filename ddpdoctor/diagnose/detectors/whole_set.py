@@ -12,7 +12,7 @@ from ddpdoctor.diagnose.case import Case
 def detect(case: Case) -> Iterator[Finding]:
     """Name the loaders whose batches are the same on all ranks, or go through all of one set."""
     for kin in loaders.training(case.evidence):
-        if not _is_one_set(kin):
+        if not _is_one_set(kin) or loaders.is_split_later(kin):
             continue
         in_order = _is_one_order(kin)
         if not in_order and not _is_exhausted(kin):

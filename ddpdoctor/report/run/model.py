@@ -54,7 +54,8 @@ class RankLine(_Frozen):
     signal: int | None = None
     ended_at: float | None = None
     """On the clock of its host (CLOCK_MONOTONIC)."""
-    ended_by_doctor: bool = False
+    was_ended: bool = False
+    """By its launcher or the doctor, because of what became of others."""
     steps: int = 0
     """Optimizer steps taken."""
     place: Place | None = None
@@ -74,7 +75,7 @@ class RankLine(_Frozen):
             exit_code=fate.exit_code if fate else None,
             signal=fate.signal if fate else None,
             ended_at=fate.time if fate else None,
-            ended_by_doctor=fate.killed_by_us if fate else False,
+            was_ended=fate.killed_by_us if fate else False,
             steps=rank.steps,
             place=place,
             doing=doing,
@@ -252,7 +253,7 @@ def _fate(rank: RankEvidence) -> str:
     if fate is None:
         return f"blocked in {blocked}" if blocked else "no end is known"
     if fate.killed_by_us:
-        return f"blocked in {blocked}; ended by the doctor" if blocked else "ended by the doctor"
+        return f"blocked in {blocked}, then ended" if blocked else "was ended"
     if fate.signal is not None:
         return f"ended by {signal_name(fate.signal)}"
     if rank.exceptions:

@@ -40,9 +40,14 @@ class AutoEncoder(nn.Module):
         return self.decoder(torch.tanh(self.encoder(x)))
 
 
-def main():
+def setup():
     dist.init_process_group("gloo")
-    rank = dist.get_rank()
+    dist.barrier()
+    return dist.get_rank()
+
+
+def main():
+    rank = setup()
     dataset = TensorDataset(normalised(raw_data(), rank))
     sampler = DistributedSampler(dataset)
     loader = DataLoader(dataset, batch_size=5, sampler=sampler)

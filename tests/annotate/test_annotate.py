@@ -1,0 +1,251 @@
+"""The source gives a general finding its narrower name, with the line of the decision."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor.annotate import annotate
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.evidence import Place
+
+
+class Script:
+    """A script on disk, and places in it by the comment that ends their line."""
+
+    def __init__(self, folder: Path, source: str) -> None:
+        self.file = folder / "train.py"
+        self.file.write_text(textwrap.dedent(source), encoding="utf-8")
+        self._lines = self.file.read_text(encoding="utf-8").splitlines()
+
+    def place(self, comment: str, function: str = "main") -> Place:
+        (number,) = (n for n, text in enumerate(self._lines, 1) if text.endswith(f"# {comment}"))
+        return Place(str(self.file), number, function)
+
+    def at(self, rank: int, doing: str, *comments: str) -> RankPlace:
+        """Where a rank stands; the last comment is the innermost line."""
+        stack = tuple(self.place(comment) for comment in comments)
+        return RankPlace(ranks=(rank,), place=stack[-1], doing=doing, stack=stack)
+
+
+def finding(*places: RankPlace, title: str = "deadlock", ranks: tuple[int, ...] = ()) -> Finding:
+    return Finding(
+        code="DDP410" if title == "early-exit" else "DDP400",
+        title=title,
+        severity="error",
+        certainty="proven",
+        ranks=ranks,
+        places=places,
+        cause="they wait.",
+        cure=Cure(text="Mend it."),
+    )
+
+
+def only(general: Finding) -> Finding:
+    (refined,) = annotate([general])
+    return refined
+
+
+PREAMBLE = """
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+"""
+
+RANK_CONDITION = """
+def save(model):
+    dist.barrier()  # the barrier
+def main(model, rank):
+    for x in range(3):
+        model(x).backward()  # the backward
+        if rank == 0:  # the condition
+            save(model)  # the call
+"""
+
+
+def test_a_collective_under_a_rank_condition_is_named_through_calls(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + RANK_CONDITION)
+    refined = only(
+        finding(
+            script.at(1, "all_reduce #5 (backward)", "the backward"),
+            script.at(0, "barrier #5", "the call", "the barrier"),
+        )
+    )
+    assert (refined.code, refined.ranks) == ("DDP401", (0,))
+    assert refined.place == script.place("the barrier")
+    assert f"under `if rank == 0:` (train.py:{script.place('the condition').line})" in refined.cause
+
+
+def test_a_condition_that_both_sides_are_under_is_not_the_reason(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + """
+def main(model, rank):
+    if rank < 2:
+        dist.barrier()  # first
+        dist.all_reduce(model)  # second
+""",
+    )
+    same = finding(script.at(0, "barrier #1", "first"), script.at(1, "all_reduce #1", "second"))
+    assert only(same).code == "DDP400"
+
+
+def test_a_forward_of_the_wrapper_on_one_rank_is_told_from_other_collectives(
+    tmp_path: Path,
+) -> None:
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + """
+def main(model, rank):
+    if rank == 0:
+        model(1)  # the forward
+    dist.barrier()  # the barrier
+""",
+    )
+    refined = only(
+        finding(
+            script.at(0, "broadcast #5 (forward)", "the forward"),
+            script.at(1, "barrier #5", "the barrier"),
+        )
+    )
+    assert refined.code == "DDP406"
+
+
+LOCAL_STOP = """
+def main(model, stopper):
+    for epoch in range(60):
+        model(epoch).backward()  # the backward
+        if stopper.step(epoch):
+            break  # the break
+    dist.barrier()  # the barrier
+"""
+
+
+def test_a_loop_that_one_side_has_left_by_break_is_a_local_stop(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + LOCAL_STOP)
+    refined = only(
+        finding(
+            script.at(1, "all_reduce #9 (backward)", "the backward"),
+            script.at(0, "barrier #9", "the barrier"),
+        )
+    )
+    assert refined.code == "DDP405"
+    assert refined.place == script.place("the break")
+
+
+SKIPPED = """
+def main(model, batches):
+    for batch in batches:
+        loss = model(batch)
+        if torch.isnan(loss).item():
+            continue  # the skip
+        loss.backward()  # the backward
+    dist.barrier()  # the barrier
+"""
+
+
+def test_a_batch_that_one_rank_skips_is_named_with_the_skip(tmp_path: Path) -> None:
+    source = SKIPPED.replace("torch.isnan(loss).item()", "loss.item() > 9")
+    script = Script(tmp_path, PREAMBLE + source)
+    refined = only(
+        finding(
+            script.at(1, "all_reduce #9 (backward)", "the backward"),
+            script.at(0, "barrier #9", "the barrier"),
+        )
+    )
+    assert refined.code == "DDP307"
+    assert script.place("the skip") in [each.place for each in refined.places]
+
+
+@pytest.mark.parametrize(
+    ("iterable", "code"),
+    [("set(values)", "DDP413"), ("sorted(values)", "DDP418"), ("range(9)", "DDP400")],
+)
+def test_a_loop_over_collectives_is_named_by_what_it_goes_through(
+    tmp_path: Path, iterable: str, code: str
+) -> None:
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + f"""
+def main(values):
+    for name in {iterable}:
+        dist.all_reduce(values[name])  # the reduction
+    dist.barrier()  # the barrier
+""",
+    )
+    refined = only(
+        finding(
+            script.at(0, "all_reduce #4", "the reduction"),
+            script.at(1, "barrier #4", "the barrier"),
+        )
+    )
+    assert refined.code == code
+
+
+def test_an_exit_of_one_rank_is_the_place_of_an_early_exit(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + """
+import sys
+def main(model, rank):
+    for epoch in range(3):
+        if rank == 0:
+            sys.exit(0)  # the exit
+        model(epoch).backward()  # the backward
+""",
+    )
+    waiting = script.at(1, "all_reduce #4 (backward)", "the backward")
+    gone = RankPlace(ranks=(0,), place=None, doing="has ended; last seen here")
+    refined = only(finding(gone, waiting, title="early-exit", ranks=(0,)))
+    assert (refined.code, refined.ranks) == ("DDP410", (0,))
+    assert refined.place == script.place("the exit")
+
+
+def test_work_of_one_rank_that_outlasts_a_timeout_is_named_with_its_condition(
+    tmp_path: Path,
+) -> None:
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + """
+def main(rank):
+    if rank == 0:
+        prepare()  # the work
+    dist.barrier()  # the barrier
+""",
+    )
+    slow, late = script.at(0, "was idle here", "the work"), script.at(1, "gave up", "the barrier")
+    refined = only(finding(slow, late, title="timeout", ranks=(0,)))
+    assert (refined.code, refined.place) == ("DDP412", script.place("the work"))
+
+
+def test_what_the_source_does_not_explain_stays_as_it_was(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + """
+def main(model):
+    dist.barrier()  # first
+    dist.all_reduce(model)  # second
+""",
+    )
+    general = finding(script.at(0, "barrier #1", "first"), script.at(1, "all_reduce #1", "second"))
+    assert only(general) == general
+
+
+@pytest.mark.parametrize("text", ["def main(:\n", ""])
+def test_a_source_that_cannot_be_read_changes_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    place = Place(str(tmp_path / "train.py"), 7, "main")
+    gone = Place(str(tmp_path / "missing.py"), 7, "main")
+    general = finding(
+        RankPlace(ranks=(0,), place=place, doing="barrier #1", stack=(place,)),
+        RankPlace(ranks=(1,), place=gone, doing="all_reduce #1", stack=(gone,)),
+    )
+    assert only(general) == general

@@ -1,0 +1,73 @@
+"""A silent error that was seen gets the line that the source shows, and only that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor.annotate import annotate
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.evidence import Place
+
+SCRIPT = """\
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def train(net, loader, loss_of, optimizer):
+    model = DDP(net)
+    total = 0
+    for x, y in loader:
+        loss = loss_of(model(x), y)
+        loss.backward()
+        total += loss
+    return total
+"""
+BACKWARD, CULPRIT = 9, 10
+
+
+def seen(file: Path, code: str, line: int) -> Finding:
+    """What the ranks were seen to do at this line."""
+    place = RankPlace(ranks=(0, 1), place=Place(str(file), line, "train"), doing="runs")
+    return Finding(
+        code=code,
+        title="retained-graph",
+        severity="warning",
+        certainty="proven",
+        ranks=(0, 1),
+        places=(place,),
+        cause="graphs are kept",
+        cure=Cure(text="detach"),
+    )
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    file = tmp_path / "train.py"
+    file.write_text(SCRIPT, encoding="utf-8")
+    return file
+
+
+def lines(finding: Finding) -> list[int]:
+    return [each.place.line for each in finding.places if each.place is not None]
+
+
+def test_the_line_that_lint_calls_by_the_same_code_comes_first(script: Path) -> None:
+    (finding,) = annotate([seen(script, "DDP601", BACKWARD)])
+    assert lines(finding) == [CULPRIT, BACKWARD]
+    assert finding.places[0].ranks == (0, 1)
+
+
+def test_a_line_that_is_known_already_is_not_told_twice(script: Path) -> None:
+    (finding,) = annotate([seen(script, "DDP601", CULPRIT)])
+    assert lines(finding) == [CULPRIT]
+
+
+def test_what_lint_says_under_another_code_is_not_mixed_in(script: Path) -> None:
+    (finding,) = annotate([seen(script, "DDP304", BACKWARD)])
+    assert lines(finding) == [BACKWARD]
+
+
+def test_a_file_that_is_gone_leaves_the_finding_as_it_was(tmp_path: Path) -> None:
+    before = seen(tmp_path / "gone.py", "DDP601", BACKWARD)
+    assert annotate([before]) == [before]

@@ -1,0 +1,168 @@
+"""Jobs that hang and were started by themselves, looked at from outside."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ddpdoctor.attach import session, stacks
+from ddpdoctor.attach.processes import find
+from ddpdoctor.attach.session import NothingFound, attach
+
+SCRIPT = """\
+import os, sys, time
+import torch, torch.distributed as dist, torch.multiprocessing as mp
+from torch.utils.data import DataLoader
+
+class Slow:
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        open(os.environ["READY"] + "worker", "w").close()
+        time.sleep(600)
+
+def train(rank, mode):
+    store = dist.FileStore(os.environ["STORE"], 2)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    open(os.environ["READY"] + str(rank), "w").close()
+    if rank == 0:
+        dist.barrier()
+    elif mode == "loader":
+        next(iter(DataLoader(Slow(), num_workers=1)))
+    else:
+        dist.all_reduce(torch.ones(2))
+
+if __name__ == "__main__":
+    if sys.argv[1] == "spawn":
+        mp.spawn(train, ("spawn",), nprocs=2)
+    train(int(os.environ["RANK"]), sys.argv[1])
+"""
+BARRIER, LOADER, REDUCE = (
+    next(n for n, line in enumerate(SCRIPT.splitlines(), 1) if call in line)
+    for call in ("dist.barrier()", "next(iter(", "dist.all_reduce(")
+)
+
+Start = Callable[[str], list[int]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a job that hangs; what was started is gone afterwards, whatever happens."""
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    begun: list[subprocess.Popen[bytes]] = []
+    common = {**os.environ, "STORE": f"{tmp_path}/store", "READY": f"{tmp_path}/ready-"}
+    common |= {"OMP_NUM_THREADS": "1", "MASTER_PORT": str(os.getpid())}
+    common.pop("RANK", None)
+
+    def begin(mode: str) -> list[int]:
+        ranks = [{}] if mode == "spawn" else [{"RANK": str(r), "WORLD_SIZE": "2"} for r in (0, 1)]
+        for variables in ranks:
+            command = [sys.executable, str(script), mode]
+            begun.append(subprocess.Popen(command, env={**common, **variables}))
+        wanted = ["ready-0", "ready-1", *(["ready-worker"] if mode == "loader" else [])]
+        deadline = time.monotonic() + 60
+        while not all((tmp_path / name).exists() for name in wanted):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(0.3)  # from the mark to the call that blocks
+        return [process.pid for process in begun]
+
+    yield begin
+    family = [
+        child for each in begun for child in psutil.Process(each.pid).children(recursive=True)
+    ]
+    for process in (*begun, *family):
+        process.kill()
+    for each in begun:
+        each.wait(10)
+    assert psutil.wait_procs(family, timeout=10)[1] == []
+
+
+needs_py_spy = pytest.mark.skipif(stacks.py_spy() is None, reason="needs py-spy")
+
+
+@needs_py_spy
+def test_the_lines_of_a_deadlock_are_found_and_the_job_is_left_alone(start: Start) -> None:
+    pids = start("reduce")
+    done = subprocess.run(
+        [sys.executable, "-m", "ddpdoctor", "attach", *map(str, pids), "--format", "json"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["certainty"] == "evidence"
+    stood = {
+        (tuple(place["ranks"]), place["place"]["line"])
+        for place in finding["places"]
+        if place["waits_for"]
+    }
+    assert stood == {((0,), BARRIER), ((1,), REDUCE)}
+    assert finding["code"] == "DDP401"  # by what the source says
+    states = {psutil.Process(pid).status() for pid in pids}
+    assert states <= {psutil.STATUS_SLEEPING, psutil.STATUS_RUNNING}
+
+
+@needs_py_spy
+def test_a_rank_in_its_data_loader_is_named_and_the_worker_is_no_rank(start: Start) -> None:
+    pids = start("loader")
+    assert [[rank.pid for rank in job.ranks] for job in find(pids)[0]] == [pids]
+    seen = attach(pids)
+    (attempt,) = seen.attempts
+    assert [(line.rank, line.pid) for line in attempt.ranks] == list(enumerate(pids))
+    (finding,) = seen.findings
+    assert (finding.title, finding.ranks) == ("missing-call", (1,))
+    assert finding.place is not None
+    assert finding.place.line == LOADER
+
+
+@needs_py_spy
+def test_the_children_of_mp_spawn_are_ranks_though_no_variable_says_so(start: Start) -> None:
+    seen = attach(start("spawn"))
+    (attempt,) = seen.attempts
+    assert attempt.name == "train.py"
+    assert attempt.world_size == 2
+    assert {line.place.line for line in attempt.ranks if line.place} == {BARRIER, REDUCE}
+    assert any("in the order in which they were started" in line for line in seen.not_seen)
+
+
+def test_without_py_spy_it_says_how_to_get_it_and_who_the_ranks_are(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pids = start("reduce")
+    monkeypatch.setattr(session, "py_spy", lambda: None)
+    seen = attach(pids, pause=0.1)
+    assert seen.findings == ()
+    assert "pip install 'ddpdoctor[attach]'" in seen.not_seen[0]
+    assert [line.pid for line in seen.attempts[0].ranks] == pids
+
+    refusing = tmp_path / "py-spy"
+    refusing.write_text("#!/bin/sh\necho 'Error: Permission denied (os error 13)' >&2\nexit 1\n")
+    refusing.chmod(0o755)
+    monkeypatch.setattr(session, "py_spy", lambda: str(refusing))
+    seen = attach(pids, pause=0.1)
+    assert seen.findings == ()
+    assert any("ptrace_scope" in line for line in seen.not_seen)
+
+
+def test_a_process_that_is_no_rank_is_one_line(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as lone:
+        with pytest.raises(NothingFound, match=f"no process in {lone.pid} or below is a rank"):
+            attach([lone.pid])
+        assert lone.stdin is not None
+        lone.stdin.close()
+    done = subprocess.run(
+        [sys.executable, "-m", "ddpdoctor", "attach", "999999999"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)

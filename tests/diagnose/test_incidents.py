@@ -1,0 +1,342 @@
+"""What ends or holds a launch is named once, and what only followed is its consequence."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+
+import pytest
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose import diagnose
+from ddpdoctor.evidence import (
+    MAKING_GROUPS,
+    Collective,
+    Evidence,
+    ExceptionRecord,
+    Fate,
+    Group,
+    Place,
+    RankEvidence,
+    Stuck,
+)
+
+TRAIN = Place("/home/user/train.py", 10, "main")
+INSIDE = Place("/site-packages/torch/distributed/distributed_c10d.py", 1, "all_reduce")
+CLOSED = "[pair.cc:537] Read error [127.0.0.1]:18864: Connection reset by peer"
+OVERDUE = "[unbound_buffer.cc:86] Timed out waiting 2000ms for recv operation to complete"
+
+
+def ranks(count: int = 3) -> list[RankEvidence]:
+    group = Group("0", tuple(range(count)), "gloo", 2.0, replace(TRAIN, line=3))
+    return [RankEvidence(rank, count, 100 + rank, groups={"0": group}) for rank in range(count)]
+
+
+def end(rank: RankEvidence, code: int | None = 0, by: int | None = None, at: float = 60.0) -> None:
+    rank.fate = Fate(rank.rank, rank.pid, code, by, at)
+
+
+def error(message: str, *, line: int = 20, kind: str = "RuntimeError", at: float = 50.0):  # type: ignore[no-untyped-def]
+    place = replace(TRAIN, line=line)
+    return ExceptionRecord(kind, message, (place, INSIDE), at, place)
+
+
+def call(op: str, seq: int, *, line: int = 10, **more: object) -> Collective:
+    return Collective("0", seq, op, 40.0 + seq, replace(TRAIN, line=line), **more)  # type: ignore[arg-type]
+
+
+def stuck(op: str, seq: int, *, line: int, since: float = 42.0, at_exit: bool = False) -> Stuck:
+    waiting = call(op, seq, line=line, at_exit=at_exit)
+    place = replace(TRAIN, line=line)
+    return Stuck(since, 59.0, (place, INSIDE), place, (waiting,), {"0": seq}, awaited=waiting)
+
+
+def found(evidence: list[RankEvidence]) -> list[Finding]:
+    return diagnose(Evidence(len(evidence), evidence))
+
+
+def only(evidence: list[RankEvidence]) -> Finding:
+    (finding,) = found(evidence)
+    return finding
+
+
+def test_a_rank_that_ended_well_before_its_peers_lost_it_has_left_early() -> None:
+    three = ranks()
+    end(three[0], at=45.0)
+    three[0].collectives.append(call("barrier", 1, line=33))
+    for rank in three[1:]:
+        rank.exceptions.append(error(CLOSED))
+        end(rank, 1)
+    finding = only(three)
+    assert (finding.code, finding.ranks) == ("DDP410", (0,))
+    assert [p.place.line for p in finding.places if p.place] == [33, 20, 20]
+    assert len(finding.consequences) == 2
+
+
+def test_peers_of_a_rank_that_raised_are_no_reason_to_look_for_a_deserter() -> None:
+    three = ranks()
+    end(three[0], at=45.0)
+    three[1].exceptions.append(error("bad label", kind="ValueError", at=44.0))
+    three[2].exceptions.append(error(CLOSED))
+    finding = only(three)
+    assert (finding.title, finding.ranks) == ("exception", (1,))
+
+
+def test_an_exception_explains_the_deadlock_of_those_that_wait_for_the_rank() -> None:
+    three = ranks()
+    three[1].exceptions.append(error("bad label", kind="ValueError"))
+    end(three[1], 1, at=50.0)
+    for rank in (three[0], three[2]):
+        rank.stuck = stuck("all_reduce", 4, line=30)
+    finding = only(three)
+    assert (finding.title, finding.ranks) == ("exception", (1,))
+    assert finding.consequences == (
+        "ranks 0, 2 then waited for ever in all_reduce #4 at train.py:30",
+    )
+
+
+def test_a_barrier_at_exit_that_holds_a_failed_rank_is_one_finding_with_the_exception() -> None:
+    three = ranks()
+    three[1].exceptions.append(error("bad label", kind="ValueError", line=12))
+    three[1].stuck = stuck("barrier", 4, line=5, at_exit=True)
+    for rank in (three[0], three[2]):
+        rank.stuck = stuck("all_reduce", 4, line=30)
+    finding = only(three)
+    assert (finding.code, finding.ranks) == ("DDP409", (1,))
+    assert [p.place.line for p in finding.places if p.place] == [5, 12, 30]
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_ranks_that_were_asked_to_end_are_nobodys_fault(by: int) -> None:
+    three = ranks()
+    for rank in three:
+        end(rank, None, by)
+    assert found(three) == []
+
+
+def test_ranks_that_the_launcher_kills_after_a_failure_are_its_consequence() -> None:
+    three = ranks()
+    three[1].exceptions.append(error("bad label", kind="ValueError", at=40.0))
+    end(three[1], 1, at=40.5)
+    end(three[0], None, signal.SIGTERM, at=41.0)
+    end(three[2], None, signal.SIGKILL, at=71.0)
+    assert [f.title for f in found(three)] == ["exception"]
+
+
+def test_a_rank_that_was_killed_first_is_the_cause_and_not_what_its_peers_raise() -> None:
+    three = ranks()
+    end(three[2], None, signal.SIGKILL, at=45.0)
+    three[2].stuck = stuck("all_reduce", 4, line=30)
+    for rank in three[:2]:
+        rank.exceptions.append(error(CLOSED))
+    finding = only(three)
+    assert (finding.title, finding.ranks) == ("rank-died", (2,))
+    assert "SIGKILL" in finding.cause
+    assert "out of memory" in finding.cure.text
+    assert finding.place is not None
+    assert finding.place.line == 30
+
+
+def test_an_abort_after_all_work_is_torchs_own_race_and_harmless() -> None:
+    three = ranks()
+    for rank in three:
+        rank.left = 55.0
+        end(rank)
+    end(three[1], None, signal.SIGABRT)
+    finding = only(three)
+    assert (finding.code, finding.severity, finding.ranks) == ("DDP419", "info", (1,))
+
+
+def test_an_abort_in_the_middle_of_the_work_is_not_called_harmless() -> None:
+    three = ranks()
+    for rank in three:
+        end(rank)
+    end(three[1], None, signal.SIGABRT)
+    assert only(three).title == "rank-died"
+
+
+def test_an_abort_in_a_call_that_the_others_did_not_make_is_a_matter_of_order() -> None:
+    three = ranks()
+    three[0].collectives.append(call("all_reduce", 9, line=13))
+    end(three[0], None, signal.SIGABRT, at=50.1)
+    for rank in three[1:]:
+        rank.exceptions.append(error(CLOSED, line=38, at=50.0))
+    finding = only(three)
+    assert (finding.code, finding.ranks) == ("DDP402", (0,))
+    assert [p.place.line for p in finding.places if p.place] == [13, 38, 38]
+
+
+@pytest.mark.parametrize(
+    ("op", "one", "other", "what"),
+    [
+        ("broadcast", {"root": 0}, {"root": 1}, "roots"),
+        ("all_reduce", {"shapes": ((3,),)}, {"shapes": ((4,),)}, "sizes"),
+        ("all_gather", {"shapes": ((3,),)}, {"shapes": ((4,),)}, "sizes"),
+        ("all_reduce", {"dtype": "float32"}, {"dtype": "float64"}, "dtypes"),
+        ("all_reduce", {"reduce_op": "SUM"}, {"reduce_op": "MAX"}, "reduce ops"),
+    ],
+)
+def test_calls_that_do_not_fit_are_named_although_every_rank_ended_well(
+    op: str, one: dict[str, object], other: dict[str, object], what: str
+) -> None:
+    three = ranks()
+    for rank in three:
+        rank.collectives += [call("barrier", 1), call(op, 2, **(other if rank.rank == 2 else one))]
+        end(rank)
+    finding = only(three)
+    assert (finding.code, finding.ranks) == ("DDP403", (2,))
+    assert f"disagree on the {what} of {op} #2" in finding.cause
+
+
+@pytest.mark.parametrize(
+    ("op", "one", "other"),
+    [
+        ("all_reduce", {"shapes": ((3, 1),)}, {"shapes": ((3,),)}),
+        ("scatter", {"root": 0, "shapes": ((3,),), "dtype": "float32"}, {"root": 0}),
+        ("all_to_all", {"shapes": ((3,),)}, {"shapes": ((5,),)}),
+        ("reduce_scatter", {"shapes": ((3,),)}, {"shapes": ((5,),)}),
+        ("send", {"peer": 1}, {"peer": 0}),
+    ],
+)
+def test_calls_that_may_differ_are_no_mismatch(
+    op: str, one: dict[str, object], other: dict[str, object]
+) -> None:
+    three = ranks()
+    for rank in three:
+        rank.collectives.append(call(op, 1, **(other if rank.rank == 2 else one)))
+        end(rank)
+    assert found(three) == []
+
+
+def test_nccl_gathers_tensors_of_unequal_sizes() -> None:
+    three = ranks()
+    for rank in three:
+        rank.groups["0"] = replace(rank.groups["0"], backend="cpu:gloo,cuda:nccl")
+        rank.collectives.append(call("all_gather", 1, shapes=((3 + rank.rank,),)))
+        end(rank)
+    assert found(three) == []
+
+
+def test_other_numbers_after_the_ranks_are_out_of_step_are_not_compared() -> None:
+    three = ranks()
+    for rank in three:
+        skew = 1 if rank.rank == 2 else 0
+        ops = ["barrier", "all_reduce", "all_reduce"][skew:]
+        rank.collectives += [call(op, n, shapes=((n + skew,),)) for n, op in enumerate(ops, 1)]
+        end(rank)
+    assert found(three) == []
+
+
+def made(seq: int, members: tuple[int, ...]) -> Collective:
+    return Collective(MAKING_GROUPS, seq, "new_group", 41.0, TRAIN, (members,))
+
+
+def test_groups_that_only_their_members_make_are_named() -> None:
+    four = ranks(4)
+    for rank in four:
+        rank.collectives.append(made(1, (0, 1) if rank.rank < 2 else (2, 3)))
+    finding = only(four)
+    assert finding.code == "DDP408"
+    assert "ranks 0, 1 of [0, 1]; ranks 2, 3 of [2, 3]" in finding.cause
+
+
+def test_groups_that_every_rank_makes_are_well() -> None:
+    four = ranks(4)
+    for rank in four:
+        rank.collectives += [made(1, (0, 1)), made(2, (2, 3))]
+    assert found(four) == []
+
+
+def test_a_wait_that_outlasts_the_timeout_is_told_with_the_timeout_and_where_it_is_set() -> None:
+    three = ranks()
+    for rank in three[1:]:
+        rank.collectives.append(call("barrier", 1))
+        rank.exceptions.append(error(OVERDUE, at=52.0))
+    work = replace(TRAIN, line=77)
+    three[0].pauses.append(Stuck(43.0, 53.0, (work,), work, (), {"0": 0}))
+    finding = only(three)
+    assert (finding.title, finding.certainty, finding.ranks) == ("timeout", "evidence", (0,))
+    assert finding.place == work
+    assert "after 2 s, the timeout of the group" in finding.cause
+    assert "train.py:3" in finding.cure.text
+
+
+def late(last_event: float) -> list[RankEvidence]:
+    three = ranks()
+    for rank in three[1:]:
+        rank.stuck = stuck("barrier", 1, line=30)
+        rank.last_event = 59.0
+    three[0].last_event = last_event
+    three[0].working = Stuck(45.0, 58.0, (TRAIN,), TRAIN, ())
+    for rank in three:
+        rank.fate = Fate(rank.rank, rank.pid, None, signal.SIGKILL, 60.0, killed_by_us=True)
+    return three
+
+
+def test_a_rank_that_others_waited_for_when_the_job_was_ended_is_evidence_of_a_stall() -> None:
+    finding = only(late(last_event=58.8))
+    assert (finding.title, finding.severity, finding.ranks) == ("stall", "warning", (0,))
+    assert finding.place == TRAIN
+    assert "no proof" in finding.cause
+
+
+def test_a_rank_that_gave_no_sign_of_life_is_said_to_be_held_by_c_code() -> None:
+    assert "no sign of life for 12 s" in only(late(last_event=47.0)).places[0].doing
+
+
+def test_ranks_that_ended_by_themselves_have_not_stalled() -> None:
+    three = late(last_event=58.8)
+    for rank in three:
+        end(rank)
+    assert found(three) == []
+
+
+def test_a_failure_to_join_that_was_swallowed_is_named_with_its_line() -> None:
+    two = ranks(2)
+    for rank in two:
+        rank.groups, rank.joining, rank.joining_place = {}, 10.0, TRAIN
+        end(rank)
+    finding = only(two)
+    assert (finding.code, finding.ranks, finding.place) == ("DDP111", (0, 1), TRAIN)
+
+
+def test_ranks_that_wait_for_one_that_never_started_are_counted() -> None:
+    three = ranks()
+    for rank in three:
+        rank.groups, rank.joining, rank.joining_place = {}, 10.0, TRAIN
+        rank.fate = Fate(rank.rank, rank.pid, None, signal.SIGKILL, 60.0, killed_by_us=True)
+    three[2].pid, three[2].joining = 0, None
+    finding = only(three)
+    assert (finding.code, finding.ranks) == ("DDP105", (2,))
+    assert "2 of 3 ranks came" in finding.cause
+
+
+def test_two_parties_of_one_size_in_a_world_of_more_are_undecidable() -> None:
+    four = ranks(4)
+    for rank in four:
+        rank.stuck = stuck(("barrier", "all_reduce")[rank.rank // 2], 5, line=30 + rank.rank // 2)
+    finding = only(four)
+    assert finding.ranks == ()
+    assert "undecidable: 2 against 2" in finding.cause
+
+
+def test_an_extra_call_long_before_the_ranks_part_for_good_is_shown_first() -> None:
+    three = ranks()
+    for rank in three:
+        lines = [11, 12, 99, 13, 14] if rank.rank == 0 else [11, 12, 13, 14]
+        rank.collectives += [call("barrier", n, line=line) for n, line in enumerate(lines, 1)]
+    three[0].stuck = stuck("barrier", 5, line=14)
+    for rank in three[1:]:
+        end(rank, at=45.0)
+    finding = only(three)
+    assert finding.places[0].place == replace(TRAIN, line=99)
+    assert finding.places[0].ranks == (0,)
+
+
+def test_one_of_many_thousands_is_found_among_them() -> None:
+    many = ranks(3000)
+    for rank in many:
+        rank.stuck = stuck("barrier" if rank.rank == 7 else "all_reduce", 5, line=30)
+    finding = only(many)
+    assert finding.ranks == (7,)
+    assert len(finding.cause) < 300

@@ -1,0 +1,427 @@
+"""Replicas that part are told with the reason, the line and the interval; what may part is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose import diagnose
+from ddpdoctor.evidence import (
+    Collective,
+    Evidence,
+    ExceptionRecord,
+    Fate,
+    FileEvent,
+    Group,
+    ModelCopy,
+    Place,
+    Plateau,
+    RankEvidence,
+    Sample,
+    Seed,
+    Training,
+    Wrapper,
+)
+
+WORLD = 3
+NAMES = ("body.weight", "head.weight")
+STEPS = (1, 2, 4, 8)
+WRAPPED = Place("/home/user/train.py", 20, "main")
+
+
+def at(line: int) -> Place:
+    return replace(WRAPPED, line=line)
+
+
+def sample(rank: int, step: int, *, apart_from: int = 99, **more: Any) -> Sample:
+    """Equal on all ranks before step `apart_from`; from there each rank has its own."""
+    here = f"{rank}" if step >= apart_from else "all"
+    after = f"{rank}" if step > apart_from else "all"
+    fields: dict[str, Any] = {
+        "parameters": dict.fromkeys(NAMES, f"{step}-{after}"),
+        "gradients": dict.fromkeys(NAMES, f"{step}-{here}"),
+        "rates": (0.1,),
+        "reductions": step,
+        "wrapper": 0,
+    }
+    return Sample(optimizer=0, step=step, **{**fields, **more})
+
+
+def ranks(windows: Mapping[str, int] | None = None, *, apart_from: int = 99) -> list[RankEvidence]:
+    """Three ranks that have trained one model, with the windows of all of them."""
+    group = Group("0", tuple(range(WORLD)), "gloo", 1800.0, None)
+    found = []
+    for number in range(WORLD):
+        rank = RankEvidence(number, WORLD, 100 + number, groups={"0": group})
+        rank.fate = Fate(number, rank.pid, 0, None, 60.0)
+        rank.wrappers = [
+            Wrapper(
+                WRAPPED,
+                NAMES,
+                find_unused=False,
+                static_graph=False,
+                broadcast_buffers=True,
+                ranks=tuple(range(WORLD)),
+                sizes=(100, 10),
+            )
+        ]
+        lines = {
+            "step": at(40),
+            "forward": at(30),
+            "backward": at(35),
+            "bypass": at(31),
+            "grad": at(32),
+            "held forward": at(33),
+            "clip": at(36),
+        }
+        rank.training[0, 0] = Training(0, 0, 8, windows or {"s": 8}, 8, places=lines)
+        rank.samples = [sample(number, step, apart_from=apart_from) for step in STEPS]
+        found.append(rank)
+    return found
+
+
+def train(found: list[RankEvidence], **changes: Any) -> None:
+    """Change what is known of the training on every rank."""
+    for rank in found:
+        rank.training[0, 0] = replace(rank.training[0, 0], **changes)
+
+
+def wrap(found: list[RankEvidence], **changes: Any) -> None:
+    for rank in found:
+        rank.wrappers = [replace(rank.wrappers[0], **changes)]
+
+
+def said(found: list[RankEvidence]) -> list[Finding]:
+    return diagnose(Evidence(len(found), found))
+
+
+def only(found: list[RankEvidence]) -> Finding:
+    (finding,) = said(found)
+    return finding
+
+
+def lines(finding: Finding) -> list[int]:
+    return [each.place.line for each in finding.places if each.place is not None]
+
+
+def test_replicas_that_stay_equal_give_no_finding() -> None:
+    assert said(ranks()) == []
+
+
+def test_a_divergence_without_a_reason_is_told_with_names_and_interval() -> None:
+    finding = only(ranks(apart_from=4))
+    assert (finding.code, finding.ranks, finding.severity) == ("DDP300", (0, 1, 2), "error")
+    assert "body.weight, head.weight" in finding.cause
+    assert "between steps 2 and 4" in finding.evidence[0]
+    assert lines(finding)[0] == 40
+
+
+def test_the_rank_that_differs_alone_is_told_apart() -> None:
+    found = ranks()
+    found[2].samples = [sample(2, step, apart_from=4) for step in STEPS]
+    assert "equal among themselves: ranks 0, 1; ranks 2" in only(found).evidence
+
+
+@pytest.mark.parametrize(
+    ("windows", "code", "line"),
+    [
+        ({"": 8}, "DDP303", 31),
+        ({"a": 8}, "DDP313", 32),
+        ({"aaa": 8}, "DDP313", 32),
+        ({"nnn": 8}, "DDP315", 40),
+        ({"nns": 7, "nn": 1}, "DDP315", 40),
+        ({"snn": 8}, "DDP315", 40),
+    ],
+)
+def test_windows_tell_why_gradients_were_not_reduced(
+    windows: dict[str, int], code: str, line: int
+) -> None:
+    finding = only(ranks(windows, apart_from=1))
+    assert (finding.code, lines(finding)[0]) == (code, line)
+    assert lines(finding)[-1] == WRAPPED.line
+    assert said(ranks(windows)) == []
+
+
+def test_a_backward_outside_of_no_sync_is_the_reason_for_held_gradients() -> None:
+    found = ranks({"n": 8}, apart_from=1)
+    train(found, late_backward=True, places={"late backward": at(37)})
+    finding = only(found)
+    assert (finding.code, lines(finding)[0]) == ("DDP314", 37)
+
+
+def test_an_optimizer_that_shares_a_backward_with_another_has_not_gone_past_the_wrapper() -> None:
+    found = ranks({"": 8}, apart_from=1)
+    for rank in found:
+        rank.training[0, 1] = Training(0, 1, 8, {"s": 8}, 8)
+    assert only(found).code == "DDP300"
+
+
+def test_late_parameters_are_named_where_they_alone_differ() -> None:
+    found = ranks()
+    for rank in found:
+        rank.samples = [
+            replace(
+                each,
+                gradients={"body.weight": "same", "new.weight": f"{rank.rank}"},
+                parameters={**each.parameters, "new.weight": f"{rank.rank}"},
+                late=("new.weight",),
+            )
+            for each in rank.samples
+        ]
+    train(found, places={"added": at(25), "step": at(40)})
+    finding = only(found)
+    assert (finding.code, lines(finding)[0]) == ("DDP305", 25)
+    assert "new.weight" in finding.cause
+    assert "body.weight" not in finding.cause
+
+
+def test_the_rank_that_skipped_a_step_is_the_culprit() -> None:
+    found = ranks(apart_from=4)
+    found[1].samples = [replace(s, reductions=s.step + 1) for s in found[1].samples]
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)[0]) == ("DDP307", (1,), 40)
+    assert "rank 0 4, rank 1 5, rank 2 4" in finding.cause
+
+
+def test_learning_rates_that_part_are_laid_to_the_metric_of_a_plateau() -> None:
+    def parted() -> list[RankEvidence]:
+        found = ranks()
+        for rank in found:
+            rank.samples = [
+                replace(s, rates=(0.1 * (rank.rank + 1),), parameters={"w": f"{rank.rank}"})
+                if s.step > 2
+                else s
+                for s in rank.samples
+            ]
+        return found
+
+    finding = only(parted())
+    assert finding.code == "DDP300"
+    assert "learning rates differ" in finding.cause
+    found = parted()
+    for rank in found:
+        rank.plateaus = [Plateau(1, 0.5, at(50)), Plateau(2, float(rank.rank), at(51))]
+    finding = only(found)
+    assert (finding.code, lines(finding)[0]) == ("DDP216", 51)
+
+
+def test_parameters_that_differ_before_the_first_step_were_changed_after_the_wrap() -> None:
+    found = ranks()
+    for rank in found:
+        rank.samples = [replace(s, parameters={"w": f"{rank.rank}"}) for s in rank.samples]
+    assert "before the first step" in only(found).cause
+    load = FileEvent("load", "/x.pt", 1.0, 2.0, at(5))
+    found[0].files.append(load)
+    assert [finding.code for finding in said(found) if finding.code == "DDP300"] == []
+
+
+def hook(found: list[RankEvidence]) -> None:
+    train(found, kept_out="comm hook powerSGD")
+
+
+def join(found: list[RankEvidence]) -> None:
+    train(found, kept_out="Join")
+
+
+def average(found: list[RankEvidence]) -> None:
+    for rank in found:
+        rank.collectives.append(
+            Collective("0", 1, "allreduce", 5.0, at(60), shapes=((10, 10),), dtype="float")
+        )
+
+
+def heal(found: list[RankEvidence]) -> None:
+    for rank in found:
+        rank.samples.append(sample(rank.rank, 16))
+
+
+def crash(found: list[RankEvidence]) -> None:
+    error = ExceptionRecord("ValueError", "bad", (at(70),), 50.0, at(70))
+    found[0].exceptions.append(error)
+
+
+def shard(found: list[RankEvidence]) -> None:
+    for rank in found:
+        rank.wrappers = [replace(rank.wrappers[0], ranks=(rank.rank,))]
+
+
+@pytest.mark.parametrize("innocent", [hook, join, average, heal, shard])
+def test_what_may_differ_or_is_made_up_for_is_not_told(
+    innocent: Callable[[list[RankEvidence]], None],
+) -> None:
+    found = ranks(apart_from=1)
+    innocent(found)
+    assert said(found) == []
+
+
+def test_what_is_silent_is_not_told_beside_a_crash() -> None:
+    found = ranks({"": 8}, apart_from=1)
+    crash(found)
+    assert only(found).code == "DDP400"
+
+
+def test_a_run_that_was_ended_with_ctrl_c_is_judged_as_far_as_it_went() -> None:
+    found = ranks({"": 8}, apart_from=1)
+    for rank in found:
+        rank.exceptions.append(ExceptionRecord("KeyboardInterrupt", "", (), 50.0, at(70)))
+        rank.fate = Fate(rank.rank, rank.pid, None, 2, 60.0)
+    assert "DDP303" in [finding.code for finding in said(found)]
+
+
+def outside(found: list[RankEvidence], *, equal_at_first: bool) -> None:
+    for rank in found:
+        for step in STEPS:
+            own = f"{rank.rank}" if step > 1 or not equal_at_first else "all"
+            rank.samples.append(Sample(1, step, {"Critic.weight": f"{step}-{own}"}, place=at(45)))
+
+
+def test_parameters_that_are_trained_beside_the_wrapper_are_named() -> None:
+    found = ranks()
+    outside(found, equal_at_first=True)
+    finding = only(found)
+    assert (finding.code, finding.certainty, lines(finding)) == ("DDP300", "evidence", [45])
+    assert "Critic.weight" in finding.cause
+
+
+def test_parameters_that_may_be_shards_are_not_compared() -> None:
+    found = ranks()
+    outside(found, equal_at_first=False)
+    assert said(found) == []
+    found = ranks()
+    outside(found, equal_at_first=True)
+    found[0].collectives.append(Collective("0", 1, "allgather", 5.0, at(60)))
+    assert said(found) == []
+
+
+def test_a_copy_from_before_the_wrap_that_differs_is_told_with_its_line() -> None:
+    found = ranks()
+    for rank in found:
+        rank.copies = [ModelCopy(0, (at(15), at(18)), {"w": f"{rank.rank}"})]
+    finding = only(found)
+    assert (finding.code, lines(finding)) == ("DDP506", [15, 18])
+    for rank in found:
+        rank.copies = [ModelCopy(0, (at(15), at(18)), {"w": "all"})]
+    assert said(found) == []
+
+
+def test_clipping_before_the_reduction_is_told_where_the_step_itself_is_right() -> None:
+    found = ranks({"nns": 8})
+    train(found, clipped_early=16)
+    finding = only(found)
+    assert (finding.code, lines(finding)) == ("DDP306", [36])
+    found = ranks({"nnn": 8}, apart_from=1)
+    train(found, clipped_early=8)
+    assert only(found).code == "DDP315"
+
+
+def test_clipping_scaled_gradients_is_told() -> None:
+    found = ranks()
+    train(found, clipped_scaled=8)
+    finding = only(found)
+    assert finding.code == "DDP306"
+    assert "unscale_" in finding.cure.text
+
+
+def noisy(found: list[RankEvidence], state: Callable[[int, int], str]) -> list[RankEvidence]:
+    for rank in found:
+        rank.seeds = [Seed(0, at(10))]
+        rank.samples = [replace(s, noise=state(rank.rank, s.step)) for s in rank.samples]
+    return found
+
+
+def test_equal_random_states_before_dropout_are_told_with_the_seed() -> None:
+    finding = only(noisy(ranks(), lambda _, step: f"{step}"))
+    assert (finding.code, finding.severity, lines(finding)[0]) == ("DDP205", "warning", 10)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        lambda rank, step: f"{rank}-{step}",
+        lambda rank, step: "" if rank >= 0 else f"{step}",
+        lambda rank, step: "never moves",
+        lambda rank, step: f"{rank}" if step == 8 else f"{step}",
+    ],
+)
+def test_random_states_that_differ_or_are_not_used_are_not_told(
+    state: Callable[[int, int], str],
+) -> None:
+    assert said(noisy(ranks(), state)) == []
+
+
+def test_micro_batches_that_all_synchronise_are_told() -> None:
+    found = ranks({"ssss": 8})
+    train(found, repeats=(4, 4, 4))
+    finding = only(found)
+    assert (finding.code, finding.severity, lines(finding)[0]) == ("DDP304", "warning", 35)
+
+
+@pytest.mark.parametrize("repeats", [(1, 1, 1), (4, 1, 4), (4,), ()])
+def test_passes_of_different_lines_or_of_few_steps_are_not_called_accumulation(
+    repeats: tuple[int, ...],
+) -> None:
+    found = ranks({"ss": 8})
+    train(found, repeats=repeats)
+    assert said(found) == []
+
+
+def test_no_sync_around_backward_alone_is_told_as_such() -> None:
+    found = ranks({"ssss": 8})
+    train(found, repeats=(4, 4), places={"held backward": at(38), "forward": at(30)})
+    finding = only(found)
+    assert (finding.code, lines(finding)[0]) == ("DDP314", 38)
+
+
+def test_a_search_for_unused_parameters_that_never_finds_any_is_told() -> None:
+    found = ranks()
+    wrap(found, find_unused=True)
+    train(found, always_used=True)
+    finding = only(found)
+    assert (finding.code, lines(finding)) == ("DDP302", [20])
+
+
+@pytest.mark.parametrize(
+    "changes", [{"always_used": False}, {"always_used": None}, {"always_used": True, "steps": 5}]
+)
+def test_a_search_that_found_some_or_saw_little_is_not_called_needless(
+    changes: dict[str, Any],
+) -> None:
+    found = ranks()
+    wrap(found, find_unused=True)
+    train(found, **changes)
+    assert said(found) == []
+
+
+def test_graphs_of_past_steps_that_are_all_alive_are_told() -> None:
+    found = ranks()
+    train(found, graphs_kept=3)
+    finding = only(found)
+    assert (finding.code, finding.severity, lines(finding)) == ("DDP601", "warning", [35, 30])
+    found[1].training[0, 0] = replace(found[1].training[0, 0], graphs_kept=2)
+    assert said(found) == []
+
+
+UNUSED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. "
+    "Parameter indices which did not receive grad for rank 0: 1"
+)
+
+
+def test_parameters_that_were_replaced_are_the_reason_why_ddp_waits_for_the_old_ones() -> None:
+    def crashed(late: tuple[str, ...]) -> list[RankEvidence]:
+        found = ranks()
+        train(found, places={"added": at(25)})
+        for rank in found:
+            rank.samples = [replace(sample(rank.rank, 1), late=late)]
+            rank.exceptions.append(ExceptionRecord("RuntimeError", UNUSED, (at(30),), 50.0, at(30)))
+            rank.fate = Fate(rank.rank, rank.pid, 1, None, 60.0)
+        return found
+
+    finding = only(crashed(("head.weight",)))
+    assert (finding.code, lines(finding)) == ("DDP305", [25, 30])
+    assert "head.weight" in finding.cause
+    assert only(crashed(())).code == "DDP301"

@@ -1,0 +1,102 @@
+"""What the ranks of test_communication.py do. Lines are found by their comment."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+
+def perform(programs: list[list[dict[str, Any]]]) -> None:
+    """Run this rank's program: calls of the default group, sends and recvs."""
+    dist.init_process_group("gloo")
+    works = []
+    for call in programs[dist.get_rank()]:
+        tensor = torch.ones(call["size"])
+        match call["op"]:
+            case "all_reduce":
+                work = dist.all_reduce(tensor, async_op=not call["waited"])  # all_reduce
+                works += [work] if work is not None else []
+            case "broadcast":
+                dist.broadcast(tensor, src=call["root"])  # broadcast
+            case "barrier":
+                dist.barrier()  # barrier
+            case "send":
+                dist.send(tensor, dst=call["peer"])  # send
+            case "recv":
+                dist.recv(tensor, src=call["peer"])  # recv
+    for work in works:
+        work.wait()
+    dist.barrier()  # the last barrier
+    dist.destroy_process_group()
+
+
+def talk_in_pairs() -> None:
+    """Sends and recvs that only some ranks make leave the numbers of collectives alone."""
+    dist.init_process_group("gloo")
+    tensor = torch.ones(2)
+    match dist.get_rank():
+        case 0:
+            dist.send(tensor, dst=1)
+            dist.isend(tensor, dst=1, tag=7).wait()  # type: ignore[union-attr]
+        case 1:
+            dist.recv(tensor, src=0)
+            dist.recv(tensor, src=0, tag=7)
+            dist.send(tensor, dst=2)
+        case 2:
+            dist.recv(tensor)
+    dist.all_reduce(tensor)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def both_send_first() -> None:
+    """Each of two ranks sends what the other would have to receive."""
+    dist.init_process_group("gloo")
+    peer = 1 - dist.get_rank()
+    dist.send(torch.ones(100_000), dst=peer)  # the send
+    dist.recv(torch.ones(100_000), src=peer)
+
+
+def groups_of_all_and_some() -> None:
+    """Each group is made by every rank, and used by its members."""
+    dist.init_process_group("gloo")
+    groups = [dist.new_group([0, 1]), dist.new_group([1, 2])]
+    for group, members in zip(groups, ([0, 1], [1, 2]), strict=True):
+        if dist.get_rank() in members:
+            dist.all_reduce(torch.ones(1), group=group)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def group_on_one_rank() -> None:
+    """Rank 0 makes a group that the others know nothing of."""
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 0:
+        dist.new_group([0, 1])  # the group
+    dist.barrier()
+
+
+def talk_often() -> None:
+    """So many collectives that they are written in bulk."""
+    dist.init_process_group("gloo")
+    for _ in range(300):
+        dist.all_reduce(torch.ones(1))
+    dist.destroy_process_group()
+
+
+def stand_still_and_go_on() -> None:
+    """Rank 0 sleeps, and computes; rank 1 waits for it."""
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 0:
+        time.sleep(1.0)  # the sleep
+        dist.all_reduce(torch.ones(1))
+        until = time.monotonic() + 1.8
+        while time.monotonic() < until:
+            torch.linalg.qr(torch.rand(30, 30))  # the work
+    else:
+        dist.all_reduce(torch.ones(1))
+    dist.barrier()
+    dist.destroy_process_group()
