@@ -1,0 +1,74 @@
+"""Every patient is diagnosed right: the bug by its code and line, and nothing else.
+
+Ranks are forked, which is quick; a few are started as their authors would start them, and
+`python -m benchmarks.patients` does that with all.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.patients.patient import FOLDER, Patient, patients
+from tests.patients.scoring import told
+from tests.patients.ward import Ward, ward
+
+EVERYONE = patients()
+FORKED = [patient for patient in EVERYONE if patient.launch == "torchrun"]
+AS_USERS_DO = [
+    patient
+    for patient in EVERYONE
+    if patient.name in ("barrier_on_rank0/buggy", "barrier_on_rank0/clean", "uneven_shards/buggy")
+]
+STARTING_RANKS = [
+    patient
+    for patient in EVERYONE
+    if patient.launch != "torchrun" and patient.name.startswith(("accumulate_and_sync", "correct"))
+]
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Ward]:
+    with ward() as here:
+        yield here
+
+
+@pytest.fixture(scope="session")
+def as_users_do() -> Iterator[Ward]:
+    with ward(really=True) as here:
+        yield here
+
+
+@pytest.mark.parametrize("patient", FORKED, ids=lambda patient: patient.name)
+def test_a_patient_is_diagnosed_right(forked: Ward, patient: Patient) -> None:
+    score = forked.score(patient)
+    assert score.is_good, told(score)
+
+
+@pytest.mark.parametrize("patient", [*AS_USERS_DO, *STARTING_RANKS], ids=lambda p: p.name)
+def test_a_patient_that_is_started_by_its_own_launcher_is_diagnosed_right(
+    as_users_do: Ward, patient: Patient
+) -> None:
+    score = as_users_do.score(patient)
+    assert score.is_good, told(score)
+
+
+def test_there_are_enough_patients() -> None:
+    sick = [patient for patient in EVERYONE if patient.marks]
+    correct = [patient for patient in EVERYONE if patient.script.parent.name == "correct"]
+    assert len(sick) >= 40
+    assert len(correct) >= 15
+
+
+@pytest.mark.parametrize("patient", [p for p in EVERYONE if p.marks], ids=lambda p: p.name)
+def test_a_clean_twin_differs_by_the_cure_alone(patient: Patient) -> None:
+    assert patient.script.name == "buggy.py"
+    twin = (FOLDER / patient.script.parent / "clean.py").read_text().splitlines()
+    changed = [
+        line
+        for line in difflib.ndiff(patient.script.read_text().splitlines(), twin)
+        if line.startswith(("+ ", "- "))
+    ]
+    assert 0 < len(changed) <= 30, "\n".join(changed)
