@@ -90,8 +90,8 @@ def _failed_to_start() -> bool:
     if error is None or type(error).__name__.startswith("Process"):
         return False
     frames = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
-    ways = ("/torch/distributed/distributed_c10d.py", "/multiprocessing/")  # not elastic's
-    return any(way in file for file in frames for way in ways)
+    ways = ("/torch/distributed/distributed_c10d.py", "/multiprocessing/")
+    return any(way in file for file in frames if "/elastic/" not in file for way in ways)
 
 
 def _is_a_ranks_child() -> bool:
