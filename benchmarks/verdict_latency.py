@@ -104,8 +104,8 @@ def main() -> None:
 def tell(what: str, latencies: list[float], timeout: float) -> None:
     median = statistics.median(latencies)
     print(
-        f"{what}: median {median:.2f} s, maximum {max(latencies):.2f} s after the last rank blocked "
-        f"({len(latencies)} deadlocks); without the doctor {timeout:.0f} s, "
+        f"{what}, after the last rank blocked: median {median:.2f} s, maximum {max(latencies):.2f} "
+        f"s ({len(latencies)} deadlocks); without the doctor {timeout:.0f} s, "
         f"{timeout / median:.0f} times as long",
         flush=True,
     )

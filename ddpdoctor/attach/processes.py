@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
 _SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 _JOB = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PMIX_NAMESPACE")
 _LARGEST_RANK = 1_000_000
@@ -37,7 +37,9 @@ class Job:
 
 
 @dataclass(frozen=True)
-class _Process:
+class Process:
+    """A process that holds torch."""
+
     pid: int
     parent: int
     started: float
@@ -60,25 +62,37 @@ def find(wanted: Iterable[int] = ()) -> tuple[list[Job], int]:
 
     Also how many processes could not be looked at for want of permission.
     """
-    seen, hidden = _look(_with_descendants(wanted))
-    ranks = {p.pid: p for p in seen.values() if _is_told(p, seen)}
-    jobs: dict[tuple[object, ...], list[_Process]] = {}
-    for process in ranks.values():
-        jobs.setdefault(tuple(process.environ.get(name, "") for name in _JOB), []).append(process)
-    found = [_told(processes) for processes in jobs.values()]
-    siblings: dict[int, list[_Process]] = {}
+    pids = list(wanted)
+    seen, hidden = _look(_with_descendants(pids))
+    jobs = jobs_of(seen)
+    if not jobs and pids:
+        jobs = [_counted(process, [process]) for process in seen.values()]
+    return jobs, hidden
+
+
+def jobs_of(seen: Mapping[int, Process]) -> list[Job]:
+    """The ranks among processes that hold torch, and which of them belong together."""
+    told = {process.pid: process for process in seen.values() if _is_told(process, seen)}
+    by_job: dict[tuple[str, ...], list[Process]] = {}
+    for process in told.values():
+        key = tuple(process.environ.get(name, "") for name in _JOB)
+        by_job.setdefault(key, []).append(process)
+    jobs = []
+    for processes in by_job.values():
+        first = _rank_0_that_launched(processes, told, seen)
+        told.update((process.pid, process) for process in first)
+        jobs.append(_told(processes, first))
+    siblings: dict[int, list[Process]] = {}
     for process in seen.values():
-        if process.pid not in ranks and not _lives_below(process, ranks, seen):
-            children = any(other.parent == process.pid for other in seen.values())
-            if process.parent in seen and not children:
+        if process.parent in seen and not _lives_below(process, told, seen):
+            is_parent = any(other.parent == process.pid for other in seen.values())
+            if process.pid not in told and not is_parent:
                 siblings.setdefault(process.parent, []).append(process)
-    found += [_counted(seen[parent], children) for parent, children in siblings.items()]
-    if not found and wanted:
-        found += [_counted(process, [process]) for process in seen.values()]
-    return sorted(found, key=lambda job: job.ranks[0].pid), hidden
+    jobs += [_counted(seen[parent], children) for parent, children in siblings.items()]
+    return sorted(jobs, key=lambda job: job.ranks[0].pid)
 
 
-def _look(pids: Iterable[int] | None) -> tuple[dict[int, _Process], int]:
+def _look(pids: Iterable[int] | None) -> tuple[dict[int, Process], int]:
     """Those that have torch in their memory; and how many would not be looked at."""
     seen, hidden = {}, 0
     for process in psutil.process_iter() if pids is None else map(_existing, pids):
@@ -89,7 +103,7 @@ def _look(pids: Iterable[int] | None) -> tuple[dict[int, _Process], int]:
                 if "python" not in f"{process.name()} {process.exe()}".lower():
                     continue
                 if _holds_torch(process.pid):
-                    seen[process.pid] = _Process(
+                    seen[process.pid] = Process(
                         process.pid,
                         process.ppid(),
                         process.create_time(),
@@ -126,7 +140,7 @@ def _holds_torch(pid: int) -> bool:
     return b"libtorch" in Path(f"/proc/{pid}/maps").read_bytes()
 
 
-def _is_told(process: _Process, seen: Mapping[int, _Process]) -> bool:
+def _is_told(process: Process, seen: Mapping[int, Process]) -> bool:
     """Whether its environment says that it is a rank, and did not come from a rank above it.
 
     Data-loader workers inherit their rank's variables. torchrun itself has none.
@@ -139,7 +153,7 @@ def _is_told(process: _Process, seen: Mapping[int, _Process]) -> bool:
 
 
 def _lives_below(
-    process: _Process, ranks: Mapping[int, _Process], seen: Mapping[int, _Process]
+    process: Process, ranks: Mapping[int, Process], seen: Mapping[int, Process]
 ) -> bool:
     while process.parent in seen:
         if process.parent in ranks:
@@ -148,9 +162,20 @@ def _lives_below(
     return False
 
 
-def _told(processes: list[_Process]) -> Job:
+def _rank_0_that_launched(
+    processes: list[Process], told: Mapping[int, Process], seen: Mapping[int, Process]
+) -> list[Process]:
+    """Lightning's main process starts the others and is rank 0 itself: no variable says so."""
+    parents = {process.parent for process in processes}
+    if any(process.number(_RANKS) == 0 for process in processes) or len(parents) != 1:
+        return []
+    return [seen[pid] for pid in parents if pid in seen and pid not in told]
+
+
+def _told(processes: list[Process], first: list[Process]) -> Job:
     sizes = [size for process in processes if (size := process.number(_SIZES)) is not None]
-    ranks = [
+    ranks = [RankProcess(process.pid, 0, _name(process)) for process in first]
+    ranks += [
         RankProcess(process.pid, process.number(_RANKS) or 0, _name(process))
         for process in processes
     ]
@@ -163,14 +188,14 @@ def _told(processes: list[_Process]) -> Job:
     )
 
 
-def _counted(parent: _Process, children: list[_Process]) -> Job:
+def _counted(parent: Process, children: list[Process]) -> Job:
     """The children of mp.spawn: they have their rank from an argument, which is not seen."""
     ordered = sorted(children, key=lambda each: (each.started, each.pid))
     ranks = tuple(RankProcess(each.pid, n, _name(parent)) for n, each in enumerate(ordered))
     return Job(_name(parent), len(ranks), ranks, counted=len(ranks) > 1)
 
 
-def _name(process: _Process) -> str:
+def _name(process: Process) -> str:
     """The script or the module, without the interpreter and its options."""
     words = list(process.command[1:])
     while words and words[0].startswith("-") and words[0] not in ("-m", "-c"):

@@ -71,6 +71,16 @@ class ExceptionRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Warned:
+    """Something that Python warned of."""
+
+    category: str
+    message: str
+    place: Place | None
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
 class FileEvent:
     """A file that was saved, loaded or renamed into place, or a folder made or removed."""
 
@@ -374,6 +384,7 @@ class RankEvidence:
     state_loads: list[StateLoad] = field(default_factory=list)
     files: list[FileEvent] = field(default_factory=list)
     exceptions: list[ExceptionRecord] = field(default_factory=list)
+    warnings: list[Warned] = field(default_factory=list)
     steps: int = 0
     """Optimizer steps taken."""
     waits: float = 0.0

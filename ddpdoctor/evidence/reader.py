@@ -25,10 +25,16 @@ from ddpdoctor.evidence.model import (
     StateLoad,
     Stuck,
     Training,
+    Warned,
     Wrapper,
 )
 
 LOG_NAME = "rank-{rank}.log"
+_PASSING = (
+    *("fate", "last_event", "collectives", "samples", "stuck", "working", "pauses", "steps"),
+    "training",
+)
+"""What a log that is begun anew does not say again."""
 DEATHS = "deaths.log"
 """Where the processes that start ranks write down how those ended: {"pid", "code"} a line."""
 _PAUSE = 0.5
@@ -93,8 +99,7 @@ class RankReader:
     def _start_over(self) -> None:
         """Forget what the log is about to say again."""
         old = self.evidence
-        passing = ("fate", "last_event", "collectives", "samples", "stuck", "working", "pauses", "steps", "training")
-        kept = {name: getattr(old, name) for name in passing}
+        kept = {name: getattr(old, name) for name in _PASSING}
         old.__init__(old.rank, old.world_size)  # type: ignore[misc]
         for name, value in kept.items():
             setattr(old, name, value)
@@ -164,6 +169,8 @@ class RankReader:
             case "file-end":
                 begun = rank.files[event["number"]]
                 rank.files[event["number"]] = replace(begun, ended=time, error=event["error"])
+            case "warning":
+                rank.warnings.append(Warned(time=time, **_typed(event)))
             case "exception":
                 rank.exceptions.append(_exception(event["exception"], time))
             case "step":

@@ -18,7 +18,7 @@ def diagnose(
         str,
         typer.Argument(
             metavar="PATH",
-            help="A run directory, flight-recorder dumps (a folder, or one file), or a text log; "
+            help="A run directory, flight-recorder dumps or text logs (a folder, or one file); "
             "- is stdin.",
         ),
     ],

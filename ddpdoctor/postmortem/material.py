@@ -27,8 +27,8 @@ class Material:
 
 
 def read(path: Path) -> Material:
-    """A run directory, flight-recorder dumps or a text log. Raises NothingToRead."""
-    from ddpdoctor.postmortem import flight_recorder, run_directory, text_log
+    """A run directory, flight-recorder dumps, or logs. Raises NothingToRead."""
+    from ddpdoctor.postmortem import flight_recorder, log_folder, run_directory, text_log
 
     try:
         if path.is_dir():
@@ -36,8 +36,10 @@ def read(path: Path) -> Material:
                 return found
             if dumps := flight_recorder.dumps_in(path):
                 return flight_recorder.read(dumps)
+            if logs := log_folder.logs_in(path):
+                return text_log.read_files(logs)
             raise NothingToRead(
-                f"{path} holds no run of ours (attempt-*/rank-*.log) and no flight-recorder dumps"
+                f"{path} holds no run of ours (attempt-*/rank-*.log), no dumps and no logs"
             )
         with path.open("rb") as file:
             if flight_recorder.looks_like_dump(file.read(4096), path.name):

@@ -6,7 +6,11 @@ the watchdogs' own words. Where no rank is told, none is named.
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import BinaryIO
 
 from ddpdoctor.catalog import Finding, RankPlace
@@ -22,7 +26,7 @@ from ddpdoctor.evidence import (
     RankEvidence,
     Stuck,
 )
-from ddpdoctor.postmortem.lines import Binary, Line, lines
+from ddpdoctor.postmortem.lines import Binary, Line, Readable, lines
 from ddpdoctor.postmortem.material import Material, NothingToRead
 from ddpdoctor.postmortem.summary import Ending, Summary
 from ddpdoctor.postmortem.tracebacks import Traceback, Tracebacks
@@ -47,21 +51,48 @@ _TELLS_LITTLE = (
 
 def read(stream: BinaryIO, name: str) -> Material:
     """What a log tells. Raises NothingToRead if it is empty or no text."""
-    tracebacks, watchdogs, summary = Tracebacks(), Watchdogs(), Summary()
-    loose: list[Line] = []
+    reading = _Reading()
     counted = _Counted(stream)
     try:
-        for line in lines(counted, wanted=lambda: tracebacks.is_open or summary.is_open):
-            if tracebacks.take(line) or watchdogs.take(line) or summary.take(line):
-                continue
-            if len(loose) < _MOST_LOOSE and is_known(line.text):
-                loose.append(line)
+        reading.take_all(counted, None)
     except Binary:
         raise NothingToRead(f"{name} is no text, no dump and no run directory") from None
     if not counted.size:
         raise NothingToRead(f"{name} is empty")
-    tracebacks.end()
-    return _Puzzle(tracebacks.finished[:_MOST_TRACEBACKS], watchdogs, summary, loose).material()
+    return reading.material()
+
+
+def read_files(files: Iterable[tuple[Path, int | None]]) -> Material:
+    """What several logs of one job tell, each of the rank that its name says. Raises OSError."""
+    reading = _Reading()
+    for path, rank in files:
+        with path.open("rb") as stream, contextlib.suppress(Binary):
+            reading.take_all(stream, rank)
+    return reading.material()
+
+
+class _Reading:
+    """Collects the pieces of a log."""
+
+    def __init__(self) -> None:
+        self._tracebacks, self._watchdogs, self._summary = Tracebacks(), Watchdogs(), Summary()
+        self._loose: list[Line] = []
+
+    def take_all(self, stream: Readable, rank: int | None) -> None:
+        """Take in a stream; `rank` is whose it is, where its lines do not say. Raises Binary."""
+        parts = (self._tracebacks, self._watchdogs, self._summary)
+        for line in lines(stream, wanted=lambda: parts[0].is_open or parts[2].is_open):
+            whose = line if rank is None or line.rank is not None else replace(line, rank=rank)
+            if any(part.take(whose) for part in parts):
+                continue
+            if len(self._loose) < _MOST_LOOSE and is_known(line.text):
+                self._loose.append(whose)
+        self._tracebacks.end()
+
+    def material(self) -> Material:
+        """What it all comes to."""
+        found = self._tracebacks.finished[:_MOST_TRACEBACKS]
+        return _Puzzle(found, self._watchdogs, self._summary, self._loose).material()
 
 
 class _Counted:

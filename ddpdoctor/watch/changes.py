@@ -24,9 +24,9 @@ def listen(wrapped: Mapping[Any, Passes]) -> None:
 
     @harmless
     def registered(holder: Any, name: str, added: Any) -> None:
-        for wrapper, passes in list(wrapped.items()):
-            unknown = added is not None and "added" not in passes.places
-            if unknown and any(m is holder for m in wrapper.modules()) and (place := users_frame()):
+        for passes in list(wrapped.values()):
+            is_news = added is not None and "added" not in passes.places
+            if is_news and id(holder) in passes.modules and (place := users_frame()):
                 passes.places["added"] = place
 
     module.register_module_module_registration_hook(registered)

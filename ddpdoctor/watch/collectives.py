@@ -68,7 +68,7 @@ class Pending:
         self._meeting: Fields | None = None
         self._meetings = 0
         self._pairs: Counter[str] = Counter()
-        self._uncounted: Counter[str] = Counter()
+        self._uncounted: Counter[int] = Counter()
         """By group: how far its sequence number counts what was between two ranks only."""
         self._unwritten: deque[Fields] = deque(maxlen=_KEPT)
         self._written = 0.0
@@ -100,7 +100,7 @@ class Pending:
     def count(self, group: Any) -> int:
         """How many collectives of all its members a group has seen on this rank."""
         number: int = group._get_sequence_number_for_group()
-        return number - self._uncounted[group.group_name]
+        return number - self._uncounted[id(group)]
 
     def begin(self, fields: Fields) -> None:
         """A collective is about to be issued."""
@@ -128,7 +128,7 @@ class Pending:
     def leave_out(self, group: Any, before: int) -> None:
         """Do not count what was just issued: a send or recv is no collective of the group."""
         grown = group._get_sequence_number_for_group() - before
-        self._uncounted[group.group_name] += grown
+        self._uncounted[id(group)] += grown
 
     def number(self, key: str) -> int:
         """The number of the next send or recv of this kind."""

@@ -1,7 +1,7 @@
 """Records files that ranks may share: what is saved, loaded, renamed, and folders made or removed.
 
 torch.save and torch.load, and those of numpy, pickle and json, with their duration and their error.
-A loop that opens a file for each sample is written down for its first ones, then once a second.
+A loop that opens a file for each sample is written down for its first ones, then once a minute.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
 
 _KEYS_LIMIT = 32
-_FREELY = 32
-"""So many events of one line of code are written; after that one a second."""
+_FREELY, _SELDOM = 32, 60.0
+"""So many events of one line of code are written; after that one in so many seconds."""
+_LIMIT = 5000
 
 
 def install(log: Log) -> None:
@@ -60,7 +61,7 @@ class _Events:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._count = itertools.count()
+        self._written = 0
         self._saved: set[str] = set()
         self._often: dict[tuple[CodeType, int], tuple[int, float]] = {}
         self._steps = 0
@@ -136,7 +137,7 @@ class _Events:
         where = (frame.f_code, frame.f_lineno)
         times, last = self._often.get(where, (0, 0.0))
         now = time.monotonic()
-        if times >= _FREELY and now - last < 1:
+        if (times >= _FREELY and now - last < _SELDOM) or self._written >= _LIMIT:
             return False
         self._often[where] = (times + 1, now)
         return True
@@ -150,7 +151,8 @@ class _Events:
         if (place := users_frame()) is None or not path:
             return None
         self._log.write("file", action=action, path=path, place=place, step=self._steps, **fields)
-        return next(self._count)
+        self._written += 1
+        return self._written - 1
 
 
 def _named(kwargs: dict[str, Any]) -> Any:

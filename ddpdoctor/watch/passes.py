@@ -7,6 +7,7 @@ windows that are sampled. A window lasts from one optimizer step to the next.
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -53,6 +54,7 @@ class Passes:
         self.wrapper = weakref.ref(wrapper)
         self.shared = {n: id(p) for n, p in wrapper.module.named_parameters() if p.requires_grad}
         """The parameters that DDP took into its buckets."""
+        self.modules = {id(module) for module in wrapper.modules()}
         self.links: list[Link] = []
         self.kept_out = ""
         """Why ranks may differ on purpose; empty if they may not."""
@@ -77,6 +79,7 @@ class Passes:
         self.sampling = False
         self._early = ""
         self._seq = -1
+        self._went_back = False
         self._graphs: list[weakref.ref[_Mark]] = []
         self._lines: list[Line] = []
         self._reduced: Counter[Line] = Counter()
@@ -100,8 +103,9 @@ class Passes:
         self.inside = False
         held = not wrapper.require_backward_grad_sync
         self._add(HELD if held else LONE)
+        self._went_back = False
         self._seq = -1 if held else wrapper.process_group._get_sequence_number_for_group()
-        if self.sampling:
+        if self.sampling and len(self._lines) < _WINDOW:
             self._sample(wrapper, output, held)
 
     def settle(self, wrapper: Any) -> None:
@@ -119,7 +123,7 @@ class Passes:
             link.passes = link.passes[:-1] + REDUCED
         if not self.links:
             self._early = self._early[:-1] + REDUCED
-        if self._lines:
+        if self._lines and self._went_back:
             self._reduced[self._lines[-1]] += 1
         if wrapper.find_unused_parameters:
             self._note_use(wrapper)
@@ -158,15 +162,16 @@ class Passes:
         node.register_prehook(before_backward)
         if len(self._lines) == 1:
             node.metadata["ddpdoctor"] = mark = _Mark()
-            self._graphs.append(weakref.ref(mark))
+            self._graphs = [*self._graphs[-_WINDOW:], weakref.ref(mark)]
 
     def _note_backward(self, held: bool) -> None:
         wrapper = self.wrapper()
         if wrapper is None:
             return
+        self._went_back = True
         outside = held and wrapper.require_backward_grad_sync
         self.late_backward |= outside
-        place = users_frame(sys._getframe(1))
+        place = users_frame(sys._getframe(1)) or _main_threads_line()
         if place is not None and self.sampling:
             inside = not held and not wrapper.require_backward_grad_sync
             kind = "late backward" if outside else "held backward" if inside else "backward"
@@ -181,6 +186,12 @@ class Passes:
         used = wrapper.reducer._get_local_used_map()
         least, most = (int(bound) for bound in used.aminmax())
         self.always_used = self.always_used is not False and 0 < least == most
+
+
+def _main_threads_line() -> Frame | None:
+    """On a GPU backward runs in a thread of its own, and the main one waits for it."""
+    main = sys._current_frames().get(threading.main_thread().ident or 0)
+    return users_frame(main) if main is not None else None
 
 
 def _users_frames(frame: FrameType) -> Iterator[FrameType]:

@@ -15,6 +15,7 @@ from ddpdoctor.watch import (
     heartbeat,
     joining,
     states,
+    warned,
     wrappers,
 )
 from ddpdoctor.watch.log import Log
@@ -44,6 +45,7 @@ class Watch:
         exceptions.install(log, before_exception)
         arguments.install(log)
         files.install(log)
+        warned.install(log)
         states.install(log)
         data.install(log)
 

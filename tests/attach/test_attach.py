@@ -51,38 +51,47 @@ BARRIER, LOADER, REDUCE = (
 Start = Callable[[str], list[int]]
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a job that hangs; what was started is gone afterwards, whatever happens."""
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    begun: list[subprocess.Popen[bytes]] = []
-    common = {**os.environ, "STORE": f"{tmp_path}/store", "READY": f"{tmp_path}/ready-"}
-    common |= {"OMP_NUM_THREADS": "1", "MASTER_PORT": str(os.getpid())}
-    common.pop("RANK", None)
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Start a job that hangs, once for all tests: being looked at does not change it.
+
+    What was started is gone afterwards, whatever happens.
+    """
+    begun: dict[str, list[subprocess.Popen[bytes]]] = {}
 
     def begin(mode: str) -> list[int]:
-        ranks = [{}] if mode == "spawn" else [{"RANK": str(r), "WORLD_SIZE": "2"} for r in (0, 1)]
-        for variables in ranks:
-            command = [sys.executable, str(script), mode]
-            begun.append(subprocess.Popen(command, env={**common, **variables}))
-        wanted = ["ready-0", "ready-1", *(["ready-worker"] if mode == "loader" else [])]
-        deadline = time.monotonic() + 60
-        while not all((tmp_path / name).exists() for name in wanted):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        time.sleep(0.3)  # from the mark to the call that blocks
-        return [process.pid for process in begun]
+        if mode not in begun:
+            begun[mode] = []
+            _start(mode, tmp_path_factory.mktemp(mode), begun[mode])
+        return [process.pid for process in begun[mode]]
 
     yield begin
-    family = [
-        child for each in begun for child in psutil.Process(each.pid).children(recursive=True)
-    ]
-    for process in (*begun, *family):
+    processes = [process for job in begun.values() for process in job]
+    parents = [psutil.Process(each.pid) for each in processes]
+    family = [child for parent in parents for child in parent.children(recursive=True)]
+    for process in (*processes, *family):
         process.kill()
-    for each in begun:
+    for each in processes:
         each.wait(10)
     assert psutil.wait_procs(family, timeout=10)[1] == []
+
+
+def _start(mode: str, folder: Path, begun: list[subprocess.Popen[bytes]]) -> None:
+    script = folder / "train.py"
+    script.write_text(SCRIPT)
+    common = {**os.environ, "STORE": f"{folder}/store", "READY": f"{folder}/ready-"}
+    common |= {"OMP_NUM_THREADS": "1", "MASTER_PORT": f"{os.getpid()}{mode}"}
+    common.pop("RANK", None)
+    ranks = [{}] if mode == "spawn" else [{"RANK": str(r), "WORLD_SIZE": "2"} for r in (0, 1)]
+    for variables in ranks:
+        command = [sys.executable, str(script), mode]
+        begun.append(subprocess.Popen(command, env={**common, **variables}))
+    wanted = ["ready-0", "ready-1", *(["ready-worker"] if mode == "loader" else [])]
+    deadline = time.monotonic() + 60
+    while not all((folder / name).exists() for name in wanted):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(0.5)  # from the mark to the call that blocks
 
 
 needs_py_spy = pytest.mark.skipif(stacks.py_spy() is None, reason="needs py-spy")

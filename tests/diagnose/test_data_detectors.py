@@ -1,4 +1,4 @@
-"""Bugs of the data and file families are named from simulated evidence; correct jobs are not."""
+"""Bugs of the data family are named from simulated evidence; correct jobs are not."""
 
 from __future__ import annotations
 
@@ -7,90 +7,22 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.catalog import Finding
-from ddpdoctor.diagnose import diagnose
-from ddpdoctor.evidence import (
-    Collective,
-    Epoch,
-    Evidence,
-    ExceptionRecord,
-    Fate,
-    FileEvent,
-    Group,
-    Loader,
-    Place,
-    RankEvidence,
-    Sampler,
-    StateLoad,
-    Stuck,
-    Wrapper,
+from ddpdoctor.evidence import Collective, Fate, Group, RankEvidence
+from tests.diagnose.data_simulation import (
+    LOADER,
+    SPLIT,
+    TRAIN,
+    WORLD,
+    epoch,
+    lines,
+    loader,
+    only,
+    said,
+    sampler,
+    shards,
+    waiting,
+    world,
 )
-
-WORLD = 4
-TRAIN = Place("/home/user/train.py", 10, "main")
-LOADER, SAMPLER, LOOP, SPLIT = (replace(TRAIN, line=line) for line in (20, 21, 30, 19))
-WAIT = Place("/site-packages/torch/distributed/distributed_c10d.py", 5356, "barrier")
-
-
-def epoch(begun: float = 50.0, **facts: Any) -> Epoch:
-    default: dict[str, Any] = {"batches": 4, "steps": 4, "graded": True, "ended": begun + 1}
-    return Epoch(begun, LOOP, **{**default, **facts})
-
-
-def loader(*epochs: Epoch, **facts: Any) -> Loader:
-    default: dict[str, Any] = {
-        "place": LOADER,
-        "dataset": "Images",
-        "length": 16,
-        "batches": 4,
-        "iterable": False,
-        "workers": 0,
-        "plain": False,
-        "identity": "one set",
-        "listings": {},
-        "by_rank": False,
-        "members": None,
-        "members_place": None,
-        "sampler": None,
-        "epochs": dict(enumerate(epochs or (epoch(),), 1)),
-    }
-    return Loader(**{**default, **facts})
-
-
-def sampler(rank: int, **facts: Any) -> Sampler:
-    return replace(Sampler(16, WORLD, rank, 0, True, SAMPLER), **facts)
-
-
-def world(loaders: list[list[Loader]] | None = None, *, ended: bool = True) -> list[RankEvidence]:
-    """Ranks that train a DDP model, with these loaders by rank, and have ended well."""
-    found = []
-    for rank in range(WORLD):
-        each = RankEvidence(rank, WORLD, 100 + rank)
-        each.groups["0"] = Group("0", tuple(range(WORLD)), "gloo", 1800.0, None)
-        each.wrappers.append(Wrapper(TRAIN, ("weight",), False, False, True))
-        each.loaders = loaders[rank] if loaders else []
-        if ended:
-            each.fate = Fate(rank, each.pid, 0, None, 90.0)
-        found.append(each)
-    return found
-
-
-def said(ranks: list[RankEvidence]) -> list[Finding]:
-    return diagnose(Evidence(WORLD, ranks))
-
-
-def only(ranks: list[RankEvidence]) -> Finding:
-    (finding,) = said(ranks)
-    return finding
-
-
-def lines(finding: Finding) -> list[int]:
-    return [each.place.line for each in finding.places if each.place]
-
-
-def shards(**facts: Any) -> list[list[Loader]]:
-    """Loaders with a right sampler each."""
-    return [[loader(epoch(order=rank), sampler=sampler(rank), **facts)] for rank in range(WORLD)]
 
 
 def test_shards_of_a_sampler_give_no_finding() -> None:
@@ -260,11 +192,6 @@ def test_a_look_at_the_shard_of_another_rank_is_no_leak() -> None:
     assert said(split(shards_of_ranks, {1: (0, 1)})) == []
 
 
-def waiting(rank: RankEvidence, seq: int, op: str, line: int) -> None:
-    call = Collective("0", seq, op, 95.0, replace(TRAIN, line=line))
-    rank.stuck = Stuck(96.0, 100.0, (WAIT,), call.place, (call,), {"0": seq})
-
-
 def uneven(*, drawn: tuple[int, ...] = (5, 4, 4, 4)) -> list[RankEvidence]:
     """Rank 0 waits in the backward of its fifth batch, the others have had four and wait."""
     found = world(
@@ -408,180 +335,3 @@ def test_a_stream_that_several_read_is_named(content: Any, workers: int, reader:
 )
 def test_streams_that_are_dealt_out_or_say_nothing_are_left_alone(content: Any) -> None:
     assert said(stream(*content)) == []
-
-
-def file(action: str, path: str, begun: float, **facts: Any) -> FileEvent:
-    line = {"save": 70, "load": 71, "mkdir": 72}.get(action, 73)
-    place = replace(TRAIN, line=line)
-    return replace(FileEvent(action, path, begun, begun + 0.1, place), **facts)
-
-
-def test_a_path_that_every_rank_saves_is_one_finding() -> None:
-    found = world()
-    for rank in found:
-        rank.files = [file("save", "/run/last.pt", begun, step=8) for begun in (50.0, 60.0)]
-    finding = only(found)
-    assert (finding.code, finding.ranks, lines(finding)) == ("DDP502", (0, 1, 2, 3), [70])
-
-
-def test_a_line_that_saves_many_paths_on_every_rank_is_named_once() -> None:
-    found = world()
-    for rank in found:
-        rank.files = [file("save", f"/run/epoch-{n}.pt", 50.0 + n, step=8) for n in range(3)]
-    assert only(found).code == "DDP502"
-
-
-def test_a_path_for_each_rank_is_right() -> None:
-    found = world()
-    for rank in found:
-        rank.files = [file("save", f"/run/rank{rank.rank}.pt", 50.0, step=8)]
-    assert said(found) == []
-
-
-def test_the_same_path_on_two_hosts_is_two_files() -> None:
-    found = world()
-    for rank in found:
-        rank.boot = f"host {rank.rank}"
-        rank.files = [file("save", "/run/last.pt", 50.0, step=8)]
-    assert said(found) == []
-
-
-def test_a_cache_that_every_rank_builds_and_reads_is_no_checkpoint() -> None:
-    found = world()
-    for rank in found:
-        rank.files = [
-            file("save", "/data/words.pkl", 50.0, by="pickle"),
-            file("load", "/data/words.pkl", 51.0, by="pickle"),
-        ]
-    finding = only(found)
-    assert (finding.code, lines(finding)) == ("DDP212", [70, 71])
-
-
-def test_a_configuration_that_every_rank_writes_and_nobody_reads_is_left_alone() -> None:
-    found = world()
-    for rank in found:
-        rank.files = [file("save", "/run/config.json", 50.0, by="json")]
-    assert said(found) == []
-
-
-def raised(rank: RankEvidence, kind: str, message: str, line: int = 71) -> None:
-    place = replace(TRAIN, line=line)
-    rank.exceptions.append(ExceptionRecord(kind, message, (place,), 55.0, place))
-    rank.fate = Fate(rank.rank, rank.pid, 1, None, 56.0)
-
-
-def test_a_file_that_is_read_before_it_is_written_is_a_missing_wait() -> None:
-    found = world()
-    found[0].files = [file("save", "/run/stats.pt", 52.0)]
-    error = "[Errno 2] No such file or directory: 'stats.pt'"
-    for rank in found[1:]:
-        rank.files = [file("load", "/run/stats.pt", 50.0, error=f"FileNotFoundError: {error}")]
-        raised(rank, "FileNotFoundError", error)
-    finding = only(found)
-    assert (finding.code, finding.ranks, lines(finding)) == ("DDP407", (1, 2, 3), [71, 70])
-
-
-@pytest.mark.parametrize(
-    ("missing", "unexpected", "code"),
-    [
-        ('"0.weight", "0.bias"', '"module.0.weight", "module.0.bias"', "DDP508"),
-        ('"module.0.weight"', '"0.weight"', "DDP508"),
-        ('"head.weight"', '"neck.weight"', "DDP400"),
-    ],
-)
-def test_keys_that_differ_by_their_prefix_alone_are_told_from_others(
-    missing: str, unexpected: str, code: str
-) -> None:
-    found = world()
-    message = (
-        "Error(s) in loading state_dict for Sequential:\n"
-        f"\tMissing key(s) in state_dict: {missing}. \n"
-        f"\tUnexpected key(s) in state_dict: {unexpected}. "
-    )
-    raised(found[0], "RuntimeError", message)
-    finding = only(found)
-    assert (finding.code, finding.ranks) == (code, (0,))
-
-
-def state(of: str = "module", time: float = 40.0, **facts: Any) -> StateLoad:
-    place = replace(TRAIN, line=80)
-    return replace(StateLoad(time, of, "Net", True, 4, 0, 0, False, place), **facts)
-
-
-def test_a_load_that_passes_over_all_keys_is_named() -> None:
-    found = world()
-    for rank in found:
-        rank.state_loads = [state(strict=False, missing=4, unexpected=4, prefixed=True)]
-    finding = only(found)
-    assert (finding.code, finding.ranks, lines(finding)) == ("DDP508", (0, 1, 2, 3), [80])
-
-
-def test_a_load_that_is_made_good_afterwards_is_not() -> None:
-    found = world()
-    for rank in found:
-        first = state(strict=False, missing=4, unexpected=4, prefixed=True)
-        rank.state_loads = [first, state(time=41.0)]
-    assert said(found) == []
-
-
-def test_a_failed_save_explains_why_the_others_wait() -> None:
-    found = world(ended=False)
-    found[0].files = [file("save", "/run/last.pt", 50.0, error="OSError: No space left on device")]
-    for rank in found:
-        waiting(rank, 9, "barrier" if rank.rank else "all_reduce", 90 if rank.rank else 91)
-    finding = only(found)
-    assert (finding.code, finding.ranks, lines(finding)) == ("DDP511", (0,), [70])
-    assert "No space left" in finding.cause
-    assert len(finding.consequences) == 2
-
-
-def resumed(*, shared: bool = False, everywhere: bool = False) -> list[RankEvidence]:
-    found = world(shards())
-    for rank in found:
-        if rank.rank == 0 or everywhere:
-            rank.state_loads = [state("optimizer", name="Adam")]
-        if shared:
-            rank.collectives.append(Collective("0", 3, "broadcast", 45.0, TRAIN, root=0))
-    return found
-
-
-def test_an_optimizer_that_one_rank_resumed_is_named() -> None:
-    finding = only(resumed())
-    assert (finding.code, finding.ranks, lines(finding)) == ("DDP513", (0,), [80])
-
-
-@pytest.mark.parametrize("how", ["shared", "everywhere"])
-def test_a_resume_that_reaches_all_ranks_is_right(how: str) -> None:
-    assert said(resumed(**{how: True})) == []
-
-
-def made(*, before: bool) -> list[RankEvidence]:
-    """Ranks 1 to 3 cannot make a folder: rank 0 has made it, or it was there before."""
-    found = world()
-    for rank in found[0 if before else 1 :]:
-        error = "[Errno 17] File exists: '/run/1'"
-        rank.files = [file("mkdir", "/run/1", 50.0, error=f"FileExistsError: {error}")]
-        raised(rank, "FileExistsError", error, 72)
-    if not before:
-        found[0].files = [file("mkdir", "/run/1", 49.0)]
-    return found
-
-
-def test_a_folder_that_every_rank_makes_is_named() -> None:
-    finding = only(made(before=False))
-    assert (finding.code, finding.ranks) == ("DDP514", (1, 2, 3))
-    assert lines(finding) == [72, 72]
-
-
-def test_a_save_into_a_folder_that_another_rank_has_cleared_is_named() -> None:
-    found = world()
-    found[1].files = [file("rmtree", "/run/1", 49.0)]
-    error = "Parent directory /run/1 does not exist."
-    found[0].files = [file("save", "/run/1/last.pt", 50.0, error=f"RuntimeError: {error}")]
-    raised(found[0], "RuntimeError", error, 70)
-    finding = only(found)
-    assert (finding.code, finding.ranks, lines(finding)) == ("DDP514", (0,), [73, 70])
-
-
-def test_a_folder_that_was_there_before_is_another_matter() -> None:
-    assert only(made(before=True)).code == "DDP400"

@@ -70,6 +70,13 @@ def test_a_rank_that_left_without_words_is_told_with_its_victims() -> None:
     assert finding.consequences == ("rank 0 then raised RuntimeError at train.py:33",)
 
 
+def test_of_unused_parameters_a_log_has_the_indices_and_not_why() -> None:
+    (finding,) = findings_of((LOGS / "unused-parameters.log").read_bytes())
+    assert finding.cause == (
+        "2 parameters got no gradient, dead or skipped by a branch: parameter 2, parameter 3."
+    )
+
+
 def test_a_watchdogs_timeout_follows_from_an_exception_elsewhere() -> None:
     raised = (LOGS / "one-rank-raises.log").read_text()
     watchdog = (LOGS / "nccl-one-rank-missing.log").read_text().splitlines()[1]

@@ -2,16 +2,18 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from run_samples import deadlock, report, script
+from run_samples import deadlock, evidence, report, script
 
 from ddpdoctor.catalog import Cure, Finding
+from ddpdoctor.evidence import Evidence
 from ddpdoctor.report.output import Page
-from ddpdoctor.report.run import FORMATS, Format, RunReport, as_json, render
+from ddpdoctor.report.run import FORMATS, Attempt, Format, RunReport, as_json, render
 from ddpdoctor.report.run.redaction import redacted
 
 EVIL = "\x1b[31m</pre><script>alert(1)</script>\r\n| # `x` &amp;\x00\udcff"
@@ -193,6 +195,16 @@ def test_a_rank_is_told_by_how_it_ended() -> None:
         1: "raised ValueError",
         2: "wrote nothing",
     }
+
+
+def test_the_clocks_of_different_hosts_are_not_compared() -> None:
+    here, there, silent = evidence().ranks
+    there.boot, there.joining = "there", 1_000_000.0
+    there.exceptions = [replace(there.exceptions[0], time=1_000_002.0)]
+    there.fate, there.last_event = None, 1_000_002.0
+    attempt = Attempt.of("attempt-0", Evidence(3, [here, there, silent]))
+    assert attempt.seconds == 5.5
+    assert [mark.at for mark in attempt.ranks[1].marks] == [0.0, 2.0]
 
 
 @pytest.mark.parametrize("format_", FORMATS)

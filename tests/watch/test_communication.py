@@ -113,7 +113,7 @@ def test_where_a_rank_slept_or_computed_while_another_waited_is_remembered(
     slow, waiting = watched.evidence.ranks
     places = [pause.place.line for pause in slow.pauses if pause.place]
     assert line("the sleep") in places
-    assert line("the work") in places
+    assert {line("the loop"), line("the work")} & {*places}
     assert any(pause.waiting for pause in waiting.pauses)
 
 

@@ -126,6 +126,14 @@ def test_all_that_may_part_the_ranks_is_written_with_its_line(
     assert ranks[0].copies[0].parameters != ranks[1].copies[0].parameters
 
 
+def test_collectives_of_the_job_itself_are_not_taken_for_micro_batches(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    for rank in watched(server, tmp_path, "views_of_one_backward"):
+        (training,) = rank.training.values()
+        assert training.repeats == (1, 1)
+
+
 def test_a_step_that_raised_and_a_step_inside_a_step_are_counted_once(
     server: ForkServer, tmp_path: Path
 ) -> None:

@@ -86,6 +86,22 @@ def all_at_once() -> None:
     dist.destroy_process_group()
 
 
+def views_of_one_backward() -> None:
+    """Several passes of one line, metrics shared after each, and one backward for all of them."""
+    dist.init_process_group("gloo")
+    model = wrap(net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(3):
+        losses = []
+        for _ in range(4):
+            losses.append(model(own_data()).sum())
+            dist.all_reduce(losses[-1].detach().clone())
+        torch.stack(losses).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    dist.destroy_process_group()
+
+
 def steps_that_raise() -> None:
     """A step that fails and is tried again does not blind the watch; nor does one in another."""
     dist.init_process_group("gloo")

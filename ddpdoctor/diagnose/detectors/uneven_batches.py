@@ -9,9 +9,10 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
-from ddpdoctor.evidence import Evidence, RankEvidence
+from ddpdoctor.evidence import RankEvidence
 
-_INTERRUPTED = {signal.SIGINT, signal.SIGTERM, signal.SIGKILL}
+_INTERRUPTED = {signal.SIGINT, signal.SIGTERM}
+_CTRL_C = "KeyboardInterrupt"
 
 
 def detect(case: Case) -> Iterator[Finding]:
@@ -24,7 +25,7 @@ def detect(case: Case) -> Iterator[Finding]:
         if has_parted(case) and (counts := _ran_out(case, kin)):
             consequences = explain_parting(case)
             yield _finding(kin, counts, "ran out of batches first", consequences)
-        elif _was_interrupted(case.evidence) and (counts := _will_run_out(case, kin)):
+        elif _was_interrupted(case) and (counts := _will_run_out(case, kin)):
             yield _finding(kin, counts, "will run out of batches first", ())
 
 
@@ -51,17 +52,25 @@ def _ran_out(case: Case, kin: loaders.Kin) -> dict[int, int] | None:
     return None
 
 
-def _was_interrupted(evidence: Evidence) -> bool:
+def _was_interrupted(case: Case) -> bool:
+    """Whether a person, or the system, ended a job in which nothing had gone wrong yet."""
+    if case.died or any(each.exception.type != _CTRL_C for each in case.raised):
+        return False
     return all(
-        rank.fate is None or rank.fate.killed_by_us or rank.fate.signal in _INTERRUPTED
-        for rank in evidence.ranks
+        rank.fate is not None
+        and not rank.fate.killed_by_us
+        and (
+            rank.fate.signal in _INTERRUPTED
+            or any(each.type == _CTRL_C for each in rank.exceptions)
+        )
+        for rank in case.evidence.ranks
     )
 
 
 def _will_run_out(case: Case, kin: loaders.Kin) -> dict[int, int] | None:
     """Batches by rank, where they differ and the ranks have not talked about their number."""
     counts = {rank: loader.batches for rank, loader in kin.items() if loader.batches}
-    if case.deadlock or case.raised or len(counts) < len(kin) or len(set(counts.values())) == 1:
+    if len(counts) < len(kin) or len(set(counts.values())) == 1:
         return None
     if any(epoch.ended for each in kin.values() for epoch in each.epochs.values()):
         return None

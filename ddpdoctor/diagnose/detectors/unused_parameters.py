@@ -42,7 +42,9 @@ def _crashed(case: Case, hit: list[Raised]) -> Finding:
         places=places,
         cause=f"static_graph=True, and the graph changed: {_cause(names, dead)}"
         if changed
-        else _cause(names, dead),
+        else _cause(names, dead)
+        if wrapper is not None
+        else f"{_count(names)} got no gradient, dead or skipped by a branch: {_listed(names)}.",
         cure=Cure(text="Use find_unused_parameters=True, or keep the graph the same at every step.")
         if changed
         else _cure(names, dead),

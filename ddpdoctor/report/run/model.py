@@ -35,7 +35,7 @@ class _Frozen(BaseModel):
 class Mark(_Frozen):
     """Something in the life of a rank that is worth a mark on its lane."""
 
-    kind: Literal["joining", "blocked", "exception", "file", "end"]
+    kind: Literal["joining", "blocked", "exception", "warning", "file", "end"]
     at: float
     """Seconds since the first thing that is known of its attempt."""
     until: float
@@ -95,13 +95,15 @@ class Attempt(_Frozen):
     @classmethod
     def of(cls, name: str, evidence: Evidence) -> Attempt:
         """What the evidence says of each rank."""
-        times = [time for rank in evidence.ranks for time in _times(rank)]
-        zero = min(times, default=0.0)
+        clocks: dict[str, list[float]] = {}  # each host has its own
+        for rank in evidence.ranks:
+            clocks.setdefault(rank.boot, []).extend(_times(rank))
+        zero = {boot: min(times, default=0.0) for boot, times in clocks.items()}
         return cls(
             name=name,
             world_size=evidence.world_size,
-            ranks=tuple(RankLine.of(rank, zero) for rank in evidence.ranks),
-            seconds=max(times, default=zero) - zero,
+            ranks=tuple(RankLine.of(rank, zero[rank.boot]) for rank in evidence.ranks),
+            seconds=max((max(times) - min(times) for times in clocks.values() if times), default=0),
         )
 
 
@@ -291,7 +293,7 @@ def _times(rank: RankEvidence) -> Iterator[float]:
 
 def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
     def mark(
-        kind: Literal["joining", "blocked", "exception", "file", "end"],
+        kind: Literal["joining", "blocked", "exception", "warning", "file", "end"],
         at: float,
         until: float,
         text: str,
@@ -305,6 +307,9 @@ def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
     if (stuck := rank.stuck) is not None:
         until = max(stuck.seen, rank.fate.time if rank.fate else 0.0)
         yield mark("blocked", stuck.since, until, f"blocked in {_blocked_in(rank) or 'a call'}")
+    for warned in rank.warnings:
+        text = f"{warned.category}: {warned.message}"
+        yield mark("warning", warned.time, warned.time, text)
     for error in rank.exceptions:
         yield mark("exception", error.time, error.time, f"raised {error.type}")
     if rank.fate is not None:

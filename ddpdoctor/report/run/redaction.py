@@ -64,4 +64,5 @@ def _attempt(attempt: Attempt) -> Attempt:
 
 def _rank_line(line: RankLine) -> RankLine:
     kept = tuple(mark for mark in line.marks if mark.kind != "file")
-    return line.model_copy(update={"place": _place(line.place), "marks": kept})
+    told = {"place": _place(line.place), "fate": _text(line.fate), "marks": kept}
+    return line.model_copy(update=told)

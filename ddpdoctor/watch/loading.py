@@ -1,0 +1,297 @@
+"""Writes down samplers, loaders, and each pass over a loader.
+
+A step costs two increments. What is written are passes: where they begin, how far the first batches
+came, and their end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from typing import Any
+
+from ddpdoctor.watch import datasets
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import Frame, is_users, outwards, users_frame
+
+_LOADERS = 64
+_SAMPLERS = 256
+_LINES = 6000
+_EARLY_EPOCHS = 4
+"""Of these the order of the indices is digested, and the first batches are written one by one."""
+_FIRST_BATCHES = 16
+_READ_BATCHES = 8
+_PREFIX = 64
+"""Of a larger batch so many indices are digested: the cost of a step does not depend on it."""
+_SHORT = 0.1
+"""After the first 64, passes that follow each other faster than this are not all written."""
+
+
+class _Pass:
+    """One pass over a loader, kept as an attribute of its iterator."""
+
+    __slots__ = (
+        *("batches", "content", "digesting", "early", "ended", "fed", "rows"),
+        *("graded", "loader", "number", "order", "steps_before", "steps_noted", "written"),
+    )
+
+    def __init__(self, steps: int) -> None:
+        self.loader = self.number = -1  # not known yet: workers prefetch before the loader is told
+        self.batches = 0
+        self.order = 0
+        self.digesting = self.early = True
+        self.content: list[str] = []
+        self.rows: int | None = None
+        self.fed: int | None = None
+        self.graded = self.ended = False
+        self.written = False
+        self.steps_before = self.steps_noted = steps
+
+
+class _Known:
+    """A loader that was iterated."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.epochs = 0
+        self.last: _Pass | None = None
+        self.last_begun = 0.0
+
+
+class Loading:
+    """What is known of this rank's loaders."""
+
+    def __init__(self, log: Log) -> None:
+        self.unfed: _Pass | None = None
+        """A pass that has just given one of its first batches, until the model has some of it."""
+        self._log = log
+        self._steps = 0
+        self._samplers = 0
+        self._lines = 0
+        self._places: weakref.WeakKeyDictionary[Any, Frame | None] = weakref.WeakKeyDictionary()
+        self._loaders: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
+        self._numbered = 0
+        self._told: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+    def stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """An optimizer has stepped."""
+        self._steps += 1
+
+    @harmless
+    def sampler_built(self, sampler: Any) -> None:
+        """Write down a DistributedSampler."""
+        self._samplers += 1
+        self._places[sampler] = users_frame()
+        if self._samplers <= _SAMPLERS:
+            self._log.write("sampler", **self._sampler(sampler))
+
+    @harmless
+    def epoch_told(self, sampler: Any) -> None:
+        """Count it."""
+        self._told[sampler] = self._told.get(sampler, 0) + 1
+
+    @harmless
+    def subset_built(self, subset: Any) -> None:
+        """Remember where."""
+        self._places[subset] = users_frame()
+
+    @harmless
+    def loader_built(self, loader: Any) -> None:
+        """Remember where."""
+        self._places[loader] = users_frame()
+
+    @harmless
+    def beginning(self, loader: Any) -> None:
+        """Persistent workers keep their iterator: it prefetches for the pass that now begins."""
+        kept = getattr(loader, "_iterator", None)
+        if kept is not None:
+            kept._ddpdoctor = _Pass(self._steps)
+
+    @harmless
+    def begun(self, loader: Any, iterator: Any) -> None:
+        """Write down that a pass has begun, and at first what it is over."""
+        known = self._loaders.get(loader)
+        if known is None:
+            if self._numbered == _LOADERS:
+                return
+            known = self._loaders[loader] = _Known(self._numbered)
+            if not self._write_loader(loader):
+                known.number = -1
+            self._numbered += known.number >= 0
+        if known.number < 0:
+            return
+        if known.last is not None and not known.last.ended:
+            self._write(known.last)
+        known.epochs += 1
+        current = _pass_of(iterator, self._steps)
+        current.loader, current.number = known.number, known.epochs
+        current.early = current.digesting = known.epochs <= _EARLY_EPOCHS
+        now = time.monotonic()
+        current.written = known.epochs <= 64 or now - known.last_begun > _SHORT
+        known.last, known.last_begun = current, now
+        if current.written and self._lines < _LINES:
+            self._lines += 1
+            sampler = _distributed(loader)
+            self._log.write(
+                "epoch",
+                loader=known.number,
+                number=known.epochs,
+                place=users_frame(),
+                sampler_epoch=getattr(sampler, "epoch", None),
+                told=self._told.get(sampler, 0) if sampler is not None else 0,
+            )
+
+    @harmless
+    def chosen(self, iterator: Any, index: Any) -> None:
+        """Digest the indices of a batch."""
+        current = _pass_of(iterator, self._steps)
+        if current.digesting:
+            several = isinstance(index, (list, tuple))
+            current.order = hash((current.order, tuple(index[:_PREFIX]) if several else index))
+
+    @harmless
+    def drawn(self, iterator: Any, batch: Any) -> None:
+        """Count a batch; some of the counts are written."""
+        current = iterator._ddpdoctor
+        current.batches += 1
+        number = current.batches
+        if number & (number - 1) and not (current.early and number <= _FIRST_BATCHES):
+            return
+        current.graded |= _grad_enabled()
+        if current.early and number <= _READ_BATCHES:
+            current.content.append(datasets.content(batch))
+            current.rows, self.unfed = datasets.rows(batch), current
+        if current.early or number == 1:
+            self._write(current)
+
+    def fed(self, inputs: Any, kwargs: Any) -> None:
+        """Note how much of the batch that was drawn before the model is given."""
+        current, self.unfed = self.unfed, None
+        if current is not None:
+            current.fed = datasets.rows((inputs, kwargs))
+
+    @harmless
+    def ended(self, iterator: Any) -> None:
+        """Write down that the loader was exhausted."""
+        current = iterator._ddpdoctor
+        if not current.ended:
+            current.ended = True
+            self._write(current)
+
+    @harmless
+    def flush(self) -> None:
+        """Write the counts of the passes that were left before their end."""
+        for known in self._loaders.values():
+            if known.last is not None and not known.last.ended:
+                self._write(known.last)
+
+    def _write(self, current: _Pass) -> None:
+        if current.loader < 0 or not current.written or self._lines >= _LINES:
+            return
+        self._lines += 1
+        content = {}
+        if current.ended or not current.batches & (current.batches - 1):
+            content = {"content": current.content}
+        self._log.write(
+            "drawn",
+            loader=current.loader,
+            number=current.number,
+            batches=current.batches,
+            steps=self._steps - current.steps_before,
+            graded=current.graded,
+            order=current.order if current.digesting else None,
+            **content,
+            rows=current.rows,
+            fed=current.fed,
+            ended=current.ended,
+        )
+
+    @harmless
+    def _write_loader(self, loader: Any) -> bool:
+        dataset, members = harmless(datasets.members)(loader.dataset) or (loader.dataset, None)
+        fingerprint = datasets.Fingerprint(dataset)
+        loop = next((f for f in outwards(sys._getframe(1)) if is_users(f.f_code)), None)
+        sampler = _distributed(loader)
+        self._log.write(
+            "loader",
+            number=self._numbered,
+            place=self._places.get(loader),
+            dataset=type(dataset).__qualname__,
+            length=harmless(len)(loader.dataset),
+            batches=harmless(_batches)(loader),
+            batch_size=loader.batch_size,
+            iterable=loader._dataset_kind == 1,
+            workers=loader.num_workers,
+            plain=_is_plain(loader),
+            identity=fingerprint.identity,
+            listings=fingerprint.listings,
+            by_rank=datasets.deals_by_rank(dataset, loader.collate_fn, loop),
+            members=members,
+            members_place=self._places.get(loader.dataset) if members is not None else None,
+            sampler=harmless(self._sampler)(sampler) if sampler is not None else None,
+        )
+        return True
+
+    def _sampler(self, sampler: Any) -> dict[str, Any]:
+        return {
+            "length": len(sampler.dataset),
+            "num_replicas": sampler.num_replicas,
+            "rank": sampler.rank,
+            "seed": sampler.seed,
+            "shuffle": sampler.shuffle,
+            "drop_last": sampler.drop_last,
+            "type": type(sampler).__qualname__,
+            "place": self._places.get(sampler),
+        }
+
+
+def _pass_of(iterator: Any, steps: int) -> _Pass:
+    try:
+        found: _Pass = iterator._ddpdoctor
+    except AttributeError:
+        found = iterator._ddpdoctor = _Pass(steps)
+    return found
+
+
+def _grad_enabled() -> bool:
+    import torch
+
+    return torch.is_grad_enabled()
+
+
+def _distributed(loader: Any) -> Any:
+    """The DistributedSampler that a loader draws from, directly or below batch samplers."""
+    from torch.utils.data.distributed import DistributedSampler
+
+    for found in (loader.batch_sampler, loader.sampler):
+        for _ in range(3):
+            if isinstance(found, DistributedSampler):
+                return found
+            found = getattr(found, "sampler", None)
+    return None
+
+
+def _batches(loader: Any) -> int | None:
+    """How many batches there will be, where no code of the user's has a say in it."""
+    from torch.utils.data import BatchSampler, sampler
+    from torch.utils.data.distributed import DistributedSampler
+
+    own = (
+        *(sampler.SequentialSampler, sampler.RandomSampler, sampler.SubsetRandomSampler),
+        *(sampler.WeightedRandomSampler, DistributedSampler),
+    )
+    if type(loader.batch_sampler) is BatchSampler and type(loader.sampler) in own:
+        return len(loader.batch_sampler)
+    return None
+
+
+def _is_plain(loader: Any) -> bool:
+    from torch.utils.data import BatchSampler, sampler
+
+    if type(loader.batch_sampler) is not BatchSampler:
+        return False
+    if type(loader.sampler) is sampler.RandomSampler:
+        return not loader.sampler.replacement and loader.sampler._num_samples is None
+    return type(loader.sampler) is sampler.SequentialSampler

@@ -1,0 +1,188 @@
+"""Bugs of files that ranks share are named from simulated evidence; correct jobs are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ddpdoctor.evidence import Collective, ExceptionRecord, Fate, FileEvent, RankEvidence, StateLoad
+from tests.diagnose.data_simulation import TRAIN, lines, only, said, shards, waiting, world
+
+
+def file(action: str, path: str, begun: float, **facts: Any) -> FileEvent:
+    line = {"save": 70, "load": 71, "mkdir": 72}.get(action, 73)
+    place = replace(TRAIN, line=line)
+    return replace(FileEvent(action, path, begun, begun + 0.1, place), **facts)
+
+
+def test_a_path_that_every_rank_saves_is_one_finding() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [file("save", "/run/last.pt", begun, step=8) for begun in (50.0, 60.0)]
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP502", (0, 1, 2, 3), [70])
+
+
+def test_a_line_that_saves_many_paths_on_every_rank_is_named_once() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [file("save", f"/run/epoch-{n}.pt", 50.0 + n, step=8) for n in range(3)]
+    assert only(found).code == "DDP502"
+
+
+def test_a_path_for_each_rank_is_right() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [file("save", f"/run/rank{rank.rank}.pt", 50.0, step=8)]
+    assert said(found) == []
+
+
+def test_the_same_path_on_two_hosts_is_two_files() -> None:
+    found = world()
+    for rank in found:
+        rank.boot = f"host {rank.rank}"
+        rank.files = [file("save", "/run/last.pt", 50.0, step=8)]
+    assert said(found) == []
+
+
+def test_a_cache_that_every_rank_builds_and_reads_is_no_checkpoint() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [
+            file("save", "/data/words.pkl", 50.0, by="pickle"),
+            file("load", "/data/words.pkl", 51.0, by="pickle"),
+        ]
+    finding = only(found)
+    assert (finding.code, lines(finding)) == ("DDP212", [70, 71])
+
+
+def test_a_configuration_that_every_rank_writes_and_nobody_reads_is_left_alone() -> None:
+    found = world()
+    for rank in found:
+        rank.files = [file("save", "/run/config.json", 50.0, by="json")]
+    assert said(found) == []
+
+
+def raised(rank: RankEvidence, kind: str, message: str, line: int = 71) -> None:
+    place = replace(TRAIN, line=line)
+    rank.exceptions.append(ExceptionRecord(kind, message, (place,), 55.0, place))
+    rank.fate = Fate(rank.rank, rank.pid, 1, None, 56.0)
+
+
+def test_a_file_that_is_read_before_it_is_written_is_a_missing_wait() -> None:
+    found = world()
+    found[0].files = [file("save", "/run/stats.pt", 52.0)]
+    error = "[Errno 2] No such file or directory: 'stats.pt'"
+    for rank in found[1:]:
+        rank.files = [file("load", "/run/stats.pt", 50.0, error=f"FileNotFoundError: {error}")]
+        raised(rank, "FileNotFoundError", error)
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP407", (1, 2, 3), [71, 70])
+
+
+@pytest.mark.parametrize(
+    ("missing", "unexpected", "code"),
+    [
+        ('"0.weight", "0.bias"', '"module.0.weight", "module.0.bias"', "DDP508"),
+        ('"module.0.weight"', '"0.weight"', "DDP508"),
+        ('"head.weight"', '"neck.weight"', "DDP400"),
+    ],
+)
+def test_keys_that_differ_by_their_prefix_alone_are_told_from_others(
+    missing: str, unexpected: str, code: str
+) -> None:
+    found = world()
+    message = (
+        "Error(s) in loading state_dict for Sequential:\n"
+        f"\tMissing key(s) in state_dict: {missing}. \n"
+        f"\tUnexpected key(s) in state_dict: {unexpected}. "
+    )
+    raised(found[0], "RuntimeError", message)
+    finding = only(found)
+    assert (finding.code, finding.ranks) == (code, (0,))
+
+
+def state(of: str = "module", time: float = 40.0, **facts: Any) -> StateLoad:
+    place = replace(TRAIN, line=80)
+    return replace(StateLoad(time, of, "Net", True, 4, 0, 0, False, place), **facts)
+
+
+def test_a_load_that_passes_over_all_keys_is_named() -> None:
+    found = world()
+    for rank in found:
+        rank.state_loads = [state(strict=False, missing=4, unexpected=4, prefixed=True)]
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP508", (0, 1, 2, 3), [80])
+
+
+def test_a_load_that_is_made_good_afterwards_is_not() -> None:
+    found = world()
+    for rank in found:
+        first = state(strict=False, missing=4, unexpected=4, prefixed=True)
+        rank.state_loads = [first, state(time=41.0)]
+    assert said(found) == []
+
+
+def test_a_failed_save_explains_why_the_others_wait() -> None:
+    found = world(ended=False)
+    found[0].files = [file("save", "/run/last.pt", 50.0, error="OSError: No space left on device")]
+    for rank in found:
+        waiting(rank, 9, "barrier" if rank.rank else "all_reduce", 90 if rank.rank else 91)
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP511", (0,), [70])
+    assert "No space left" in finding.cause
+    assert len(finding.consequences) == 2
+
+
+def resumed(*, shared: bool = False, everywhere: bool = False) -> list[RankEvidence]:
+    found = world(shards())
+    for rank in found:
+        if rank.rank == 0 or everywhere:
+            rank.state_loads = [state("optimizer", name="Adam")]
+        if shared:
+            rank.collectives.append(Collective("0", 3, "broadcast", 45.0, TRAIN, root=0))
+    return found
+
+
+def test_an_optimizer_that_one_rank_resumed_is_named() -> None:
+    finding = only(resumed())
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP513", (0,), [80])
+
+
+@pytest.mark.parametrize("how", ["shared", "everywhere"])
+def test_a_resume_that_reaches_all_ranks_is_right(how: str) -> None:
+    assert said(resumed(**{how: True})) == []
+
+
+def made(*, before: bool) -> list[RankEvidence]:
+    """Ranks 1 to 3 cannot make a folder: rank 0 has made it, or it was there before."""
+    found = world()
+    for rank in found[0 if before else 1 :]:
+        error = "[Errno 17] File exists: '/run/1'"
+        rank.files = [file("mkdir", "/run/1", 50.0, error=f"FileExistsError: {error}")]
+        raised(rank, "FileExistsError", error, 72)
+    if not before:
+        found[0].files = [file("mkdir", "/run/1", 49.0)]
+    return found
+
+
+def test_a_folder_that_every_rank_makes_is_named() -> None:
+    finding = only(made(before=False))
+    assert (finding.code, finding.ranks) == ("DDP514", (1, 2, 3))
+    assert lines(finding) == [72, 72]
+
+
+def test_a_save_into_a_folder_that_another_rank_has_cleared_is_named() -> None:
+    found = world()
+    found[1].files = [file("rmtree", "/run/1", 49.0)]
+    error = "Parent directory /run/1 does not exist."
+    found[0].files = [file("save", "/run/1/last.pt", 50.0, error=f"RuntimeError: {error}")]
+    raised(found[0], "RuntimeError", error, 70)
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP514", (0,), [73, 70])
+
+
+def test_a_folder_that_was_there_before_is_another_matter() -> None:
+    assert only(made(before=True)).code == "DDP400"
