@@ -142,14 +142,14 @@ def measure(pairs: int, steps: int) -> list[tuple[Launch, Launch]]:
 def report(found: list[tuple[Launch, Launch]]) -> None:
     """The ratio, the start-up, and what torch's own debugging mode does instead."""
     step = statistics.median(without.step for without, _ in found)
-    print(f"step without the doctor     {step * 1e3:.2f} ms (median of {len(found)} launches)")
+    print(f"step without the doctor       {step * 1e3:.2f} ms (median of {len(found)} launches)")
     for name, kind in (("step", "step"), ("CPU of a step,", "cpu")):
         ratios = [math.log(getattr(b, kind) / getattr(a, kind)) for a, b in found]
         ratio, low, high = (math.exp(bound) for bound in interval(ratios))
-        print(f"{f'{name} with / without':28}{ratio:.4f}  (95 %: {low:.4f} to {high:.4f})")
+        print(f"{f'{name} with / without':30}{ratio:.4f}  (95 %: {low:.4f} to {high:.4f})")
     waits = [with_doctor.start_up - without.start_up for without, with_doctor in found]
     wait, low, high = interval(waits)
-    print(f"start-up a rank, more by    {wait:.3f} s  (95 %: {low:.3f} to {high:.3f})")
+    print(f"start-up a rank, more by      {wait:.3f} s  (95 %: {low:.3f} to {high:.3f})")
 
 
 def report_detail(steps: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ _STANDOFFS = {
     "collective-shape-mismatch",
     "partial-new-group",
 }
-_REFRESH = ("refresh", "reload", "restore", "ema")
+_REFRESH = re.compile(r"(^|[._])(refresh|reload|restore|ema)(_|$)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ def _by_value(finding: Finding, party: Party, parties: list[Party]) -> Name | No
             return _skip(condition.told, condition.place)
         if condition.leaves in ("break", "return", "exit") or condition.way == "loop":
             return _stop(condition.told, condition.place)
-        if any(word in each.place.function.lower() for each in party.way for word in _REFRESH):
+        if any(_REFRESH.search(each.place.function) for each in party.way):
             return Name(
                 "DDP505",
                 "rank-divergent-refresh",

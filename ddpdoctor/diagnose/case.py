@@ -115,8 +115,8 @@ class Case:
 
 
 def _failed(rank: RankEvidence) -> bool:
-    """Whether its last exception is what ended it: argparse's may have been caught."""
-    if not rank.exceptions:
+    """Whether its last exception is what ended it, by itself: argparse's may have been caught."""
+    if not rank.exceptions or rank.exceptions[-1].type == "KeyboardInterrupt":
         return False
     ended_well = rank.fate is not None and rank.fate.exit_code == 0
     return rank.exceptions[-1].type != "SystemExit" or not ended_well

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -124,6 +125,9 @@ def run(
         run_dir=options.run_dir,
     )
     teller.conclude(report)
+    if chosen:
+        with contextlib.suppress(output.OutputError):
+            output.write_file(chosen / "report.json", render(report, "json"))
     if target:
         shown = redacted(report) if redact else report
         output.write_file(target, render(shown, format_.value))
@@ -140,9 +144,11 @@ class _Teller:
         self._told: set[tuple[str, str]] = set()
 
     def live(self, finding: Finding) -> None:
-        """Tell one finding about a job that goes on."""
+        """Tell one finding about a job that goes on, if it calls anything wrong."""
         from ddpdoctor.report.run import RunReport, as_text
 
+        if finding.severity == "info":
+            return
         self._told.add(_identity(finding))
         report = self._public(RunReport.of("run", [], [finding], command=self._command))
         output.write(sys.stderr, as_text.finding(report, report.findings[0], self._page))
@@ -151,6 +157,9 @@ class _Teller:
         """Tell what has not been told yet, what could not be seen, and a summary."""
         from ddpdoctor.report.run import render, words
 
+        if report.exit_code == 0 and not report.fails_on("warning"):
+            # A job that is well is not spoken of: what is merely of interest is in report.json.
+            report = report.model_copy(update={"findings": ()})
         new = tuple(each for each in report.findings if _identity(each) not in self._told)
         text = render(self._public(report.model_copy(update={"findings": new})), "text", self._page)
         if report.findings and not new:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self
 
 import psutil
@@ -88,11 +88,9 @@ class Signals:
         self._job: Job | None = None
 
     def __enter__(self) -> Self:
-        # By handlers at first, and not by a mask, which the job would inherit.
-        self._handlers = {
-            each: signal.signal(each, lambda number, _: self._early.append(number))
-            for each in self._mine
-        }
+        # By handlers at first, and not by a mask, which the job would inherit. They stay, as a
+        # thread that began before the mask may still be given a signal.
+        self._handlers = {each: signal.signal(each, self._arrived) for each in self._mine}
         return self
 
     def go_to(self, job: Job) -> None:
@@ -100,13 +98,14 @@ class Signals:
         self._job = job
         signal.pthread_sigmask(signal.SIG_BLOCK, {*self._mine, signal.SIGCHLD})
         for number in self._early:
-            self._hand_on(number, from_terminal=os.isatty(0) or os.isatty(2))
+            self._arrived(number)
 
     def wait(self, timeout: float) -> None:
-        """Wait that long, or until a signal comes; hand it on."""
-        said = signal.sigtimedwait({*self._mine, signal.SIGCHLD}, timeout)
-        if said is not None and said.si_signo != signal.SIGCHLD:
-            self._hand_on(said.si_signo, from_terminal=said.si_code == _SENT_BY_KERNEL)
+        """Wait that long, or until signals come; hand them on."""
+        while (said := signal.sigtimedwait({*self._mine, signal.SIGCHLD}, timeout)) is not None:
+            timeout = 0.0
+            if said.si_signo != signal.SIGCHLD:
+                self._hand_on(said.si_signo, from_terminal=said.si_code == _SENT_BY_KERNEL)
 
     def __exit__(
         self,
@@ -119,6 +118,12 @@ class Signals:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*self._mine, signal.SIGCHLD})
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+
+    def _arrived(self, number: int, frame: FrameType | None = None) -> None:
+        if self._job is None:
+            self._early.append(number)
+        else:
+            self._hand_on(number, from_terminal=os.isatty(0) or os.isatty(2))
 
     def _hand_on(self, number: int, *, from_terminal: bool) -> None:
         self.asked_to_end |= number in _ENDING

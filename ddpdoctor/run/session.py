@@ -83,13 +83,16 @@ def _follow(
 ) -> None:
     worlds = session.worlds
     watcher = _Watcher(on_finding)
-    while job.status is None:
-        before = signals.asked_to_end
+    while True:
         signals.wait(_POLL)
-        worlds.poll(killed_by_us=signals.asked_to_end)
-        if signals.asked_to_end and not before:
+        is_over = job.status is not None
+        if signals.asked_to_end and not session.interrupted:
+            # As they were: what ranks write from now on comes of the interruption.
             session.interrupted = True
-            session.findings = watcher.confirmed(worlds)
+            session.findings = _all_findings(worlds)
+        worlds.poll(killed_by_us=signals.asked_to_end)
+        if is_over:
+            break
         if worlds.deadlocked and not options.keep_going and not session.interrupted:
             session.findings = _all_findings(worlds)
             session.proven_after = worlds.deadlocked[0].proven_after
@@ -157,15 +160,10 @@ class _Watcher:
     def look(self, worlds: Worlds) -> None:
         """Look again, if it is time to."""
         if worlds.all and time.monotonic() > self._next:
-            for finding in self.confirmed(worlds):
-                if _identity(finding) not in self._told:
-                    self._told.add(_identity(finding))
+            found = {_identity(each): each for each in _all_findings(worlds)}
+            for key, finding in found.items():
+                if key in self._seen and key not in self._told:
+                    self._told.add(key)
                     self._on_finding(finding)
+            self._seen = set(found)
             self._next = time.monotonic() + _DIAGNOSE_EVERY
-
-    def confirmed(self, worlds: Worlds) -> list[Finding]:
-        """What was found now and at the last look."""
-        found = {_identity(each): each for each in _all_findings(worlds)}
-        confirmed = [finding for key, finding in found.items() if key in self._seen]
-        self._seen = set(found)
-        return confirmed

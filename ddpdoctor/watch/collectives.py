@@ -4,8 +4,9 @@ The methods of `ProcessGroup` are wrapped, not the functions of `torch.distribut
 end in these, they carry root and reduce op, and torch.compile recognises the functions by identity.
 What DDP issues from C++ (buckets, buffers) does not pass here; the C++ flight recorder knows it.
 
-A loop that communicates at every step must not pay for a line in the log at every step: what comes
-soon after a line waits in memory for the next beat of the heart, which writes all of it at once.
+A loop that communicates at every step must not pay for a line in the log at every step: after the
+first few, what comes soon after a line waits in memory for the next beat of the heart, which writes
+all of it at once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from ddpdoctor.evidence import MAKING_GROUPS, pair_key
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import users_frame
+from ddpdoctor.watch.places import Frame, users_frame
 
 _OPS = {
     "allreduce": "all_reduce",
@@ -44,6 +45,8 @@ _OPS = {
 }
 _BETWEEN_TWO = {"send": "send", "recv": "recv", "recv_anysource": "recv"}
 
+_FIRST = 32
+"""So many calls from one line are written at once each: a wrong one may end the process."""
 _AT_ONCE = 0.05
 """Seconds since the last line after which a collective is written at once."""
 _KEPT = 1024
@@ -70,6 +73,7 @@ class Pending:
         self._pairs: Counter[str] = Counter()
         self._uncounted: Counter[int] = Counter()
         """By group: how far its sequence number counts what was between two ranks only."""
+        self._calls: Counter[Frame | None] = Counter()
         self._unwritten: deque[Fields] = deque(maxlen=_KEPT)
         self._written = 0.0
 
@@ -106,7 +110,9 @@ class Pending:
         """A collective is about to be issued."""
         fields["begun"] = now = time.monotonic()
         self._unwritten.append(fields)
-        if now - self._written > _AT_ONCE:
+        line = fields["place"]
+        self._calls[line] += 1
+        if self._calls[line] <= _FIRST or now - self._written > _AT_ONCE:
             self.write()
 
     def write(self) -> None:

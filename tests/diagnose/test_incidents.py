@@ -261,10 +261,10 @@ def test_a_wait_that_outlasts_the_timeout_is_told_with_the_timeout_and_where_it_
     assert "train.py:3" in finding.cure.text
 
 
-def late(last_event: float) -> list[RankEvidence]:
+def late(last_event: float, since: float = 12.0) -> list[RankEvidence]:
     three = ranks()
     for rank in three[1:]:
-        rank.stuck = stuck("barrier", 1, line=30)
+        rank.stuck = stuck("barrier", 1, line=30, since=since)
         rank.last_event = 59.0
     three[0].last_event = last_event
     three[0].working = Stuck(45.0, 58.0, (TRAIN,), TRAIN, ())
@@ -278,6 +278,20 @@ def test_a_rank_that_others_waited_for_when_the_job_was_ended_is_evidence_of_a_s
     assert (finding.title, finding.severity, finding.ranks) == ("stall", "warning", (0,))
     assert finding.place == TRAIN
     assert "no proof" in finding.cause
+
+
+def test_a_short_wait_when_the_job_was_ended_is_no_warning() -> None:
+    assert only(late(last_event=58.8, since=42.0)).severity == "info"
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_an_interrupt_from_the_keyboard_is_no_failure(joined: bool) -> None:
+    three = ranks()
+    for rank in three:
+        rank.groups = rank.groups if joined else {}
+        rank.exceptions.append(error("", kind="KeyboardInterrupt"))
+        end(rank, 1)
+    assert found(three) == []
 
 
 def test_a_rank_that_gave_no_sign_of_life_is_said_to_be_held_by_c_code() -> None:

@@ -45,8 +45,8 @@ def test_keep_going_leaves_a_dead_job_alone(start: Doctor, tmp_path: Path) -> No
     assert process.stderr is not None
     assert "proven" in process.stderr.readline(), "told while the job hangs"
     time.sleep(0.5)
-    hanging = [each for each in living(tmp_path) if str(JOB) in each.cmdline()]
-    assert len(hanging) >= 2
+    hanging = _ranks_of(tmp_path)
+    assert len(hanging) == 2
     process.send_signal(signal.SIGTERM)
     for each in hanging:
         each.kill()
@@ -61,6 +61,21 @@ def test_the_job_goes_on_unwatched_if_the_doctor_is_killed(start: Doctor, tmp_pa
     (tmp_path / "enough").touch()
     _wait_for(tmp_path / "ended-0", tmp_path / "ended-1")
     psutil.wait_procs(living(tmp_path), 20)
+
+
+def test_an_interrupted_job_is_told_of_as_it_was(start: Doctor, tmp_path: Path) -> None:
+    process = start(ranks(2, "deadlock"), "--keep-going", *AS_JSON)
+    assert process.stderr is not None
+    assert "proven" in process.stderr.readline()
+    process.send_signal(signal.SIGTERM)
+    for rank in _ranks_of(tmp_path):
+        rank.send_signal(signal.SIGINT)
+        rank.kill()
+    process.communicate(timeout=30)
+    report = report_of(tmp_path)
+    assert report["ended_by"] == "signal"
+    (finding,) = report["findings"]
+    assert finding["certainty"] == "proven"
 
 
 def test_a_rank_that_is_killed_is_named(ended, tmp_path: Path) -> None:
@@ -230,6 +245,10 @@ def test_the_report_goes_elsewhere_where_the_working_directory_cannot_be_written
     assert code != 0
     assert str(tmp_path / "state" / "ddpdoctor") in err.replace("\n", "")
     assert (tmp_path / "reports").read_text() == "a file of mine"
+
+
+def _ranks_of(folder: Path) -> list[psutil.Process]:
+    return [each for each in living(folder) if each.cmdline()[1:2] == [str(JOB)]]
 
 
 def _wait_for(*files: Path) -> None:

@@ -93,8 +93,8 @@ def stand_still_and_go_on() -> None:
     if dist.get_rank() == 0:
         time.sleep(1.0)  # the sleep
         dist.all_reduce(torch.ones(1))
-        until = time.monotonic() + 2.5
-        while time.monotonic() < until:  # the loop
+        until = time.process_time() + 2.0
+        while time.process_time() < until:  # the loop
             torch.linalg.qr(torch.rand(30, 30))  # the work
     else:
         dist.all_reduce(torch.ones(1))

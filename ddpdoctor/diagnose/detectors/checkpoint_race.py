@@ -90,8 +90,7 @@ def detect(case: Case) -> Iterator[Finding]:
         places=places(bad),
         cause=cause(bad[0]),
         cure=Cure(
-            text="Write to a temporary file, rename it, and let every rank wait for the outcome.",
-            commands=("ddpdoctor explain DDP501",),
+            text="Write to a temporary file, rename it, and let every rank wait for the outcome."
         ),
         evidence=tuple(told(each) for each in bad),
         consequences=case.consequences(),

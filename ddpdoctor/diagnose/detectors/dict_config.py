@@ -29,8 +29,7 @@ def detect(case: Case) -> Iterator[Finding]:
         places=(RankPlace(ranks=ranks, place=place, doing=f"raised {hit[0].exception.type}"),),
         cause=f"the config is still a dict where distributed set-up reads config.{attribute}.",
         cure=Cure(
-            text="Parse and freeze the config first, then initialise the process group from it.",
-            commands=("ddpdoctor explain DDP101",),
+            text="Parse and freeze the config first, then initialise the process group from it."
         ),
         evidence=(hit[0].exception.message,),
         consequences=case.consequences(),

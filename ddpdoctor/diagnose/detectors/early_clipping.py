@@ -50,5 +50,5 @@ def detect(case: Case) -> Iterator[Finding]:
                 ),
             ),
             cause=cause,
-            cure=Cure(text=cure, commands=("ddpdoctor explain DDP306",)),
+            cure=Cure(text=cure),
         )

@@ -37,8 +37,7 @@ def detect(case: Case) -> Iterator[Finding]:
         "rank alive, and the peers wait for it in another collective.",
         cure=Cure(
             text="Save atomically, share the outcome of save and load, and call no collective "
-            "at exit.",
-            commands=("ddpdoctor explain DDP504",),
+            "at exit."
         ),
         evidence=tuple(checkpoint_race.told(each) for each in torn),
         consequences=case.consequences(),

@@ -13,6 +13,8 @@ from ddpdoctor.evidence import Group, RankEvidence, Stuck
 
 _STALL = 5.0
 """Seconds of waiting from which on it is worth a word, where the job was ended meanwhile."""
+_LONG = 30.0
+"""Seconds of waiting that few want; a shorter wait may be a checkpoint or an evaluation."""
 _SILENCE = 3.0
 """Seconds without a sign of life, which a rank gives every second."""
 
@@ -83,7 +85,7 @@ def _stalled(case: Case) -> Iterator[Finding]:
     yield Finding(
         code="DDP400",
         title="stall",
-        severity="warning",
+        severity="warning" if seconds > _LONG else "info",
         certainty="evidence",
         ranks=tuple(rank.rank for rank in slow),
         places=(

@@ -25,10 +25,7 @@ def detect(case: Case) -> Iterator[Finding]:
         places=(RankPlace(ranks=ranks, place=exception.place, doing=f"raised {exception.type}"),),
         cause="DistributedSampler asks the default process group for rank and world size, and "
         "init_process_group has not been called yet.",
-        cure=Cure(
-            text="Initialise the process group first, or pass num_replicas and rank.",
-            commands=("ddpdoctor explain DDP201",),
-        ),
+        cure=Cure(text="Initialise the process group first, or pass num_replicas and rank."),
         evidence=(exception.message,),
         consequences=case.consequences(),
     )

@@ -33,9 +33,7 @@ def detect(case: Case) -> Iterator[Finding]:
         places=(*lines[:1], raised),
         cause=f"{names} came after the wrap: DDP waits for the parameters that they replaced, and "
         "those have no gradient any more.",
-        cure=Cure(
-            text="Change the model first, then wrap it.", commands=("ddpdoctor explain DDP305",)
-        ),
+        cure=Cure(text="Change the model first, then wrap it."),
         consequences=case.consequences(),
     )
 

@@ -36,9 +36,6 @@ def detect(case: Case) -> Iterator[Finding]:
             places=tuple(RankPlace(ranks=ranks, place=p, doing="runs") for p in places),
             cause=f"the graphs of {kept} earlier steps that were looked at are all still alive: "
             "something adds up losses or outputs that have one, and memory grows with each step.",
-            cure=Cure(
-                text="Add up loss.detach() or loss.item(), not the loss itself.",
-                commands=("ddpdoctor explain DDP601",),
-            ),
+            cure=Cure(text="Add up loss.detach() or loss.item(), not the loss itself."),
         )
         return

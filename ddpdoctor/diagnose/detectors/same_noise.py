@@ -23,7 +23,7 @@ def detect(case: Case) -> Iterator[Finding]:
             yield Finding(
                 code="DDP205",
                 title="same-noise-everywhere",
-                severity="warning",
+                severity="info",
                 certainty="proven",
                 ranks=ranks,
                 places=(
@@ -39,8 +39,7 @@ def detect(case: Case) -> Iterator[Finding]:
                 f"before steps {', '.join(map(str, steps))}.",
                 cure=Cure(
                     text="Once the model is built, seed each rank differently: "
-                    "torch.manual_seed(seed + rank).",
-                    commands=("ddpdoctor explain DDP205",),
+                    "torch.manual_seed(seed + rank)."
                 ),
             )
             return

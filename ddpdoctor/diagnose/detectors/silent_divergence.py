@@ -51,7 +51,7 @@ def _finding(found: Divergence, why: _Reason) -> Finding:
             RankPlace(ranks=ranks, place=wrapped, doing="wrapped the model"),
         ),
         cause=why.cause,
-        cure=Cure(text=why.cure, commands=(f"ddpdoctor explain {why.code}",)),
+        cure=Cure(text=why.cure),
         evidence=(
             f"{found.what} became different {found.interval}: {listed(found.names)}",
             *_sides(found),

@@ -39,8 +39,5 @@ def _finding(ranks: tuple[int, ...], copy: ModelCopy, names: tuple[str, ...]) ->
         ),
         cause=f"a copy of the model was made before the wrap, so it differs between ranks "
         f"({len(names)} parameters, {names[0]} first); the model itself does not.",
-        cure=Cure(
-            text="Make the copy after the wrap, from model.module.",
-            commands=("ddpdoctor explain DDP506",),
-        ),
+        cure=Cure(text="Make the copy after the wrap, from model.module."),
     )

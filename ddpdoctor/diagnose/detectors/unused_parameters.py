@@ -115,7 +115,7 @@ def _cure(names: list[str], dead: list[str]) -> Cure:
             "For true branches find_unused_parameters=True, or static_graph=True if the branch "
             "never changes; dead modules are to be deleted."
         )
-    return Cure(text=text, commands=("ddpdoctor explain DDP301",))
+    return Cure(text=text)
 
 
 def _indices_line(raised: Raised) -> str:

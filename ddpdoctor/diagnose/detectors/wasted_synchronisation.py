@@ -93,5 +93,5 @@ def _warning(
         ranks=ranks,
         places=(*(RankPlace(ranks=ranks, place=p, doing="runs") for p in places), wrapped),
         cause=cause,
-        cure=Cure(text=cure, commands=(f"ddpdoctor explain {code}",)),
+        cure=Cure(text=cure),
     )
