@@ -18,15 +18,20 @@ class Observation:
     def __init__(self, run_dir: Path, world_size: int) -> None:
         self._readers = [RankReader(run_dir, rank, world_size) for rank in range(world_size)]
         self._first_proven: float | None = None
+        self._proof: Deadlock | None = None
         self.evidence = Evidence(world_size, [reader.evidence for reader in self._readers])
 
     def poll(self, fates: list[Fate]) -> Deadlock | None:
         """Take in what ranks wrote and how some of them ended; the deadlock, as soon as proven."""
+        news = False
         for fate in fates:
+            news |= self.evidence.ranks[fate.rank].fate != fate
             self.evidence.ranks[fate.rank].fate = fate
         for reader in self._readers:
-            reader.poll()
-        return self._settled(prove_deadlock(self.evidence))
+            news |= reader.poll()
+        if news:
+            self._proof = prove_deadlock(self.evidence)
+        return self._settled(self._proof)
 
     def _settled(self, deadlock: Deadlock | None) -> Deadlock | None:
         """Hold a proof back for a moment while ranks that it leaves out may still join it.

@@ -252,7 +252,7 @@ class Training:
     clipped_scaled: int = 0
     """How often gradients were clipped while they were scaled."""
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Lines of the user: step, forward, held forward, backward, late backward, clip, bypass, grad."""
+    """Lines: step, forward, held forward, backward, late backward, clip, bypass, grad."""
 
 
 @dataclass(frozen=True, slots=True)

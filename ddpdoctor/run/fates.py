@@ -79,7 +79,7 @@ class Deaths:
             if not self._selector.get_map():
                 time.sleep(0.02)
                 continue
-            for key, _ in self._selector.select(timeout=0.1):
+            for key, _ in self._selector.select(timeout=1.0):
                 self._dead.append(Death(key.data, time.monotonic(), _code(key.data)))
                 self._selector.unregister(key.fd)
                 os.close(key.fd)

@@ -12,9 +12,13 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.run.job import Job, Signals, under_watch
 from ddpdoctor.run.worlds import World, Worlds
 
-_POLL = 0.05
+_POLL = 0.1
+_POLL_WHERE_RANKS_WAIT = 0.03
 _DIAGNOSE_EVERY = 2.0
 """Seconds between two looks for what is wrong with a job that goes on."""
+
+_SHARE = 0.002
+"""Of a core, that may be spent on it: the cores are the job's."""
 
 OnFinding = Callable[[Finding], None]
 OnLook = Callable[[World], None]
@@ -84,7 +88,7 @@ def _follow(
     worlds = session.worlds
     watcher = _Watcher(on_finding)
     while True:
-        signals.wait(_POLL)
+        signals.wait(_POLL_WHERE_RANKS_WAIT if worlds.wait else _POLL)
         is_over = job.status is not None
         if signals.asked_to_end and not session.interrupted:
             # As they were: what ranks write from now on comes of the interruption.
@@ -159,11 +163,12 @@ class _Watcher:
 
     def look(self, worlds: Worlds) -> None:
         """Look again, if it is time to."""
-        if worlds.all and time.monotonic() > self._next:
+        if worlds.all and (began := time.monotonic()) > self._next:
             found = {_identity(each): each for each in _all_findings(worlds)}
             for key, finding in found.items():
                 if key in self._seen and key not in self._told:
                     self._told.add(key)
                     self._on_finding(finding)
             self._seen = set(found)
-            self._next = time.monotonic() + _DIAGNOSE_EVERY
+            took = time.monotonic() - began
+            self._next = time.monotonic() + max(_DIAGNOSE_EVERY, took / _SHARE)

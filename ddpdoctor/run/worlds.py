@@ -17,6 +17,8 @@ from ddpdoctor.run.fates import Death, Deaths
 
 _LOG = re.compile(r"rank-(\d+)\.log")
 _ATTEMPT = re.compile(r"attempt-\d+-\d+")
+_LOOK_EVERY = 0.5
+"""Seconds between two looks for new worlds: each costs a core that is the job's."""
 _POLITE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 """By these a launcher ends the other ranks; then, if they do not go, by SIGKILL."""
 
@@ -99,6 +101,7 @@ class Worlds:
         self.all: list[World] = []
         self._run_dir = run_dir
         self._deaths = Deaths(run_dir)
+        self._next_look = 0.0
         boot = Path("/proc/sys/kernel/random/boot_id")
         self._boot = boot.read_text().strip() if boot.exists() else ""
 
@@ -124,22 +127,34 @@ class Worlds:
         return [world for world in self.all if world.deadlocked]
 
     @property
+    def wait(self) -> bool:
+        """Some rank waits for others: a proof may be near."""
+        return any(rank.stuck for world in self.all for rank in world.evidence.ranks)
+
+    @property
     def living(self) -> list[int]:
         """Processes of this host that are ranks and have not ended."""
         return [pid for world in self.all for pid in world.living]
 
     def poll(self, *, killed_by_us: bool = False) -> None:
         """Look for new worlds, and take in what is new of all."""
-        known = {world.folder for world in self.all}
-        for folder in _folders(self._run_dir):
-            if folder not in known and (size := _world_size(folder)):
-                self.all.append(World(folder, size, self._deaths, self._boot))
+        self._look_for_new()
         dead = self._deaths.taken()
         for world in self.all:
             world.poll(dead, killed_by_us=killed_by_us)
 
+    def _look_for_new(self) -> None:
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _LOOK_EVERY
+        known = {world.folder for world in self.all}
+        for folder in _folders(self._run_dir):
+            if folder not in known and (size := _world_size(folder)):
+                self.all.append(World(folder, size, self._deaths, self._boot))
+
     def settle(self, *, killed_by_us: bool, patience: float = 1.0) -> None:
         """Wait for the last words and the deaths of ranks, once their launcher has ended."""
+        self._next_look = 0.0
         deadline = time.monotonic() + patience
         self.poll(killed_by_us=killed_by_us)
         while self.living and time.monotonic() < deadline:

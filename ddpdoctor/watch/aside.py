@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -32,9 +33,7 @@ def aside(function: Callable[P, T]) -> Callable[P, T | None]:
 
 def is_compiling() -> bool:
     """Whether Dynamo is tracing this very call: then it is to see the original alone."""
-    import torch
-
-    return torch.compiler.is_compiling()
+    return bool(sys.modules["torch"].compiler.is_compiling())
 
 
 @harmless

@@ -5,11 +5,11 @@ from __future__ import annotations
 import linecache
 import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.identity import ByIdentity
 from ddpdoctor.watch.passes import Passes
 from ddpdoctor.watch.places import is_users, outwards, users_frame
 
@@ -18,13 +18,13 @@ _UNFREEZES = re.compile(
 )
 
 
-def listen(wrapped: Mapping[Any, Passes]) -> None:
+def listen(wrapped: ByIdentity[Passes]) -> None:
     """Have torch tell of modules and parameters that are registered, from the first wrap on."""
     from torch.nn.modules import module
 
     @harmless
     def registered(holder: Any, name: str, added: Any) -> None:
-        for passes in list(wrapped.values()):
+        for passes in wrapped.values():
             is_news = added is not None and "added" not in passes.places
             if is_news and id(holder) in passes.modules and (place := users_frame()):
                 passes.places["added"] = place

@@ -17,6 +17,7 @@ import json
 import threading
 import time
 from collections import Counter, deque
+from functools import lru_cache
 from typing import Any
 
 from ddpdoctor.evidence import MAKING_GROUPS, pair_key
@@ -307,7 +308,7 @@ def _note(
     if (root := getattr(options, "rootRank", None)) is not None:
         fields["root"] = root
     if (reduce_op := getattr(options, "reduceOp", None)) is not None:
-        fields["reduce_op"] = str(getattr(reduce_op, "op", reduce_op)).rpartition(".")[2]
+        fields["reduce_op"] = _named(getattr(reduce_op, "op", reduce_op))
     pending.begin(fields)
     return fields
 
@@ -335,11 +336,17 @@ def _common(pending: Pending, group: Any, op: str, args: tuple[Any, ...]) -> Fie
         "op": op,
         "place": users_frame(),
         "shapes": [list(tensor.shape) for tensor in tensors],
-        "dtype": str(tensors[0].dtype).removeprefix("torch.") if tensors else "",
+        "dtype": _named(tensors[0].dtype) if tensors else "",
     }
     if pending.log.exiting:
         fields["at_exit"] = True
     return fields
+
+
+@lru_cache(maxsize=64)
+def _named(thing: Any) -> str:
+    """The last part of what torch calls it: "float32", "SUM"."""
+    return str(thing).rpartition(".")[2]
 
 
 def _tensors(args: tuple[Any, ...]) -> list[Any]:

@@ -17,7 +17,6 @@ def install(log: Log) -> None:
     """Wrap torch's samplers, Subset, DataLoader and its iterators, and `Join`."""
     from torch.distributed.algorithms.join import Join
     from torch.nn.parallel import DistributedDataParallel
-    from torch.optim.optimizer import register_optimizer_step_post_hook
     from torch.utils.data import DataLoader, Subset, dataloader, distributed
 
     watched = Loading(log)
@@ -29,7 +28,6 @@ def install(log: Log) -> None:
     # These are private: another torch may have none of them.
     harmless(_wrap_iterators)(DataLoader, iterator_type, watched)
     harmless(_around_forward)(DistributedDataParallel, watched)
-    register_optimizer_step_post_hook(watched.stepped)
     _before_call(Join, "__enter__", lambda _: log.write("join"))
     atexit.register(watched.flush)
 

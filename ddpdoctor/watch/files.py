@@ -34,10 +34,8 @@ def install(log: Log) -> None:
     import shutil
 
     import torch
-    from torch.optim.optimizer import register_optimizer_step_post_hook
 
     events = _Events(log)
-    register_optimizer_step_post_hook(events.stepped)
     torch.save = events.around("save", torch.save, "torch", file_at=1, object_at=0)
     torch.load = events.around("load", torch.load, "torch")
     # Where pickle looks a function up that somebody hands to another process.
@@ -64,12 +62,7 @@ class _Events:
         self._written = 0
         self._saved: set[str] = set()
         self._often: dict[tuple[CodeType, int], tuple[int, float]] = {}
-        self._steps = 0
         self._inside = threading.local()
-
-    def stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """An optimizer has stepped."""
-        self._steps += 1
 
     def around(
         self,
@@ -150,7 +143,9 @@ class _Events:
             self._saved.add(path)
         if (place := users_frame()) is None or not path:
             return None
-        self._log.write("file", action=action, path=path, place=place, step=self._steps, **fields)
+        self._log.write(
+            "file", action=action, path=path, place=place, step=self._log.steps, **fields
+        )
         self._written += 1
         return self._written - 1
 

@@ -67,17 +67,12 @@ class Loading:
         self.unfed: _Pass | None = None
         """A pass that has just given one of its first batches, until the model has some of it."""
         self._log = log
-        self._steps = 0
         self._samplers = 0
         self._lines = 0
         self._places: weakref.WeakKeyDictionary[Any, Frame | None] = weakref.WeakKeyDictionary()
         self._loaders: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
         self._numbered = 0
         self._told: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-
-    def stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """An optimizer has stepped."""
-        self._steps += 1
 
     @harmless
     def sampler_built(self, sampler: Any) -> None:
@@ -107,7 +102,7 @@ class Loading:
         """Persistent workers keep their iterator: it prefetches for the pass that now begins."""
         kept = getattr(loader, "_iterator", None)
         if kept is not None:
-            kept._ddpdoctor = _Pass(self._steps)
+            kept._ddpdoctor = _Pass(self._log.steps)
 
     @harmless
     def begun(self, loader: Any, iterator: Any) -> None:
@@ -125,7 +120,7 @@ class Loading:
         if known.last is not None and not known.last.ended:
             self._write(known.last)
         known.epochs += 1
-        current = _pass_of(iterator, self._steps)
+        current = _pass_of(iterator, self._log.steps)
         current.loader, current.number = known.number, known.epochs
         current.early = current.digesting = known.epochs <= _EARLY_EPOCHS
         now = time.monotonic()
@@ -146,7 +141,7 @@ class Loading:
     @harmless
     def chosen(self, iterator: Any, index: Any) -> None:
         """Digest the indices of a batch."""
-        current = _pass_of(iterator, self._steps)
+        current = _pass_of(iterator, self._log.steps)
         if current.digesting:
             several = isinstance(index, (list, tuple))
             current.order = hash((current.order, tuple(index[:_PREFIX]) if several else index))
@@ -199,7 +194,7 @@ class Loading:
             loader=current.loader,
             number=current.number,
             batches=current.batches,
-            steps=self._steps - current.steps_before,
+            steps=self._log.steps - current.steps_before,
             graded=current.graded,
             order=current.order if current.digesting else None,
             **content,

@@ -21,16 +21,29 @@ _LIBRARIES = tuple(
     }
 )
 _OURSELVES = f"{Path(__file__).resolve().parent.parent}/"
+_MOST = 20_000
 _PATIENTS = (f"{_OURSELVES}reproducers/", f"{_OURSELVES}stack/")
 
 
-@lru_cache(maxsize=4096)
+_known: dict[int, tuple[CodeType, bool]] = {}
+"""By identity: to hash a code object takes longer than all the rest. Kept, so none is mistaken."""
+
+
 def is_users(code: CodeType) -> bool:
     """Whether this code is neither the standard library, nor an installed package, nor the doctor.
 
     The reproducers and the training stack are patients, wherever they are installed.
     """
-    file = code.co_filename
+    known = _known.get(id(code))
+    if known is None:
+        if len(_known) > _MOST:
+            _known.clear()
+        known = _known[id(code)] = (code, _is_users(code.co_filename))
+    return known[1]
+
+
+@lru_cache(maxsize=4096)
+def _is_users(file: str) -> bool:
     if file.startswith("<"):
         return False
     file = str(Path(file).resolve())
@@ -53,7 +66,7 @@ def as_frame(frame: FrameType) -> Frame:
 
 def users_frame(frame: FrameType | None = None) -> Frame | None:
     """The innermost frame that is the user's own, from `frame` or from the caller outwards."""
-    for each in outwards(frame or sys._getframe(1)):
-        if is_users(each.f_code):
-            return as_frame(each)
-    return None
+    each: FrameType | None = frame or sys._getframe(1)
+    while each is not None and not is_users(each.f_code):
+        each = each.f_back
+    return None if each is None else as_frame(each)

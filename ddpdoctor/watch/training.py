@@ -19,6 +19,7 @@ from ddpdoctor.watch import changes, copies, noise, outside, probes
 from ddpdoctor.watch.aside import aside, is_compiling, skip
 from ddpdoctor.watch.digests import Budget, digests, is_capturing, size
 from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.identity import ByIdentity
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.passes import HELD, REDUCED, Link, Passes
 from ddpdoctor.watch.places import outwards, users_frame
@@ -72,9 +73,9 @@ class _Training:
         self.copies: copies.Copies
         self.scaling = Scaling()
         self._log = log
-        self._passes: weakref.WeakKeyDictionary[Any, Passes] = weakref.WeakKeyDictionary()
+        self._passes = ByIdentity[Passes]()
         self._built = 0
-        self._optimizers: weakref.WeakKeyDictionary[Any, _Optimizer] = weakref.WeakKeyDictionary()
+        self._optimizers = ByIdentity[_Optimizer]()
         self._known: list[_Optimizer] = []
         self._finished_at = 0
         self._budget = Budget()
@@ -87,7 +88,8 @@ class _Training:
         if not self._built:
             atexit.register(self.finish)
             changes.listen(self._passes)
-        passes = self._passes[wrapper] = Passes(self._built, wrapper)
+        passes = Passes(self._built, wrapper)
+        self._passes[wrapper] = passes
         passes.sampling = True
         self._built += 1
         self.copies.wrapped(wrapper)
@@ -114,7 +116,8 @@ class _Training:
             return
         mine = self._optimizers.get(optimizer)
         if mine is None:
-            mine = self._optimizers[optimizer] = _Optimizer(len(self._known), optimizer)
+            mine = _Optimizer(len(self._known), optimizer)
+            self._optimizers[optimizer] = mine
             self._known.append(mine)
         mine.steps += 1
         if is_due := self._is_due(mine.steps):
@@ -166,7 +169,7 @@ class _Training:
         """Link an optimizer with the wrappers whose parameters it holds by now."""
         held = {id(p) for group in optimizer.param_groups for p in group["params"]}
         linked = {passes.number for passes, _ in mine.links}
-        for wrapper, passes in list(self._passes.items()):
+        for wrapper, passes in self._passes.items():
             mixed = any(id(p) in held for p in wrapper.module.parameters())
             if mixed and passes.number not in linked:
                 mine.links.append((passes, passes.link(optimizer)))
@@ -245,7 +248,7 @@ class _Training:
 
     def _outside(self, mine: _Optimizer, optimizer: Any) -> None:
         """Parameters that this optimizer trains and that no wrapper holds."""
-        inside = {id(p) for wrapper in list(self._passes) for p in wrapper.module.parameters()}
+        inside = {id(p) for wrapper, _ in self._passes.items() for p in wrapper.module.parameters()}
         if found := outside.parameters(optimizer, inside):
             outside.write(self._log, mine.number, mine.steps, found, self._budget)
 
