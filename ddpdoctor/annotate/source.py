@@ -14,7 +14,7 @@ from ddpdoctor.lint.engine.guards import Guard, guards
 from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.rank import rank_guards, rank_test
 from ddpdoctor.lint.engine.trees import dotted, last_name, text
-from ddpdoctor.lint.why import node_at, read
+from ddpdoctor.lint.reasons import node_at, read
 
 _OURSELVES = f"{Path(__file__).parent.parent}/"
 _PATIENTS = (f"{_OURSELVES}reproducers/", f"{_OURSELVES}stack/")

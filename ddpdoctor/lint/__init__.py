@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def why(file: str, line: int) -> list[str]:
-    """The conditions on the way to a line that ranks may answer differently; see `why.why`."""
-    from ddpdoctor.lint.why import why as explain
+    """The conditions on the way to a line that ranks may answer differently; see `reasons.why`."""
+    from ddpdoctor.lint.reasons import why as explain
 
     return explain(file, line)

@@ -9,7 +9,7 @@ from ddpdoctor.report.words import one_line
 
 _MOST = 128
 """Lanes that are drawn; the ranks beyond are counted."""
-_WIDTH, _LEFT, _RIGHT, _LANE = 1000, 80, 230, 22
+_WIDTH, _LEFT, _RIGHT, _LANE = 1000, 80, 420, 22
 _THIN = 3
 
 
