@@ -17,13 +17,14 @@ def aside(function: Callable[P, T]) -> Callable[P, T | None]:
     """Harmless, and neither traced nor compiled: Dynamo's frame evaluation rests meanwhile."""
     from torch._C._dynamo import eval_frame
 
-    guarded = harmless(function)
-
+    # Not by way of `harmless`: this is called several times a step, and each frame costs.
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T | None:
         before = eval_frame.set_eval_frame(None)
         try:
-            return guarded(*args, **kwargs)
+            return function(*args, **kwargs)
+        except Exception:
+            return None
         finally:
             eval_frame.set_eval_frame(before)
 

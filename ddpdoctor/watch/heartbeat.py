@@ -16,6 +16,9 @@ from ddpdoctor.watch.places import as_frame, outwards, users_frame
 BEAT = 0.1
 """Seconds between two looks. A rank is called stuck after two looks that saw the same call idle."""
 
+_BETWEEN_BUSY = 0.25
+"""Seconds to the next look at a thread that was busy all the time: each look costs the job."""
+
 _IDLE = 0.1
 """Share of a beat that a thread may spend on a CPU and still count as waiting."""
 
@@ -43,6 +46,7 @@ class _Heart:
         self._clock = time.pthread_getcpuclockid(main)
         self._seen: tuple[int, int] | None = None
         self._since = self._cpu = 0.0
+        self._is_busy = False
         self._stuck: dict[str, int] | None = None
         self._counts: dict[str, int] | None = None
         self._counted = self._asked = 0.0
@@ -52,7 +56,7 @@ class _Heart:
     @harmless
     def beat_on(self) -> None:
         while True:
-            time.sleep(BEAT)
+            time.sleep(_BETWEEN_BUSY if self._is_busy else BEAT)
             frame = sys._current_frames().get(self._main)
             if frame is None:
                 return
@@ -63,6 +67,7 @@ class _Heart:
         self._pending.write()
         now, here = time.monotonic(), (id(frame), frame.f_lasti)
         cpu, before = time.clock_gettime(self._clock), self._cpu
+        self._is_busy = cpu - before > BEAT / 2
         self._cpu = cpu
         self._beats += 1
         self._waits += cpu - before < BEAT / 2 and _communicates(frame)
