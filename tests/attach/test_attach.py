@@ -94,7 +94,24 @@ def _start(mode: str, folder: Path, begun: list[subprocess.Popen[bytes]]) -> Non
     time.sleep(0.5)  # from the mark to the call that blocks
 
 
-needs_py_spy = pytest.mark.skipif(stacks.py_spy() is None, reason="needs py-spy")
+def _may_look() -> bool:
+    """Whether py-spy is there, and this machine lets it read a process that is not its child."""
+    spy = stacks.py_spy()
+    if spy is None:
+        return False
+    stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        time.sleep(0.5)
+        command = [spy, "dump", "--nonblocking", "--pid", str(stranger.pid)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+needs_py_spy = pytest.mark.skipif(
+    not _may_look(), reason="needs py-spy, and the right to read other processes"
+)
 
 
 @needs_py_spy
