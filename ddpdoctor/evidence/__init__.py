@@ -27,7 +27,16 @@ from ddpdoctor.evidence.model import (
     Wrapper,
     pair_key,
 )
-from ddpdoctor.evidence.reader import DEATHS, LOG_NAME, RankReader
+from ddpdoctor.evidence.reader import RankReader
+from ddpdoctor.evidence.run_directory import (
+    DEATHS,
+    LOG_NAME,
+    attempt_name,
+    attempt_number,
+    boot,
+    logs,
+    noted_deaths,
+)
 
 __all__ = [
     "DEATHS",
@@ -53,5 +62,10 @@ __all__ = [
     "Stuck",
     "Training",
     "Wrapper",
+    "attempt_name",
+    "attempt_number",
+    "boot",
+    "logs",
+    "noted_deaths",
     "pair_key",
 ]

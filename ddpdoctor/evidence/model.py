@@ -212,7 +212,6 @@ class Wrapper:
     """Names of the parameters that need gradients, in DDP's own order of indices."""
     find_unused: bool
     static_graph: bool
-    broadcast_buffers: bool
     without_gradient: tuple[str, ...] = ()
     """Parameters that had no gradient when the optimizer stepped, or when the reducer gave up."""
     unreferenced: tuple[str, ...] = ()

@@ -28,15 +28,13 @@ from ddpdoctor.evidence.model import (
     Warned,
     Wrapper,
 )
+from ddpdoctor.evidence.run_directory import LOG_NAME
 
-LOG_NAME = "rank-{rank}.log"
 _PASSING = (
     *("fate", "last_event", "collectives", "samples", "stuck", "working", "pauses", "steps"),
     "training",
 )
 """What a log that is begun anew does not say again."""
-DEATHS = "deaths.log"
-"""Where the processes that start ranks write down how those ended: {"pid", "code"} a line."""
 _PAUSE = 0.5
 """Seconds from which on standing still is remembered."""
 _PAUSES = 32

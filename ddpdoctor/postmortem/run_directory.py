@@ -6,37 +6,42 @@ by the report that `run` leaves there, else by their parents' notes, else by the
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import signal
 from pathlib import Path
 
 from ddpdoctor.diagnose import diagnose
 from ddpdoctor.diagnose.case import is_casualty
-from ddpdoctor.evidence import DEATHS, Evidence, Fate, RankEvidence, RankReader
+from ddpdoctor.evidence import (
+    Evidence,
+    Fate,
+    RankEvidence,
+    RankReader,
+    attempt_number,
+    boot,
+    logs,
+    noted_deaths,
+)
 from ddpdoctor.postmortem.material import Material
 from ddpdoctor.report import words
 from ddpdoctor.report.run import RankLine, RunReport
 
 REPORT = "report.json"
-_LOG = re.compile(r"rank-(\d{1,7})\.log")
-_ATTEMPT = re.compile(r"attempt-\d+-\d+")
 _MOST_RANKS = 1_000_000
 _ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL})
 
 
 def read(folder: Path) -> Material | None:
     """What the ranks wrote; None if this is no run directory of ours. Raises OSError."""
-    attempts = [entry for entry in folder.iterdir() if _ATTEMPT.fullmatch(entry.name)]
-    attempts = [entry for entry in attempts if entry.is_dir() and _logs(entry)]
-    if not attempts and _logs(folder):
+    attempts = [entry for entry in folder.iterdir() if attempt_number(entry.name) is not None]
+    attempts = [entry for entry in attempts if entry.is_dir() and logs(entry)]
+    if not attempts and logs(folder):
         attempts = [folder]  # an attempt was named, or what `check --run-dir` has kept
     if not attempts:
         return None
-    attempts.sort(key=lambda entry: max(p.stat().st_mtime for p in _logs(entry).values()))
+    attempts.sort(key=lambda entry: max(p.stat().st_mtime for p in logs(entry).values()))
     home = attempts[0].parent if attempts[0] != folder else folder
-    codes, report = _codes(home), _report(home)
+    codes, report = noted_deaths(home), _report(home)
     found = []
     for attempt in attempts:
         evidence, troubles = _evidence(attempt)
@@ -53,17 +58,9 @@ def read(folder: Path) -> Material | None:
     )
 
 
-def _logs(folder: Path) -> dict[int, Path]:
-    return {
-        int(match[1]): path
-        for path in folder.iterdir()
-        if (match := _LOG.fullmatch(path.name)) and path.is_file()
-    }
-
-
 def _evidence(folder: Path) -> tuple[Evidence, list[str]]:
     readers = []
-    for number in sorted(_logs(folder)):
+    for number in logs(folder):
         reader = RankReader(folder, number, 0)
         reader.poll()
         reader.close()
@@ -80,22 +77,6 @@ def _evidence(folder: Path) -> tuple[Evidence, list[str]]:
     if torn:
         troubles.append(f"lines that cannot be read stand in the log of {words.ranks(torn)}")
     return Evidence(size, ranks), troubles
-
-
-def _codes(folder: Path) -> dict[int, int]:
-    """Exit codes by process, as their parents noted them."""
-    codes: dict[int, int] = {}
-    try:
-        lines = (folder / DEATHS).read_bytes().splitlines()
-    except OSError:
-        return codes
-    for line in lines:
-        try:
-            death = json.loads(line)
-            codes[int(death["pid"])] = int(death["code"])
-        except (ValueError, TypeError, KeyError):
-            continue
-    return codes
 
 
 def _report(folder: Path) -> RunReport | None:
@@ -139,7 +120,7 @@ def _noted(rank: RankEvidence, code: int, failed: bool) -> Fate:
 
 
 def _still_running(evidence: Evidence) -> list[str]:
-    here = _boot()
+    here = boot()
     living = [
         rank.rank
         for rank in evidence.ranks
@@ -164,10 +145,3 @@ def _is_alive(pid: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""

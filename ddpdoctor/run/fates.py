@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import os
+import queue
 import selectors
 import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ddpdoctor.evidence import DEATHS
+from ddpdoctor.evidence import noted_deaths
 
 _PATIENCE = 0.5
 """Seconds that a parent gets to say how its child ended."""
@@ -36,10 +35,11 @@ class Deaths:
     """
 
     def __init__(self, run_dir: Path | None) -> None:
-        self._file = run_dir / DEATHS if run_dir is not None else None
+        self._run_dir = run_dir
         self._selector = selectors.DefaultSelector()
         self._known: set[int] = set()
-        self._dead: list[Death] = []
+        self._new = queue.SimpleQueue[Death]()
+        self._held: list[Death] = []
         threading.Thread(target=self._watch, name="deaths", daemon=True).start()
 
     def watch(self, pid: int) -> None:
@@ -50,7 +50,7 @@ class Deaths:
         try:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
-            self._dead.append(Death(pid, time.monotonic(), None))
+            self._new.put(Death(pid, time.monotonic(), None))
         except OSError:  # this kernel has none: look now and then
             threading.Thread(target=self._look_for, args=(pid,), daemon=True).start()
         else:
@@ -58,21 +58,17 @@ class Deaths:
 
     def taken(self) -> list[Death]:
         """The deaths since the last call, in their order."""
-        new, self._dead = self._dead, []
-        told = self._told_by_parents() if any(death.code is None for death in new) else {}
-        known = [replace(d, code=told.get(d.pid)) if d.code is None else d for d in new]
-        now = time.monotonic()
-        ready = [d for d in known if d.code is not None or now - d.time > _PATIENCE]
+        dead = [*self._held, *(self._new.get() for _ in range(self._new.qsize()))]
+        if any(death.code is None for death in dead):
+            told = noted_deaths(self._run_dir) if self._run_dir is not None else {}
+            dead = [replace(d, code=told.get(d.pid)) if d.code is None else d for d in dead]
+        dead.sort(key=lambda death: death.time)
         # In their order: what comes after an unknown death may be its consequence.
-        held = min((d.time for d in known if d not in ready), default=math.inf)
-        self._dead = [d for d in known if d.time >= held] + self._dead
-        return sorted((d for d in known if d.time < held), key=lambda death: death.time)
-
-    def _told_by_parents(self) -> dict[int, int]:
-        if self._file is None or not self._file.exists():
-            return {}
-        lines = [json.loads(line) for line in self._file.read_text().splitlines()]
-        return {line["pid"]: line["code"] for line in lines}
+        patience = time.monotonic() - _PATIENCE
+        unknown = (n for n, d in enumerate(dead) if d.code is None and d.time > patience)
+        ready = next(unknown, len(dead))
+        self._held = dead[ready:]
+        return dead[:ready]
 
     def _watch(self) -> None:
         while True:
@@ -80,14 +76,14 @@ class Deaths:
                 time.sleep(0.02)
                 continue
             for key, _ in self._selector.select(timeout=1.0):
-                self._dead.append(Death(key.data, time.monotonic(), _code(key.data)))
+                self._new.put(Death(key.data, time.monotonic(), _code(key.data)))
                 self._selector.unregister(key.fd)
                 os.close(key.fd)
 
     def _look_for(self, pid: int) -> None:
         while Path(f"/proc/{pid}").exists():
             time.sleep(0.05)
-        self._dead.append(Death(pid, time.monotonic(), None))
+        self._new.put(Death(pid, time.monotonic(), None))
 
 
 def _code(pid: int) -> int | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +54,8 @@ class Session:
     """Seconds from the last rank's blocking to the proof of the deadlock."""
     findings: list[Finding] = field(default_factory=list)
     not_seen: list[str] = field(default_factory=list)
+    fault: str = ""
+    """What went wrong with the doctor itself: nothing is watched from then on."""
 
 
 def run(options: RunOptions, on_finding: OnFinding, on_look: OnLook) -> Session:
@@ -87,30 +90,42 @@ def _follow(
 ) -> None:
     worlds = session.worlds
     watcher = _Watcher(on_finding)
-    while True:
-        signals.wait(_POLL_WHERE_RANKS_WAIT if worlds.wait else _POLL)
-        is_over = job.status is not None
-        if signals.asked_to_end and not session.interrupted:
-            # As they were: what ranks write from now on comes of the interruption.
-            session.interrupted = True
+    while job.status is None:
+        signals.wait(_POLL_WHERE_RANKS_WAIT if worlds.any_waits else _POLL)
+        with _sparing_the_job(session):
+            if signals.asked_to_end and not session.interrupted:
+                # As they were: what ranks write from now on comes of the interruption.
+                session.interrupted = True
+                session.findings = _all_findings(worlds)
+            if session.fault or job.status is not None:
+                continue
+            worlds.poll(killed_by_us=signals.asked_to_end)
+            if worlds.deadlocked and not options.keep_going and not session.interrupted:
+                session.findings = _all_findings(worlds)
+                session.proven_after = worlds.deadlocked[0].proven_after
+                session.ended_by_doctor = True
+                job.end(worlds.living)
+            elif not session.interrupted:
+                watcher.look(worlds)
+            if worlds.latest is not None:
+                on_look(worlds.latest)
+    session.status = job.status
+    with _sparing_the_job(session):
+        worlds.settle(killed_by_us=session.ended_by_doctor or session.interrupted)
+        if not session.ended_by_doctor and not session.interrupted:
             session.findings = _all_findings(worlds)
-        worlds.poll(killed_by_us=signals.asked_to_end)
-        if is_over:
-            break
-        if worlds.deadlocked and not options.keep_going and not session.interrupted:
-            session.findings = _all_findings(worlds)
-            session.proven_after = worlds.deadlocked[0].proven_after
-            session.ended_by_doctor = True
-            job.end(worlds.living)
-        elif not session.interrupted:
-            watcher.look(worlds)
-        if worlds.latest is not None:
-            on_look(worlds.latest)
-    session.status = job.status or 0
-    worlds.settle(killed_by_us=session.ended_by_doctor or session.interrupted)
-    if not session.ended_by_doctor and not session.interrupted:
-        session.findings = _all_findings(worlds)
-    session.not_seen = _not_seen(session, options.run_dir)
+        session.not_seen = _not_seen(session, options.run_dir)
+    if session.fault:
+        session.not_seen.insert(0, f"a fault of ours ended the watching: {session.fault}")
+
+
+@contextlib.contextmanager
+def _sparing_the_job(session: Session) -> Iterator[None]:
+    """A fault of ours ends the watching, and neither the job nor its exit code knows of it."""
+    try:
+        yield
+    except Exception as error:
+        session.fault = session.fault or f"{type(error).__name__}: {error}"
 
 
 def _all_findings(worlds: Worlds) -> list[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from pathlib import Path
@@ -11,12 +10,19 @@ from pathlib import Path
 from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import diagnose
-from ddpdoctor.evidence import DEATHS, Evidence, Fate, RankEvidence, RankReader
+from ddpdoctor.evidence import (
+    DEATHS,
+    Evidence,
+    Fate,
+    RankEvidence,
+    RankReader,
+    attempt_number,
+    boot,
+    logs,
+)
 from ddpdoctor.observation import Observation
 from ddpdoctor.run.fates import Death, Deaths
 
-_LOG = re.compile(r"rank-(\d+)\.log")
-_ATTEMPT = re.compile(r"attempt-\d+-\d+")
 _LOOK_EVERY = 0.5
 """Seconds between two looks for new worlds: each costs a core that is the job's."""
 _POLITE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
@@ -28,7 +34,7 @@ class World:
 
     def __init__(self, folder: Path, world_size: int, deaths: Deaths, boot: str) -> None:
         self.folder = folder
-        self.attempt = int(folder.name.split("-")[1])
+        self.attempt = attempt_number(folder.name) or 0
         """How often the launcher had started the ranks before."""
         self.deadlocked = False
         self.proven_after = 0.0
@@ -102,8 +108,7 @@ class Worlds:
         self._run_dir = run_dir
         self._deaths = Deaths(run_dir)
         self._next_look = 0.0
-        boot = Path("/proc/sys/kernel/random/boot_id")
-        self._boot = boot.read_text().strip() if boot.exists() else ""
+        self._boot = boot()
 
     @property
     def reached(self) -> bool:
@@ -127,7 +132,7 @@ class Worlds:
         return [world for world in self.all if world.deadlocked]
 
     @property
-    def wait(self) -> bool:
+    def any_waits(self) -> bool:
         """Some rank waits for others: a proof may be near."""
         return any(rank.stuck for world in self.all for rank in world.evidence.ranks)
 
@@ -167,7 +172,7 @@ def _folders(run_dir: Path | None) -> list[Path]:
         return []
     try:
         with os.scandir(run_dir) as entries:
-            found = [entry for entry in entries if _ATTEMPT.fullmatch(entry.name)]
+            found = [entry for entry in entries if attempt_number(entry.name) is not None]
             return [Path(e.path) for e in sorted(found, key=lambda e: e.stat().st_ctime)]
     except OSError:
         return []
@@ -175,13 +180,12 @@ def _folders(run_dir: Path | None) -> list[Path]:
 
 def _world_size(folder: Path) -> int:
     """As the first rank that wrote anything says; 0 if none has."""
-    for file in sorted(folder.glob("rank-*.log")):
-        if match := _LOG.fullmatch(file.name):
-            reader = RankReader(folder, int(match[1]), 0)
-            reader.poll()
-            reader.close()
-            if reader.evidence.world_size:
-                return reader.evidence.world_size
+    for rank in logs(folder):
+        reader = RankReader(folder, rank, 0)
+        reader.poll()
+        reader.close()
+        if reader.evidence.world_size:
+            return reader.evidence.world_size
     return 0
 
 

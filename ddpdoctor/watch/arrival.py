@@ -105,8 +105,10 @@ def _is_a_ranks_child() -> bool:
 
 def _world_folder(run_dir: Path) -> Path:
     """One folder for each set of ranks that belong together: their port and restart."""
+    from ddpdoctor.evidence import attempt_name
+
     port = os.environ.get("MASTER_PORT", "0")
     restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    folder = run_dir / f"attempt-{restart}-{port}"
+    folder = run_dir / attempt_name(restart, port)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

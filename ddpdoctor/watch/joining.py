@@ -17,12 +17,18 @@ OnRank = Callable[[int, int], None]
 """Called with rank and world size."""
 
 _on_rank: OnRank | None = None
+_last_words: list[Callable[[], object]] = []
 
 
 def when_known(on_rank: OnRank) -> None:
     """Have `on_rank` called once, before this process joins its first group if that is possible."""
     global _on_rank
     _on_rank = harmless(on_rank)
+
+
+def before_leaving(note: Callable[[], object]) -> None:
+    """Have `note` called each time before this process destroys a process group."""
+    _last_words.append(harmless(note))
 
 
 def install(log: Log) -> None:
@@ -68,10 +74,10 @@ def _make(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _leave(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
-    place = _place()
-    log.write("leaving", place=place)
+    for note in _last_words:
+        note()
     result = original(*args, **kwargs)
-    log.write("left", place=place)
+    log.write("left")
     return result
 
 

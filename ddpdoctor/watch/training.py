@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.watch import changes, copies, noise, outside, probes
+from ddpdoctor.watch import changes, copies, joining, noise, outside, probes
 from ddpdoctor.watch.aside import aside, is_compiling, skip
 from ddpdoctor.watch.digests import Budget, digests, is_capturing, size
 from ddpdoctor.watch.harmless import harmless
@@ -46,7 +46,7 @@ def install(log: Log) -> Callable[[Any], None]:
     wrapper_type: Any = parallel.DistributedDataParallel
     _around_forward(wrapper_type, training)
     _around_clipping(training)
-    _before_leaving(training)
+    joining.before_leaving(training.finish)
     training.copies = copies.install()
     training.scaling.listen()
     noise.listen_to_plateaus(log)
@@ -337,18 +337,3 @@ def _clipping(original: Any, limit: str, training: _Training) -> Any:
         return original(*args, **kwargs)
 
     return call
-
-
-def _before_leaving(training: _Training) -> None:
-    import torch.distributed as dist
-    from torch.distributed import distributed_c10d
-
-    original = distributed_c10d.destroy_process_group
-
-    @functools.wraps(original)
-    def leave(*args: Any, **kwargs: Any) -> Any:
-        training.finish()
-        return original(*args, **kwargs)
-
-    for module in (distributed_c10d, dist):
-        module.destroy_process_group = leave  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ddpdoctor.evidence import LOG_NAME
+from ddpdoctor.evidence import LOG_NAME, boot
 from ddpdoctor.watch import (
     arguments,
     collectives,
@@ -56,14 +56,8 @@ class Watch:
         self.log.open(
             run_dir / LOG_NAME.format(rank=rank),
             pid=os.getpid(),
-            boot=_boot(),
+            boot=boot(),
             torch=str(torch.__version__),
             world_size=world_size,
         )
         heartbeat.start(self.log, self._pending)
-
-
-def _boot() -> str:
-    """What tells this host, and this boot of it, from all others: its clock is comparable."""
-    file = Path("/proc/sys/kernel/random/boot_id")
-    return file.read_text().strip() if file.exists() else ""

@@ -69,7 +69,6 @@ def _note_wrapper(log: Log, alive: list[weakref.ref[Any]], wrapper: Any) -> None
         parameters=[name for name, _ in _managed(wrapper)],
         find_unused=wrapper.find_unused_parameters,
         static_graph=wrapper.static_graph,
-        broadcast_buffers=wrapper.broadcast_buffers,
         ranks=dist.get_process_group_ranks(wrapper.process_group),
         sizes=[p.numel() for _, p in _managed(wrapper)],
     )

@@ -62,7 +62,7 @@ def world(loaders: list[list[Loader]] | None = None, *, ended: bool = True) -> l
     for rank in range(WORLD):
         each = RankEvidence(rank, WORLD, 100 + rank)
         each.groups["0"] = Group("0", tuple(range(WORLD)), "gloo", 1800.0, None)
-        each.wrappers.append(Wrapper(TRAIN, ("weight",), False, False, True))
+        each.wrappers.append(Wrapper(TRAIN, ("weight",), False, False))
         each.loaders = loaders[rank] if loaders else []
         if ended:
             each.fate = Fate(rank, each.pid, 0, None, 90.0)

@@ -103,7 +103,7 @@ REGISTERED = Place("/home/user/model.py", 5, "Layer.__init__")
 def unused(indices: dict[int, str], dead: tuple[str, ...]) -> list[RankEvidence]:
     found = ranks()
     for rank in found:
-        wrapper = Wrapper(replace(TRAIN, line=20), ("a", "b", "c"), False, False, True)
+        wrapper = Wrapper(replace(TRAIN, line=20), ("a", "b", "c"), False, False)
         wrapper.unreferenced = dead
         wrapper.registered = (REGISTERED,) if dead else ()
         rank.wrappers.append(wrapper)
@@ -128,7 +128,7 @@ def test_parameters_of_a_branch_are_called_conditional_and_told_by_rank() -> Non
 def hidden(*, find_unused: bool, dead: tuple[str, ...]) -> list[RankEvidence]:
     found = ranks()
     for rank in found:
-        wrapper = Wrapper(TRAIN, ("a", "b"), find_unused, False, True, ("a",), dead)
+        wrapper = Wrapper(TRAIN, ("a", "b"), find_unused, False, ("a",), dead)
         rank.wrappers.append(wrapper)
         rank.fate = Fate(rank.rank, rank.pid, 0, None, 60.0)
     return found

@@ -64,7 +64,6 @@ def ranks(windows: Mapping[str, int] | None = None, *, apart_from: int = 99) -> 
                 NAMES,
                 find_unused=False,
                 static_graph=False,
-                broadcast_buffers=True,
                 ranks=tuple(range(WORLD)),
                 sizes=(100, 10),
             )
