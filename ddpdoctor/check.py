@@ -17,14 +17,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
 from ddpdoctor.diagnose import Deadlock, diagnose
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import ForkServer, Job, World
 from ddpdoctor.launch.gpus import visible
+from ddpdoctor.lint.linter import lint
 from ddpdoctor.observation import Observation
 from ddpdoctor.report.model import CheckReport
 from ddpdoctor.report.words import ranks
+from ddpdoctor.reproducer import MEASURED
 
 DEADLINE = 30.0
 """Seconds after which a launch that neither ends nor is proven dead is ended all the same."""
@@ -149,6 +152,7 @@ class _Trial:
             env=_ENVIRONMENT | {"DDPDOCTOR_RUN_DIR": str(run_dir), "DDPDOCTOR_BACKEND": backend},
             watch=True,
         )
+        self._run_dir = run_dir
         self._world: World = self._worlds.enter_context(self._server.launch(job))
         self._observation = Observation(run_dir, nproc)
         self._deadlock: Deadlock | None = None
@@ -166,9 +170,10 @@ class _Trial:
             return None
         self._observation.poll(fates)
         ending = _Ending(
-            findings=diagnose(self._observation.evidence),
+            findings=annotate(diagnose(self._observation.evidence)),
             fates=fates,
             overdue=overdue and deadlock is None,
+            measured=_measured(self._run_dir),
         )
         verdict = judge(self._pitfall, self._variant, ending)
         self._failed += verdict.failed_launches
@@ -193,6 +198,8 @@ class _Ending:
     findings: list[Finding]
     fates: list[Fate]
     overdue: bool
+    measured: str = ""
+    """What the ranks counted or timed, in their own words."""
 
     @property
     def ended_well(self) -> bool:
@@ -215,17 +222,24 @@ def judge(pitfall: Pitfall, variant: Variant, ending: _Ending) -> Verdict:
     failed = not ending.ended_well or any(f.severity == "error" for f in ending.findings)
     warned = [f for f in ending.findings if f.severity == "warning"]
     status: Status
+    legible = ""
     if variant.kind == "broken":
         named = any(_names(pitfall, variant, finding, ending) for finding in ending.findings)
-        status = "recognised" if named else "misdiagnosed" if failed else "not reproduced"
+        if failed and not named and not any(map(_is_narrow, ending.findings)):
+            legible = _read_off_source(pitfall, variant)
+        status = (
+            "recognised" if named or legible else "misdiagnosed" if failed else "not reproduced"
+        )
     elif failed:
         status = "fails"
     else:
         status = "in part" if warned else "holds"
     if failed or warned:
-        evidence = ending.told
+        evidence = f"{legible}; {ending.told}" if legible else ending.told
     else:
         evidence = f"all {len(ending.fates)} ranks ended well, every assertion held"
+    if ending.measured:
+        evidence = f"{evidence}; measured: {ending.measured}"
     return Verdict(
         code=pitfall.code,
         variant=variant.name,
@@ -257,6 +271,26 @@ def _names(pitfall: Pitfall, variant: Variant, finding: Finding, ending: _Ending
         and place.line in variant.culprits
     )
     return finding.code == pitfall.code and right_ranks and right_line
+
+
+def _is_narrow(finding: Finding) -> bool:
+    """Whether a finding names one failure, not a family of them."""
+    return finding.severity != "info" and not finding.code.endswith("00")
+
+
+def _read_off_source(pitfall: Pitfall, variant: Variant) -> str:
+    """What lint says about a marked line, where ranks leave no trace of the bug; or ""."""
+    for each in lint([str(pitfall.proof)]).diagnostics:
+        if each.code == pitfall.code and each.line in variant.culprits:
+            return f"read off {pitfall.proof.name}:{each.line}: {each.message}"
+    return ""
+
+
+def _measured(run_dir: Path) -> str:
+    try:
+        return "; ".join((run_dir / MEASURED).read_text(encoding="utf-8").splitlines())
+    except OSError:
+        return ""
 
 
 def _told(finding: Finding) -> str:

@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from torch import Tensor, device
 
+MEASURED = "measured.txt"
+"""In the folder of the launch: what `measured` was told."""
+
 Function = Callable[[], None]
 
 _variants: dict[str, Function] = {}
@@ -107,6 +110,16 @@ def same_on_all_ranks(tensors: Iterable[Tensor]) -> bool:
     digests: list[str] = [""] * dist.get_world_size()
     dist.all_gather_object(digests, digest.hexdigest())
     return len(set(digests)) == 1
+
+
+def measured(text: str) -> None:
+    """Tell what this launch counted or timed, for the verdict to show. Only rank 0 is heard."""
+    if os.environ.get("RANK", "0") != "0":
+        return
+    print(text)
+    if private := os.environ.get("DDPDOCTOR_RUN_DIR"):
+        with (Path(private) / MEASURED).open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
 
 
 def main() -> None:

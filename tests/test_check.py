@@ -125,3 +125,36 @@ def test_the_evidence_is_kept_where_it_was_asked_for(tmp_path: Path) -> None:
     run([catalog.load()["DDP101"]], nproc=2, run_dir=tmp_path / "kept")
     logs = list((tmp_path / "kept").rglob("rank-0.log"))
     assert len(logs) == len(catalog.load()["DDP101"].variants)
+
+
+def test_what_ranks_leave_no_trace_of_is_recognised_by_its_source(tmp_path: Path) -> None:
+    proof = tmp_path / "made_up.py"
+    proof.write_text(
+        "from ddpdoctor.reproducer import broken, fix\n"
+        "from pathlib import Path\n"
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        '@broken()\ndef f():\n    """it"""\n'
+        '    dist.init_process_group("gloo")\n'
+        "    number = torch.ones(1)\n"
+        "    work = dist.all_reduce(number, async_op=True)  # <-- DDP414\n"
+        "    dist.barrier()\n"
+        '    assert number == 0, "read too early"\n',
+        encoding="utf-8",
+    )
+    real = catalog.load()["DDP101"]
+    variants = tuple(catalog.variants_of(proof, "DDP414"))
+    made_up = real.model_copy(update={"code": "DDP414", "proof": proof, "variants": variants})
+    (found,) = run([made_up], nproc=2).verdicts
+    assert found.status == "recognised"
+    assert found.evidence.startswith("read off made_up.py:10: ")
+    assert "read too early" in found.evidence
+
+
+def test_what_rank_0_measured_is_told_with_the_verdict(tmp_path: Path) -> None:
+    body = (
+        "from ddpdoctor.reproducer import measured\n"
+        '@fix()\ndef f():\n    """it"""\n    measured("4 all-reduces, not 8")'
+    )
+    told = verdict(tmp_path, body).evidence
+    assert told == "all 2 ranks ended well, every assertion held; measured: 4 all-reduces, not 8"
