@@ -13,7 +13,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.run.job import Job, Signals, under_watch
 from ddpdoctor.run.worlds import World, Worlds
 
-_POLL = 0.1
+_POLL = 0.2
 _POLL_WHERE_RANKS_WAIT = 0.03
 _DIAGNOSE_EVERY = 2.0
 """Seconds between two looks for what is wrong with a job that goes on."""
@@ -96,12 +96,12 @@ def _follow(
             if signals.asked_to_end and not session.interrupted:
                 # As they were: what ranks write from now on comes of the interruption.
                 session.interrupted = True
-                session.findings = _all_findings(worlds)
+                session.findings = worlds.findings()
             if session.fault or job.status is not None:
                 continue
             worlds.poll(killed_by_us=signals.asked_to_end)
             if worlds.deadlocked and not options.keep_going and not session.interrupted:
-                session.findings = _all_findings(worlds)
+                session.findings = worlds.findings()
                 session.proven_after = worlds.deadlocked[0].proven_after
                 session.ended_by_doctor = True
                 job.end(worlds.living)
@@ -113,7 +113,7 @@ def _follow(
     with _sparing_the_job(session):
         worlds.settle(killed_by_us=session.ended_by_doctor or session.interrupted)
         if not session.ended_by_doctor and not session.interrupted:
-            session.findings = _all_findings(worlds)
+            session.findings = worlds.findings()
         session.not_seen = _not_seen(session, options.run_dir)
     if session.fault:
         session.not_seen.insert(0, f"a fault of ours ended the watching: {session.fault}")
@@ -126,24 +126,6 @@ def _sparing_the_job(session: Session) -> Iterator[None]:
         yield
     except Exception as error:
         session.fault = session.fault or f"{type(error).__name__}: {error}"
-
-
-def _all_findings(worlds: Worlds) -> list[Finding]:
-    """What is wrong with any of the worlds; the same in several attempts is told once."""
-    found: dict[tuple[str, str], Finding] = {}
-    last = max((world.attempt for world in worlds.all), default=0)
-    for world in reversed(worlds.all):
-        for finding in world.findings():
-            told = finding if world.attempt == last else _survived(finding, world.attempt)
-            found.setdefault(_identity(finding), told)
-    return list(found.values())
-
-
-def _survived(finding: Finding, attempt: int) -> Finding:
-    """A finding about an attempt after which the launcher started another one."""
-    note = f"in attempt {attempt}, after which the launcher started the ranks again"
-    severity = "warning" if finding.severity == "error" else finding.severity
-    return finding.model_copy(update={"severity": severity, "evidence": (*finding.evidence, note)})
 
 
 def _identity(finding: Finding) -> tuple[str, str]:
@@ -179,7 +161,7 @@ class _Watcher:
     def look(self, worlds: Worlds) -> None:
         """Look again, if it is time to."""
         if worlds.all and (began := time.monotonic()) > self._next:
-            found = {_identity(each): each for each in _all_findings(worlds)}
+            found = {_identity(each): each for each in worlds.findings()}
             for key, finding in found.items():
                 if key in self._seen and key not in self._told:
                     self._told.add(key)

@@ -33,11 +33,15 @@ class Link:
         self.optimizer = weakref.ref(optimizer)
         self.passes = passes
         self.windows: Counter[str] = Counter()
+        self.is_partial = False
+        """The beginning of this window was not seen."""
 
     def close(self) -> str:
         """End the window; the letters of its passes."""
         passes, self.passes = self.passes, ""
-        if passes in self.windows or len(self.windows) < _PATTERNS:
+        if self.is_partial:
+            self.is_partial = False
+        elif passes in self.windows or len(self.windows) < _PATTERNS:
             self.windows[passes] += 1
         return passes
 
@@ -60,7 +64,7 @@ class Passes:
         """Why ranks may differ on purpose; empty if they may not."""
         self.places: dict[str, Frame] = {}
         self.total = 0
-        """Passes that a reduction has followed."""
+        """Passes that a reduction has followed, as far as each was looked at."""
         self.repeats: list[int] = []
         """By sampled window: how many passes of one line were reduced."""
         self.always_used: bool | None = None
@@ -77,6 +81,8 @@ class Passes:
         """Of how many earlier sampled windows the graph was still alive."""
         self.inside = False
         self.sampling = False
+        self.resting = False
+        """This window is not looked at closely: its passes are counted, and taken for reduced."""
         self._early = ""
         self._seq = -1
         self._went_back = False
@@ -93,7 +99,8 @@ class Passes:
 
     def before_forward(self, wrapper: Any) -> None:
         """A forward pass that builds a graph begins."""
-        self.settle(wrapper)
+        if self._seq >= 0:
+            self.settle(wrapper)
         self.inside = True
         if wrapper._join_config.enable:
             self.kept_out = "Join"
@@ -102,7 +109,11 @@ class Passes:
         """It has ended."""
         self.inside = False
         held = not wrapper.require_backward_grad_sync
-        self._add(HELD if held else LONE)
+        letter = HELD if held else LONE
+        for link in self.links:
+            link.passes = (link.passes + letter)[-_WINDOW:]
+        if not self.links:
+            self._early = (self._early + letter)[-_WINDOW:]
         self._went_back = False
         self._seq = -1 if held else wrapper.process_group._get_sequence_number_for_group()
         if self.sampling and len(self._lines) < _WINDOW:
@@ -136,12 +147,6 @@ class Passes:
             self.repeats.append(max(self._reduced.values(), default=0))
         self._lines.clear()
         self._reduced.clear()
-
-    def _add(self, letter: str) -> None:
-        for link in self.links:
-            link.passes = (link.passes + letter)[-_WINDOW:]
-        if not self.links:
-            self._early = (self._early + letter)[-_WINDOW:]
 
     @harmless
     def _sample(self, wrapper: Any, output: Any, held: bool) -> None:

@@ -2,7 +2,9 @@
 
 Before optimizer steps 1, 2, 4, 8, ... (and every n-th with `DDPDOCTOR_DIGEST_EVERY=n`) digests of
 parameters and gradients are written, and how the wrappers were used until then. In between, a pass
-or a step costs a few counters.
+or a step costs a few counters, and once a training has become regular, only every fourth step is
+looked at closely: what this is called with comes from cold caches, and 50 microseconds a step are
+one percent of a short one.
 """
 
 from __future__ import annotations
@@ -27,14 +29,17 @@ from ddpdoctor.watch.scaling import Scaling
 
 _EVERY = "DDPDOCTOR_DIGEST_EVERY"
 _OPTIMIZERS = 64
+_BEGINNING, _EVERY_FOURTH = 64, 4
+"""Until which step every one is looked at closely, and which ones from then on."""
 _LIMIT = 1000.0
 """A larger limit for clipping is meant for scaled gradients."""
 
 
-def install(log: Log) -> Callable[[Any], None]:
+def install(log: Log, doubled: Callable[[Any], None]) -> Callable[[Any], None]:
     """Wrap DDP's forward and the clipping of gradients, and listen to optimizer steps.
 
-    Returns what is to be called with each DDP that was built, in order.
+    `doubled` is called with the optimizer after steps 1, 2, 4, 8, ... of this process. Returns what
+    is to be called with each DDP that was built, in order.
     """
     from torch.nn import parallel
     from torch.optim.optimizer import (
@@ -42,7 +47,7 @@ def install(log: Log) -> Callable[[Any], None]:
         register_optimizer_step_pre_hook,
     )
 
-    training = _Training(log)
+    training = _Training(log, doubled)
     wrapper_type: Any = parallel.DistributedDataParallel
     _around_forward(wrapper_type, training)
     _around_clipping(training)
@@ -63,17 +68,25 @@ class _Optimizer:
         self.number = number
         self.optimizer = weakref.ref(optimizer)
         self.steps = 0
+        self.due = 1
+        """The next step before which digests are written."""
+        self.rests_until = 0
+        """The step with which the next window begins that is looked at closely."""
         self.links: list[tuple[Passes, Link]] = []
 
 
 class _Training:
     """All wrappers and optimizers of this process. Nothing of the job is kept alive."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, doubled: Callable[[Any], None]) -> None:
+        import torch
+
         self.copies: copies.Copies
+        self._doubled = doubled
+        self._is_compiling = torch.compiler.is_compiling
         self.scaling = Scaling()
         self._log = log
-        self._passes = ByIdentity[Passes]()
+        self.passes = ByIdentity[Passes]()
         self._built = 0
         self._optimizers = ByIdentity[_Optimizer]()
         self._known: list[_Optimizer] = []
@@ -87,59 +100,81 @@ class _Training:
         """A DDP has been built."""
         if not self._built:
             atexit.register(self.finish)
-            changes.listen(self._passes)
+            changes.listen(self.passes)
         passes = Passes(self._built, wrapper)
-        self._passes[wrapper] = passes
+        self.passes[wrapper] = passes
         passes.sampling = True
         self._built += 1
         self.copies.wrapped(wrapper)
 
-    def of(self, wrapper: Any) -> Passes | None:
-        """What is counted of a wrapper; None while an optimizer's closure is at work."""
-        return None if self._is_stepping() else self._passes.get(wrapper)
+    def before_forward(self, passes: Passes, wrapper: Any) -> None:
+        """A forward pass that builds a graph begins; one of an optimizer's closure is left out."""
+        if not (self._stepping and self._is_stepping()):
+            passes.before_forward(wrapper)
+
+    def after_forward(self, passes: Passes, wrapper: Any, output: Any) -> None:
+        """It has ended."""
+        if not (self._stepping and self._is_stepping()):
+            passes.after_forward(wrapper, output)
 
     def _is_stepping(self) -> bool:
         """Whether this is called from within a step; one that has raised is told to nobody."""
-        if self._stepping:
-            alive = {id(frame) for frame in outwards(sys._getframe(1))}
-            self._stepping = [frame for frame in self._stepping if frame in alive]
+        alive = {id(frame) for frame in outwards(sys._getframe(1))}
+        self._stepping = [frame for frame in self._stepping if frame in alive]
         return bool(self._stepping)
 
     @harmless
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """An optimizer is about to step; an optimizer inside an optimizer is part of its step."""
-        if is_compiling():
+        if self._is_compiling():
             return
-        is_inner = self._is_stepping()
+        is_inner = bool(self._stepping) and self._is_stepping()
         self._stepping.append(id(sys._getframe(2)))
-        if is_inner or not self._passes:
+        if is_inner or not self._built:
             return
         mine = self._optimizers.get(optimizer)
         if mine is None:
             mine = _Optimizer(len(self._known), optimizer)
             self._optimizers[optimizer] = mine
+            self._disturb()
             self._known.append(mine)
         mine.steps += 1
-        if is_due := self._is_due(mine.steps):
+        if mine.steps <= mine.rests_until:
+            if mine.steps == mine.rests_until:
+                _wake(mine)
+            return
+        if is_due := mine.steps == mine.due:
+            mine.due = self._due_after(mine.steps)
             self._join(mine, optimizer)
-        if any(map(callable, (*args[1:], *kwargs.values()))):
+        is_next_due = mine.steps + 1 == mine.due
+        if (len(args) > 1 or kwargs) and any(map(callable, (*args[1:], *kwargs.values()))):
             _keep_out(mine, "closure")
         for passes, link in mine.links:
             if (wrapper := passes.wrapper()) is not None:
                 passes.settle(wrapper)
-                self._close(passes, link, wrapper, mine, is_due)
+                window = link.close()
+                if is_due or is_next_due or passes.sampling or passes.probe is not None:
+                    self._close(passes, link, wrapper, mine, window, is_due)
         if is_due:
             self._outside(mine, optimizer)
+        if mine.steps >= _BEGINNING:
+            self._rest(mine)
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """The step has been taken."""
-        if self._stepping and not is_compiling():
+        if self._is_compiling():
+            return
+        if self._stepping:
             self._stepping.pop()
+        self._log.steps = steps = self._log.steps + 1
+        if steps & (steps - 1) == 0:
+            self._log.write("step", number=steps)
+            self._doubled(optimizer)
 
     @harmless
     def clipping(self, limit: Any) -> None:
         """Gradients are about to be clipped; who scales the limit along knows what they do."""
-        open_windows = [p for p in self._passes.values() if p.links and p.links[0].passes]
+        open_windows = [p for p in self.passes.values() if p.links and p.links[0].passes]
         if open_windows and all(p.links[0].passes[-1] == HELD for p in open_windows):
             for passes in open_windows:
                 passes.clipped_early += 1
@@ -162,22 +197,49 @@ class _Training:
                 if (wrapper := passes.wrapper()) is not None and not self._is_stepping():
                     self._write_sample(passes, wrapper, mine, is_last=True)
 
-    def _is_due(self, step: int) -> bool:
-        return step & (step - 1) == 0 or (self._every > 0 and step % self._every == 0)
+    def _rest(self, mine: _Optimizer) -> None:
+        """Do not look closely at the windows until the one that ends with the next step looked at.
+
+        Only where this optimizer is the only one: windows of others end elsewhere.
+        """
+        next_look = min(mine.steps + _EVERY_FOURTH, mine.due - 1)
+        others = any(each is not mine and each.optimizer() is not None for each in self._known)
+        if next_look - 1 <= mine.steps or others:
+            return
+        mine.rests_until = next_look - 1
+        for passes, _ in mine.links:
+            passes.resting = True
+
+    def _disturb(self) -> None:
+        """Another optimizer has come: no rest any more, and the window that is open is not whole."""
+        for mine in self._known:
+            if mine.steps < mine.rests_until:
+                _wake(mine)
+                for _, link in mine.links:
+                    link.is_partial = True
+
+    def _due_after(self, step: int) -> int:
+        doubled = 1 << step.bit_length()
+        return min(doubled, (step // self._every + 1) * self._every) if self._every else doubled
 
     def _join(self, mine: _Optimizer, optimizer: Any) -> None:
         """Link an optimizer with the wrappers whose parameters it holds by now."""
         held = {id(p) for group in optimizer.param_groups for p in group["params"]}
         linked = {passes.number for passes, _ in mine.links}
-        for wrapper, passes in self._passes.items():
+        for wrapper, passes in self.passes.items():
             mixed = any(id(p) in held for p in wrapper.module.parameters())
             if mixed and passes.number not in linked:
                 mine.links.append((passes, passes.link(optimizer)))
 
     def _close(
-        self, passes: Passes, link: Link, wrapper: Any, mine: _Optimizer, is_due: bool
+        self,
+        passes: Passes,
+        link: Link,
+        wrapper: Any,
+        mine: _Optimizer,
+        window: str,
+        is_due: bool,
     ) -> None:
-        window = link.close()
         is_first = passes.links[0] is link
         if is_first:
             passes.close_sample()
@@ -187,7 +249,7 @@ class _Training:
             self._write_use(passes, link, mine)
             self._write_sample(passes, wrapper, mine)
         if is_first:
-            passes.sampling = self._is_due(mine.steps + 1)
+            passes.sampling = mine.steps + 1 == mine.due
             suspicious = passes.sampling and not window.endswith((REDUCED, HELD))
             if passes.probe is not None or suspicious:
                 probes.after(passes, window)
@@ -248,9 +310,15 @@ class _Training:
 
     def _outside(self, mine: _Optimizer, optimizer: Any) -> None:
         """Parameters that this optimizer trains and that no wrapper holds."""
-        inside = {id(p) for wrapper, _ in self._passes.items() for p in wrapper.module.parameters()}
+        inside = {id(p) for wrapper, _ in self.passes.items() for p in wrapper.module.parameters()}
         if found := outside.parameters(optimizer, inside):
             outside.write(self._log, mine.number, mine.steps, found, self._budget)
+
+
+def _wake(mine: _Optimizer) -> None:
+    mine.rests_until = 0
+    for passes, _ in mine.links:
+        passes.resting = False
 
 
 def _note_line(passes: Passes, name: str) -> None:
@@ -289,30 +357,27 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
     import torch
 
     before, after = wrapper_type._pre_forward, wrapper_type._post_forward
+    known, is_grad_enabled = training.passes.entries, torch.is_grad_enabled
 
     @functools.wraps(before)
     def pre_forward(wrapper: Any, *inputs: Any, **kwargs: Any) -> Any:
-        if not is_compiling() and torch.is_grad_enabled():
-            begin(wrapper)
+        entry = known.get(id(wrapper))
+        if entry is not None and not entry[1].resting and is_grad_enabled() and not is_compiling():
+            begin(entry[1], wrapper)
         return before(wrapper, *inputs, **kwargs)
 
     @functools.wraps(after)
     def post_forward(wrapper: Any, output: Any) -> Any:
         output = after(wrapper, output)
-        if not is_compiling() and torch.is_grad_enabled():
-            end(wrapper, output)
+        entry = known.get(id(wrapper))
+        if entry is not None and is_grad_enabled():
+            if entry[1].resting:
+                entry[1].total += wrapper.require_backward_grad_sync
+            elif not is_compiling():
+                end(entry[1], wrapper, output)
         return output
 
-    @aside
-    def begin(wrapper: Any) -> None:
-        if (passes := training.of(wrapper)) is not None:
-            passes.before_forward(wrapper)
-
-    @aside
-    def end(wrapper: Any, output: Any) -> None:
-        if (passes := training.of(wrapper)) is not None:
-            passes.after_forward(wrapper, output)
-
+    begin, end = aside(training.before_forward), aside(training.after_forward)
     wrapper_type._pre_forward, wrapper_type._post_forward = pre_forward, post_forward
     # Dynamo does not compile DDP's own forward, but tries what it calls.
     for function in (pre_forward, post_forward, is_compiling):

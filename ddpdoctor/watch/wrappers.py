@@ -29,7 +29,6 @@ def install(log: Log) -> Callable[[BaseException], None]:
     Returns what is to be called with the exception that ends the rank, before it is written.
     """
     from torch.nn import parallel
-    from torch.optim.optimizer import register_optimizer_step_post_hook
 
     alive: list[weakref.ref[Any]] = []
     wrapper_type: Any = parallel.DistributedDataParallel
@@ -42,15 +41,7 @@ def install(log: Log) -> Callable[[BaseException], None]:
         built(wrapper)
 
     wrapper_type.__init__ = construct
-    built = install_training(log)
-
-    def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-        log.steps += 1
-        if log.steps & (log.steps - 1) == 0:
-            log.write("step", number=log.steps)
-            _census(log, alive, optimizer)
-
-    register_optimizer_step_post_hook(stepped)
+    built = install_training(log, functools.partial(_census, log, alive))
 
     def before_exception(error: BaseException) -> None:
         if match := _UNUSED.search(str(error)):

@@ -81,6 +81,19 @@ def test_windows_tell_which_passes_were_reduced_and_where(
     assert first[0].parameters != first[1].parameters
 
 
+def test_a_regular_training_is_looked_at_every_fourth_step_and_no_window_is_torn(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    for rank in watched(server, tmp_path, "train_on"):
+        first, second = rank.training.values()
+        assert first.steps == 100
+        # All of the first 64, the 68th, and from the 72nd on, when there are two, all again.
+        assert dict(first.windows) == {"ns": 64 + 1 + 29}
+        assert dict(second.windows) == {"s": 31}
+        assert first.reductions == 100
+        assert [s.step for s in rank.samples if s.wrapper == 0] == [1, 2, 4, 8, 16, 32, 64, 101]
+
+
 def test_every_nth_step_is_sampled_where_that_is_asked_for(
     server: ForkServer, tmp_path: Path
 ) -> None:

@@ -54,6 +54,23 @@ def accumulate() -> None:
     dist.destroy_process_group()
 
 
+def train_on() -> None:
+    """A hundred windows of two micro-batches; after 70 of them another model is trained as well."""
+    dist.init_process_group("gloo")
+    model, other = wrap(net()), wrap(net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    second = torch.optim.SGD(other.parameters(), lr=0.01)
+    for window in range(100):
+        with model.no_sync():
+            model(own_data()).sum().backward()
+        model(own_data()).sum().backward()
+        optimizer.step()
+        if window >= 69:
+            other(own_data()).sum().backward()
+            second.step()
+    dist.destroy_process_group()
+
+
 def go_past_the_wrapper() -> None:
     dist.init_process_group("gloo")
     model = wrap(net())

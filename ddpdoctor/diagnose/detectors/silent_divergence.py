@@ -126,8 +126,9 @@ def _held(found: Divergence) -> _Reason | None:
     return _Reason(
         "DDP315",
         "accumulation-off-by-one",
-        f"the optimizer steps on gradients that no_sync() has kept local: {held} of "
-        f"{sum(windows.values())} steps came after a micro-batch that does not synchronise.",
+        f"the optimizer steps on gradients that no_sync() has kept local: {held} of the "
+        f"{sum(windows.values())} steps looked at came after a micro-batch that does not "
+        "synchronise.",
         "Let one condition decide both: synchronise in the micro-batch after which you step, the "
         "last of the epoch included.",
         ("step", "held forward"),
