@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
@@ -110,6 +111,19 @@ class Variant(_Frozen):
     """For the broken form: the lines marked `# <-- CODE`, any of which the diagnosis must name."""
     launches: int = 1
     """A race is launched up to this often, until it fails, and reported as k of n."""
+    launch: str = ""
+    """The command that starts it, with {proof}, {variant}, {nproc}, {port}; "" is forked ranks."""
+
+    def command(self, proof: Path | str, *, nproc: int, port: int) -> list[str]:
+        """What `launch` comes to. Raises KeyError where it holds another name in braces."""
+        said = {"proof": proof, "variant": self.name, "nproc": nproc, "port": port}
+        return [word.format_map(said) for word in shlex.split(self.launch)]
+
+    @property
+    def launcher(self) -> str:
+        """The program that `launch` starts; "" for forked ranks."""
+        words = shlex.split(self.launch)
+        return next((word for word in words if word != "env" and "=" not in word), "")
 
 
 class Pitfall(_Frozen):
@@ -136,6 +150,11 @@ class Pitfall(_Frozen):
     def broken(self) -> Variant:
         """The one broken variant."""
         return next(v for v in self.variants if v.kind == "broken")
+
+    @property
+    def launchers(self) -> tuple[str, ...]:
+        """The programs that some of its variants are started by."""
+        return tuple(dict.fromkeys(v.launcher for v in self.variants if v.launch))
 
 
 class Verdict(_Frozen):
@@ -315,6 +334,10 @@ def _variant(
         "culprits": marked if kind == "broken" else (),
     }
     try:
-        return Variant.model_validate({**options, **facts})
+        variant = Variant.model_validate({**options, **facts})
+        variant.command("", nproc=1, port=1)
     except ValidationError as error:
         raise CatalogError(_first_of(error)) from error
+    except (KeyError, ValueError) as error:
+        raise CatalogError(f"launch of {node.name} cannot be filled in: {error}") from error
+    return variant

@@ -9,32 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
-from ddpdoctor.diagnose import Deadlock, diagnose
-from ddpdoctor.evidence import Fate
-from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.launch import ForkServer
 from ddpdoctor.launch.gpus import visible
 from ddpdoctor.lint.linter import lint
-from ddpdoctor.observation import Observation
 from ddpdoctor.report.model import CheckReport
 from ddpdoctor.report.words import ranks
-from ddpdoctor.reproducer import MEASURED
-
-DEADLINE = 30.0
-"""Seconds after which a launch that neither ends nor is proven dead is ended all the same."""
+from ddpdoctor.trial import Commanded, Ending, Forked, search_path
 
 _POLL = 0.01
-_ENVIRONMENT = {"TORCH_DISTRIBUTED_DEBUG": "OFF"}
-"""DETAIL, if it is set here, crashes every DDP on gloo (torch 2.13): it is no part of a pitfall."""
 _PRELOAD = (
     "pydantic",
     "ddpdoctor.reproducer",
@@ -55,6 +49,8 @@ class CheckOptions:
     nproc: int = 4
     backend: Literal["auto", "gloo", "nccl"] = "auto"
     """auto is gloo, but for the pitfalls that only NCCL can show."""
+    suite: Literal["all", "quick"] = "all"
+    """quick leaves out what a real launcher must start: it takes seconds, and forked ranks none."""
     jobs: int | None = None
     """Launches at a time; by default as many as this process may use CPUs."""
     run_dir: Path | None = None
@@ -71,6 +67,10 @@ def check(
     """
     started, clock = datetime.now(UTC), time.monotonic()
     verdicts: list[Verdict] = []
+    everything = sum(len(pitfall.variants) for pitfall in pitfalls)
+    if options.suite == "quick":
+        pitfalls = list(_without_launchers(pitfalls))
+    left_out = everything - sum(len(pitfall.variants) for pitfall in pitfalls)
 
     def note(verdict: Verdict) -> None:
         verdicts.append(verdict)
@@ -78,11 +78,13 @@ def check(
 
     todo: list[tuple[Pitfall, Variant]] = []
     for pitfall in pitfalls:
-        if reason := _cannot(pitfall, options):
-            for variant in pitfall.variants:
+        for variant in pitfall.variants:
+            if reason := _cannot(pitfall, options) or _lacks_launcher(variant):
                 note(_not_checked(pitfall, variant, reason))
-        else:
-            todo += [(pitfall, variant) for variant in pitfall.variants]
+            else:
+                todo.append((pitfall, variant))
+    # Launchers last: they are heavy, and a race is nearer to what it is on a machine at rest.
+    todo.sort(key=lambda each: bool(each[1].launch))
     if todo:
         with _folder(options.run_dir) as folder, ForkServer(_PRELOAD) as server:
             for verdict in _perform(server, folder, todo, options, on_start):
@@ -94,7 +96,14 @@ def check(
         nproc=options.nproc,
         started=started,
         seconds=round(time.monotonic() - clock, 2),
+        left_out=left_out,
     )
+
+
+def _without_launchers(pitfalls: Sequence[Pitfall]) -> Iterator[Pitfall]:
+    for pitfall in pitfalls:
+        if kept := tuple(variant for variant in pitfall.variants if not variant.launch):
+            yield pitfall.model_copy(update={"variants": kept})
 
 
 def _perform(
@@ -144,37 +153,21 @@ class _Trial:
         name = f"{self._pitfall.code}-{self._variant.name}-{self._launches}"
         run_dir = self._folder / name
         run_dir.mkdir(parents=True)
-        nproc, backend = self._options.nproc, _backend(self._options)
-        job = Job(
-            target=f"{self._pitfall.proof}:{self._variant.name}",
-            nproc=nproc,
-            run_dir=run_dir,
-            env=_ENVIRONMENT | {"DDPDOCTOR_RUN_DIR": str(run_dir), "DDPDOCTOR_BACKEND": backend},
-            watch=True,
+        kind = Commanded if self._variant.launch else Forked
+        self._running = kind(
+            (self._server, self._worlds),
+            self._pitfall,
+            self._variant,
+            run_dir,
+            nproc=self._options.nproc,
+            backend=_backend(self._options),
         )
-        self._run_dir = run_dir
-        self._world: World = self._worlds.enter_context(self._server.launch(job))
-        self._observation = Observation(run_dir, nproc)
-        self._deadlock: Deadlock | None = None
-        self._launched = time.monotonic()
 
     def poll(self) -> Verdict | None:
         """Look at the launch; the verdict once there is one."""
-        fates = self._world.poll()
-        deadlock = self._observation.poll(fates)
-        overdue = time.monotonic() - self._launched > DEADLINE
-        if not self._world.ended and (deadlock or overdue):
-            self._world.kill()
-            fates = self._world.poll()
-        elif not self._world.ended:
+        ending = self._running.poll()
+        if ending is None:
             return None
-        self._observation.poll(fates)
-        ending = _Ending(
-            findings=annotate(diagnose(self._observation.evidence)),
-            fates=fates,
-            overdue=overdue and deadlock is None,
-            measured=_measured(self._run_dir),
-        )
         verdict = judge(self._pitfall, self._variant, ending)
         self._failed += verdict.failed_launches
         decided = verdict.status in ("recognised", "fails")
@@ -191,35 +184,9 @@ class _Trial:
         return self.verdict
 
 
-@dataclass(frozen=True)
-class _Ending:
-    """How a launch ended, and what the diagnosis says about it."""
-
-    findings: list[Finding]
-    fates: list[Fate]
-    overdue: bool
-    measured: str = ""
-    """What the ranks counted or timed, in their own words."""
-
-    @property
-    def ended_well(self) -> bool:
-        """Every rank ended by itself, with exit code 0."""
-        return not self.overdue and all(fate.exit_code == 0 for fate in self.fates)
-
-    @property
-    def told(self) -> str:
-        """One line for people."""
-        if self.findings:
-            return _told(self.findings[0])
-        if self.overdue:
-            return f"did not end within {DEADLINE:.0f} s, and no deadlock could be proven"
-        failed = [fate for fate in self.fates if fate.exit_code != 0]
-        return "; ".join(f"rank {fate.rank} exited with {fate.exit_code}" for fate in failed)
-
-
-def judge(pitfall: Pitfall, variant: Variant, ending: _Ending) -> Verdict:
+def judge(pitfall: Pitfall, variant: Variant, ending: Ending) -> Verdict:
     """What one launch of a variant shows."""
-    failed = not ending.ended_well or any(f.severity == "error" for f in ending.findings)
+    failed = bool(ending.failure) or any(f.severity == "error" for f in ending.findings)
     warned = [f for f in ending.findings if f.severity == "warning"]
     status: Status
     legible = ""
@@ -235,9 +202,10 @@ def judge(pitfall: Pitfall, variant: Variant, ending: _Ending) -> Verdict:
     else:
         status = "in part" if warned else "holds"
     if failed or warned:
-        evidence = f"{legible}; {ending.told}" if legible else ending.told
+        told = _told(ending.findings[0]) if ending.findings else ending.failure
+        evidence = f"{legible}; {told}" if legible else told
     else:
-        evidence = f"all {len(ending.fates)} ranks ended well, every assertion held"
+        evidence = f"{ending.well}, every assertion held"
     if ending.measured:
         evidence = f"{evidence}; measured: {ending.measured}"
     return Verdict(
@@ -254,9 +222,9 @@ def judge(pitfall: Pitfall, variant: Variant, ending: _Ending) -> Verdict:
     )
 
 
-def _names(pitfall: Pitfall, variant: Variant, finding: Finding, ending: _Ending) -> bool:
+def _names(pitfall: Pitfall, variant: Variant, finding: Finding, ending: Ending) -> bool:
     """Whether a finding is this pitfall, on the expected ranks and a marked line."""
-    everyone = set(range(len(ending.fates)))
+    everyone = set(range(ending.ranks))
     expected = {
         "all": set(finding.ranks) == everyone,
         "nonzero": bool(finding.ranks) and 0 not in finding.ranks,
@@ -284,13 +252,6 @@ def _read_off_source(pitfall: Pitfall, variant: Variant) -> str:
         if each.code == pitfall.code and each.line in variant.culprits:
             return f"read off {pitfall.proof.name}:{each.line}: {each.message}"
     return ""
-
-
-def _measured(run_dir: Path) -> str:
-    try:
-        return "; ".join((run_dir / MEASURED).read_text(encoding="utf-8").splitlines())
-    except OSError:
-        return ""
 
 
 def _told(finding: Finding) -> str:
@@ -321,7 +282,27 @@ def _cannot(pitfall: Pitfall, options: CheckOptions) -> str:
         return f"NCCL needs {options.nproc} GPUs for {options.nproc} ranks, {gpus} found"
     if "root" in pitfall.needs and os.geteuid() != 0:
         return "needs root"
+    if "namespaces" in pitfall.needs:
+        return _without_namespaces()
     return ""
+
+
+@cache
+def _without_namespaces() -> str:
+    """Why no network namespace, the stand-in for a second host, can be made here; or ""."""
+    try:
+        made = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True)
+    except OSError as error:
+        return f"needs network namespaces, and unshare cannot be started: {error.strerror}"
+    if made.returncode == 0:
+        return ""
+    return f"needs network namespaces, which cannot be made here: {made.stderr.strip()}"
+
+
+def _lacks_launcher(variant: Variant) -> str:
+    if not variant.launch or shutil.which(variant.launcher, path=search_path()):
+        return ""
+    return f"there is no command {variant.launcher!r}"
 
 
 def _backend(options: CheckOptions) -> str:

@@ -25,6 +25,7 @@ from ddpdoctor.complaints import (
     need,
 )
 from ddpdoctor.lint.cli import lint
+from ddpdoctor.options import Colour, ColourOption, OutputOption
 from ddpdoctor.postmortem.cli import diagnose
 from ddpdoctor.report import output
 from ddpdoctor.run.cli import run as run_job
@@ -58,12 +59,11 @@ class Backend(StrEnum):
     nccl = "nccl"
 
 
-class Colour(StrEnum):
-    """When to colour text."""
+class Suite(StrEnum):
+    """How much of what was selected `check` performs."""
 
-    auto = "auto"
-    always = "always"
-    never = "never"
+    all = "all"
+    quick = "quick"
 
 
 class CheckFormat(StrEnum):
@@ -90,11 +90,6 @@ class EnvFormat(StrEnum):
     markdown = "markdown"
 
 
-ColourOption = Annotated[Colour, typer.Option("--color", help="When to colour text.")]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to stdout."),
-]
 CodesOption = Annotated[
     list[str] | None,
     typer.Option(metavar="CODE", help="A code, prefix (DDP2) or title; repeat, or use commas."),
@@ -125,6 +120,9 @@ def check(
     backend: Annotated[Backend, typer.Option(help="How the ranks communicate.")] = Backend.auto,
     select: CodesOption = None,
     ignore: CodesOption = None,
+    suite: Annotated[
+        Suite, typer.Option(help="quick leaves out what needs torchrun or another launcher.")
+    ] = Suite.all,
     format_: Annotated[CheckFormat, typer.Option("--format")] = CheckFormat.text,
     target: OutputOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List the pitfalls and exit.")] = False,
@@ -164,7 +162,9 @@ def check(
     from ddpdoctor.launch import LaunchError
     from ddpdoctor.report.progress import LiveProgress
 
-    options = CheckOptions(nproc=nproc, backend=backend.value, jobs=jobs, run_dir=run_dir)
+    options = CheckOptions(
+        nproc=nproc, backend=backend.value, suite=suite.value, jobs=jobs, run_dir=run_dir
+    )
     variants = sum(len(pitfall.variants) for pitfall in pitfalls)
     progress = LiveProgress(variants, colour=output.wants_colour(colour.value, sys.stderr))
     with complaining_about(LaunchError), leaving_in_order(), progress:

@@ -67,6 +67,17 @@ def complaining_about(*errors: type[Exception]) -> Iterator[None]:
 
 
 @contextmanager
+def telling_of_faults() -> Iterator[None]:
+    """Tell what goes wrong here in one line, and let it decide nothing."""
+    try:
+        yield
+    except output.OutputError as error:
+        _say(str(error))
+    except Exception as error:
+        _confess(error)
+
+
+@contextmanager
 def leaving_in_order() -> Iterator[None]:
     """Let SIGTERM leave every `with` block, as Ctrl-C does: no rank and no folder stays behind."""
 

@@ -32,16 +32,23 @@ _kinds: dict[str, str] = {}
 
 
 def broken(
-    *, ranks: Literal["all", "nonzero", "any"] | tuple[int, ...] = "all", launches: int = 1
+    *,
+    ranks: Literal["all", "nonzero", "any"] | tuple[int, ...] = "all",
+    launches: int = 1,
+    launch: str = "",
 ) -> Callable[[Function], Function]:
     """Mark the form that fails; `ranks` are those the diagnosis must name as culprits.
 
-    A race that does not fail every time is launched up to `launches` times, until it does.
+    A race that does not fail every time is launched up to `launches` times, until it does. `launch`
+    is the command to start it by, where ranks that are forked would not show the failure:
+    "torchrun --standalone --nproc-per-node={nproc} {proof} {variant}".
     """
     return _register("broken")
 
 
-def documented(*, source: str, launches: int = 1) -> Callable[[Function], Function]:
+def documented(
+    *, source: str, launches: int = 1, launch: str = ""
+) -> Callable[[Function], Function]:
     """Mark a piece of advice found in the wild, run as it was given; `source` says where.
 
     Advice against a race holds only if it holds in each of `launches` launches.
@@ -49,7 +56,7 @@ def documented(*, source: str, launches: int = 1) -> Callable[[Function], Functi
     return _register("documented")
 
 
-def fix(*, source: str = "", launches: int = 1) -> Callable[[Function], Function]:
+def fix(*, source: str = "", launches: int = 1, launch: str = "") -> Callable[[Function], Function]:
     """Mark a form that must hold, in each of `launches` launches."""
     return _register("fix")
 
@@ -63,17 +70,17 @@ def _register(kind: str) -> Callable[[Function], Function]:
     return decorate
 
 
-def backend() -> str:
+def backend() -> Literal["gloo", "nccl"]:
     """Return the backend to join the group with: gloo, or what the doctor was told to use.
 
     Under nccl it binds the rank to its own GPU.
     """
-    chosen = os.environ.get("DDPDOCTOR_BACKEND", "gloo")
-    if chosen == "nccl":
-        import torch
+    if os.environ.get("DDPDOCTOR_BACKEND") != "nccl":
+        return "gloo"
+    import torch
 
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    return chosen
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    return "nccl"
 
 
 def own_device() -> device:

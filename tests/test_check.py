@@ -9,6 +9,7 @@ import pytest
 from ddpdoctor import catalog
 from ddpdoctor.catalog import Pitfall, Verdict
 from ddpdoctor.check import CheckOptions, check
+from ddpdoctor.report import as_text
 from ddpdoctor.report.model import CheckReport
 
 EXPECTED = {
@@ -158,3 +159,67 @@ def test_what_rank_0_measured_is_told_with_the_verdict(tmp_path: Path) -> None:
     )
     told = verdict(tmp_path, body).evidence
     assert told == "all 2 ranks ended well, every assertion held; measured: 4 all-reduces, not 8"
+
+
+def test_a_variant_that_names_a_command_is_started_by_it_and_watched(tmp_path: Path) -> None:
+    body = (
+        # torchrun ends the other rank, maybe before it has failed as well
+        '@broken(ranks="any", launch="torchrun --nproc-per-node={nproc} {proof} {variant}")\n'
+        'def f():\n    """it"""\n    import torch\n    setup_distributed({})\n'
+        "from ddpdoctor.reproducer import main\n"
+        'if __name__ == "__main__":\n    main()'
+    )
+    found = verdict(tmp_path, body)
+    assert (found.status, found.findings[0].code) == ("recognised", "DDP101")
+
+
+def test_a_command_that_fails_before_there_is_a_rank_is_told_by_what_it_printed(
+    tmp_path: Path,
+) -> None:
+    body = (
+        '@documented(source="x", launch="python {proof} {variant}")\n'
+        'def f():\n    """it"""\n    raise OSError("[Errno 98] Address already in use")\n'
+        '@fix(launch="python -c \'import torch\'")\ndef g():\n    """it"""\n'
+        '@documented(source="x", launch="nothing-of-this-name")\ndef h():\n    """it"""\n'
+        "from ddpdoctor.reproducer import main\n"
+        'if __name__ == "__main__":\n    main()'
+    )
+    failed, good, missing = run([reproducer(tmp_path, body)], nproc=2).verdicts
+    assert (failed.status, failed.findings[0].code) == ("fails", "DDP104")
+    assert (good.status, good.evidence) == ("holds", "it ended well, every assertion held")
+    assert missing.status == "not checked"
+    assert missing.evidence == "there is no command 'nothing-of-this-name'"
+
+
+def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    body = (
+        '@fix(launch="python {proof} {variant}")\ndef f():\n    """it"""\n'
+        "    import subprocess, pathlib, torch\n"
+        "    left = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        f"    pathlib.Path({str(note)!r}).write_text(str(left.pid))\n"
+        "from ddpdoctor.reproducer import main\n"
+        'if __name__ == "__main__":\n    main()'
+    )
+    assert verdict(tmp_path, body).status == "holds"
+    assert not Path(f"/proc/{note.read_text()}").exists()
+
+
+def test_quick_leaves_out_what_a_launcher_starts_and_counts_it(tmp_path: Path) -> None:
+    body = (
+        '@broken()\ndef f():\n    """it"""\n    setup_distributed({})\n'
+        '@fix(launch="torchrun {proof} {variant}")\ndef g():\n    """it"""\n'
+    )
+    report = run([reproducer(tmp_path, body)], nproc=2, suite="quick")
+    assert [v.variant for v in report.verdicts] == ["f"]
+    assert report.left_out == 1
+    assert "1 left out by --suite quick" in " ".join(as_text.render(report).split())
+
+
+def test_a_pitfall_that_needs_namespaces_says_why_it_cannot_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ddpdoctor.check._without_namespaces", lambda: "no namespaces: EPERM")
+    pitfall = reproducer(tmp_path, '@broken()\ndef f():\n    """it"""')
+    (found,) = run([pitfall.model_copy(update={"needs": ("namespaces",)})], nproc=2).verdicts
+    assert (found.status, found.evidence) == ("not checked", "no namespaces: EPERM")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.lint.command import LintOptions, run
+from ddpdoctor.options import Colour, ColourOption, OutputOption
+from ddpdoctor.report.output import wants_colour
 
 
 class LintFormat(StrEnum):
@@ -22,14 +23,6 @@ class LintFormat(StrEnum):
     sarif = "sarif"
     github = "github"
     junit = "junit"
-
-
-class LintColour(StrEnum):
-    """When to colour text."""
-
-    auto = "auto"
-    always = "always"
-    never = "never"
 
 
 _Codes = Annotated[
@@ -48,9 +41,7 @@ def lint(
     format_: Annotated[
         LintFormat, typer.Option("--format", envvar="DDPDOCTOR_FORMAT")
     ] = LintFormat.text,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")
-    ] = None,
+    output: OutputOption = None,
     statistics: Annotated[bool, typer.Option(help="Only count findings by rule.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Apply the safe fixes.")] = False,
     unsafe_fixes: Annotated[
@@ -75,9 +66,7 @@ def lint(
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Processes; 0: per core.")] = 0,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Remember nothing.")] = False,
-    colour: Annotated[LintColour, typer.Option("--color", help="When to colour text.")] = (
-        LintColour.auto
-    ),
+    colour: ColourOption = Colour.auto,
 ) -> None:
     """Find DDP bugs in source, before they run.
 
@@ -87,6 +76,7 @@ def lint(
     Exit code: 0 nothing certain found; 1 findings (--strict: likely ones too); 2 a usage error;
     3 a file that was named could not be checked.
     """
+    never_in_files = Colour.never if output and colour is Colour.auto else colour
     options = LintOptions(
         paths=tuple(paths or ["."]),
         select=_split(select),
@@ -94,7 +84,7 @@ def lint(
         extend_select=_split(extend_select),
         format=format_.value,
         output=output,
-        colour=_wants_colour(colour, output),
+        colour=wants_colour(never_in_files.value, sys.stdout),
         statistics=statistics,
         fix=fix,
         unsafe_fixes=unsafe_fixes,
@@ -113,11 +103,3 @@ def lint(
 
 def _split(codes: list[str] | None) -> tuple[str, ...]:
     return tuple(c.strip() for entry in codes or () for c in entry.split(",") if c.strip())
-
-
-def _wants_colour(colour: LintColour, output: Path | None) -> bool:
-    if colour is not LintColour.auto:
-        return colour is LintColour.always
-    if os.environ.get("NO_COLOR") or output is not None:
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()

@@ -9,8 +9,17 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.complaints import complaining_about
+from ddpdoctor.options import (
+    Colour,
+    ColourOption,
+    FailOn,
+    FailOnOption,
+    OutputOption,
+    RedactOption,
+    ReportFormat,
+    ReportFormatOption,
+)
 from ddpdoctor.report import output
-from ddpdoctor.run.cli import Colour, FailOn, ReportFormat
 
 
 def diagnose(
@@ -22,18 +31,11 @@ def diagnose(
             "- is stdin.",
         ),
     ],
-    format_: Annotated[ReportFormat, typer.Option("--format")] = ReportFormat.text,
-    target: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to stdout."),
-    ] = None,
-    fail_on: Annotated[
-        FailOn, typer.Option(help="Exit with 1 if there is a finding as grave as this.")
-    ] = FailOn.warning,
-    redact: Annotated[
-        bool, typer.Option("--redact", help="Leave paths, source and arguments out.")
-    ] = False,
-    colour: Annotated[Colour, typer.Option("--color", help="When to colour text.")] = Colour.auto,
+    format_: ReportFormatOption = ReportFormat.text,
+    target: OutputOption = None,
+    fail_on: FailOnOption = FailOn.warning,
+    redact: RedactOption = False,
+    colour: ColourOption = Colour.auto,
 ) -> None:
     """Say what went wrong in a job that is over.
 
@@ -47,8 +49,8 @@ def diagnose(
 
     from ddpdoctor.annotate import annotate
     from ddpdoctor.postmortem.material import NothingToRead, read, read_stream
-    from ddpdoctor.report.run import Attempt, RunReport, render
-    from ddpdoctor.report.run.redaction import redacted
+    from ddpdoctor.report.run import Attempt, RunReport
+    from ddpdoctor.report.run.delivery import deliver
 
     with complaining_about(NothingToRead):
         material = read_stream(sys.stdin.buffer) if path == "-" else read(Path(path))
@@ -59,11 +61,5 @@ def diagnose(
         command=("ddpdoctor", "diagnose", path),
         not_seen=material.not_seen,
     )
-    shown = redacted(report) if redact else report
-    if target:
-        page = output.Page(colour=colour is Colour.always)
-        output.write_file(target, render(shown, format_.value, page))
-    else:
-        page = output.Page.of(sys.stdout, colour.value)
-        output.write(sys.stdout, render(shown, format_.value, page))
+    deliver(report, format_, target, colour, redact=redact)
     raise typer.Exit(report.fails_on(fail_on.value))

@@ -72,6 +72,8 @@ class CheckReport(BaseModel):
     seconds: float
     pitfalls: tuple[Heading, ...]
     verdicts: tuple[Verdict, ...]
+    left_out: int = 0
+    """Variants that `--suite quick` did not start, for they need a launcher of their own."""
 
     @classmethod
     def of(
@@ -83,6 +85,7 @@ class CheckReport(BaseModel):
         nproc: int,
         started: datetime,
         seconds: float,
+        left_out: int = 0,
     ) -> CheckReport:
         """Take down the versions of this machine, and order the verdicts as the catalogue does."""
         place = {
@@ -104,6 +107,7 @@ class CheckReport(BaseModel):
                 for pitfall in pitfalls
             ),
             verdicts=tuple(sorted(verdicts, key=lambda v: place[v.code, v.variant])),
+            left_out=left_out,
         )
 
     @computed_field  # type: ignore[prop-decorator]

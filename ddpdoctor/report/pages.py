@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def as_markdown(pitfall: Pitfall) -> str:
             *sections,
             f"## Proof\n\n{variants}",
             f"- all of them here: `ddpdoctor check --select {pitfall.code}`\n"
-            f"- one alone: `torchrun --nproc-per-node=4 {pitfall.proof} broken`",
+            f"- one alone: `{_command(pitfall)}`",
             "Sources: " + "; ".join(pitfall.sources),
         )
     )
@@ -59,11 +60,21 @@ def as_json(pitfalls: Sequence[Pitfall]) -> str:
 
 
 def listing(pitfalls: Sequence[Pitfall]) -> str:
-    """A line for each pitfall, with what a machine must have to perform it."""
+    """A line for each pitfall, with what a machine must have to perform it.
+
+    Those with variants that `--suite quick` leaves out name the launchers that these start.
+    """
     width = max(len(pitfall.title) for pitfall in pitfalls)
     return "".join(
         f"{p.code}  {p.title:{width}}  {', '.join(p.symptoms):6}  {p.summary}"
         + (f" (needs {', '.join(p.needs)})" if p.needs else "")
+        + (f" (starts {', '.join(p.launchers)})" if p.launchers else "")
         + "\n"
         for p in pitfalls
     )
+
+
+def _command(pitfall: Pitfall) -> str:
+    if not pitfall.broken.launch:
+        return f"torchrun --nproc-per-node=4 {pitfall.proof} broken"
+    return shlex.join(pitfall.broken.command(pitfall.proof, nproc=4, port=29500))

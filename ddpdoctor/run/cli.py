@@ -5,46 +5,26 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ddpdoctor.complaints import Complaint, complaining_about
+from ddpdoctor.complaints import Complaint, complaining_about, telling_of_faults
+from ddpdoctor.options import (
+    Colour,
+    ColourOption,
+    FailOn,
+    RedactOption,
+    ReportFormat,
+    ReportFormatOption,
+)
 from ddpdoctor.report import output
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Finding
     from ddpdoctor.report.run import RunReport
-
-
-class ReportFormat(StrEnum):
-    """The formats of a report on a job."""
-
-    text = "text"
-    json = "json"
-    junit = "junit"
-    markdown = "markdown"
-    sarif = "sarif"
-    html = "html"
-
-
-class FailOn(StrEnum):
-    """From which severity on a job that ended well is reported as failed."""
-
-    error = "error"
-    warning = "warning"
-    info = "info"
-    never = "never"
-
-
-class Colour(StrEnum):
-    """When to colour text."""
-
-    auto = "auto"
-    always = "always"
-    never = "never"
+    from ddpdoctor.run.session import Session
 
 
 def run(
@@ -70,15 +50,13 @@ def run(
         Path | None,
         typer.Option(metavar="DIR", help="Where to write; default: the last 10 in reports/."),
     ] = None,
-    format_: Annotated[ReportFormat, typer.Option("--format")] = ReportFormat.text,
+    format_: ReportFormatOption = ReportFormat.text,
     target: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the report to this file."),
     ] = None,
-    redact: Annotated[
-        bool, typer.Option("--redact", help="Leave paths, source and arguments out.")
-    ] = False,
-    colour: Annotated[Colour, typer.Option("--color", help="When to colour text.")] = Colour.auto,
+    redact: RedactOption = False,
+    colour: ColourOption = Colour.auto,
 ) -> None:
     """Run your own training command, and say what is wrong with it.
 
@@ -93,7 +71,7 @@ def run(
     if target:
         output.check_writable(target)
 
-    from ddpdoctor.report.run import Attempt, RunReport, render
+    from ddpdoctor.report.run import render
     from ddpdoctor.report.run.redaction import redacted
     from ddpdoctor.run import folder, session
     from ddpdoctor.run.job import CannotStart, exit_code, is_terminal
@@ -110,30 +88,37 @@ def run(
     teller = _Teller(command, page, redact=redact)
     with complaining_about(CannotStart), StatusLine(enabled=is_terminal()) as status:
         outcome = session.run(options, teller.live, status.look)
+    failing = outcome.ended_by_doctor
+    with telling_of_faults():
+        report = _report(outcome)
+        teller.conclude(report)
+        if chosen:
+            with contextlib.suppress(output.OutputError):
+                output.write_file(chosen / "report.json", render(report, "json"))
+        if target:
+            shown = redacted(report) if redact else report
+            output.write_file(target, render(shown, format_.value))
+        failing = failing or report.fails_on(fail_on.value)
+    raise typer.Exit(exit_code(outcome.status) if outcome.status else failing)
+
+
+def _report(outcome: Session) -> RunReport:
+    from ddpdoctor.report.run import Attempt, RunReport
+
     ended_by: Literal["job", "signal"] = "signal" if outcome.interrupted else "job"
-    report = RunReport.of(
+    return RunReport.of(
         "run",
         [Attempt.of(world.folder.name, world.evidence) for world in outcome.worlds.all],
         outcome.findings,
-        command=options.command,
+        command=outcome.options.command,
         started=outcome.started,
         seconds=outcome.seconds,
         status=outcome.status,
         ended_by="doctor" if outcome.ended_by_doctor else ended_by,
         proven_after=outcome.proven_after,
         not_seen=outcome.not_seen,
-        run_dir=options.run_dir,
+        run_dir=outcome.options.run_dir,
     )
-    teller.conclude(report)
-    if chosen:
-        with contextlib.suppress(output.OutputError):
-            output.write_file(chosen / "report.json", render(report, "json"))
-    if target:
-        shown = redacted(report) if redact else report
-        output.write_file(target, render(shown, format_.value))
-    if outcome.status:
-        raise typer.Exit(exit_code(outcome.status))
-    raise typer.Exit(outcome.ended_by_doctor or report.fails_on(fail_on.value))
 
 
 class _Teller:
@@ -151,7 +136,7 @@ class _Teller:
             return
         self._told.add(_identity(finding))
         report = self._public(RunReport.of("run", [], [finding], command=self._command))
-        output.write(sys.stderr, as_text.finding(report, report.findings[0], self._page))
+        self._write(as_text.finding(report, report.findings[0], self._page))
 
     def conclude(self, report: RunReport) -> None:
         """Tell what has not been told yet, what could not be seen, and a summary."""
@@ -164,7 +149,12 @@ class _Teller:
         text = render(self._public(report.model_copy(update={"findings": new})), "text", self._page)
         if report.findings and not new:
             text += f"{words.summary(report)}\n"
-        output.write(sys.stderr, text)
+        self._write(text)
+
+    def _write(self, text: str) -> None:
+        """Nobody may be there to read it: that is no reason to stop watching."""
+        with contextlib.suppress(output.OutputError, BrokenPipeError):
+            output.write(sys.stderr, text)
 
     def _public(self, report: RunReport) -> RunReport:
         from ddpdoctor.report.run.redaction import redacted

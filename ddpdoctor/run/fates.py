@@ -40,6 +40,7 @@ class Deaths:
         self._known: set[int] = set()
         self._new = queue.SimpleQueue[Death]()
         self._held: list[Death] = []
+        self._closed = False
         threading.Thread(target=self._watch, name="deaths", daemon=True).start()
 
     def watch(self, pid: int) -> None:
@@ -56,6 +57,10 @@ class Deaths:
         else:
             self._selector.register(descriptor, selectors.EVENT_READ, pid)
 
+    def close(self) -> None:
+        """Watch no more."""
+        self._closed = True
+
     def taken(self) -> list[Death]:
         """The deaths since the last call, in their order."""
         dead = [*self._held, *(self._new.get() for _ in range(self._new.qsize()))]
@@ -71,7 +76,7 @@ class Deaths:
         return dead[:ready]
 
     def _watch(self) -> None:
-        while True:
+        while not self._closed:
             if not self._selector.get_map():
                 time.sleep(0.02)
                 continue

@@ -42,6 +42,7 @@ class RunOptions:
 class Session:
     """What came of one run."""
 
+    options: RunOptions
     started: datetime
     worlds: Worlds
     status: int = 0
@@ -63,12 +64,12 @@ def run(options: RunOptions, on_finding: OnFinding, on_look: OnLook) -> Session:
 
     Raises CannotStart.
     """
-    session = Session(datetime.now(UTC), Worlds(options.run_dir))
+    session = Session(options, datetime.now(UTC), Worlds(options.run_dir))
     clock = time.monotonic()
     with Signals() as signals:
         job = Job(options.command, _environment(options))
         signals.go_to(job)
-        _follow(job, signals, session, options, on_finding, on_look)
+        _follow(job, signals, session, on_finding, on_look)
     session.seconds = time.monotonic() - clock
     return session
 
@@ -81,14 +82,9 @@ def _environment(options: RunOptions) -> dict[str, str]:
 
 
 def _follow(
-    job: Job,
-    signals: Signals,
-    session: Session,
-    options: RunOptions,
-    on_finding: OnFinding,
-    on_look: OnLook,
+    job: Job, signals: Signals, session: Session, on_finding: OnFinding, on_look: OnLook
 ) -> None:
-    worlds = session.worlds
+    worlds, options = session.worlds, session.options
     watcher = _Watcher(on_finding)
     while job.status is None:
         signals.wait(_POLL_WHERE_RANKS_WAIT if worlds.any_waits else _POLL)

@@ -141,6 +141,20 @@ class Worlds:
         """Processes of this host that are ranks and have not ended."""
         return [pid for world in self.all for pid in world.living]
 
+    def findings(self) -> list[Finding]:
+        """What is wrong with any of the worlds; the same in several attempts is told once."""
+        found: dict[tuple[str, str], Finding] = {}
+        last = max((world.attempt for world in self.all), default=0)
+        for world in reversed(self.all):
+            for finding in world.findings():
+                told = finding if world.attempt == last else _survived(finding, world.attempt)
+                found.setdefault((finding.code, str(finding.place)), told)
+        return list(found.values())
+
+    def close(self) -> None:
+        """Watch for no more deaths."""
+        self._deaths.close()
+
     def poll(self, *, killed_by_us: bool = False) -> None:
         """Look for new worlds, and take in what is new of all."""
         self._look_for_new()
@@ -165,6 +179,13 @@ class Worlds:
         while self.living and time.monotonic() < deadline:
             time.sleep(0.02)
             self.poll(killed_by_us=killed_by_us)
+
+
+def _survived(finding: Finding, attempt: int) -> Finding:
+    """A finding about an attempt after which the launcher started another one."""
+    note = f"in attempt {attempt}, after which the launcher started the ranks again"
+    severity = "warning" if finding.severity == "error" else finding.severity
+    return finding.model_copy(update={"severity": severity, "evidence": (*finding.evidence, note)})
 
 
 def _folders(run_dir: Path | None) -> list[Path]:

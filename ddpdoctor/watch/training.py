@@ -211,7 +211,7 @@ class _Training:
             passes.resting = True
 
     def _disturb(self) -> None:
-        """Another optimizer has come: no rest any more, and the window that is open is not whole."""
+        """Another optimizer has come: no rest any more, and an open window is not whole."""
         for mine in self._known:
             if mine.steps < mine.rests_until:
                 _wake(mine)

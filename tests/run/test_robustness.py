@@ -60,7 +60,8 @@ def test_the_job_goes_on_unwatched_if_the_doctor_is_killed(start: Doctor, tmp_pa
     process.wait(10)
     (tmp_path / "enough").touch()
     _wait_for(tmp_path / "ended-0", tmp_path / "ended-1")
-    psutil.wait_procs(living(tmp_path), 20)
+    _, alive = psutil.wait_procs(living(tmp_path), 20)
+    assert not alive
 
 
 def test_an_interrupted_job_is_told_of_as_it_was(start: Doctor, tmp_path: Path) -> None:
@@ -176,6 +177,30 @@ def test_a_run_directory_that_cannot_be_written_does_not_reach_the_job(
     assert (session.status, session.findings) == (0, [])
     told = ["nothing could be written anywhere, so the job was not watched"]
     assert session.not_seen == told
+
+
+def test_a_fault_of_the_doctors_own_does_not_reach_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(evidence: object) -> None:
+        raise RuntimeError("a detector has a bug")
+
+    (tmp_path / "run").mkdir()
+    monkeypatch.setattr("ddpdoctor.run.worlds.diagnose", fail)
+    session = watched(tmp_path, tmp_path / "run", monkeypatch)
+    assert session.status == 0
+    told = "a fault of ours ended the watching: RuntimeError: a detector has a bug"
+    assert session.not_seen == [told]
+
+
+def test_a_report_that_cannot_be_written_in_the_end_does_not_change_the_exit_code(
+    ended, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    command = ["bash", "-c", "rmdir out && exit 5"]
+    code, _, err = ended(command, "--output=out/report.json", "--format=json")
+    assert code == 5
+    assert "cannot write out/report.json: No such file" in err.splitlines()[-1]
 
 
 def test_a_switched_off_watch_is_told(ended) -> None:
