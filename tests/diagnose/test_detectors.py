@@ -262,6 +262,13 @@ def test_the_first_real_failure_is_the_cause_and_the_peers_errors_follow() -> No
     )
 
 
+def test_an_interruption_by_the_user_is_nobodys_fault() -> None:
+    found = ranks()
+    for rank in found:
+        rank.exceptions.append(raised("KeyboardInterrupt", ""))
+    assert diagnose(Evidence(WORLD, found)) == []
+
+
 def test_a_rank_that_a_signal_ended_is_named_with_the_signal() -> None:
     found = ranks()
     found[3].fate = Fate(3, 103, None, 11, 60.0)

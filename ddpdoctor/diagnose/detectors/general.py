@@ -17,9 +17,9 @@ _WHAT_TO_DO: dict[int, str] = {
 
 def detect(case: Case) -> Iterator[Finding]:
     """One finding for each kind of incident left; exceptions before deaths."""
-    if case.raised:
-        case.explain(*(raised := case.raised))
-        yield _raised(case, raised)
+    case.explain(*(raised := case.raised))
+    if faults := [each for each in raised if each.exception.type != "KeyboardInterrupt"]:
+        yield _raised(case, faults)
     if case.died:
         case.explain(*(died := case.died))
         yield _died(case, died)
