@@ -70,12 +70,13 @@ def test_a_job_that_closes_our_descriptor_keeps_its_own_and_we_go_on(path: Path)
     assert [c.seq for c in reader.evidence.collectives] == [1, 2]
 
 
-def test_a_full_disk_ends_the_log_and_nothing_else() -> None:
+def test_a_full_disk_ends_the_log_and_nothing_else(path: Path) -> None:
     log = Log()
-    log.open(Path("/dev/full"))
-    assert not log.is_open
+    path.symlink_to("/dev/full")
+    log.open(path)
+    path.unlink()
     collective(log, 1)
-    assert not log.is_open
+    assert not path.exists()
 
 
 def test_what_happens_before_the_rank_is_known_is_written_after_its_start(path: Path) -> None:
