@@ -78,8 +78,9 @@ class World:
         silent = [rank.rank for rank in self.evidence.ranks if rank.pid == 0]
         if silent and len(silent) < self.evidence.world_size:
             lines.append(
-                f"{len(silent)} of {self.evidence.world_size} ranks wrote nothing: "
-                f"{', '.join(map(str, silent[:20]))}{'…' if len(silent) > 20 else ''}"
+                f"{len(silent)} of {self.evidence.world_size} ranks wrote nothing here: "
+                f"{', '.join(map(str, silent[:20]))}{'…' if len(silent) > 20 else ''} "
+                "(each host of a job has a doctor of its own)"
             )
         if self._elsewhere():
             lines.append("some ranks run on other hosts: deadlocks across hosts are not proven")

@@ -124,7 +124,9 @@ def _pause(rank: RankEvidence, began: float, gave_up: float) -> Stuck | None:
 
 def _meanwhile(rank: RankEvidence, pause: Stuck | None, now: float = 0.0) -> RankPlace:
     place = pause.place if pause is not None else None
-    if now and now - rank.last_event > _SILENCE:
+    if not rank.pid:
+        doing = "was not seen from here"
+    elif now and now - rank.last_event > _SILENCE:
         silent = f"gave no sign of life for {now - rank.last_event:.0f} s: "
         doing = f"{silent}C code that holds the GIL, or the process is stopped; last seen here"
     elif pause is None:
