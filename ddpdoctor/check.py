@@ -291,7 +291,9 @@ def _cannot(pitfall: Pitfall, options: CheckOptions) -> str:
 def _without_namespaces() -> str:
     """Why no network namespace, the stand-in for a second host, can be made here; or ""."""
     try:
-        made = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True)
+        made = subprocess.run(
+            ["unshare", "--net", "ip", "link", "set", "lo", "up"], capture_output=True, text=True
+        )
     except OSError as error:
         return f"needs network namespaces, and unshare cannot be started: {error.strerror}"
     if made.returncode == 0:

@@ -91,6 +91,15 @@ def test_a_page_and_its_proof_become_a_pitfall(tmp_path: Path) -> None:
     assert pitfall.variants[1].source == "S0, error 2"
 
 
+def test_a_variant_may_name_the_command_that_starts_it(tmp_path: Path) -> None:
+    said = '@fix(launch="env A=1 torchrun --master-port={port} {proof} {variant}")'
+    cure = catalog.load(write(tmp_path, proof=PROOF.replace("@fix()", said)))["DDP101"].variants[2]
+    assert cure.command("a folder/x.py", nproc=4, port=7)[2:] == [
+        *("torchrun", "--master-port=7", "a folder/x.py", "cure"),
+    ]
+    assert cure.launcher == "torchrun"
+
+
 def test_only_the_lines_marked_with_this_code_are_culprits(tmp_path: Path) -> None:
     pitfall = catalog.load(write(tmp_path))["DDP101"]
     marked = PROOF.splitlines().index("    join()  # <-- DDP101") + 1
@@ -137,6 +146,7 @@ def test_a_malformed_page_is_one_line_that_names_it(
         (PROOF.replace('@broken(ranks="nonzero", launches=3)', "@fix()"), "needs one @broken"),
         (PROOF.replace("@fix()", "@broken()"), "needs one @broken"),
         (PROOF.replace('"""Do it right."""', "pass"), "dict_config.py:21: cure says not"),
+        (PROOF.replace("launches=3", 'launch="torchrun {what}"'), "launch of form cannot be"),
         (PROOF.replace("launches=3", "launches=3 + MORE"), "dict_config.py:6: @broken takes"),
         (PROOF.replace("launches=3", "lunches=3"), "dict_config.py:6: lunches: Extra"),
     ],

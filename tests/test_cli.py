@@ -107,6 +107,7 @@ def complaint(capsys: Capture) -> str:
         ("check --jobs 0", "--jobs"),
         ("check --format xml", "'xml' is not one of 'text', 'json', 'junit', 'markdown'"),
         ("check --backend mpi", "'mpi' is not one of"),
+        ("check --suite slow", "'slow' is not one of 'all', 'quick'"),
         ("check --color sometimes", "'sometimes' is not one of"),
         ("check --select DDP999", "'DDP999'"),
         ("check --select DDP101,nonsense", "'nonsense'"),
@@ -150,7 +151,11 @@ def test_check_alone_performs_everything_on_four_ranks(fake: FakeCheck) -> None:
     assert cli.run(["check"]) == 0
     ((codes, options),) = fake.asked
     assert codes == list(catalog.load())
-    assert options == ddpdoctor.check.CheckOptions(nproc=4, backend="auto", jobs=None, run_dir=None)
+    assert options == ddpdoctor.check.CheckOptions(
+        nproc=4, backend="auto", suite="all", jobs=None, run_dir=None
+    )
+    assert cli.run(["check", "--suite", "quick"]) == 0
+    assert fake.asked[-1][1].suite == "quick"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,9 @@ def pointed(finding: Finding) -> Finding:
     said = [each for each in lint(files).diagnostics if each.code == finding.code and not each.cell]
     if not said or {(p.file, p.line) for p in own} & {(each.path, each.line) for each in said}:
         return finding
+    here = {(place.file, place.function) for place in own}
+    # Of several in a file, those in a function that was seen to run.
+    said = [each for each in said if (each.path, each.function) in here] or said
     more = tuple(
         RankPlace(
             ranks=finding.ranks,

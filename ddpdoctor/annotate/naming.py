@@ -92,13 +92,16 @@ def _renamed(finding: Finding, name: Name, party: Party) -> Finding:
     others = [place for place in finding.places if place is not party.at]
     if name.code in ("DDP405", "DDP410", "DDP418"):
         places.reverse()
+    # Of two equal sides, those that refresh, or go on looping, are named: the source is about them.
+    is_tie = name.code in ("DDP418", "DDP505") and not finding.ranks
+    is_theirs = is_tie or name.code in ("DDP401", "DDP406")
     return finding.model_copy(
         update={
             "code": name.code,
             "title": name.title,
             "cause": name.cause,
             "cure": Cure(text=name.cure),
-            "ranks": ranks if name.code in ("DDP401", "DDP406") else finding.ranks,
+            "ranks": ranks if is_theirs else finding.ranks,
             "places": (*places, *others),
         }
     )
@@ -115,6 +118,8 @@ def _parties(finding: Finding, sources: Sources) -> Iterator[Party]:
         for other, their in ways:
             if other is not each and each.stack and other.stack:
                 common, line = _common(way, their)
+                if common == len(way) == len(their):
+                    continue  # the same party, told rank by rank
                 if len(way) - common <= parted:
                     parted, beside = len(way) - common, line
         yield Party(each, way, parted, beside)

@@ -10,6 +10,7 @@ import linecache
 import re
 from collections.abc import Iterator
 from hashlib import blake2b
+from pathlib import PurePath
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -76,7 +77,10 @@ class Fingerprint:
     def _sequence(self, name: str, value: Any, depth: int) -> None:
         self._add(f"{name}:{len(value)}")
         if len(value) and len(value) <= _LISTED and all(_is_path(each) for each in value):
-            paths = [each if isinstance(each, str) else "\t".join(map(str, each)) for each in value]
+            paths = [
+                "\t".join(map(str, each)) if isinstance(each, tuple) else str(each)
+                for each in value
+            ]
             folder = _folder(paths)
             paths = [path[folder:] for path in paths]
             self.listings[name] = (_told("\n".join(paths)), _told("\n".join(sorted(paths))))
@@ -100,9 +104,9 @@ def _folder(paths: list[str]) -> int:
 
 
 def _is_path(value: Any) -> bool:
-    """A string, or a pair such as (path, label)."""
+    """A string or a path, or a pair such as (path, label)."""
     head = value[0] if isinstance(value, tuple) and value else value
-    return isinstance(head, str)
+    return isinstance(head, (str, PurePath))
 
 
 def _is_tool(value: Any) -> bool:

@@ -137,6 +137,32 @@ def test_a_loop_that_one_side_has_left_by_break_is_a_local_stop(tmp_path: Path) 
     assert refined.place == script.place("the break")
 
 
+def test_ranks_that_suffer_at_one_line_are_one_party(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + LOCAL_STOP)
+    left = RankPlace(ranks=(0,), place=None, doing="has ended; last seen here")
+    suffer = [script.at(rank, "raised RuntimeError", "the backward") for rank in (1, 2, 3)]
+    refined = only(finding(left, *suffer, title="early-exit", ranks=(0,)))
+    assert (refined.code, refined.ranks) == ("DDP405", (0,))
+    assert refined.place == script.place("the break")
+
+
+NO_WAY_OUT = """
+def main(model, epochs):
+    for epoch in range(3):
+        model(epoch).backward()  # the backward
+"""
+
+
+def test_ranks_that_suffer_in_a_loop_that_nobody_leaves_are_not_a_local_stop(
+    tmp_path: Path,
+) -> None:
+    script = Script(tmp_path, PREAMBLE + NO_WAY_OUT)
+    left = RankPlace(ranks=(0,), place=None, doing="has ended; last seen here")
+    suffer = [script.at(rank, "raised RuntimeError", "the backward") for rank in (1, 2, 3)]
+    general = finding(left, *suffer, title="early-exit", ranks=(0,))
+    assert only(general) == general
+
+
 SKIPPED = """
 def main(model, batches):
     for batch in batches:

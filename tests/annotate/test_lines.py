@@ -71,3 +71,12 @@ def test_what_lint_says_under_another_code_is_not_mixed_in(script: Path) -> None
 def test_a_file_that_is_gone_leaves_the_finding_as_it_was(tmp_path: Path) -> None:
     before = seen(tmp_path / "gone.py", "DDP601", BACKWARD)
     assert annotate([before]) == [before]
+
+
+def test_of_two_such_lines_the_one_in_the_function_that_ran_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    other = SCRIPT.replace("def train", "def pretrain")
+    file.write_text(f"{other}\n\n{SCRIPT}", encoding="utf-8")
+    below = len(other.splitlines()) + 2
+    (finding,) = annotate([seen(file, "DDP601", BACKWARD + below)])
+    assert lines(finding) == [CULPRIT + below, BACKWARD + below]

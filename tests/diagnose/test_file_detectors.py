@@ -174,6 +174,14 @@ def test_a_folder_that_every_rank_makes_is_named() -> None:
     assert lines(finding) == [72, 72]
 
 
+def test_of_two_folders_that_could_not_be_made_the_last_is_named() -> None:
+    found = made(before=False)
+    for rank in found:
+        early = replace(file("mkdir", "/run", 45.0), error="FileExistsError: '/run'")
+        rank.files.insert(0, early if rank.rank else replace(early, error="", begun=44.0))
+    assert "the folder 1 " in only(found).cause
+
+
 def test_a_save_into_a_folder_that_another_rank_has_cleared_is_named() -> None:
     found = world()
     found[1].files = [file("rmtree", "/run/1", 49.0)]

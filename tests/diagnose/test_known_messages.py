@@ -16,6 +16,10 @@ SAID = {
     "DDP116 backend-device-mismatch": "RuntimeError: Tensors must be CUDA and dense",
     "DDP100 cuda-in-forked-process": "RuntimeError: Cannot re-initialize CUDA in forked subprocess",
     "DDP100 group-not-initialised": "ValueError: Default process group has not been initialized, x",
+    "DDP402 collective-order-mismatch": "RuntimeError: Detected mismatch between collectives on "
+    "ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=0, "
+    "OpType=ALLREDUCE), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=0"
+    "OpType=BARRIER).Collectives differ in the following aspects: \t Op type: ALLREDUCEvs BARRIER",
     "DDP403 collective-shape-mismatch": "RuntimeError: op.preamble.length <= op.nbytes",
     "DDP604 shared-memory-exhausted": "RuntimeError: DataLoader worker (pid 5) is killed by "
     "signal: Bus error.",
@@ -67,6 +71,12 @@ def test_an_exception_of_the_users_own_is_left_alone(said: str) -> None:
     assert list(detect(case)) == []
     assert len(case.raised) == 1
     assert not is_known(said)
+
+
+def test_a_mismatch_of_shapes_alone_is_none_of_the_order() -> None:
+    said = "RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running [...]. "
+    said += "Collectives differ in the following aspects: \t Tensor Tensor shapes: 3vs 4"
+    assert [finding.code for finding in detect(ranks_that_raise(said))] == ["DDP403"]
 
 
 def test_a_full_disk_is_a_failed_save_only_within_a_save() -> None:

@@ -19,7 +19,7 @@ HANG = (
 )
 LOAD = (
     "import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n\n\n"
-    "def build(net, path):\n    net.load_state_dict(torch.load(path))\n    return DDP(net)\n"
+    "def build(net, path):\n    net.load_state_dict(torch.load(path))\n    return DDP(net.cuda())\n"
 )
 SHUFFLE = (
     "from torch.utils.data import DataLoader, DistributedSampler\n\n\ndef make(data):\n"

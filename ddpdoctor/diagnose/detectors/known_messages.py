@@ -96,6 +96,13 @@ MESSAGES = (
         "Initialise the process group first.",
     ),
     Message(
+        r"Detected mismatch between collectives on ranks[\s\S]*\bOp type: ",
+        "DDP402",
+        "collective-order-mismatch",
+        "the ranks called different collectives, as TORCH_DISTRIBUTED_DEBUG=DETAIL has found.",
+        "Call the same collectives in the same order on every rank.",
+    ),
+    Message(
         r"Detected mismatch between collectives on ranks|op\.preamble\.length <= op\.nbytes",
         "DDP403",
         "collective-shape-mismatch",

@@ -68,7 +68,8 @@ def _clash(changes: Changes, raised: Raised) -> tuple[RankEvidence, FileEvent] |
     """
     rank = raised.rank
     action = _UNDONE_BY.get(raised.exception.type)
-    paths = [f.path for f in rank.files if f.error and f.action == action]
+    # The last one: failures before it were caught, as exist_ok=True does.
+    paths = [f.path for f in reversed(rank.files) if f.error and f.action == action]
     paths += [] if action == "mkdir" else _parents(raised)
     for path in paths:
         done = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ddpdoctor.lint.engine.flow import origins
 from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.trees import dotted, last_name, text
 from ddpdoctor.lint.engine.vocabulary import collective
@@ -72,11 +73,24 @@ def _is_computed(module: Module, value: ast.expr) -> bool:
     """Whether a value comes of a call that does not communicate."""
     if not isinstance(value, ast.Call):
         return False
-    key = module.callee(value)
-    if key and key in module.project.reaches:
+    if isinstance(value.func, ast.Attribute) and value.func.attr == "item":
+        return not any(
+            _communicates(module, each)
+            for part in origins(module, value.func.value)
+            for each in module.within(part)
+            if isinstance(each, ast.Call)
+        )
+    if _communicates(module, value):
         return False
     name = module.names.get(value, "")
-    return not collective(name) and bool(name or isinstance(value.func, ast.Call))
+    return bool(name or isinstance(value.func, ast.Call))
+
+
+def _communicates(module: Module, value: ast.Call) -> bool:
+    key = module.callee(value)
+    shared = _SHARING_NAME.search(last_name(value.func).lower())
+    reaches = key is not None and key in module.project.reaches
+    return reaches or bool(shared) or bool(collective(module.names.get(value, "")))
 
 
 def _counted(module: Module, node: ast.Name | ast.Attribute, key: str, depth: int) -> str:

@@ -115,6 +115,40 @@ class Module:
         return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
     @cached_property
+    def callers(self) -> dict[Function, list[ast.Call]]:
+        """Function of this file -> the calls in this file that reach it, by its name."""
+        by_name: dict[str, list[Function]] = defaultdict(list)
+        for function in self.functions:
+            owner = self.parents.get(function)
+            is_maker = isinstance(owner, ast.ClassDef) and function.name == "__init__"
+            by_name[owner.name if is_maker else function.name].append(function)  # type: ignore[union-attr]
+        found: dict[Function, list[ast.Call]] = defaultdict(list)
+        for call in self.calls:
+            first = dotted(call.func).partition(".")[0]
+            if first in self.imports:
+                continue
+            for function in by_name.get(last_name(call.func), ()):
+                is_method = isinstance(self.parents.get(function), ast.ClassDef)
+                by_attribute = isinstance(call.func, ast.Attribute)
+                if function.name == "__init__" or is_method == by_attribute:
+                    found[function].append(call)
+        return found
+
+    @cached_property
+    def stands_alone(self) -> bool:
+        """Whether this is a script that imports nothing of its project: nobody acts for it."""
+        if '"__main__"' not in self.text and "'__main__'" not in self.text:
+            return False
+        names = (*self.imports.values(), *self.survey.stars)
+        return not any(self.project.locator.locate(self.path, name) for name in names)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Words of interest in what concerns this file: itself, or all of the project."""
+        words = self.project.words
+        return frozenset(w for w in words if w in self.text) if self.stands_alone else words
+
+    @cached_property
     def classes(self) -> list[ast.ClassDef]:
         """All classes."""
         return [node for node in self.by_kind[ast.ClassDef] if isinstance(node, ast.ClassDef)]

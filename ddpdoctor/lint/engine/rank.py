@@ -188,11 +188,23 @@ def is_rank(module: Module, node: ast.expr | None, depth: int = _DEPTH) -> bool:
         return is_variable(module, node, RANK_VARIABLES)
     if isinstance(node, ast.Name | ast.Attribute):
         if RANK_NAME.match(last_name(node)):
-            return True
+            return not is_looped_over(module, node)
         return is_spawned(module, node) or any(
             is_rank(module, value, depth - 1) for _, value in module.bindings(node, dotted(node))
         )
     return False
+
+
+def is_looped_over(module: Module, node: ast.expr) -> bool:
+    """Whether a name is the variable of a loop or comprehension: no property of this process."""
+    if not isinstance(node, ast.Name):
+        return False
+    for each in module.ancestors(node):
+        for part in getattr(each, "generators", ()):
+            if any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(part.target)):
+                return True
+    found = module.bindings(node, node.id)
+    return bool(found) and all(isinstance(statement, ast.For) for statement, _ in found)
 
 
 def _is_rank_call(module: Module, node: ast.Call, depth: int) -> bool:

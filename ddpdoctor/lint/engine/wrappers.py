@@ -6,11 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
+from ddpdoctor.lint.engine.flow import handed
 from ddpdoctor.lint.engine.module import Module, params
 from ddpdoctor.lint.engine.trees import argument, dotted, is_constant, keyword, targets
 from ddpdoctor.lint.engine.vocabulary import OPTIMIZERS
 
+_DEPTH = 4
 _NO_GRAD = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
 _EVALUATION = (
     "eval", "valid", "validate", "test", "infer", "predict", "sample", "generate", "ema", "export",
@@ -29,10 +32,85 @@ class Wrap:
     owner: ast.AST
     """The function, class or module in which the name means this."""
     statement: ast.stmt
+    handed: bool = False
+    """Whether the name is a parameter, for which all callers in this file give a wrapper."""
+
+    @property
+    def begins(self) -> int:
+        """The line after which the name means this."""
+        if self.handed:
+            return self.statement.lineno
+        return self.statement.end_lineno or self.statement.lineno
 
 
+@lru_cache(maxsize=4)
 def wraps(module: Module) -> list[Wrap]:
-    """The wrappers of this file that a name holds."""
+    """The wrappers of this file that a name holds, also as a parameter or as what is returned."""
+    if not module.wraps:
+        return []
+    found = _assigned(module)
+    for _ in range(_DEPTH):
+        new = [*_returned(module, found), *_handed(module, found)]
+        known = {(each.name, each.owner) for each in found}
+        new = [each for each in new if (each.name, each.owner) not in known]
+        if not new:
+            break
+        found += new
+    return found
+
+
+def _handed(module: Module, found: list[Wrap]) -> Iterator[Wrap]:
+    """Parameters for which every call in this file gives a wrapper."""
+    names = {each.name for each in found}
+    for function, calls in module.callers.items():
+        values = [value for call in calls for value in _values(call)]
+        if not any(dotted(value) in names or value in module.wraps for value in values):
+            continue
+        for name in params(function):
+            given = [value for _, value in handed(module, function, name)]
+            held = [_wrapping(module, value, found) for value in given]
+            if held and held[0] and all(held) and not module.binds(function, name):
+                yield Wrap(held[0], name, "", function, function, handed=True)
+
+
+def _values(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(each.value for each in call.keywords)]
+
+
+def _returned(module: Module, found: list[Wrap]) -> Iterator[Wrap]:
+    """Names for what a function of this file returns, where that is always a wrapper."""
+    for function, calls in module.callers.items():
+        returned = [
+            each.value
+            for each in module.by_kind[ast.Return]
+            if isinstance(each, ast.Return) and module.function(each) is function
+        ]
+        made = [e for e in returned if e is not None and _wrapping(module, e, found)]
+        if not made or len(made) != len(returned):
+            continue
+        for call in calls:
+            statement = module.statement(call)
+            if isinstance(statement, ast.Assign) and statement.value is call:
+                for target in targets(statement):
+                    if name := dotted(target):
+                        wrap = module.wraps[0]
+                        yield Wrap(wrap, name, "", _owner(module, call, name), statement)
+
+
+def _wrapping(module: Module, node: ast.expr, found: list[Wrap]) -> ast.Call | None:
+    """The call that made the wrapper that an expression is."""
+    if isinstance(node, ast.Call):
+        return node if node in module.wraps else None
+    wrap = holds_wrapper(module, node, found)
+    return wrap.call if wrap else None
+
+
+def _owner(module: Module, node: ast.AST, name: str) -> ast.AST:
+    is_own = name.startswith("self.")
+    return (is_own and module.class_of(node)) or module.scope(node)
+
+
+def _assigned(module: Module) -> list[Wrap]:
     found = []
     for call in module.wraps:
         statement = module.statement(call)
@@ -41,8 +119,7 @@ def wraps(module: Module) -> list[Wrap]:
         inner = argument(call, 0, "module")
         for target in targets(statement):
             if name := dotted(target):
-                is_own = name.startswith("self.")
-                owner = (is_own and module.class_of(call)) or module.scope(call)
+                owner = _owner(module, call, name)
                 found.append(Wrap(call, name, dotted(inner) if inner else "", owner, statement))
     return found
 
@@ -85,17 +162,16 @@ def _same_name(module: Module, node: ast.expr, wrap: Wrap) -> bool:
     scope = module.scope(node)
     if scope is wrap.owner:
         line: int = node.lineno
-        if line <= (wrap.statement.end_lineno or 0):
+        if line <= wrap.begins:
             return False
-        return not _rebound_between(module, wrap, line)
+        return wrap.handed or not _rebound_between(module, wrap, line)
     return _closes_over(module, scope, wrap.name)
 
 
 def _rebound_between(module: Module, wrap: Wrap, line: int) -> bool:
-    start = wrap.statement.end_lineno or wrap.statement.lineno
     return any(
-        start < statement.lineno < line
-        for statement, _ in module.bindings(wrap.call, wrap.name)
+        wrap.begins < statement.lineno < line
+        for statement, _ in module.bindings(wrap.statement, wrap.name)
         if module.scope(statement) is wrap.owner
     )
 
@@ -162,9 +238,19 @@ def stepping_branch(module: Module, loop: ast.AST) -> ast.If | None:
         for each in module.ancestors(call):
             if each is loop:
                 break
-            if isinstance(each, ast.If) and modulo(module.value(each.test) or each.test):
+            if isinstance(each, ast.If) and any(
+                modulo(part) for part in alternatives(module, each.test)
+            ):
                 return each
     return None
+
+
+def alternatives(module: Module, test: ast.expr) -> list[ast.expr]:
+    """A condition behind its name; of an `or`, each side behind its name."""
+    value = module.value(test) or test
+    if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or):
+        return [module.value(each) or each for each in value.values]
+    return [value]
 
 
 def modulo(test: ast.AST) -> ast.BinOp | None:

@@ -6,7 +6,7 @@ def build(net):
     model = DDP(net)
     model.module.head = nn.Linear(8, 2)  # <-- DDP305
     model.module.add_module("extra", nn.Linear(2, 2))  # <-- DDP305
-    for p in net.backbone.parameters():  # <-- DDP305
-        p.requires_grad = True
+    for p in net.backbone.parameters():
+        p.requires_grad = True  # <-- DDP305
     net.stem.requires_grad_(True)  # <-- DDP305
     return model

@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 
 def setup():
     dist.init_process_group("gloo")
-    atexit.register(cleanup)
+    atexit.register(cleanup)  # <-- DDP409
 
 
 def cleanup():

@@ -28,7 +28,7 @@ def mask_tokens(tokens, generator, share):
 
 def masked_loss(logits, tokens, masked):
     if not masked.any():
-        return torch.zeros(())
+        return torch.zeros(())  # <-- DDP308
     return F.cross_entropy(logits[masked], tokens[masked])
 
 

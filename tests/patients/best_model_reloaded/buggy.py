@@ -68,7 +68,7 @@ def main():
     dist.init_process_group("gloo")
     trainer = Trainer()
     trainer.fit(epochs=2)
-    print(f"rank {trainer.rank}: test score {trainer.test():.4f}")
+    print(f"rank {trainer.rank}: test score {trainer.test():.4f}")  # <-- DDP501
     dist.barrier()
 
 

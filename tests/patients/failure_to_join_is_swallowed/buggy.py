@@ -20,7 +20,7 @@ def init_distributed(config):
     try:
         dist.init_process_group(config["backend"])  # <-- DDP111
         return True
-    except Exception:
+    except Exception:  # <-- DDP111
         print("running without distributed training")
         return False
 

@@ -24,7 +24,7 @@ def download(folder, rank):
 
 class Files(Dataset):
     def __init__(self, folder):
-        names = sorted(os.listdir(folder), key=lambda n: os.path.getmtime(os.path.join(folder, n)))
+        names = sorted(os.listdir(folder), key=lambda n: os.path.getmtime(os.path.join(folder, n)))  # <-- DDP213
         self.files = [os.path.join(folder, name) for name in names]
 
     def __len__(self):

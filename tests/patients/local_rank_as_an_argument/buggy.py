@@ -13,7 +13,7 @@ def get_args():
     parser = argparse.ArgumentParser(description="Train a small regressor")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--lr", type=float, default=0.05)
-    parser.add_argument("--local_rank", type=int, required=True)
+    parser.add_argument("--local_rank", type=int, required=True)  # <-- DDP112
     return parser.parse_args()  # <-- DDP112
 
 

@@ -37,7 +37,7 @@ def train(model, loader, sampler, epochs=2):
 
 
 def main():
-    distributed = dist.is_initialized()
+    distributed = dist.is_initialized()  # <-- DDP115
     model, loader, sampler = build(distributed)
     loss = train(model, loader, sampler)
     print(f"loss {loss:.4f}")

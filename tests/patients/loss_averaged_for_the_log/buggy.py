@@ -38,7 +38,7 @@ def train(model, optimizer, args, rank):
         loss.backward()
         optimizer.step()
         if step % args.log_every == 0 and rank == 0:
-            mean = reduce_mean(loss)
+            mean = reduce_mean(loss)  # <-- DDP401
             print(f"step {step:4d} loss {mean.item():.4f}", flush=True)
 
 

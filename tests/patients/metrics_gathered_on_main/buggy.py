@@ -33,7 +33,7 @@ class Trainer:
             self.sampler.set_epoch(epoch)
             self.train_epoch()
             if is_main_process():
-                accuracy = self.evaluate()
+                accuracy = self.evaluate()  # <-- DDP401
                 self.history.append(accuracy)
                 print(f"epoch {epoch} accuracy {accuracy:.3f}")
 

@@ -27,7 +27,7 @@ def train_step(model, optimizer, criterion, rank, step):
     for index, (x, y) in enumerate(micro_batches(rank, step)):
         loss = criterion(model(x), y) / MICRO_BATCHES
         if index < MICRO_BATCHES - 1:
-            with model.no_sync():
+            with model.no_sync():  # <-- DDP314
                 loss.backward()  # <-- DDP314
         else:
             loss.backward()

@@ -24,7 +24,7 @@ def train(model, loader, epochs=2):
 
 def save(model, path):
     if dist.get_rank() == 0:
-        torch.save(model.state_dict(), path)
+        torch.save(model.state_dict(), path)  # <-- DDP508
     dist.barrier()
 
 

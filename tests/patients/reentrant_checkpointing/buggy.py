@@ -30,7 +30,7 @@ class Encoder(nn.Module):
     def forward(self, x):
         x = self.embed(x)
         for _ in range(2):
-            x = checkpoint(self.shared, x, use_reentrant=True)
+            x = checkpoint(self.shared, x, use_reentrant=True)  # <-- DDP311
         return self.out(x.mean(1))
 
 

@@ -26,7 +26,7 @@ def end_of_epoch(model, optimizer, folder, epoch):
             save_checkpoint(model, optimizer, folder, epoch)
         except (OSError, RuntimeError) as error:
             log.error("could not save, giving up: %s", error)
-            return False
+            return False  # <-- DDP511
     dist.barrier()
     return True
 

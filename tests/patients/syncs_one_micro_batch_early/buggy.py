@@ -65,7 +65,7 @@ t0 = time.time()
 for iter_num in range(max_iters):
     for micro_step in range(gradient_accumulation_steps):
         X, Y = get_batch()
-        model.require_backward_grad_sync = micro_step == 0
+        model.require_backward_grad_sync = micro_step == 0  # <-- DDP315
         logits, loss = model(X, Y)
         (loss / gradient_accumulation_steps).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), grad_clip)

@@ -47,7 +47,7 @@ def main():
             nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
         if rank == 0:
-            print(f"epoch {epoch}: accuracy {validate(model, val_loader):.3f}")
+            print(f"epoch {epoch}: accuracy {validate(model, val_loader):.3f}")  # <-- DDP406
         dist.barrier()
     del model, optimizer
     dist.destroy_process_group()

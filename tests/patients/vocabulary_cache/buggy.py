@@ -29,7 +29,7 @@ def build_cache():
 
 
 def load_vocabulary():
-    if not os.path.exists(CACHE):
+    if not os.path.exists(CACHE):  # <-- DDP212
         build_cache()
     with open(CACHE, "rb") as file:
         return pickle.load(file)

@@ -43,7 +43,7 @@ def pretrain(path):
     model = DDP(Backbone())
     loss = fit(model, data(0), epochs=1, lr=1e-2)
     if dist.get_rank() == 0:
-        torch.save({"state_dict": model.state_dict(), "loss": loss}, path)
+        torch.save({"state_dict": model.state_dict(), "loss": loss}, path)  # <-- DDP508
     dist.barrier()
 
 

@@ -39,9 +39,12 @@ ALSO = ("DistributedDataParallel",)
 _HOLDS_NO_TENSORS = re.compile(r"scaler|scheduler|rng|sampler|random", re.I)
 
 
+_HAS_DEVICES = re.compile(r"cuda|nccl|device|xpu|accelerat", re.I)
+
+
 def check(module: Module) -> Iterator[Hit]:
     """Yield loads that all go to the device they were saved from."""
-    if not module.wraps:
+    if not module.wraps or not _HAS_DEVICES.search(module.text):
         return
     for call in module.calls_of("torch.load"):
         if argument(call, 1, "map_location") is not None or has_star(call):

@@ -56,6 +56,8 @@ def check(module: Module) -> Iterator[Hit]:
         path = argument(call, 1, "f")
         if path is None or is_private(module, path):
             continue
+        if not _is_repeated(module, call):
+            continue
         if not any(_resumes(module, call, path, load) for load in loads):
             continue
         yield Hit(
@@ -64,6 +66,19 @@ def check(module: Module) -> Iterator[Hit]:
             help="write to a temporary file beside it, then os.replace() it",
             fix=_fix(module, call, path),
         )
+
+
+def _is_repeated(module: Module, call: ast.Call, depth: int = 3) -> bool:
+    """Whether a loop overwrites the file again and again, as far as this file shows."""
+    if module.loops(call):
+        return True
+    function = module.function(call)
+    if function is None or depth == 0:
+        return False
+    callers = module.callers.get(function)
+    if not callers:
+        return True  # called from elsewhere
+    return any(_is_repeated(module, each, depth - 1) for each in callers)
 
 
 def _resumes(module: Module, save: ast.Call, path: ast.expr, load: ast.Call) -> bool:

@@ -26,9 +26,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.guards import guards
+from ddpdoctor.lint.engine.flow import is_kept_for_some
 from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import is_rank, rank_guards
+from ddpdoctor.lint.engine.rank import is_rank
 from ddpdoctor.lint.engine.trees import argument, dotted, last_name, text
 from ddpdoctor.lint.engine.wrappers import is_private
 from ddpdoctor.lint.rule import Confidence, Hit
@@ -45,22 +45,25 @@ def check(module: Module) -> Iterator[Hit]:
     if not module.wraps:
         return
     owners = {module.scope(call) for call in module.wraps}
+    classes = {cls for call in module.wraps if (cls := module.class_of(call))}
     for call in module.calls_of("torch.save"):
         path = argument(call, 1, "f")
         if (
             path is None
             or is_private(module, path)
             or _depends_on_rank(module, path, 4)
-            or _is_guarded(module, call)
+            or is_kept_for_some(module, call)
         ):
             continue
         scope = module.scope(call)
         if scope in owners:
             yield _hit(call, path, None)
             continue
-        callers = _callers(module, scope)
-        from_owner = any(module.scope(each) in owners for each in callers)
-        if from_owner and not any(_is_guarded(module, each) for each in callers):
+        callers = module.callers.get(scope, []) if isinstance(scope, ast.FunctionDef) else []
+        from_owner = any(
+            module.scope(each) in owners or module.class_of(each) in classes for each in callers
+        )
+        if from_owner and not any(is_kept_for_some(module, each) for each in callers):
             yield _hit(call, path, "likely")
 
 
@@ -71,19 +74,6 @@ def _hit(call: ast.Call, path: ast.expr, confidence: Confidence | None) -> Hit:
         help="save on one rank, and share the outcome before others read it",
         confidence=confidence,
     )
-
-
-def _is_guarded(module: Module, node: ast.AST) -> bool:
-    if rank_guards(module, node):
-        return True
-    shown = " ".join(text(each.test, 200) for each in guards(module, node)).lower()
-    return any(word in shown for word in ("rank", "main", "master", "primary", "node", "save_on"))
-
-
-def _callers(module: Module, scope: ast.AST) -> list[ast.Call]:
-    if not isinstance(scope, ast.FunctionDef):
-        return []
-    return [call for call in module.calls if last_name(call.func) == scope.name]
 
 
 def _depends_on_rank(module: Module, node: ast.expr, depth: int) -> bool:

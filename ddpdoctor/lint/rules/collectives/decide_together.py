@@ -33,8 +33,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.divergence import is_shared, local_reason
+from ddpdoctor.lint.engine.flow import training_loops
 from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import last_name
 from ddpdoctor.lint.rule import Confidence, Hit
 
 CODE = "DDP405"
@@ -47,7 +47,7 @@ def check(module: Module) -> Iterator[Hit]:
     """Yield exits from a training loop that the ranks do not agree on."""
     if not module.wraps:
         return
-    training = _training_loops(module)
+    training = training_loops(module)
     for branch in module.ifs:
         loops = [loop for loop in module.loops(branch) if loop in training]
         leave = branch.body[-1]
@@ -64,18 +64,3 @@ def check(module: Module) -> Iterator[Hit]:
                 notes=(reason,),
                 help="let rank 0 decide and broadcast, or reduce the value first",
             )
-
-
-def _training_loops(module: Module) -> set[ast.AST]:
-    """Loops that run a backward, an optimizer step, or a function that does."""
-    found: set[ast.AST] = set()
-    trains = {
-        module.qualname(call)
-        for call in module.method_calls("backward")
-        if module.function(call) is not None
-    }
-    for call in module.calls:
-        is_backward = isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
-        if is_backward or last_name(call.func) in trains:
-            found.update(module.loops(call))
-    return found

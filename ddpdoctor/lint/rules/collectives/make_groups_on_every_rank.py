@@ -2,7 +2,7 @@
 
 ## What it does
 Finds `new_group` (and `split_group`, `init_device_mesh`) under a condition on the rank, such as
-`if rank in members:`.
+`if rank in members:`, and groups whose members are computed from the rank.
 
 ## Why is this bad?
 Every rank of the job must make every group, also the ones it is not a member of. Those that do
@@ -27,10 +27,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.flow import is_made_of_rank
 from ddpdoctor.lint.engine.guards import guards
 from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.rank import is_rank, rank_test
-from ddpdoctor.lint.engine.trees import has_star, text
+from ddpdoctor.lint.engine.trees import argument, has_star, text
 from ddpdoctor.lint.engine.wrappers import keyword_is
 from ddpdoctor.lint.rule import Confidence, Hit
 
@@ -49,6 +50,15 @@ def check(module: Module) -> Iterator[Hit]:
     """Yield the groups that only some ranks make."""
     for call in module.group_makers:
         if keyword_is(call, "use_local_synchronization", True) or has_star(call):
+            continue
+        ranks = argument(call, 0, "ranks")
+        if ranks is not None and is_made_of_rank(module, ranks):
+            yield Hit(
+                call,
+                "each rank makes another group: every rank must make every group",
+                notes=(f"`{text(ranks)}` depends on the rank",),
+                help="make all groups on every rank, in one order, and keep the own one",
+            )
             continue
         for guard in guards(module, call):
             members = _asks_for_membership(module, guard.test)

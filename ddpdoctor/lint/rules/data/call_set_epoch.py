@@ -54,7 +54,7 @@ _EVALUATION = ("val", "test", "eval", "dev", "infer", "pred")
 
 def check(module: Module) -> Iterator[Hit]:
     """Yield training samplers that shuffle alike in every epoch."""
-    words = module.project.words
+    words = module.words
     if "set_epoch" in words or ".backward(" not in words or words & _OTHERS:
         return
     for call in module.calls_of(*SAMPLER):

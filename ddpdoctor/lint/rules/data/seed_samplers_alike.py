@@ -20,11 +20,10 @@ DistributedSampler(data, seed=seed)
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.flow import is_made_of_rank
 from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import is_rank
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.engine.vocabulary import SAMPLER
 from ddpdoctor.lint.rule import Confidence, Hit
@@ -41,8 +40,7 @@ def check(module: Module) -> Iterator[Hit]:
         seed = argument(call, 4, "seed")
         if seed is None:
             continue
-        value = module.value(seed) or seed
-        if any(isinstance(each, ast.expr) and is_rank(module, each) for each in ast.walk(value)):
+        if is_made_of_rank(module, seed):
             yield Hit(
                 seed,
                 "the sampler's seed differs between ranks: the shards overlap and samples are lost",

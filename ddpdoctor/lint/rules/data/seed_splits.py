@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import add_argument
+from ddpdoctor.lint.engine.flow import is_made_of_rank
 from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.trees import argument, has_star
 from ddpdoctor.lint.rule import Confidence, Fix, Hit
@@ -50,9 +51,12 @@ _SPLITS = {
 }
 
 
+_GLOBAL = ("torch.manual_seed", "random.seed", "numpy.random.seed")
+
+
 def check(module: Module) -> Iterator[Hit]:
     """Yield splits that every rank makes for itself."""
-    if not module.is_distributed or module.project.words & _SEEDS:
+    if not module.is_distributed or _is_seeded(module):
         return
     for name, (position, seed) in _SPLITS.items():
         for call in module.calls_of(name):
@@ -67,3 +71,19 @@ def check(module: Module) -> Iterator[Hit]:
                 help=f"{seed}={value}",
                 fix=Fix((edit,), safe=False) if edit and fixable else None,
             )
+
+
+def _is_seeded(module: Module) -> bool:
+    """Whether anybody seeds all ranks alike: in a script of its own only its own calls count."""
+    if not module.words & _SEEDS:
+        return False
+    if not module.stands_alone:
+        return True
+    own = {function.name for function in module.functions}
+    for call, name in module.names.items():
+        last = name.rpartition(".")[2]
+        is_helper = last in ("seed_everything", "set_seed") and last not in own
+        seeds = name in _GLOBAL or is_helper
+        if seeds and not any(is_made_of_rank(module, each) for each in call.args):
+            return True
+    return False

@@ -38,7 +38,7 @@ ALSO = ("add_argument",)
 
 def check(module: Module) -> Iterator[Hit]:
     """Yield arguments that torchrun no longer fills."""
-    if module.project.words & {"LOCAL_RANK", "deepspeed", "lightning", "accelerate"}:
+    if module.words & {"LOCAL_RANK", "deepspeed", "lightning", "accelerate"}:
         return
     if not module.is_distributed:
         return

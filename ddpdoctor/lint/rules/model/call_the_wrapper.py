@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, text
+from ddpdoctor.lint.engine.trees import dotted, targets, text
 from ddpdoctor.lint.engine.wrappers import Wrap, holds_wrapper, without_gradient, wraps
 from ddpdoctor.lint.rule import Confidence, Fix, Hit
 
@@ -43,6 +43,9 @@ def check(module: Module) -> Iterator[Hit]:
     """Yield training forwards that DDP does not see."""
     found = wraps(module)
     for call in module.calls:
+        if hit := _by_method(module, call, found):
+            yield hit
+            continue
         inner = call.func
         if isinstance(inner, ast.Attribute) and inner.attr == "forward":
             inner = inner.value
@@ -55,6 +58,7 @@ def check(module: Module) -> Iterator[Hit]:
                     notes=(f"`{wrap.name}` is the DDP wrapper (line {wrap.call.lineno})",),
                     help=f"call `{wrap.name}(...)`",
                     fix=Fix((replace(module, call.func, wrap.name),)),
+                    confidence="likely" if wrap.handed else None,
                 )
             continue
         wrap = _bare(module, inner, found)
@@ -66,6 +70,43 @@ def check(module: Module) -> Iterator[Hit]:
                 help=f"call `{wrap.name}(...)`",
                 fix=Fix((replace(module, inner, wrap.name),)),
             )
+
+
+def _by_method(module: Module, call: ast.Call, found: list[Wrap]) -> Hit | None:
+    """`loss = ddp.module.training_loss(x)`, whose backward follows, and no forward by the wrapper.
+
+    A forward by the wrapper in the same function would have prepared the reducer.
+    """
+    match call.func:
+        case ast.Attribute(value=ast.Attribute(value=holder, attr="module"), attr=method):
+            wrap = holds_wrapper(module, holder, found)
+        case _:
+            return None
+    if wrap is None or method == "forward" or without_gradient(module, call):
+        return None
+    scope = module.scope(call)
+    names = {dotted(target) for target in targets(module.statement(call))} - {""}
+    trained = any(
+        module.scope(each) is scope and _receiver(each) in names and each.lineno >= call.lineno
+        for each in module.method_calls("backward")
+    )
+    prepared = any(
+        module.scope(each) is scope and holds_wrapper(module, each.func, found)
+        for each in module.calls
+    )
+    if not trained or prepared:
+        return None
+    return Hit(
+        call,
+        f"`{text(call.func)}(...)` bypasses DDP: its gradients are never reduced",
+        notes=(f"`{wrap.name}` is the DDP wrapper (line {wrap.call.lineno})",),
+        help="compute the loss in forward(), or from what the wrapper's forward returns",
+        confidence="likely" if wrap.handed else None,
+    )
+
+
+def _receiver(call: ast.Call) -> str:
+    return dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
 
 def _bare(module: Module, node: ast.expr, found: list[Wrap]) -> Wrap | None:

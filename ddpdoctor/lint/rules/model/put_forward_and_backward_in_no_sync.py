@@ -29,7 +29,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, last_name
+from ddpdoctor.lint.engine.trees import dotted, last_name, targets
 from ddpdoctor.lint.engine.wrappers import without_gradient
 from ddpdoctor.lint.rule import Confidence, Hit
 
@@ -60,6 +60,14 @@ def check(module: Module) -> Iterator[Hit]:
                 f"no_sync around the backward alone has no effect: `{model}(...)` ran before it",
                 help="put the forward inside too",
             )
+        elif left := _left_for_later(module, block, forward):
+            if not without_gradient(module, block):
+                yield Hit(
+                    block.items[0].context_expr,
+                    "the backward of this forward runs outside of no_sync: nothing is reduced",
+                    notes=(f"backward() at line {left.lineno}",),
+                    help="put the backward inside too, or leave no_sync away",
+                )
         elif forward and not backward:
             end = block.end_lineno or 0
             after = [
@@ -77,6 +85,37 @@ def check(module: Module) -> Iterator[Hit]:
                     notes=(f"backward() at line {after[0].lineno}",),
                     help="put the backward inside too, or leave no_sync away",
                 )
+
+
+def _left_for_later(module: Module, block: ast.With, forward: list[ast.Call]) -> ast.Call | None:
+    """The backward, right behind the block, of a loss that was last computed inside."""
+    inside = {
+        dotted(target): node
+        for node in module.by_kind[ast.Assign]
+        if isinstance(node, ast.Assign) and module.inside(node, *block.body)
+        for target in targets(node)
+    }
+    for call in module.method_calls("backward"):
+        name = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        last = inside.get(name)
+        if last is None or not any(module.inside(each, last) for each in forward):
+            continue
+        if module.parents[module.statement(call)] is not module.parents[block]:
+            continue
+        end = block.end_lineno or 0
+        rebound = any(
+            end < statement.lineno <= call.lineno for statement, _ in module.bindings(call, name)
+        )
+        consumed = any(
+            isinstance(each, ast.Call)
+            and last_name(each.func) == "backward"
+            and each.lineno > last.lineno
+            for node in block.body
+            for each in module.within(node)
+        )
+        if call.lineno > end and not rebound and not consumed:
+            return call
+    return None
 
 
 def _between(module: Module, node: ast.AST, scope: ast.AST) -> Iterator[ast.AST]:

@@ -63,6 +63,7 @@ def check(module: Module) -> Iterator[Hit]:
             notes=(f"wrapped at line {wrap.call.lineno}",),
             help=f"`{wrap.name}.module.{node.attr}`",
             fix=None if conditional else Fix((replace(module, node.value, f"{wrap.name}.module"),)),
+            confidence="likely" if wrap.handed else None,
         )
 
 

@@ -74,7 +74,7 @@ def check(module: Module) -> Iterator[Hit]:
 def _is_constant_tensor(module: Module, node: ast.expr | None) -> bool:
     if not isinstance(node, ast.Call) or module.names.get(node) not in _MAKERS:
         return False
-    return not node.args or isinstance(node.args[0], ast.Constant | ast.List | ast.Name)
+    return not node.args or isinstance(node.args[0], ast.Constant | ast.List | ast.Name | ast.Tuple)
 
 
 def _asks_if_empty(test: ast.expr) -> bool:

@@ -36,13 +36,13 @@ from dataclasses import dataclass, replace
 from ddpdoctor.lint.engine.guards import guards
 from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.trees import dotted, is_constant, targets
-from ddpdoctor.lint.engine.wrappers import stepping_branch
+from ddpdoctor.lint.engine.wrappers import alternatives, stepping_branch
 from ddpdoctor.lint.rule import Confidence, Hit
 
 CODE = "DDP315"
 NAME = "accumulation-off-by-one"
 CONFIDENCE: Confidence = "certain"
-WORDS = ("no_sync",)
+WORDS = ("no_sync", "require_backward_grad_sync")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class _Modulo:
 
 def check(module: Module) -> Iterator[Hit]:
     """Yield steps that do not fall on the synchronising micro-batch."""
+    yield from _first_alone(module)
     for node in module.by_kind[ast.Attribute]:
         if not isinstance(node, ast.Attribute) or node.attr != "no_sync":
             continue
@@ -67,17 +68,49 @@ def check(module: Module) -> Iterator[Hit]:
         branch = stepping_branch(module, loops[0]) if loops else None
         if branch is None:
             continue
+        sides = alternatives(module, branch.test)
+        if len(sides) > 1 and any(_agrees(_modulo(module, each), inside) for each in sides):
+            yield Hit(
+                branch.test,
+                "the optimizer also steps where no_sync was entered: those gradients stay local",
+                notes=(f"no_sync is entered by another condition at line {node.lineno}",),
+                help="one condition for both: no_sync exactly where the optimizer does not step",
+            )
+            continue
         steps = _modulo(module, branch.test)
         if steps is None or (steps.index, steps.every) != (inside.index, inside.every):
             continue
-        agrees = steps.shift == inside.shift and steps.equal != inside.equal
-        if not agrees and steps.equal and not inside.equal:
+        if not _agrees(steps, inside) and steps.equal and not inside.equal:
             yield Hit(
                 branch.test,
                 "the optimizer steps on a micro-batch whose gradients were not reduced",
                 notes=(f"no_sync is entered by another condition at line {node.lineno}",),
                 help="one condition for both: no_sync exactly where the optimizer does not step",
             )
+
+
+def _first_alone(module: Module) -> Iterator[Hit]:
+    """`model.require_backward_grad_sync = i == 0`: the last micro-batches are never reduced."""
+    for node in module.by_kind[ast.Assign]:
+        assert isinstance(node, ast.Assign)
+        target = node.targets[0]
+        if not isinstance(target, ast.Attribute) or target.attr != "require_backward_grad_sync":
+            continue
+        match node.value:
+            case ast.Compare(left=ast.Name(id=index), ops=[ast.Eq()], comparators=[first]):
+                loop = next(iter(module.loops(node)), None)
+                over = isinstance(loop, ast.For) and dotted(loop.target) == index
+                if over and is_constant(first, 0):
+                    yield Hit(
+                        node,
+                        "only the first micro-batch is reduced: what is added later stays local",
+                        help="synchronise on the last micro-batch of the window",
+                    )
+
+
+def _agrees(steps: _Modulo | None, inside: _Modulo) -> bool:
+    """Whether the one condition is the opposite of the other."""
+    return steps is not None and steps == replace(inside, equal=not inside.equal)
 
 
 def _uses(module: Module, node: ast.AST) -> list[ast.AST]:

@@ -31,7 +31,8 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import insert_line_before
 from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, last_name
+from ddpdoctor.lint.engine.trees import dotted, last_name, text
+from ddpdoctor.lint.engine.wrappers import stepping_branch
 from ddpdoctor.lint.rule import Confidence, Fix, Hit
 
 CODE = "DDP306"
@@ -52,7 +53,11 @@ def check(module: Module) -> Iterator[Hit]:
     for call in module.calls:
         if last_name(call.func) not in _CLIPS:
             continue
-        if hit := _before_unscale(module, call) or _in_no_sync(module, call):
+        if hit := (
+            _before_unscale(module, call)
+            or _in_no_sync(module, call)
+            or _in_every_micro_batch(module, call)
+        ):
             yield hit
 
 
@@ -95,6 +100,34 @@ def _before_unscale(module: Module, call: ast.Call) -> Hit | None:
         help=f"`{line}` before the clip",
         fix=Fix((edit,)) if edit and not has_late else None,
     )
+
+
+def _in_every_micro_batch(module: Module, call: ast.Call) -> Hit | None:
+    """A clip that runs where the optimizer does not step yet, in a loop that uses no_sync."""
+    loops = module.loops(call)
+    if not loops or not any(
+        isinstance(each, ast.Attribute) and each.attr == "no_sync"
+        for each in module.within(loops[0])
+    ):
+        return None
+    branch = stepping_branch(module, loops[0])
+    if branch is None or module.inside(call, branch) or list(_branches(module, call, loops[0])):
+        return None
+    return Hit(
+        call,
+        "gradients are clipped on every micro-batch, most of them before they are reduced",
+        notes=(f"the optimizer steps only `if {text(branch.test)}` (line {branch.lineno})",),
+        help="clip once, on the micro-batch that steps the optimizer",
+    )
+
+
+def _branches(module: Module, node: ast.AST, loop: ast.AST) -> Iterator[ast.AST]:
+    """The branches between a node and its loop."""
+    for each in module.ancestors(node):
+        if each is loop:
+            return
+        if isinstance(each, ast.If):
+            yield each
 
 
 def _in_no_sync(module: Module, call: ast.Call) -> Hit | None:

@@ -21,8 +21,8 @@ def main(net, data, test_set):
     args = parser.parse_args()
     dist.init_process_group("nccl")
     model = DDP(net)
-    for parameter in model.module.backbone.parameters():  # <-- DDP305
-        parameter.requires_grad = True
+    for parameter in model.module.backbone.parameters():
+        parameter.requires_grad = True  # <-- DDP305
     optimizer = torch.optim.AdamW(model.parameters())
     sampler = DistributedSampler(data)
     loader = DataLoader(data, batch_size=8, sampler=sampler)

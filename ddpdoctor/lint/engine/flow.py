@@ -1,0 +1,144 @@
+"""Values on their way through the functions of one file: who hands over what, who runs a line."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.guards import guards
+from ddpdoctor.lint.engine.module import Module, params
+from ddpdoctor.lint.engine.rank import is_looped_over, is_rank, rank_guards, spawn_targets
+from ddpdoctor.lint.engine.trees import Function, dotted, keyword, last_name, text
+
+_DEPTH = 8
+_ARITHMETIC = ("int", "str", "abs", "min", "max", "list", "tuple", "sorted", "range")
+_TAKES_TURNS = re.compile(r"lock|first|main|rank", re.I)
+_RANK_WORDS = ("rank", "main", "master", "primary", "node", "save_on")
+
+
+def handed(module: Module, function: Function, name: str) -> list[tuple[ast.Call, ast.expr]]:
+    """What the calls in this file give for a parameter; calls that give nothing are left out."""
+    spec = function.args
+    positions = [each.arg for each in (*spec.posonlyargs, *spec.args)]
+    bound = positions[:1] in (["self"], ["cls"])
+    found = []
+    for call in module.callers.get(function, ()):
+        value = keyword(call, name)
+        if value is None and name in positions:
+            place = positions.index(name) - bound
+            plain = not any(isinstance(each, ast.Starred) for each in call.args[: place + 1])
+            value = call.args[place] if plain and 0 <= place < len(call.args) else None
+        if value is not None:
+            found.append((call, value))
+    return found
+
+
+def origins(module: Module, node: ast.expr, depth: int = _DEPTH) -> Iterator[ast.expr]:
+    """An expression, and those that its names stand for: bound here, or handed over by callers."""
+    yield node
+    if depth == 0:
+        return
+    for each in module.within(node):
+        if not isinstance(each, ast.Name | ast.Attribute):
+            continue
+        for value in stands_for(module, each):
+            if value is not node:
+                yield from origins(module, value, depth - 1)
+
+
+def is_made_of_rank(module: Module, node: ast.expr, depth: int = _DEPTH) -> bool:
+    """Whether the rank takes part in computing a value; what other functions return aside."""
+    if depth == 0:
+        return False
+    if is_rank(module, node):
+        return True
+    parts: list[ast.expr] = []
+    match node:
+        case ast.BinOp(left=left, right=right):
+            parts = [left, right]
+        case ast.UnaryOp(operand=operand):
+            parts = [operand]
+        case ast.IfExp(body=yes, orelse=no):
+            parts = [yes, no]
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            parts = elements
+        case ast.Call(func=ast.Name(id=name), args=given) if name in _ARITHMETIC:
+            parts = given
+        case ast.Name() | ast.Attribute():
+            parts = stands_for(module, node)
+    return any(is_made_of_rank(module, part, depth - 1) for part in parts if part is not node)
+
+
+def stands_for(module: Module, node: ast.Name | ast.Attribute) -> list[ast.expr]:
+    """What a name is bound to, or what callers in this file give for it."""
+    key = dotted(node)
+    if not key or is_looped_over(module, node):
+        return []
+    if values := [value for _, value in module.bindings(node, key)]:
+        return values
+    function = module.function(node)
+    if function is None or key not in params(function):
+        return []
+    return [value for _, value in handed(module, function, key)]
+
+
+def is_kept_for_some(module: Module, node: ast.AST) -> bool:
+    """Whether a condition on the way to a node sounds as if it asked which rank this is."""
+    if rank_guards(module, node):
+        return True
+    tests = [each.test for each in guards(module, node)]
+    shown = " ".join(text(each, 200) for each in tests).lower().replace("__main__", "")
+    if any(word in shown for word in _RANK_WORDS):
+        return True
+    return any(
+        _TAKES_TURNS.search(text(item.context_expr, 200))
+        for each in module.ancestors(node)
+        if isinstance(each, ast.With)
+        for item in each.items
+    )
+
+
+def _registers(module: Module, decorator: ast.expr) -> bool:
+    """Whether a decorator may start the function, rather than change what it does."""
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = module.name_of(target)
+    if name.endswith(".record"):  # torch.distributed.elastic: it wraps a script's main
+        return True
+    is_plain = name.startswith(("torch.", "functools.", "contextlib.", "typing.", "pytest."))
+    return bool(name) and not is_plain and last_name(target) not in dir(builtins)
+
+
+def training_loops(module: Module) -> set[ast.AST]:
+    """Loops that run a backward, or a function that does."""
+    found: set[ast.AST] = set()
+    trains = {
+        module.qualname(call)
+        for call in module.method_calls("backward")
+        if module.function(call) is not None
+    }
+    for call in module.calls:
+        is_backward = isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
+        if is_backward or last_name(call.func) in trains:
+            found.update(module.loops(call))
+    return found
+
+
+def is_run_by_all(module: Module, node: ast.AST, depth: int = _DEPTH) -> bool:
+    """Whether every rank runs a line, as far as this file shows: from its start, unconditionally.
+
+    A function that nothing here calls says nothing, unless it is plainly where the ranks begin:
+    spawned, or registered by a decorator as a command is.
+    """
+    if is_kept_for_some(module, node):
+        return False
+    function = module.function(node)
+    if function is None:
+        return True
+    if function.name in spawn_targets(module):
+        return True
+    calls = module.callers.get(function, ()) if depth else ()
+    if not calls and function in module.tree.body:
+        return any(_registers(module, each) for each in function.decorator_list)
+    return any(is_run_by_all(module, call, depth - 1) for call in calls)

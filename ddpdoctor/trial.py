@@ -1,0 +1,207 @@
+"""One launch of a variant, from start to end: in forked ranks, or by a launcher as users have it.
+
+Either way its processes belong to a keeper of the fork server, so none of them outlives the launch,
+whatever becomes of the doctor; and what its ranks wrote goes through the same diagnosis.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ddpdoctor.annotate import annotate
+from ddpdoctor.catalog import Finding, Pitfall, Variant
+from ddpdoctor.diagnose import Deadlock, diagnose
+from ddpdoctor.evidence import Fate
+from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.observation import Observation
+from ddpdoctor.postmortem import text_log
+from ddpdoctor.reproducer import MEASURED
+from ddpdoctor.run.job import under_watch
+from ddpdoctor.run.worlds import Worlds
+
+DEADLINE = 30.0
+"""Seconds after which ranks that neither end nor are proven dead are ended all the same."""
+
+LAUNCHER_DEADLINE = 120.0
+"""The same for what a launcher starts, which takes seconds to begin, on a busy machine many."""
+
+_LOOK = 0.03
+"""Seconds between two looks at what a launcher has started: its ranks are many small files."""
+
+_ENVIRONMENT = {"TORCH_DISTRIBUTED_DEBUG": "OFF"}
+"""DETAIL, if it is set here, crashes every DDP on gloo (torch 2.13): it is no part of a pitfall."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a launch ended, and what the diagnosis says about it."""
+
+    findings: list[Finding]
+    ranks: int
+    """How many ranks there were; 0 where none is known."""
+    failure: str = ""
+    """What went wrong, in one line; "" where everything ended by itself, with exit code 0."""
+    measured: str = ""
+    """What the ranks counted or timed, in their own words."""
+
+    @property
+    def well(self) -> str:
+        """The good ending, in words."""
+        return f"all {self.ranks} ranks ended well" if self.ranks > 1 else "it ended well"
+
+
+class Forked:
+    """Ranks that call the variant, forked from the server."""
+
+    def __init__(
+        self,
+        started: tuple[ForkServer, ExitStack],
+        pitfall: Pitfall,
+        variant: Variant,
+        run_dir: Path,
+        *,
+        nproc: int,
+        backend: str,
+    ) -> None:
+        server, worlds = started
+        job = Job(
+            target=f"{pitfall.proof}:{variant.name}",
+            nproc=nproc,
+            run_dir=run_dir,
+            env=_ENVIRONMENT | _told_to(run_dir, backend),
+            watch=True,
+        )
+        self._run_dir = run_dir
+        self._world: World = worlds.enter_context(server.launch(job))
+        self._observation = Observation(run_dir, nproc)
+        self._began = time.monotonic()
+
+    def poll(self) -> Ending | None:
+        """Look at it; how it ended, once it has."""
+        fates = self._world.poll()
+        deadlock = self._observation.poll(fates)
+        overdue = time.monotonic() - self._began > DEADLINE
+        if not self._world.ended:
+            if not (deadlock or overdue):
+                return None
+            self._world.kill()
+            fates = self._world.poll()
+        self._observation.poll(fates)
+        return Ending(
+            findings=annotate(diagnose(self._observation.evidence)),
+            ranks=len(fates),
+            failure=self._failure(fates, deadlock, overdue=overdue),
+            measured=_measured(self._run_dir),
+        )
+
+    def _failure(self, fates: list[Fate], deadlock: Deadlock | None, *, overdue: bool) -> str:
+        if overdue and deadlock is None:
+            return _endless(DEADLINE)
+        failed = [fate for fate in fates if fate.exit_code != 0]
+        return "; ".join(f"rank {fate.rank} exited with {fate.exit_code}" for fate in failed)
+
+
+class Commanded:
+    """The command that the variant names, under the watch that `ddpdoctor run` has over a job."""
+
+    def __init__(
+        self,
+        started: tuple[ForkServer, ExitStack],
+        pitfall: Pitfall,
+        variant: Variant,
+        run_dir: Path,
+        *,
+        nproc: int,
+        backend: str,
+    ) -> None:
+        server, worlds = started
+        home = run_dir / "home"
+        home.mkdir()
+        command = variant.command(pitfall.proof, nproc=nproc, port=_free_port())
+        self._job = Job(
+            target="ddpdoctor.launch.command:become",
+            nproc=1,
+            run_dir=run_dir,
+            kwargs={"command": command},
+            env=_ENVIRONMENT
+            | _told_to(run_dir, backend)
+            | under_watch(run_dir)
+            | {"PATH": search_path()},
+            cwd=home,
+        )
+        self._run_dir = run_dir
+        self._process: World = worlds.enter_context(server.launch(self._job))
+        self._worlds = Worlds(run_dir)
+        worlds.callback(self._worlds.close)
+        self._began = self._looked = time.monotonic()
+
+    def poll(self) -> Ending | None:
+        """Look at it; how it ended, once it has."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK:
+            return None
+        self._looked = now
+        self._worlds.poll()
+        deadlocked = bool(self._worlds.deadlocked)
+        overdue = now - self._began > LAUNCHER_DEADLINE
+        self._process.poll()
+        if not (self._process.ended or deadlocked or overdue):
+            return None
+        if self._process.ended:
+            self._worlds.settle(killed_by_us=False)
+        findings = self._worlds.findings()
+        self._process.kill()
+        (fate,) = self._process.poll()
+        failure = ""
+        if deadlocked:
+            failure = "a deadlock was proven, and the command ended"
+        elif overdue:
+            failure = _endless(LAUNCHER_DEADLINE)
+        elif fate.exit_code != 0:
+            failure = f"the command ended with {fate.exit_code}"
+        elif not self._worlds.reached:
+            failure = "the command ended well, but no process of its came under watch"
+        self._worlds.close()
+        return Ending(
+            findings=findings or (self._findings_in_log() if failure else []),
+            ranks=max((world.evidence.world_size for world in self._worlds.all), default=0),
+            failure=failure,
+            measured=_measured(self._run_dir),
+        )
+
+    def _findings_in_log(self) -> list[Finding]:
+        """What the command printed tells, where it failed before any process was a rank."""
+        files = [(self._job.rank_file(0, kind), None) for kind in ("stdout", "stderr")]
+        return annotate(text_log.read_files(files).judge())
+
+
+def search_path() -> str:
+    """Where launchers are looked for: beside this interpreter first, as they belong to it."""
+    return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+
+
+def _told_to(run_dir: Path, backend: str) -> dict[str, str]:
+    return {"DDPDOCTOR_RUN_DIR": str(run_dir), "DDPDOCTOR_BACKEND": backend}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _endless(seconds: float) -> str:
+    return f"did not end within {seconds:.0f} s, and no deadlock could be proven"
+
+
+def _measured(run_dir: Path) -> str:
+    try:
+        return "; ".join((run_dir / MEASURED).read_text(encoding="utf-8").splitlines())
+    except OSError:
+        return ""

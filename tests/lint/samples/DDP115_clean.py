@@ -1,0 +1,17 @@
+import os
+
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def main():
+    if "RANK" in os.environ:
+        dist.init_process_group("gloo")
+    distributed = dist.is_initialized()
+    net = nn.Linear(2, 2)
+    return DDP(net) if distributed else net
+
+
+if __name__ == "__main__":
+    main()

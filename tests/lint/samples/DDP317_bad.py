@@ -1,0 +1,14 @@
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.main, self.extra = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x, deep):
+        return self.extra(x) if deep else self.main(x)
+
+
+model = DDP(Heads(), static_graph=True)  # <-- DDP317

@@ -1,0 +1,15 @@
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.main, self.extra = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x, scale=None):
+        y = self.main(x) if scale is None else self.main(x * scale)
+        return self.extra(y)
+
+
+model = DDP(Heads(), static_graph=True)

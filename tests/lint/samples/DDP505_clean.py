@@ -1,0 +1,20 @@
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def refresh(model):
+    dist.barrier()
+    model.load_state_dict(torch.load("ema.pt", map_location="cpu"))
+
+
+def fit(net, epoch, epochs, best):
+    model = DDP(net)
+    for number in range(epochs):
+        loss = epoch(model, number)
+        dist.all_reduce(loss)
+        if loss > best:
+            refresh(model)
+        best = min(best, loss)
+        if number == 3:
+            refresh(model)

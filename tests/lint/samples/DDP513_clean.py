@@ -1,0 +1,29 @@
+import os
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def train(net, path, epochs):
+    start = 0
+    if dist.get_rank() == 0 and os.path.exists(path):
+        state = torch.load(path, map_location="cpu")
+        net.load_state_dict(state["net"])
+        start = state["epoch"] + 1
+    holder = [start]
+    dist.broadcast_object_list(holder, src=0)
+    model = DDP(net)
+    for epoch in range(holder[0], epochs):
+        print(model, epoch)
+
+
+def weights_alone(net, path):
+    if dist.get_rank() == 0:
+        state = torch.load(path, map_location="cpu")
+        net.load_state_dict(state["net"])
+    return DDP(net)
+
+
+def resume(optimizer, state):
+    optimizer.load_state_dict(state)

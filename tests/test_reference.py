@@ -1,0 +1,33 @@
+"""The committed report belongs to the catalogue as it is, and differences from it are seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ddpdoctor import catalog
+from ddpdoctor.report.words import KINDS, plain_markdown
+from tests.reference import differences, verdicts
+
+REFERENCE = Path(__file__).parent.parent / "reports" / "reference" / "gloo-4-ranks.md"
+
+
+def test_the_reference_has_every_form_of_the_catalogue_and_no_other() -> None:
+    forms = {
+        (pitfall.code, KINDS[variant.kind], plain_markdown(variant.summary))
+        for pitfall in catalog.load().values()
+        for variant in pitfall.variants
+    }
+    assert set(verdicts(REFERENCE.read_text("utf-8"))) == forms
+
+
+def test_another_verdict_is_a_difference_and_what_was_not_checked_is_none() -> None:
+    one, two = ("DDP101", "fix", "Parse first."), ("DDP107", "fix", "Name none.")
+    reference = {one: "holds", two: "holds"}
+    assert differences(reference, reference) == []
+    assert differences(reference, {one: "holds", two: "not checked"}) == []
+    assert differences(reference, {one: "DOES NOT HOLD", two: "holds"}) == [
+        "DDP101 | fix | Parse first.: holds in the reference, DOES NOT HOLD here"
+    ]
+    assert differences(reference, {one: "holds"}) == [
+        "DDP107 | fix | Name none.: holds in the reference, absent here"
+    ]
