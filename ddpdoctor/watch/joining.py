@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import inspect
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
 
+_SCRIPT_LIMIT = 1 << 20
+_POSITION_OF_METHOD = 1
+
 OnRank = Callable[[int, int], None]
 """Called with rank and world size."""
 
+# By name: to go through all modules would touch, and in a forked rank copy, 7 MB of memory.
+_HOLDERS = (
+    "torch.distributed",
+    "torch.distributed.distributed_c10d",
+    "torch.distributed.device_mesh",
+)
 _on_rank: OnRank | None = None
 _last_words: list[Callable[[], object]] = []
 
@@ -48,8 +59,9 @@ def _replace(original: Any, substitute: Callable[..., Any]) -> None:
         return substitute(original, *args, **kwargs)
 
     name = original.__name__
-    for module in [m for key, m in sys.modules.items() if key.startswith("torch.distributed")]:
-        if module.__dict__.get(name) is original:
+    for key in _HOLDERS:
+        module = sys.modules.get(key)
+        if module is not None and module.__dict__.get(name) is original:
             setattr(module, name, call)
 
 
@@ -59,7 +71,7 @@ def _join(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
     place = _place()
     if (known := _identity(original, args, kwargs)) is not None:
         _tell(*known)
-    log.write("joining", place=place)
+    log.write("joining", place=place, source=_digest(place), nested=_is_nested(args, kwargs))
     result = original(*args, **kwargs)
     _tell(dist.get_rank(), dist.get_world_size())
     _note(log, dist.group.WORLD, place)
@@ -76,12 +88,48 @@ def _make(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
 def _leave(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
     for note in _last_words:
         note()
+    place, subgroup = _place(), _subgroup(args, kwargs)
     result = original(*args, **kwargs)
-    log.write("left")
+    if subgroup:
+        log.write("dissolved", name=subgroup)
+    else:
+        log.write("left", place=place)
     return result
 
 
+@harmless
+def _subgroup(args: Any, kwargs: Any) -> str:
+    """The name of the one group that is destroyed; "" where it is the world, and so all of them."""
+    import torch.distributed as dist
+
+    group = args[0] if args else kwargs.get("group")
+    is_one = isinstance(group, dist.ProcessGroup) and group is not dist.group.WORLD
+    return str(group.group_name) if is_one else ""
+
+
 _place = harmless(users_frame)
+
+
+@harmless
+def _digest(place: Frame | None) -> str:
+    """What the script that joins is, so that ranks which run another version of it are found."""
+    if place is None or (size := Path(place[0]).stat().st_size) > _SCRIPT_LIMIT or not size:
+        return ""
+    return hashlib.blake2b(Path(place[0]).read_bytes(), digest_size=8).hexdigest()
+
+
+@harmless
+def _is_nested(args: Any, kwargs: Any) -> bool:
+    """Whether a rank of torchrun has started this process, which joins where that rank would."""
+    import multiprocessing
+
+    elsewhere = kwargs.get("store") is not None or kwargs.get("init_method") not in (None, "env://")
+    return (
+        not elsewhere
+        and len(args) < _POSITION_OF_METHOD + 1
+        and "TORCHELASTIC_RUN_ID" in os.environ
+        and multiprocessing.parent_process() is not None
+    )
 
 
 def _tell(rank: int, world_size: int) -> None:
