@@ -34,6 +34,7 @@ _PRELOAD = (
     "ddpdoctor.reproducer",
     "ddpdoctor.stack.checkpoint",
     "ddpdoctor.stack.samplers",
+    "ddpdoctor.stack.trainer",
     "ddpdoctor.watch.watching",
 )
 """What the ranks import beside torch: imported once, not in every rank."""
@@ -83,12 +84,16 @@ def check(
                 note(_not_checked(pitfall, variant, reason))
             else:
                 todo.append((pitfall, variant))
-    # Launchers last: they are heavy, and a race is nearer to what it is on a machine at rest.
-    todo.sort(key=lambda each: bool(each[1].launch))
+    launcher_seconds = 0.0
     if todo:
         with _folder(options.run_dir) as folder, ForkServer(_PRELOAD) as server:
-            for verdict in _perform(server, folder, todo, options, on_start):
-                note(verdict)
+            # Launchers last, and apart: they are heavy, and what races does so undisturbed.
+            for launched in (False, True):
+                began = time.monotonic()
+                phase = [each for each in todo if bool(each[1].launch) == launched]
+                for verdict in _perform(server, folder, phase, options, on_start):
+                    note(verdict)
+                launcher_seconds = time.monotonic() - began
     return CheckReport.of(
         pitfalls,
         verdicts,
@@ -96,6 +101,7 @@ def check(
         nproc=options.nproc,
         started=started,
         seconds=round(time.monotonic() - clock, 2),
+        launcher_seconds=round(launcher_seconds, 2),
         left_out=left_out,
     )
 

@@ -123,7 +123,7 @@ class Commanded:
         server, worlds = started
         home = run_dir / "home"
         home.mkdir()
-        command = variant.command(pitfall.proof, nproc=nproc, port=_free_port())
+        command = variant.command(pitfall.proof.absolute(), nproc=nproc, port=_free_port())
         self._job = Job(
             target="ddpdoctor.launch.command:become",
             nproc=1,

@@ -5,13 +5,14 @@ torchrun --nproc-per-node=4 reproducers/accumulation_syncs_every_step.py broken
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.autograd.profiler import profile
 from torch.nn.parallel import DistributedDataParallel
-from torch.profiler import ProfilerActivity, profile
 
 from ddpdoctor.reproducer import (
     backend,
@@ -40,10 +41,14 @@ def build() -> nn.Module:
 def micro_batches(rank: int, ranks: int) -> list[Tensor]:
     """Return an epoch's micro-batches, as far as they are this rank's."""
     generator = torch.Generator().manual_seed(1)
-    everything = torch.randn(
-        MICRO_BATCHES, dist.get_world_size() * BATCH, WIDTH, generator=generator
-    )
+    total = int(os.environ["WORLD_SIZE"]) * BATCH
+    everything = torch.randn(MICRO_BATCHES, total, WIDTH, generator=generator)
     return [each[rank::ranks].double().to(own_device()) for each in everything]
+
+
+def own_batches() -> list[Tensor]:
+    """Return the micro-batches of this rank."""
+    return micro_batches(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
 
 
 def loss_of(model: nn.Module, x: Tensor) -> Tensor:
@@ -63,8 +68,8 @@ def train_alone() -> nn.Module:
 
 def check(trained: nn.Module, record: profile) -> None:
     """Assert that the ranks agree, also with one process, and count the all-reduces."""
-    count = sum(event.name.endswith(":all_reduce") for event in record.events() or ())
-    measured(f"{count} all-reduces of gradients in {STEPS} steps of {MICRO_BATCHES} micro-batches")
+    count = sum(event.name.endswith(":all_reduce") for event in record.function_events or ())
+    measured(f"{count} all-reduces of gradients for {STEPS} optimizer steps")
     assert same_on_all_ranks(trained.parameters()), "parameters differ between the ranks"
     for parameter, expected in zip(trained.parameters(), train_alone().parameters(), strict=True):
         off = (parameter - expected).abs().max().item()
@@ -78,9 +83,8 @@ def accumulate_and_reduce_each_time() -> None:
     net = build().to(own_device())
     model = DistributedDataParallel(net)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    batches = micro_batches(dist.get_rank(), dist.get_world_size())
-    with profile(activities=[ProfilerActivity.CPU]) as record:
-        for number, x in enumerate(batches, start=1):
+    with profile(use_kineto=False) as record:
+        for number, x in enumerate(own_batches(), start=1):
             size = ACCUMULATE if number <= MICRO_BATCHES - 2 else 2
             (loss_of(model, x) / size).backward()  # <-- DDP304
             if number % ACCUMULATE == 0 or number == MICRO_BATCHES:
@@ -98,8 +102,8 @@ def step_where_the_index_divides() -> None:
     net = build().to(own_device())
     model = DistributedDataParallel(net)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    with profile(activities=[ProfilerActivity.CPU]) as record:
-        for i, x in enumerate(micro_batches(dist.get_rank(), dist.get_world_size())):
+    with profile(use_kineto=False) as record:
+        for i, x in enumerate(own_batches()):
             my_context = model.no_sync if i % ACCUMULATE != 0 else nullcontext
             with my_context():
                 (loss_of(model, x) / ACCUMULATE).backward()
@@ -111,26 +115,36 @@ def step_where_the_index_divides() -> None:
     dist.destroy_process_group()
 
 
-@documented(source="PyTorch documentation of DistributedDataParallel.no_sync")
-def no_sync_for_all_but_the_last() -> None:
-    """Forward and backward under no_sync, but for the last micro-batch of a window."""
+def accumulate(batches: list[Tensor], size: int) -> None:
+    """Train as the documentation of no_sync says, in windows of so many batches."""
     dist.init_process_group(backend())
     net = build().to(own_device())
     model = DistributedDataParallel(net)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    batches = micro_batches(dist.get_rank(), dist.get_world_size())
-    with profile(activities=[ProfilerActivity.CPU]) as record:
-        for *inputs, another_input in windows(batches, ACCUMULATE):
-            size = len(inputs) + 1
+    with profile(use_kineto=False) as record:
+        for *inputs, another_input in windows(batches, size):
+            share = 1 / (len(inputs) + 1)
             with model.no_sync():
                 for x in inputs:
-                    (loss_of(model, x) / size).backward()
-            (loss_of(model, another_input) / size).backward()
+                    (loss_of(model, x) * share).backward()
+            (loss_of(model, another_input) * share).backward()
             optimizer.step()
             optimizer.zero_grad()
     del model, optimizer
     check(net, record)
     dist.destroy_process_group()
+
+
+@documented(source="PyTorch documentation of DistributedDataParallel.no_sync")
+def no_sync_for_all_but_the_last() -> None:
+    """Forward and backward under no_sync, but for the last micro-batch of a window."""
+    accumulate(own_batches(), ACCUMULATE)
+
+
+@documented(source="002 troubleshooting 3")
+def smaller_batches_and_more_of_them() -> None:
+    """Against out-of-memory, half the batch size and twice the steps of accumulation."""
+    accumulate([half for x in own_batches() for half in x.chunk(2)], 2 * ACCUMULATE)
 
 
 @fix()
@@ -140,9 +154,8 @@ def windows_of_the_stack() -> None:
         net = build()
         model = wrap(net, world)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-        batches = micro_batches(world.rank, world.world_size)
-        with profile(activities=[ProfilerActivity.CPU]) as record:
-            for window in windows(batches, ACCUMULATE):
+        with profile(use_kineto=False) as record:
+            for window in windows(own_batches(), ACCUMULATE):
                 count = BATCH * len(window) * world.world_size
                 for number, x in enumerate(window, start=1):
                     with sync_if(model, number == len(window)):

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from ddpdoctor.reproducer import backend, broken, documented, fix, main, own_device
 from ddpdoctor.stack.process_group import session
 
+
 def join_for_cuda_alone() -> dist.ProcessGroup:
     """Make a group that serves CUDA tensors alone, as NCCL's does; gloo's needs no GPU to join.
 
@@ -51,6 +52,15 @@ def no_backend_named() -> None:
 def backend_for_each_device() -> None:
     """Name a backend for each device, as "cpu:gloo,cuda:nccl"; here gloo for both."""
     dist.init_process_group("cpu:gloo,cuda:gloo" if backend() == "gloo" else "cpu:gloo,cuda:nccl")
+    count_samples(torch.device("cpu"))
+    count_samples(own_device())
+    dist.destroy_process_group()
+
+
+@documented(source="004 further measure 3")
+def gloo_for_everything() -> None:
+    """Take gloo for all devices, which serves the CPU, too."""
+    dist.init_process_group(backend="gloo", init_method="env://")
     count_samples(torch.device("cpu"))
     count_samples(own_device())
     dist.destroy_process_group()

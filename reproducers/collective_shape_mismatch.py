@@ -67,18 +67,18 @@ def gloo_reports_other_dtypes() -> None:
     dist.init_process_group(backend())
     # What sum() makes of NumPy floats, and of an empty list.
     dtype = torch.int64 if dist.get_rank() == dist.get_world_size() - 1 else torch.float64
-    total = torch.tensor(1, dtype=dtype)
+    total = torch.tensor(1, dtype=dtype, device=own_device())
     dist.all_reduce(total)
     measured(f"sum of {dist.get_world_size()} ones, one of them int64: {total.item()}")
     dist.destroy_process_group()
 
 
-@documented(source="pytorch/pytorch#150248")
-def gloo_reports_other_reductions() -> None:
-    """The same for the operation: rank 0 takes the maximum, the others the sum."""
+@documented(source="Lightning documentation, debug distributed models")
+def debug_it_on_cpus() -> None:
+    """Run it on CPUs first, that is on gloo; rank 0 takes the maximum, the others the sum."""
     dist.init_process_group(backend())
     operation = dist.ReduceOp.MAX if dist.get_rank() == 0 else dist.ReduceOp.SUM
-    total = torch.tensor(dist.get_rank() + 1.0)
+    total = torch.tensor(dist.get_rank() + 1.0, device=own_device())
     dist.all_reduce(total, op=operation)
     right = dist.get_world_size() * (dist.get_world_size() + 1) / 2
     measured(f"{total.item():.0f} where the sum is {right:.0f}")

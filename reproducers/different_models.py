@@ -13,7 +13,6 @@ from torch.nn.parallel import DistributedDataParallel
 from ddpdoctor.reproducer import (
     backend,
     broken,
-    documented,
     fix,
     main,
     own_device,
@@ -68,19 +67,6 @@ def count_the_classes_of_the_shard() -> None:
     model = DistributedDataParallel(net)  # <-- DDP310
     train(model, features, labels)
     del model
-    dist.destroy_process_group()
-
-
-@documented(source="PyTorch documentation of DistributedDataParallel, init_sync")
-def leave_the_check_out() -> None:
-    """Pass init_sync=False, which neither compares shapes nor broadcasts weights."""
-    dist.init_process_group(backend())
-    features, labels = shard(dist.get_rank())
-    net = build(len(labels.unique()))
-    model = DistributedDataParallel(net, init_sync=False)
-    train(model, features, labels)
-    del model
-    check(net)
     dist.destroy_process_group()
 
 

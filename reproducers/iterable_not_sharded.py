@@ -56,10 +56,10 @@ def train(stream: Stream, loader: DataLoader[int], world: World) -> None:
 
 @broken()
 def stream_for_everyone() -> None:
-    """Read the stream on every rank, in two workers each."""
+    """Read the stream on every rank."""
     with session(backend=backend()) as world:
         stream = Stream(length(world))
-        loader = DataLoader(stream, BATCH_SIZE, num_workers=WORKERS)  # <-- DDP215
+        loader = DataLoader(stream, BATCH_SIZE)  # <-- DDP215
         train(stream, loader, world)
 
 
@@ -83,27 +83,21 @@ def parts_by_worker() -> None:
 
 
 class RankStream(Stream):
-    """Gives each rank its own part, and each worker of a rank the same."""
+    """Gives each rank its slice of the files, and each of its workers a slice of that."""
 
     def __init__(self, samples: int, rank: int, ranks: int) -> None:
         super().__init__(samples)
         self.rank, self.ranks = rank, ranks
+        self.mine = range(rank, samples, ranks)
 
     def __iter__(self) -> Iterator[int]:
-        return islice(super().__iter__(), self.rank, None, self.ranks)
+        worker = get_worker_info()
+        return iter(self.mine[worker.id :: worker.num_workers] if worker else self.mine)
 
 
 @documented(source="alex-hh/profam#391")
-def parts_by_rank() -> None:
-    """Slice by rank when the dataset is made; one worker."""
-    with session(backend=backend()) as world:
-        stream = RankStream(length(world), world.rank, world.world_size)
-        train(stream, DataLoader(stream, BATCH_SIZE, num_workers=1), world)
-
-
-@documented(source="alex-hh/profam#391")
-def parts_by_rank_and_more_workers() -> None:
-    """Slice by rank when the dataset is made; two workers."""
+def parts_by_rank_then_by_worker() -> None:
+    """Slice by rank when the dataset is made, by worker when it is iterated."""
     with session(backend=backend()) as world:
         stream = RankStream(length(world), world.rank, world.world_size)
         train(stream, DataLoader(stream, BATCH_SIZE, num_workers=WORKERS), world)

@@ -63,7 +63,6 @@ def ddp_as_an_option() -> None:
 def variables_by_hand() -> None:
     """Set what is said to be missing, RANK=0 and so on, by hand: a group of one."""
     dist.init_process_group(backend())
-    assert dist.get_rank() == 0
     check(2)
     dist.destroy_process_group()
 
@@ -71,12 +70,12 @@ def variables_by_hand() -> None:
 @fix(launch="python {proof} {variant}")
 def say_what_is_wanted() -> None:
     """Open a session: with distributed=True it fails and names torchrun, else it trains alone."""
+    said = ""
     try:
         session(backend=backend(), distributed=True).__enter__()
     except LauncherError as error:
-        assert "torchrun" in str(error), f"the error does not say what to do: {error}"
-    else:
-        raise AssertionError("distributed=True, no launcher, and no error")
+        said = str(error)
+    assert "torchrun" in said, f"distributed=True without a launcher said {said!r}"
     with session(backend=backend()) as world:
         assert (world.rank, world.world_size, world.backend) == (0, 1, None)
         check(1)

@@ -93,9 +93,9 @@ def patience_of_each_rank() -> None:
     dist.destroy_process_group()
 
 
-@documented(source="karpathy/nanoGPT#356")
+@documented(source="talmolab/sleap-nn#437")
 def barrier_after_validation() -> None:
-    """A barrier after each validation, so that all ranks are ready."""
+    """A barrier after each validation, which all ranks reach."""
     dist.init_process_group(backend())
     patience = Patience()
 
@@ -123,7 +123,7 @@ def join_the_others() -> None:
     dist.destroy_process_group()
 
 
-@documented(source="PyTorch forum, 94234/4")
+@documented(source="Lightning-AI/pytorch-lightning#15253")
 def reduce_the_flag() -> None:
     """All-reduce a flag each epoch; all stop when any rank wants to."""
     dist.init_process_group(backend())
@@ -135,6 +135,21 @@ def reduce_the_flag() -> None:
         return flag.item() > 0
 
     train(anybody_stops)
+    dist.destroy_process_group()
+
+
+@documented(source="ultralytics/yolov5#8345")
+def broadcast_the_flag() -> None:
+    """Rank 0 decides on its own loss and broadcasts a flag."""
+    dist.init_process_group(backend())
+    patience = Patience()
+
+    def rank_0_stops(loss: float) -> bool:
+        flag = [patience.step(loss) if dist.get_rank() == 0 else False]
+        dist.broadcast_object_list(flag)
+        return flag[0]
+
+    train(rank_0_stops)
     dist.destroy_process_group()
 
 

@@ -33,10 +33,10 @@ WORK = 1.6  # seconds that the preprocessing takes
 SAMPLES = 32
 
 
-def preprocess(seconds: float = WORK) -> Path:
+def preprocess() -> Path:
     """Tokenise the whole data set into a cache."""
     cache = shared_folder() / "cache.pt"
-    time.sleep(seconds)  # <-- DDP412
+    time.sleep(WORK)  # <-- DDP412
     torch.save(torch.arange(SAMPLES), cache)
     return cache
 
@@ -79,16 +79,6 @@ def longer_timeout() -> None:
     """Give the group a timeout that outlasts the work."""
     dist.init_process_group(backend(), timeout=LONG)
     main_process_first()
-    dist.destroy_process_group()
-
-
-@documented(source="geti, before open-edge-platform/geti#2422: prepare, then join")
-def work_before_the_group() -> None:
-    """Let rank 0 preprocess before it joins; the others join at once."""
-    if os.environ["RANK"] == "0":
-        preprocess(2 * WORK)  # where the file store waits for 2 s at least
-    dist.init_process_group(backend(), timeout=SHORT)
-    check(torch.load(shared_folder() / "cache.pt"))
     dist.destroy_process_group()
 
 

@@ -5,6 +5,9 @@ torchrun --nproc-per-node=4 reproducers/marked_ready_twice.py broken
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -68,10 +71,12 @@ def train(model: nn.Module, rank: int, ranks: int) -> None:
         optimizer.step()
 
 
-def train_wrapped(net: nn.Module, **options: bool) -> None:
-    """Train in DDP with these options, and compare with one process without checkpointing."""
+def train_wrapped(
+    net: nn.Module, ddp: Callable[[nn.Module], nn.Module] = DistributedDataParallel
+) -> None:
+    """Train in DDP, with options, and compare with one process that keeps its activations."""
     dist.init_process_group(backend())
-    train(DistributedDataParallel(net, **options), dist.get_rank(), dist.get_world_size())
+    train(ddp(net), dist.get_rank(), dist.get_world_size())
     check(net)
     dist.destroy_process_group()
 
@@ -97,19 +102,21 @@ def checkpoint_a_block_twice() -> None:
 @documented(source="PyTorch's error message")
 def static_graph() -> None:
     """Pass static_graph=True, as the error says."""
-    train_wrapped(build(True), static_graph=True)
+    train_wrapped(build(True), partial(DistributedDataParallel, static_graph=True))
 
 
 @documented(source="pytorch/pytorch#106985")
 def do_not_search_for_unused() -> None:
     """Leave find_unused_parameters off, and checkpoint each block once: no other change."""
-    train_wrapped(build(True, passes=1), find_unused_parameters=False)
+    train_wrapped(
+        build(True, passes=1), partial(DistributedDataParallel, find_unused_parameters=False)
+    )
 
 
 @documented(source="PyTorch documentation of torch.utils.checkpoint")
 def not_reentrant() -> None:
     """Pass use_reentrant=False, also with find_unused_parameters=True."""
-    train_wrapped(build(False), find_unused_parameters=True)
+    train_wrapped(build(False), partial(DistributedDataParallel, find_unused_parameters=True))
 
 
 @fix()

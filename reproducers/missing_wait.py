@@ -94,7 +94,7 @@ def main_process_first(path: Path) -> Statistics:
     return statistics
 
 
-@documented(source="torch_distributed_zero_first")
+@documented(source="azure/torchtune-azureml, torch_distributed_zero_first")
 def one_barrier_in_two_places() -> None:
     """The others wait before the block, rank 0 after it."""
     dist.init_process_group(backend())

@@ -5,6 +5,7 @@ torchrun --nproc-per-node=4 reproducers/one_rank_raises.py broken
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,31 @@ def rank_0_checks_then_barrier() -> None:
     dist.init_process_group(backend())
     resume_or_start(load_resume_state)
     dist.destroy_process_group()
+
+
+@documented(source="004 fix 1, load_resume_state")
+def all_try_then_barrier() -> None:
+    """The same, where the file is there, and one rank cannot see it."""
+    dist.init_process_group(backend())
+    if dist.get_rank() == 0:
+        torch.save({"epoch": 4}, shared_folder() / "last.pt")
+    sees = dist.get_rank() < dist.get_world_size() - 1
+    resume_or_start(lambda path: load_resume_state(path if sees else path.with_name("none.pt")))
+    dist.destroy_process_group()
+
+
+def cleanup() -> None:
+    if dist.is_initialized():
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+@documented(source="004 fix 1, with upstream's cleanup at exit")
+def rank_0_checks_before_an_exit_hook() -> None:
+    """Rank 0 checks, then barrier; a barrier at exit, too."""
+    dist.init_process_group(backend())
+    atexit.register(cleanup)
+    train(load_resume_state(shared_folder() / "last.pt")["epoch"] + 1)
 
 
 def load_and_always_tear_down(path: Path) -> State:

@@ -21,7 +21,7 @@ from pathlib import Path
 from ddpdoctor.reproducer import broken, documented, fix, main, measured, shared_folder
 
 RANKS, MEGABYTES = 2, 16
-PATIENCE = 5.0
+PATIENCE = 10.0
 """Seconds: how long to wait for a process to start or to end. An orphan ends itself after them."""
 
 
@@ -83,23 +83,28 @@ def launch_daemons(folder: Path) -> None:
 
 
 @contextmanager
-def launcher(way: str, *, own_group: bool = False) -> Iterator[tuple[int, dict[int, int]]]:
+def launcher(
+    way: str, *, own_group: bool = False
+) -> Iterator[tuple[subprocess.Popen[bytes], dict[int, int]]]:
     """Start a launcher: its process, and the ports of its ranks. All of them end with the block."""
     folder = shared_folder() / way
     folder.mkdir(exist_ok=True)
     own = [sys.executable, __file__, way, str(folder)]
     process = subprocess.Popen(own, start_new_session=own_group)
-    ports: dict[int, int] = {}
     try:
-        until(lambda: len(list(folder.glob("*.rank"))) == RANKS, "the ranks did not start")
-        said = (path.read_text().split() for path in folder.glob("*.rank"))
-        ports = {int(pid): int(port) for pid, port in said}
-        yield process.pid, ports
+        until(lambda: len(ports_in(folder)) == RANKS, "the ranks did not start")
+        yield process, ports_in(folder)
     finally:
-        for pid in (process.pid, *ports):
-            if is_alive(pid):
-                os.kill(pid, signal.SIGKILL)
+        process.kill()
         process.wait()
+        for pid in filter(is_alive, ports_in(folder)):
+            os.kill(pid, signal.SIGKILL)
+
+
+def ports_in(folder: Path) -> dict[int, int]:
+    """Return the ports of the ranks that have started, by process."""
+    said = (path.read_text().split() for path in folder.glob("*.rank"))
+    return {int(pid): int(port) for pid, port in said}
 
 
 def until(holds: Callable[[], bool], otherwise: str) -> None:
@@ -119,9 +124,10 @@ def is_alive(pid: int) -> bool:
     return state not in ("Z", "X")
 
 
-def check(ports: dict[int, int]) -> None:
-    """Assert that no rank is left, and that their ports are free for the next job."""
-    deadline = time.monotonic() + 0.5
+def check(process: subprocess.Popen[bytes], ports: dict[int, int]) -> None:
+    """Assert that no rank outlives the launcher, and that ports are free for the next job."""
+    process.wait(PATIENCE)
+    deadline = time.monotonic() + 1
     while any(map(is_alive, ports)) and time.monotonic() < deadline:
         time.sleep(0.01)
     left = [pid for pid in ports if is_alive(pid)]
@@ -150,17 +156,17 @@ def kill_the_launcher() -> None:
     """Kill the launcher, as the kernel does when memory runs out."""
     if is_main():
         with launcher("commands") as (process, ports):
-            os.kill(process, signal.SIGKILL)
-            check(ports)
+            process.send_signal(signal.SIGKILL)
+            check(process, ports)
 
 
-@documented(source="pytorch/pytorch#14394")
+@documented(source="Oneflow-Inc/oneflow#7409, as expected there")
 def daemonic_processes() -> None:
     """Start the ranks with daemon=True, then kill the launcher."""
     if is_main():
         with launcher("daemons") as (process, ports):
-            os.kill(process, signal.SIGKILL)
-            check(ports)
+            process.send_signal(signal.SIGKILL)
+            check(process, ports)
 
 
 @documented(source="pytorch/pytorch#14394, Ctrl-C")
@@ -168,8 +174,8 @@ def daemonic_processes_interrupted() -> None:
     """Start the ranks with daemon=True, then interrupt the launcher (SIGINT)."""
     if is_main():
         with launcher("daemons") as (process, ports):
-            os.kill(process, signal.SIGINT)
-            check(ports)
+            process.send_signal(signal.SIGINT)
+            check(process, ports)
 
 
 @documented(source="pytorch/pytorch#14491")
@@ -177,8 +183,8 @@ def parent_death_signal() -> None:
     """Have each rank ask for a signal at its parent's death (prctl), then kill the launcher."""
     if is_main():
         with launcher("bound") as (process, ports):
-            os.kill(process, signal.SIGKILL)
-            check(ports)
+            process.send_signal(signal.SIGKILL)
+            check(process, ports)
 
 
 @fix()
@@ -186,8 +192,8 @@ def kill_the_process_group() -> None:
     """Start the launcher in a process group of its own, and kill the group."""
     if is_main():
         with launcher("commands", own_group=True) as (process, ports):
-            os.killpg(process, signal.SIGKILL)
-            check(ports)
+            os.killpg(process.pid, signal.SIGKILL)
+            check(process, ports)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ PATIENCE = timedelta(seconds=1)
 def another_job() -> Iterator[int]:
     """Have another job on this machine, as long as the block lasts; yields the port it holds."""
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    notes = dist.FileStore(str(shared_folder() / "notes"), world_size)
+    notes = dist.FileStore(str(shared_folder() / "notes"), world_size)  # type: ignore[attr-defined]
     with socket.socket() as held:
         if rank == 0:
             held.bind(("127.0.0.1", 0))

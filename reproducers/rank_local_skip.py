@@ -5,6 +5,8 @@ torchrun --nproc-per-node=4 reproducers/rank_local_skip.py broken
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -46,12 +48,25 @@ def errors(model: nn.Module, x: Tensor) -> Tensor:
     return (model(x) - x.sum(dim=1, keepdim=True)).square()
 
 
+def train(model: nn.Module, skips: Callable[[Tensor], bool]) -> None:
+    """Train on this rank's batches, without those that `skips` says to leave out."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    for step in range(STEPS):
+        loss = errors(model, batch(step, dist.get_rank())).mean()
+        if skips(loss.detach()):
+            continue
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def check(trained: nn.Module, *, whole_step: bool) -> None:
     """Assert that the ranks agree, also with one process.
 
     That one leaves out the step with the damaged sample, or the sample alone.
     """
     assert same_on_all_ranks(trained.parameters()), "parameters differ between the ranks"
+    assert all(p.isfinite().all() for p in trained.parameters()), "every rank has caught the NaN"
     alone = build()
     optimizer = torch.optim.SGD(alone.parameters(), lr=0.02)
     for step in range(STEPS):
@@ -85,40 +100,18 @@ def skip_the_batch_on_one_rank() -> None:
     dist.destroy_process_group()
 
 
-@documented(source="003 upstream, later trainer")
-def skip_the_step_after_backward() -> None:
-    """Take part in backward, then leave out the step on the rank that saw the NaN."""
-    dist.init_process_group(backend())
-    net = build()
-    model = DistributedDataParallel(net)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
-    for step in range(STEPS):
-        loss = errors(model, batch(step, dist.get_rank())).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        if loss.isfinite():
-            optimizer.step()
-    del model, optimizer
-    check(net, whole_step=True)
-    dist.destroy_process_group()
-
-
 @documented(source="ecmwf/WeatherGenerator#2718, before the repair")
 def decide_on_rank_0() -> None:
     """Rank 0 looks at its loss, and broadcasts whether to skip."""
+
+    def skips(loss: Tensor) -> bool:
+        skip = (~loss.isfinite()).to(torch.uint8)
+        dist.broadcast(skip, src=0)
+        return bool(skip)
+
     dist.init_process_group(backend())
     net = build()
-    model = DistributedDataParallel(net)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
-    for step in range(STEPS):
-        loss = errors(model, batch(step, dist.get_rank())).mean()
-        skip = (~loss.detach().isfinite()).to(torch.uint8)
-        dist.broadcast(skip, src=0)
-        optimizer.zero_grad()
-        loss.backward()
-        if not skip:
-            optimizer.step()
-    del model, optimizer
+    train(DistributedDataParallel(net), skips)
     check(net, whole_step=True)
     dist.destroy_process_group()
 
@@ -126,20 +119,15 @@ def decide_on_rank_0() -> None:
 @documented(source="ecmwf/WeatherGenerator#2718")
 def skip_together() -> None:
     """All-reduce the maximum of the flags: any rank's NaN skips the batch on all."""
+
+    def skips(loss: Tensor) -> bool:
+        skip = (~loss.isfinite()).to(torch.uint8)
+        dist.all_reduce(skip, op=dist.ReduceOp.MAX)
+        return bool(skip)
+
     dist.init_process_group(backend())
     net = build()
-    model = DistributedDataParallel(net)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
-    for step in range(STEPS):
-        loss = errors(model, batch(step, dist.get_rank())).mean()
-        skip = (~loss.detach().isfinite()).to(torch.uint8)
-        dist.all_reduce(skip, op=dist.ReduceOp.MAX)
-        if skip:
-            continue
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    del model, optimizer
+    train(DistributedDataParallel(net), skips)
     check(net, whole_step=True)
     dist.destroy_process_group()
 

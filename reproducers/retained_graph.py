@@ -26,6 +26,8 @@ from ddpdoctor.stack.process_group import session, wrap
 
 WIDTH, BATCH, STEPS = 8, 4, 10
 
+Total = Tensor | float
+
 
 def build() -> nn.Module:
     """Build the same model on every rank."""
@@ -41,7 +43,7 @@ def loss_of(model: nn.Module, step: int) -> Tensor:
     return nn.functional.mse_loss(model(x), x.sum(dim=1, keepdim=True))
 
 
-def kept(total: Tensor | float) -> int:
+def kept(total: Total) -> int:
     """Count the nodes of graphs that this total keeps alive."""
     seen, waiting = set(), [total.grad_fn] if isinstance(total, Tensor) else []
     while waiting:
@@ -51,15 +53,16 @@ def kept(total: Tensor | float) -> int:
     return len(seen)
 
 
-def report(total: Tensor | float) -> None:
+def report(total: Total) -> None:
     """Tell what the total keeps."""
     measured(f"after {STEPS} steps the total keeps {kept(total)} graph nodes")
 
 
-def train(model: nn.Module, add: Callable[[float, Tensor], float]) -> None:
+def train(model: nn.Module, add: Callable[[Total, Tensor], Total]) -> None:
     """Train, add up the losses, and assert that the sum keeps no graph and is right."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    total, alone = 0.0, []
+    total: Total = 0.0
+    alone = []
     for step in range(STEPS):
         optimizer.zero_grad()
         loss = loss_of(model, step)
@@ -75,11 +78,11 @@ def train(model: nn.Module, add: Callable[[float, Tensor], float]) -> None:
 
 @broken()
 def add_up_the_losses() -> None:
-    """total += loss, for the mean of the epoch."""
+    """Add up losses as they are, for the mean of the epoch."""
     dist.init_process_group(backend())
     model = DistributedDataParallel(build())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    total: Tensor | float = 0.0
+    total: Total = 0.0
     for step in range(STEPS):
         optimizer.zero_grad()
         loss = loss_of(model, step)
@@ -91,11 +94,11 @@ def add_up_the_losses() -> None:
     dist.destroy_process_group()
 
 
-@documented(source="PyTorch FAQ, My model reports out of memory, second point")
+@documented(source="Khrylx/PyTorch-RL#2, first attempt")
 def delete_the_local_variable() -> None:
-    """total += loss, then `del loss`."""
+    """Add up losses as they are, and `del` them."""
 
-    def add(total: float, loss: Tensor) -> float:
+    def add(total: Total, loss: Tensor) -> Total:
         total += loss
         del loss
         return total
@@ -105,9 +108,9 @@ def delete_the_local_variable() -> None:
     dist.destroy_process_group()
 
 
-@documented(source="PyTorch FAQ, My model reports out of memory, first point")
+@documented(source="PyTorch FAQ, My model reports out of memory")
 def add_a_float() -> None:
-    """total += float(loss)."""
+    """Add up floats: total += float(loss)."""
     dist.init_process_group(backend())
     train(DistributedDataParallel(build()), lambda total, loss: total + float(loss))
     dist.destroy_process_group()
@@ -115,7 +118,7 @@ def add_a_float() -> None:
 
 @fix()
 def add_detached() -> None:
-    """total += loss.detach(), which waits for no device."""
+    """Add up what loss.detach() returns, and wait for no device."""
     with session(backend=backend()) as world:
         train(wrap(build(), world), lambda total, loss: total + loss.detach())
 

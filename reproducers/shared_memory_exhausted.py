@@ -13,19 +13,22 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_info
 
 from ddpdoctor.reproducer import backend, broken, documented, fix, main
 from ddpdoctor.stack.process_group import session
 
-SIZE, BATCH, BATCHES = 5, 1, 8  # MB of /dev/shm, MB of a batch, and how many there are
-WORKERS, PREFETCH = 3, 2  # up to 6 MB of batches wait at a time
+SIZE, BATCH, BATCHES = 7, 1, 12  # MB of /dev/shm, MB of a batch, and how many there are
+WORKERS, PREFETCH = 3, 3  # up to 9 MB of batches wait at a time
 
 NEW_NAMESPACE, PRIVATE, REMOUNT = 0x20000, 0x44000, 0x20  # from <sched.h> and <sys/mount.h>
 
 
 class Images(Dataset[Tensor]):
-    """Samples of 1 MB."""
+    """Samples of 1 MB; it counts how many batches each worker has tried to make of them."""
+
+    def __init__(self, workers: int) -> None:
+        self.tried = torch.zeros(workers, dtype=torch.int64).share_memory_()
 
     def __len__(self) -> int:
         return BATCHES
@@ -33,6 +36,15 @@ class Images(Dataset[Tensor]):
     def __getitem__(self, index: int) -> Tensor:
         """Return an image that is known by its colour."""
         return torch.full((BATCH * 2**20,), index, dtype=torch.uint8)
+
+    def collate(self, samples: list[Tensor]) -> Tensor:
+        """Make a batch: in a worker, default_collate puts it into shared memory."""
+        try:
+            batch: Tensor = default_collate(samples)
+            return batch
+        finally:
+            if (worker := get_worker_info()) is not None:
+                self.tried[worker.id] += 1
 
 
 def call(name: str, *arguments: object) -> None:
@@ -43,7 +55,7 @@ def call(name: str, *arguments: object) -> None:
 
 
 def small_shared_memory() -> None:
-    """Give this process a /dev/shm of 5 MB, as Docker gives a container one of 64 MB.
+    """Give this process a /dev/shm of 7 MB, as Docker gives a container one of 64 MB.
 
     In a mount namespace of its own, so that no other process sees it. It goes with the process.
     """
@@ -53,22 +65,28 @@ def small_shared_memory() -> None:
 
 
 def resize(megabytes: int) -> None:
-    """mount -o remount,size=... /dev/shm."""
+    """Give it another size: mount -o remount,size=... /dev/shm."""
     call("mount", b"tmpfs", b"/dev/shm", b"tmpfs", REMOUNT, b"size=%dm" % megabytes)
 
 
 def read(workers: int, prefetch: int | None) -> None:
-    """Read all batches, in steps that take longer than it takes to prepare a batch."""
-    loader = DataLoader(Images(), num_workers=workers, prefetch_factor=prefetch)
+    """Read all batches, after a first step in which the workers have fetched what they may."""
+    images = Images(workers)
+    loader = DataLoader(
+        images, num_workers=workers, prefetch_factor=prefetch, collate_fn=images.collate
+    )
     batches = iter(loader)
-    time.sleep(0.1)  # the workers fetch ahead meanwhile
+    deadline = time.monotonic() + 20
+    while images.tried.sum() < workers * (prefetch or 0):
+        assert time.monotonic() < deadline, "the workers have not done their work"
+        time.sleep(0.01)
     seen = [int(batch[0, 0]) for batch in batches]  # <-- DDP604
     assert seen == list(range(BATCHES)), f"batches came as {seen}"
 
 
 @broken()
 def more_batches_than_room() -> None:
-    """Let 3 workers prepare 2 batches of 1 MB each, with 5 MB of shared memory."""
+    """Let 3 workers prepare 3 batches of 1 MB each, with 7 MB of shared memory."""
     dist.init_process_group(backend())
     small_shared_memory()
     read(WORKERS, PREFETCH)

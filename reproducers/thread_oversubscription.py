@@ -59,7 +59,7 @@ def cpu_count_on_every_rank() -> None:
     """Let every rank start as many workers as the machine has cores."""
     dist.init_process_group(backend())
     with node(allowed=1):
-        check(DataLoader(SAMPLES, batch_size=8, num_workers=os.cpu_count()))  # <-- DDP603
+        check(DataLoader(SAMPLES, batch_size=8, num_workers=os.cpu_count() or 1))  # <-- DDP603
     dist.destroy_process_group()
 
 

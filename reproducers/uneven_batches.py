@@ -23,7 +23,7 @@ BATCH_SIZE = 4
 
 
 class Points(Dataset[Tensor]):
-    """Numbers from 0 on: 8 for each rank, and one or more than that for rank 0."""
+    """Numbers from 0 on."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -79,19 +79,6 @@ def sliced_by_rank() -> None:
 
 @documented(source="criteo/tf-yarn#79")
 def drop_the_last_batch() -> None:
-    """drop_last=True in the loader: 9 samples for rank 0, 8 for the others."""
-    with session(backend=backend()) as world:
-        data = Points(8 * world.world_size + 1)
-        model = wrap(make_model(), world)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        mine: list[int] = []
-        for batch in DataLoader(shard(data, world), BATCH_SIZE, drop_last=True):
-            mine += step(model, optimizer, batch)
-        check(mine, model, data, world)
-
-
-@documented(source="criteo/tf-yarn#79")
-def drop_the_last_batch_of_another_length() -> None:
     """drop_last=True in the loader: 12 samples for rank 0, 11 for the others."""
     with session(backend=backend()) as world:
         data = Points(11 * world.world_size + 1)
@@ -131,20 +118,17 @@ def padded_by_the_sampler() -> None:
         check(mine, model, data, world)
 
 
-def train_exactly(data: Points, model: nn.Module, world: World) -> list[int]:
+def train_exactly(model: nn.Module, length: int, batch_size: int, world: World) -> list[int]:
     """Train with equally many batches on all ranks, of which the last may be short or empty."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     mine: list[int] = []
     for indices in TrainingSampler(
-        len(data),
-        BATCH_SIZE * 4 // world.world_size,
-        num_replicas=world.world_size,
-        rank=world.rank,
+        length, batch_size, num_replicas=world.world_size, rank=world.rank
     ):
         batch = torch.tensor(indices, dtype=torch.float64)[:, None]
         optimizer.zero_grad()
-        loss = (model(batch / 100) ** 2).sum()  # 0 where there are none, but of the parameters
-        global_mean(loss, global_count(len(indices), world), world).backward()  # type: ignore[no-untyped-call]
+        total = (model(batch / 100) ** 2).sum()  # of no samples too: a 0 of the parameters
+        global_mean(total, global_count(len(indices), world), world).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         mine += indices
     return mine
@@ -154,8 +138,13 @@ def train_exactly(data: Points, model: nn.Module, world: World) -> list[int]:
 def equal_counts_and_global_mean() -> None:
     """The stack's sampler and loss: nothing padded or dropped, the result of one process."""
     with session(backend=backend()) as world:
-        data, model = Points(33), wrap(make_model(), world)
-        check(train_exactly(data, model, world), model, data, world)
+        data, model = Points(8 * world.world_size + 1), wrap(make_model(), world)
+        check(train_exactly(model, len(data), BATCH_SIZE, world), model, data, world)
+        alone, one = make_model(), World(0, 0, 1, world.device, None)
+        train_exactly(alone, len(data), BATCH_SIZE * world.world_size, one)
+        for parameter, expected in zip(model.parameters(), alone.parameters(), strict=True):
+            off = (parameter - expected).abs().max().item()
+            assert off < 1e-12, f"parameters are off by {off} from a single process"
 
 
 if __name__ == "__main__":

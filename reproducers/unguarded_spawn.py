@@ -39,21 +39,21 @@ def check(folder: Path) -> None:
 @broken(ranks="any", launch="python {proof} {variant}")
 def spawn_at_the_top_level() -> None:
     """Call mp.spawn where the file is imported, which every spawned child does first."""
-    mp.spawn(worker, args=(shared_folder(),), nprocs=RANKS)  # <-- DDP113
+    mp.spawn(worker, args=(shared_folder(),), nprocs=RANKS)  # type: ignore[attr-defined, no-untyped-call]  # <-- DDP113
     check(shared_folder())
 
 
 @documented(source="Python's own error message", launch="python {proof} {variant}")
 def fork_at_the_top_level() -> None:
     """Use fork, whose children import nothing; where CUDA has been used, they cannot use it."""
-    mp.start_processes(worker, args=(shared_folder(),), nprocs=RANKS, start_method="fork")
+    mp.start_processes(worker, args=(shared_folder(),), nprocs=RANKS, start_method="fork")  # type: ignore[attr-defined, no-untyped-call]
     check(shared_folder())
 
 
 @fix(source="Python documentation of multiprocessing", launch="python {proof} {variant}")
 def spawn_behind_a_guard() -> None:
     """Call mp.spawn below `if __name__ == "__main__":`, which is false in the children."""
-    mp.spawn(worker, args=(shared_folder(),), nprocs=RANKS)
+    mp.spawn(worker, args=(shared_folder(),), nprocs=RANKS)  # type: ignore[attr-defined, no-untyped-call]
     check(shared_folder())
 
 

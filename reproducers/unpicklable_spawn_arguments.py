@@ -13,8 +13,18 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from torch import nn
 
-from ddpdoctor.reproducer import backend, broken, documented, fix, main, own_device, shared_folder
+from ddpdoctor.reproducer import (
+    backend,
+    broken,
+    documented,
+    fix,
+    main,
+    own_device,
+    same_on_all_ranks,
+    shared_folder,
+)
 
 RANKS = 2
 
@@ -23,16 +33,17 @@ Schedule = Callable[[int], float]
 
 def train(schedule: Schedule) -> None:
     """Take four steps with this schedule, and assert that the learning rate has followed it."""
-    weight = torch.ones(1, device=own_device(), requires_grad=True)
-    optimizer = torch.optim.SGD([weight], lr=1.0)
+    torch.manual_seed(0)
+    model = nn.Linear(1, 1).to(own_device())
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, schedule)
     for step in range(4):
         rate = scheduler.get_last_lr()[0]
         assert rate == 0.5 ** (step // 2), f"learning rate {rate} in step {step}"
-        weight.sum().backward()
-        dist.all_reduce(weight.grad)
+        model(torch.ones(1, 1, device=own_device())).sum().backward()
         optimizer.step()
         scheduler.step()
+    assert same_on_all_ranks(model.parameters()), "the ranks have different models"
 
 
 def worker(rank: int, folder: Path, schedule: Schedule) -> None:
@@ -48,7 +59,7 @@ def worker(rank: int, folder: Path, schedule: Schedule) -> None:
 def lambda_as_argument() -> None:
     """Hand the schedule to the children as a lambda."""
     schedule: Schedule = lambda step: 0.5 ** (step // 2)  # noqa: E731 - the bug
-    mp.spawn(worker, args=(shared_folder(), schedule), nprocs=RANKS)  # <-- DDP117
+    mp.spawn(worker, args=(shared_folder(), schedule), nprocs=RANKS)  # type: ignore[attr-defined, no-untyped-call]  # <-- DDP117
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ class Halving:
 @documented(source="pytorch/xla#1554", launch="python {proof} {variant}")
 def class_for_a_lambda() -> None:
     """Write a class with __call__ in place of the lambda: pickled by name and values."""
-    mp.spawn(worker, args=(shared_folder(), Halving(every=2)), nprocs=RANKS)
+    mp.spawn(worker, args=(shared_folder(), Halving(every=2)), nprocs=RANKS)  # type: ignore[attr-defined, no-untyped-call]
 
 
 @documented(
@@ -87,7 +98,7 @@ def worker_with_plain_data(rank: int, folder: Path, halve_every: int) -> None:
 @fix(launch="python {proof} {variant}")
 def plain_data_and_a_function_of_the_module() -> None:
     """Hand over numbers and paths, and build the lambda in the child."""
-    mp.spawn(worker_with_plain_data, args=(shared_folder(), 2), nprocs=RANKS)
+    mp.spawn(worker_with_plain_data, args=(shared_folder(), 2), nprocs=RANKS)  # type: ignore[attr-defined, no-untyped-call]
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def start(processes: int, configured: int) -> None:
     """
     patience = timedelta(minutes=5) if processes == configured else PATIENCE
     arguments = (free_port(), configured, patience)
-    mp.start_processes(worker, args=arguments, nprocs=processes, start_method="fork")
+    mp.start_processes(worker, args=arguments, nprocs=processes, start_method="fork")  # type: ignore[attr-defined, no-untyped-call]
 
 
 @broken(ranks="any", launch="python {proof} {variant}")

@@ -111,7 +111,7 @@ def complaint(capsys: Capture) -> str:
         ("check --color sometimes", "'sometimes' is not one of"),
         ("check --select DDP999", "'DDP999'"),
         ("check --select DDP101,nonsense", "'nonsense'"),
-        ("check --ignore DDP502", "did you mean DDP501 (checkpoint-race)"),
+        ("check --ignore DDP1011", "did you mean DDP101 (dict-config)"),
         ("check --select DDP5 --ignore DDP5", "nothing is left"),
         ("check -o /proc/report.json", "cannot write /proc/report.json"),
         ("check -o .", "it is a folder"),
@@ -120,8 +120,8 @@ def complaint(capsys: Capture) -> str:
         ("check extra", "extra"),
         ("explain", "name a pitfall"),
         ("explain DDP101 --all", "name a pitfall"),
-        ("explain DDP502", "did you mean DDP501 (checkpoint-race)"),
-        ("explain ema-dedlock", "did you mean DDP504 (ema-deadlock)?"),
+        ("explain DDP1011", "did you mean DDP101 (dict-config)"),
+        ("explain ema-dedlock", "DDP504 (ema-deadlock)"),
         ("explain DDP101 --format html", "'html' is not one of 'text', 'json'"),
         ("explain DDP101 -o /proc/page.md", "cannot write /proc/page.md"),
         ("chekc", "chekc"),
@@ -141,7 +141,8 @@ def test_check_asks_for_what_was_said(fake: FakeCheck, capsys: Capture, tmp_path
     said = f"check --nproc 2 --backend gloo -j 3 --run-dir {tmp_path}/runs --select ddp5"
     assert cli.run([*said.split(), "--select", "dict-config, DDP201", "--ignore", "DDP501"]) == 0
     ((codes, options),) = fake.asked
-    assert codes == ["DDP101", "DDP201", "DDP504"]
+    of_checkpoints = [code for code in catalog.load() if code.startswith("DDP5")]
+    assert codes == ["DDP101", "DDP201", *(code for code in of_checkpoints if code != "DDP501")]
     assert (options.nproc, options.backend, options.jobs) == (2, "gloo", 3)
     assert options.run_dir == tmp_path / "runs"
     assert capsys.readouterr().err == ""
@@ -266,6 +267,23 @@ def test_the_list_has_a_line_for_each_pitfall(fake: FakeCheck, capsys: Capture) 
     assert cli.run(["check", "--list", "--select", "DDP504"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
     assert fake.asked == []
+
+
+def test_the_list_says_what_a_pitfall_needs_and_which_launchers_it_starts(
+    capsys: Capture,
+) -> None:
+    assert cli.run(["check", "--list", "--select", "DDP108,DDP117"]) == 0
+    unreachable, unpicklable = capsys.readouterr().out.splitlines()
+    assert unreachable.endswith("(needs root, namespaces)")
+    assert unpicklable.endswith("(starts python, torchrun)")
+
+
+def test_explain_gives_the_command_of_a_form_that_forked_ranks_do_not_show(
+    capsys: Capture,
+) -> None:
+    assert cli.run(["explain", "DDP117"]) == 0
+    proof = catalog.load()["DDP117"].proof
+    assert f"- one alone: `python {proof} lambda_as_argument`" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["DDP504", "ddp504", "ema-deadlock"])

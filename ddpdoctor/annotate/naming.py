@@ -361,7 +361,8 @@ def _exception(finding: Finding, sources: Sources) -> Finding:
         update={
             "code": "DDP404",
             "title": "one-rank-raises",
-            "cause": f"{finding.cause}{why} The other ranks do not learn of it, and wait.",
+            "cause": f"{finding.cause.rstrip('.')}.{why} The other ranks do not learn of it, and "
+            "wait.",
             "cure": Cure(text="Share the outcome, and raise the same error on every rank."),
         }
     )

@@ -82,10 +82,10 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class FileEvent:
-    """A file that was saved, loaded or renamed into place, or a folder made or removed."""
+    """A file that was saved, loaded, renamed into place or deleted, or a folder made or removed."""
 
     action: str
-    """save, load, replace, mkdir or rmtree."""
+    """save, load, replace, unlink, mkdir or rmtree."""
     path: str
     begun: float
     ended: float | None
@@ -392,8 +392,18 @@ class RankEvidence:
     """When it began to join the process group; it has joined once `groups` is not empty."""
     joining_place: Place | None = None
     """The line that joins."""
+    source: str = ""
+    """A digest of the file with that line; "" where it could not be read."""
+    nested: Place | None = None
+    """Where a process joins that a rank of torchrun has started, in place of that rank."""
+    processes: int = 0
+    """How many processes have called themselves this rank, one after the other or at once."""
+    dissolved: list[str] = field(default_factory=list)
+    """Names of groups that it destroyed one by one, and not with the world."""
     left: float | None = None
     """When it had destroyed its process group."""
+    left_place: Place | None = None
+    """The line that destroyed it."""
     exiting: float | None = None
     """When the interpreter began to exit."""
     stuck: Stuck | None = None

@@ -110,14 +110,20 @@ class RankReader:
             case "anew":
                 self._start_over()
             case "start":
+                processes, nested = rank.processes + (rank.pid != event["pid"]), rank.nested
                 if rank.pid not in (0, event["pid"]):  # a later process, as the same rank
                     rank.__init__(rank.rank, rank.world_size)  # type: ignore[misc]
+                rank.processes, rank.nested = processes, nested
                 rank.pid, rank.torch = event["pid"], event["torch"]
                 rank.world_size, rank.boot = event["world_size"], event["boot"]
             case "joining":
                 rank.joining, rank.joining_place = time, _value("place", event["place"])
+                rank.source = event.get("source") or ""
+                rank.nested = rank.joining_place if event.get("nested") else rank.nested
+            case "dissolved":
+                rank.dissolved.append(event["name"])
             case "left":
-                rank.left = time
+                rank.left, rank.left_place = time, _value("place", event.get("place"))
             case "group":
                 group = Group(**_typed(event))
                 rank.groups[group.name] = group

@@ -72,6 +72,8 @@ class CheckReport(BaseModel):
     seconds: float
     pitfalls: tuple[Heading, ...]
     verdicts: tuple[Verdict, ...]
+    launcher_seconds: float = 0.0
+    """Of these, what was started by real launchers took so long; all the rest came before."""
     left_out: int = 0
     """Variants that `--suite quick` did not start, for they need a launcher of their own."""
 
@@ -85,6 +87,7 @@ class CheckReport(BaseModel):
         nproc: int,
         started: datetime,
         seconds: float,
+        launcher_seconds: float = 0.0,
         left_out: int = 0,
     ) -> CheckReport:
         """Take down the versions of this machine, and order the verdicts as the catalogue does."""
@@ -107,6 +110,7 @@ class CheckReport(BaseModel):
                 for pitfall in pitfalls
             ),
             verdicts=tuple(sorted(verdicts, key=lambda v: place[v.code, v.variant])),
+            launcher_seconds=launcher_seconds,
             left_out=left_out,
         )
 

@@ -65,8 +65,9 @@ def listing(pitfalls: Sequence[Pitfall]) -> str:
     Those with variants that `--suite quick` leaves out name the launchers that these start.
     """
     width = max(len(pitfall.title) for pitfall in pitfalls)
+    span = max(len(", ".join(pitfall.symptoms)) for pitfall in pitfalls)
     return "".join(
-        f"{p.code}  {p.title:{width}}  {', '.join(p.symptoms):6}  {p.summary}"
+        f"{p.code}  {p.title:{width}}  {', '.join(p.symptoms):{span}}  {p.summary}"
         + (f" (needs {', '.join(p.needs)})" if p.needs else "")
         + (f" (starts {', '.join(p.launchers)})" if p.launchers else "")
         + "\n"

@@ -118,13 +118,14 @@ def count_sentence(report: CheckReport) -> str:
     summary = report.summary
     seen = summary.recognised + summary.misdiagnosed
     fixes = summary.fixes_hold + summary.fixes_fail
+    launchers = f", {report.launcher_seconds:.1f} s of it launchers"
     left_out = f", {report.left_out} left out by --suite quick" if report.left_out else ""
     return (
         f"{seen} of {count(seen + summary.not_reproduced, 'failure')} reproduced, "
         f"{summary.recognised} recognised; "
         f"{summary.fixes_hold} of {count(fixes, 'fix')} {_verb(summary.fixes_hold, 'hold')}; "
         f"{count(summary.problems, 'problem')}, {summary.not_checked} not checked"
-        f"{left_out} ({report.seconds:.1f} s)"
+        f"{left_out} ({report.seconds:.1f} s{launchers if report.launcher_seconds >= 1 else ''})"
     )
 
 

@@ -1,4 +1,4 @@
-"""Records files that ranks may share: what is saved, loaded, renamed, and folders made or removed.
+"""Records files that ranks may share: what is saved, loaded, renamed, deleted, and their folders.
 
 torch.save and torch.load, and those of numpy, pickle and json, with their duration and their error.
 A loop that opens a file for each sample is written down for its first ones, then once a minute.
@@ -50,6 +50,7 @@ def install(log: Log) -> None:
         numpy.load = events.around("load", numpy.load, "numpy")  # type: ignore[attr-defined]
     os.replace = events.after_rename(os.replace)
     os.rename = events.after_rename(os.rename)
+    os.unlink = os.remove = events.after_saving(os.unlink)
     os.mkdir = events.around("mkdir", os.mkdir, "os")
     shutil.rmtree = events.around("rmtree", shutil.rmtree, "os")  # type: ignore[assignment]
 
@@ -93,7 +94,20 @@ class _Events:
             source = _path(src) or ""
             published = source in self._saved
             number = self._begin("replace", dst, source=source, by="os") if published else None
+            if published:
+                self._saved.add(_path(dst) or "")
             self._told(number, original, (src, dst), kwargs)
+
+        return call
+
+    def after_saving(self, original: Callable[..., None]) -> Callable[..., None]:
+        """os.unlink; those of files that this process has saved are written down."""
+
+        @functools.wraps(original)
+        def call(path: Any, **kwargs: Any) -> None:
+            known = (_path(path) or "") in self._saved
+            number = self._begin("unlink", path, by="os") if known else None
+            self._told(number, original, (path,), kwargs)
 
         return call
 

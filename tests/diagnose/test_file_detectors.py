@@ -194,3 +194,73 @@ def test_a_save_into_a_folder_that_another_rank_has_cleared_is_named() -> None:
 
 def test_a_folder_that_was_there_before_is_another_matter() -> None:
     assert only(made(before=True)).code == "DDP400"
+
+
+def piled_up(*, deleted: bool = False, saved: int = 7) -> list[RankEvidence]:
+    """Rank 0 saves an epoch after the other, until the disk is full."""
+    found = world()
+    error = "[enforce fail at inline_container.cc:672] . unexpected pos 768 vs 662"
+    saves = [file("save", f"/run/{n}.pt", 10.0 + n) for n in range(saved)]
+    found[0].files = [*saves, file("save", "/run/last.pt", 50.0, error=f"RuntimeError: {error}")]
+    if deleted:
+        found[0].files.insert(3, file("unlink", "/run/0.pt", 12.5))
+    raised(found[0], "RuntimeError", error, 70)
+    for rank in found[1:]:
+        raised(rank, "RuntimeError", "Connection closed by peer", 90)
+    return found
+
+
+def test_a_disk_that_is_full_of_checkpoints_is_named() -> None:
+    finding = only(piled_up())
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP512", (0,), [70])
+    assert "7 files" in finding.cause
+    assert len(finding.consequences) == 3
+
+
+def test_files_that_were_renamed_into_place_count_once() -> None:
+    found = piled_up(saved=4)
+    found[0].files[1:1] = [
+        file("replace", "/run/best.pt", 10.5, source="/run/0.pt"),
+    ]
+    assert only(found).code == "DDP511"
+
+
+@pytest.mark.parametrize("how", [{"deleted": True}, {"saved": 2}])
+def test_a_disk_that_is_full_of_something_else_is_another_matter(how: dict[str, Any]) -> None:
+    assert only(piled_up(**how)).code == "DDP511"
+
+
+def killed(*before: FileEvent) -> list[RankEvidence]:
+    """Rank 0 is killed in a save; the others lose it."""
+    found = world()
+    found[0].files = [*before, replace(file("save", "/run/last.pt", 50.0), ended=None)]
+    found[0].fate = Fate(0, found[0].pid, None, 9, 51.0)
+    for rank in found[1:]:
+        raised(rank, "RuntimeError", "Connection closed by peer", 90)
+    return found
+
+
+@pytest.mark.parametrize("action", ["save", "load", "replace"])
+def test_a_rank_that_dies_while_it_saves_over_a_checkpoint_has_lost_both(action: str) -> None:
+    finding = only(killed(file(action, "/run/last.pt", 40.0, source="/run/other.pt")))
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP503", (0,), [70])
+    assert len(finding.consequences) == 3
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        (),
+        (file("save", "/run/first.pt", 40.0),),
+        (file("save", "/run/last.pt", 40.0, error="OSError: No space left on device"),),
+        (file("save", "/run/last.pt", 40.0), file("unlink", "/run/last.pt", 41.0)),
+        (
+            file("save", "/run/last.pt", 40.0),
+            file("replace", "/run/best.pt", 41.0, source="/run/last.pt"),
+        ),
+    ],
+)
+def test_a_rank_that_dies_while_it_saves_a_new_file_has_lost_no_checkpoint(
+    before: tuple[FileEvent, ...],
+) -> None:
+    assert only(killed(*before)).code == "DDP400"

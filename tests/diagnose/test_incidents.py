@@ -147,6 +147,25 @@ def test_an_abort_after_all_work_is_torchs_own_race_and_harmless() -> None:
     assert (finding.code, finding.severity, finding.ranks) == ("DDP419", "info", (1,))
 
 
+def test_a_rank_that_hung_in_the_teardown_is_told_with_the_line_that_destroys_the_group() -> None:
+    three = ranks()
+    for rank in three:
+        rank.left, rank.left_place = 55.0, TRAIN
+        end(rank)
+    end(three[2], None, signal.SIGALRM)
+    finding = only(three)
+    assert (finding.code, finding.severity, finding.ranks) == ("DDP419", "info", (2,))
+    assert finding.place == TRAIN
+
+
+def test_an_alarm_in_the_middle_of_the_work_is_not_called_harmless() -> None:
+    three = ranks()
+    for rank in three:
+        end(rank)
+    end(three[2], None, signal.SIGALRM)
+    assert only(three).title == "rank-died"
+
+
 def test_an_abort_in_the_middle_of_the_work_is_not_called_harmless() -> None:
     three = ranks()
     for rank in three:

@@ -81,6 +81,26 @@ def test_a_later_start_gives_the_rest_of_the_epoch(
         assert list(sampler) == rest
 
 
+@given(lengths, batch_sizes, world_sizes, st.integers(0, 2**31))
+def test_shards_partition_the_set_whatever_the_shared_seed(
+    length: int, batch_size: int, world_size: int, seed: int
+) -> None:
+    dealt = [
+        list(TrainingSampler(length, batch_size, num_replicas=world_size, rank=rank, seed=seed))
+        for rank in range(world_size)
+    ]
+    assert sorted(chain.from_iterable(chain.from_iterable(dealt))) == list(range(length))
+
+
+@given(st.integers(200, 400), st.integers(2, 9), st.integers(0, 2**31))
+def test_a_seed_of_each_rank_leaves_samples_out(length: int, world_size: int, seed: int) -> None:
+    dealt = [
+        list(TrainingSampler(length, 8, num_replicas=world_size, rank=rank, seed=seed + rank))
+        for rank in range(world_size)
+    ]
+    assert len(set(chain.from_iterable(chain.from_iterable(dealt)))) < length
+
+
 def test_another_epoch_is_another_order() -> None:
     [sampler] = samplers(50, 50, 1)
     orders = []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
-from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.evidence import Place, RankEvidence
 
 
 def detect(case: Case) -> Iterator[Finding]:
@@ -26,11 +26,21 @@ def detect(case: Case) -> Iterator[Finding]:
         severity="info",
         certainty="evidence",
         ranks=ranks,
-        places=(RankPlace(ranks=ranks, place=None, doing="had left its group, or was exiting"),),
+        places=tuple(_places(hit)),
         cause="torch's teardown of gloo races with its own thread (torch 2.13). All work was done "
         "before: the results of the run stand, and this is not a mistake of the script.",
         cure=Cure(text="Delete the wrapper and the optimizer before destroy_process_group()."),
     )
+
+
+def _places(hit: list[RankEvidence]) -> Iterator[RankPlace]:
+    """Where the group was destroyed: what torch then stands in is no line of the script."""
+    by_line: dict[Place | None, list[int]] = {}
+    for rank in hit:
+        by_line.setdefault(rank.left_place, []).append(rank.rank)
+    for place, ranks in by_line.items():
+        doing = "had destroyed its group" if place else "had left its group, or was exiting"
+        yield RankPlace(ranks=tuple(ranks), place=place, doing=doing)
 
 
 def _done(rank: RankEvidence) -> bool:
@@ -38,5 +48,8 @@ def _done(rank: RankEvidence) -> bool:
 
 
 def _fell(rank: RankEvidence) -> bool:
+    """Whether it aborted, or had to be ended: by us, or by an alarm of its own."""
     fate = rank.fate
-    return fate is not None and (fate.signal == signal.SIGABRT or fate.killed_by_us)
+    return fate is not None and (
+        fate.signal in (signal.SIGABRT, signal.SIGALRM) or fate.killed_by_us
+    )

@@ -15,7 +15,7 @@ from ddpdoctor.lint.engine.trees import Function, dotted, keyword, last_name, te
 _DEPTH = 8
 _ARITHMETIC = ("int", "str", "abs", "min", "max", "list", "tuple", "sorted", "range")
 _TAKES_TURNS = re.compile(r"lock|first|main|rank", re.I)
-_RANK_WORDS = ("rank", "main", "master", "primary", "node", "save_on")
+_RANK_WORDS = ("rank", "main", "master", "primary", "node", "save_on", "should_save")
 
 
 def handed(module: Module, function: Function, name: str) -> list[tuple[ast.Call, ast.expr]]:

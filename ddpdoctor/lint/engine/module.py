@@ -35,6 +35,7 @@ class Module:
         self.survey = own
         self.project = project
         self.imports = own.imports
+        self._scopes: dict[ast.AST, Scope] = {}
 
     @property
     def tree(self) -> ast.Module:
@@ -181,10 +182,11 @@ class Module:
 
     def scope(self, node: ast.AST) -> Scope:
         """The function, lambda, class or module whose code this node is."""
-        for each in self.ancestors(node):
-            if isinstance(each, _SCOPES):
-                return each
-        return self.tree
+        found = self._scopes.get(node)
+        if found is None:
+            above = (each for each in self.ancestors(node) if isinstance(each, _SCOPES))
+            found = self._scopes[node] = next(above, self.tree)
+        return found
 
     def function(self, node: ast.AST) -> Function | None:
         """The function around a node, lambdas and classes aside."""

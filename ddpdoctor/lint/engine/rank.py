@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from ddpdoctor.lint.engine.guards import Guard, guards
 from ddpdoctor.lint.engine.module import Module, params
-from ddpdoctor.lint.engine.trees import dotted, is_constant, last_name, text
+from ddpdoctor.lint.engine.trees import dotted, is_constant, keyword, last_name, text
 from ddpdoctor.lint.engine.vocabulary import (
     GLOBAL_RANK_VARIABLES,
     MAIN_NAME,
@@ -188,11 +189,22 @@ def is_rank(module: Module, node: ast.expr | None, depth: int = _DEPTH) -> bool:
         return is_variable(module, node, RANK_VARIABLES)
     if isinstance(node, ast.Name | ast.Attribute):
         if RANK_NAME.match(last_name(node)):
-            return not is_looped_over(module, node)
+            return not is_looped_over(module, node) and last_name(node) not in flags(module)
         return is_spawned(module, node) or any(
             is_rank(module, value, depth - 1) for _, value in module.bindings(node, dotted(node))
         )
     return False
+
+
+@lru_cache(maxsize=4)
+def flags(module: Module) -> frozenset[str]:
+    """The options of a command line that are a yes or a no: `--rank` may mean "be a rank"."""
+    return frozenset(
+        str(call.args[0].value).lstrip("-").replace("-", "_")
+        for call in module.method_calls("add_argument")
+        if call.args and isinstance(call.args[0], ast.Constant)
+        if is_constant(keyword(call, "action"), "store_true", "store_false")
+    )
 
 
 def is_looped_over(module: Module, node: ast.expr) -> bool:

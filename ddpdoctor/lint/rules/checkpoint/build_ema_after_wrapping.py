@@ -38,18 +38,21 @@ WORDS = ("DistributedDataParallel",)
 
 
 _NAME = re.compile(r"(^|[._])ema|ema($|_)|averaged?_?model|teacher", re.I)
+_COPIES = re.compile(f"deepcopy$|{_NAME.pattern}", re.I)
 
 
 def check(module: Module) -> Iterator[Hit]:
     """Yield averages that begin before the ranks are alike."""
+    loads = {call.lineno for call in module.method_calls("load_state_dict")}
+    copies = [
+        (call, name) for call, name in module.names.items() if call.args and _COPIES.search(name)
+    ]
     for wrap in wraps(module):
-        loads = {call.lineno for call in module.method_calls("load_state_dict")}
-        for call in module.calls:
-            if module.scope(call) is not module.scope(wrap.call) or call.lineno >= wrap.call.lineno:
+        for call, made in copies:
+            if not wrap.inner or dotted(call.args[0]) != wrap.inner:
                 continue
-            if not call.args or dotted(call.args[0]) != wrap.inner or not wrap.inner:
+            if call.lineno >= wrap.call.lineno or module.scope(call) is not module.scope(wrap.call):
                 continue
-            made = module.names.get(call, "")
             bound = [dotted(target) for target in targets(module.statement(call))]
             is_copy = made in ("copy.deepcopy", "deepcopy") and any(_NAME.search(b) for b in bound)
             if not is_copy and not _NAME.search(made.rpartition(".")[2]):

@@ -44,6 +44,7 @@ WORDS = (
     "new_subgroups",
     "init_device_mesh",
 )
+ALSO = ("distributed",)
 
 
 def check(module: Module) -> Iterator[Hit]:

@@ -39,6 +39,7 @@ WORDS = (
     "isend",
     "irecv",
 )
+ALSO = ("distributed",)
 
 
 def check(module: Module) -> Iterator[Hit]:

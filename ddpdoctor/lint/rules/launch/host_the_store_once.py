@@ -34,6 +34,7 @@ CODE = "DDP104"
 NAME = "port-in-use"
 CONFIDENCE: Confidence = "certain"
 WORDS = ("TCPStore",)
+ALSO = ("distributed",)
 
 
 def check(module: Module) -> Iterator[Hit]:

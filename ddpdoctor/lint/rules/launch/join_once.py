@@ -35,6 +35,7 @@ CODE = "DDP102"
 NAME = "double-init"
 CONFIDENCE: Confidence = "certain"
 WORDS = ("init_process_group",)
+ALSO = ("distributed",)
 
 _INIT = "torch.distributed.init_process_group"
 _DEPTH = 4

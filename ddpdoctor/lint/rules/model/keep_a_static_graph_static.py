@@ -39,6 +39,7 @@ CODE = "DDP317"
 NAME = "static-graph-changed"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("static_graph",)
+ALSO = ("DistributedDataParallel",)
 
 
 def check(module: Module) -> Iterator[Hit]:

@@ -34,6 +34,7 @@ CODE = "DDP302"
 NAME = "needless-find-unused"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("find_unused_parameters",)
+ALSO = ("DistributedDataParallel",)
 
 
 def check(module: Module) -> Iterator[Hit]:

@@ -32,6 +32,7 @@ CODE = "DDP603"
 NAME = "thread-oversubscription"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("cpu_count",)
+ALSO = ("distributed", "Distributed", "accelerate")
 
 
 _COUNTS = ("os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cpu_count")

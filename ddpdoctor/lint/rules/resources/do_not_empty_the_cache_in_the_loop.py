@@ -33,6 +33,7 @@ CODE = "DDP602"
 NAME = "empty-cache-as-cure"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("empty_cache",)
+ALSO = ("distributed", "Distributed", "accelerate")
 
 
 def check(module: Module) -> Iterator[Hit]:

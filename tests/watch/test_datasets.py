@@ -1,0 +1,41 @@
+"""What a dataset's list of files says of it, without a file being opened."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
+
+import pytest
+
+from ddpdoctor.watch.datasets import Fingerprint
+
+NAMES = ["c.txt", "a.txt", "b.txt"]
+
+
+def listing(files: list[object]) -> tuple[str, str]:
+    return Fingerprint(SimpleNamespace(files=files)).listings["files"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [Path("data", name) for name in NAMES],
+        [PurePosixPath("/node-1/data", name) for name in NAMES],
+        [f"elsewhere/data/{name}" for name in NAMES],
+    ],
+)
+def test_paths_are_listed_like_their_names_wherever_they_lie(files: list[object]) -> None:
+    assert listing(files) == listing([f"data/{name}" for name in NAMES])
+
+
+def test_another_order_of_paths_is_the_same_set_of_files() -> None:
+    order, files = listing([Path("data", name) for name in NAMES])
+    sorted_order, same_files = listing([Path("data", name) for name in sorted(NAMES)])
+    assert order != sorted_order
+    assert files == same_files
+
+
+def test_paths_with_labels_are_a_listing_and_numbers_are_none() -> None:
+    labelled = Fingerprint(SimpleNamespace(files=[(Path("a"), 1), (Path("b"), 0)]))
+    assert set(labelled.listings) == {"files"}
+    assert Fingerprint(SimpleNamespace(files=[1, 2, 3])).listings == {}
