@@ -60,9 +60,9 @@ def must_fail(job: Callable[[], int]) -> None:
         raise AssertionError(f"went through {steps} steps, though rank {BAD_RANK} failed")
 
 
-@documented(source="EIFY/mup-vit#7, PyTorch forum 174299")
-def barrier_before_destroying() -> None:
-    """Always: barrier, then destroy_process_group; here in a finally."""
+@documented(source="pytorch/pytorch#124961")
+def barrier_in_a_finally() -> None:
+    """Whatever has happened: barrier, then destroy_process_group."""
     dist.init_process_group(backend())
 
     def job() -> int:
@@ -71,6 +71,20 @@ def barrier_before_destroying() -> None:
         finally:
             dist.barrier()
             dist.destroy_process_group()
+
+    must_fail(job)
+
+
+@documented(source="EIFY/mup-vit#7, PyTorch forum 174299")
+def barrier_at_the_end() -> None:
+    """Barrier, then destroy_process_group, at the end of the program."""
+    dist.init_process_group(backend())
+
+    def job() -> int:
+        steps = train()
+        dist.barrier()
+        dist.destroy_process_group()
+        return steps
 
     must_fail(job)
 

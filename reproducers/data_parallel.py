@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from ddpdoctor.reproducer import (
     backend,
     broken,
-    documented,
     fix,
     main,
     measured,
@@ -88,17 +87,7 @@ def data_parallel_in_each_rank() -> None:
     dist.destroy_process_group()
 
 
-@documented(source="PyTorch documentation of DataParallel: use DistributedDataParallel instead")
-def distributed_data_parallel() -> None:
-    """Wrap in DistributedDataParallel, and change nothing else."""
-    dist.init_process_group(backend())
-    net = build()
-    train(nn.parallel.DistributedDataParallel(net))
-    check(net)
-    dist.destroy_process_group()
-
-
-@fix()
+@fix(source="PyTorch documentation of DataParallel")
 def wrap_in_a_session() -> None:
     """Let the stack's wrap bind the model to this rank's one device."""
     with session(backend=backend()) as world:

@@ -5,6 +5,7 @@ torchrun --nproc-per-node=4 reproducers/incomplete_resume.py broken
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -210,6 +211,22 @@ def generators_in_a_file_of_each_rank() -> None:
     """Restore all, with a file of generators for each rank."""
     dist.init_process_group(backend())
     check(restore_generators_of_each_rank)
+    dist.destroy_process_group()
+
+
+def resume_with_arguments(trainer: Trainer, path: Path) -> None:
+    if dist.get_rank() == 0:
+        state = torch.load(path, map_location="cpu")
+        torch.save(state | {"args": Namespace(lr=0.1)}, path)
+    dist.barrier()
+    restore(trainer, path, PARTS)
+
+
+@documented(source="REPA-E and facebookresearch/DiT, train.py: args in the checkpoint")
+def arguments_in_the_checkpoint() -> None:
+    """Save the argparse Namespace, too, and load as before torch 2.6."""
+    dist.init_process_group(backend())
+    check(resume_with_arguments)
     dist.destroy_process_group()
 
 

@@ -5,7 +5,7 @@ torchrun --nproc-per-node=4 reproducers/metric_not_reduced.py broken
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -128,16 +128,14 @@ def average_of_the_ranks() -> None:
         keep_the_best(averaged, world)
 
 
-def stack(samples: Sequence[Tensor]) -> Tensor:
-    return torch.stack(list(samples))
-
-
 @fix()
 def metric_of_all_predictions() -> None:
     """The stack's predict: each sample once, and the same metric on every rank."""
 
     def exact(model: nn.Module, world: World) -> float:
-        predicted = predict(model, list(INPUTS), stack, BATCH_SIZE, world)
+        predicted = predict(
+            model, list(INPUTS), lambda rows: torch.stack([*rows]), BATCH_SIZE, world
+        )
         return nn.functional.mse_loss(predicted, TARGETS).item()
 
     with session(backend=backend()) as world:

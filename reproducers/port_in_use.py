@@ -34,6 +34,8 @@ def another_job() -> Iterator[int]:
 
 
 def join(port: int) -> None:
+    # Run alone under torchrun: here rank 0 hosts the store, and not the agent.
+    os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)
     dist.init_process_group(  # <-- DDP104
         backend(),
         init_method=f"tcp://127.0.0.1:{port}",

@@ -63,9 +63,9 @@ def save_and_wait_again(weights: Tensor) -> None:
     dist.barrier()
 
 
-@documented(source="karpathy/nanoGPT#356")
+@documented(source="pytorch/pytorch#138322, second program")
 def one_more_barrier() -> None:
-    """A barrier for all ranks after what rank 0 does."""
+    """One more barrier after it, for all ranks."""
     dist.init_process_group(backend())
     train(save_and_wait_again)
     dist.destroy_process_group()

@@ -102,7 +102,7 @@ def suffix_for_the_second() -> None:
 
 
 def make_afresh() -> Path:
-    time.sleep(0.1 * dist.get_rank())  # ranks do not come at the same time
+    time.sleep(0.2 * dist.get_rank())  # ranks do not come at the same time
     folder = experiments() / "run"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(exist_ok=True)

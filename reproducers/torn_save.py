@@ -33,6 +33,7 @@ from ddpdoctor.stack import checkpoint
 from ddpdoctor.stack.process_group import session
 
 TENSORS, NUMBERS = 3, 4096
+WIDE = 1 << 20  # numbers of a tensor where writers are to overlap: 12 MB in a file
 # The calls by which a process changes files. PyTorch's own writer makes one of its file as a whole.
 STEPS = "open", "write_record", "write_end_of_file", "flush", "fsync", "unlink", "replace", "close"
 
@@ -41,9 +42,9 @@ Write = Callable[[State, Path], None]
 Left = Literal["old", "new", "lost"]
 
 
-def make_state(epoch: int) -> State:
+def make_state(epoch: int, numbers: int = NUMBERS) -> State:
     """Make a checkpoint in which every number is the epoch."""
-    weights = {f"layer{i}": torch.full((NUMBERS,), float(epoch)) for i in range(TENSORS)}
+    weights = {f"layer{i}": torch.full((numbers,), float(epoch)) for i in range(TENSORS)}
     return {"model": weights, "epoch": epoch}
 
 
@@ -172,13 +173,13 @@ def safe_torch_save_and_power_cut() -> None:
 
 
 def write_together(write: Write) -> None:
-    """Let all ranks save to one path, some times."""
-    path = shared_folder() / "last.pt"
-    for _ in range(20):
+    """Let all ranks save to one path at the same time, twice."""
+    path, state = shared_folder() / "last.pt", make_state(1, WIDE)
+    for _ in range(2):
         dist.barrier()
-        write(make_state(1), path)
+        write(state, path)
         dist.barrier()
-        assert left_in(path) == "new", "two writers left a file that cannot be loaded"
+        assert left_in(path) == "new", "several writers left a file that cannot be loaded"
 
 
 @documented(source="004 further measure 6: safe_torch_save")

@@ -47,6 +47,8 @@ def hosts_behind_a_firewall() -> Iterator[None]:
 
 
 def join(patience: timedelta) -> None:
+    # Run alone under torchrun: here rank 0 hosts the store, and not the agent.
+    os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)
     dist.init_process_group(  # <-- DDP108
         backend(),
         init_method=f"tcp://{MASTER}:{PORT}",

@@ -179,7 +179,8 @@ def test_a_command_that_fails_before_there_is_a_rank_is_told_by_what_it_printed(
     body = (
         '@documented(source="x", launch="python {proof} {variant}")\n'
         'def f():\n    """it"""\n    raise OSError("[Errno 98] Address already in use")\n'
-        '@fix(launch="python -c \'import torch\'")\ndef g():\n    """it"""\n'
+        '@fix(launch="python {proof} {variant}")\ndef g():\n    """it"""\n    import torch\n'
+        '    assert "RANK" not in os.environ, "it is no rank"\n'
         '@documented(source="x", launch="nothing-of-this-name")\ndef h():\n    """it"""\n'
         "from ddpdoctor.reproducer import main\n"
         'if __name__ == "__main__":\n    main()'

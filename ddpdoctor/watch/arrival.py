@@ -15,6 +15,9 @@ from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 
+_UNMET = ("EADDRINUSE", "while trying to connect to")
+"""What a store says that cannot be hosted, or not be reached."""
+
 
 def await_torch(run_dir: Path) -> None:
     """Have this process listen as soon as it has imported torch, if it ever does."""
@@ -84,11 +87,15 @@ def _begin_at_last(here: Any, begin: Any) -> None:
 def _failed_to_start() -> bool:
     """Whether an exception ends this process while it joined a group or started its ranks.
 
-    What only tells that a child has failed does not count: the child tells it better.
+    What only tells that a child has failed does not count: the child tells it better. Of what
+    happens inside torchrun itself, that leaves what its store says: a port that is taken, a master
+    that is not reached.
     """
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None or type(error).__name__.startswith("Process"):
         return False
+    if type(error).__name__ == "DistNetworkError" and any(each in str(error) for each in _UNMET):
+        return True
     frames = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
     ways = ("/torch/distributed/distributed_c10d.py", "/multiprocessing/")
     return any(way in file for file in frames if "/elastic/" not in file for way in ways)

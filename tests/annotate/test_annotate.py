@@ -252,6 +252,36 @@ def main(rank):
     assert (refined.code, refined.place) == ("DDP412", script.place("the work"))
 
 
+def test_of_two_equal_sides_the_one_that_refreshes_is_named(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + """
+def main(model, ema, shard):
+    best = 0.0
+    for epoch in range(60):
+        model(epoch).backward()  # the backward
+        score = ema.score(shard)
+        if score > best:  # the branch
+            best = score
+        else:
+            refresh(ema)  # the call
+def refresh(ema):
+    dist.barrier()  # the barrier
+""",
+    )
+    barrier = script.place("the barrier", "refresh")
+    stack = (script.place("the call"), barrier)
+    refined = only(
+        finding(
+            script.at(0, "all_reduce #9 (backward)", "the backward"),
+            RankPlace(ranks=(1,), place=barrier, doing="barrier #9", stack=stack),
+        )
+    )
+    assert (refined.code, refined.ranks, refined.place) == ("DDP505", (1,), barrier)
+    assert refined.places[1].place == script.place("the branch")
+
+
 def test_what_the_source_does_not_explain_stays_as_it_was(tmp_path: Path) -> None:
     script = Script(
         tmp_path,

@@ -188,6 +188,15 @@ def test_without_a_save_under_way_the_form_alone_is_evidence(kind: str, message:
     assert (finding.code, finding.certainty) == ("DDP501", "evidence")
 
 
+def test_a_whole_checkpoint_that_is_refused_is_not_called_torn() -> None:
+    message = (
+        "Weights only load failed. This file can still be loaded [...] WeightsUnpickler error: "
+        "Unsupported global: GLOBAL argparse.Namespace was not an allowed global by default."
+    )
+    (finding,) = diagnose(Evidence(WORLD, torn("UnpicklingError", message, saved=(5.0, 9.0))))
+    assert finding.code == "DDP400"
+
+
 def test_a_missing_checkpoint_is_not_called_torn() -> None:
     finding = only(torn("FileNotFoundError", "[Errno 2] No such file", saved=(1.0, 2.0)))
     assert finding.code == "DDP400"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,17 @@ def test_fixing_a_sample_cures_it_and_fixing_twice_changes_nothing(lint: Lint, n
 def test_why_answers_for_any_line(name: str) -> None:
     for line in range(len((SAMPLES / name).read_text().splitlines()) + 2):
         assert isinstance(why(str(SAMPLES / name), line), list)
+
+
+def test_names_bound_to_each_other_many_times_are_followed_once() -> None:
+    cycles = "".join(f"    {a} = {b}\n" for _ in range(60) for a, b in ("uv", "vw", "wu"))
+    text = (
+        HEAD
+        + f"def main(u, v, w):\n{cycles}    ddp = DDP(u)\n    torch.save(u, w)\n"
+        + "    while u == 0:\n        loss = ddp(v)\n        loss.backward()\n"
+        + "        dist.broadcast(u, src=v)\n        if w:\n            break\n"
+    )
+    path = "/nowhere/program.py"
+    started = time.process_time()
+    assert not lint_files([path], given={path: text.encode()}).troubles
+    assert time.process_time() - started < 20  # some tenths of a second, or for ever

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -135,6 +136,17 @@ def test_attempts_are_told_apart(ended, tmp_path: Path) -> None:
     (finding,) = report["findings"]
     assert finding["severity"] == "warning"
     assert "the first time" in finding["cause"]
+
+
+def test_a_port_that_is_taken_is_named_though_no_rank_is_ever_started(
+    ended, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+        command = ["torchrun", f"--master-port={port}", "--nproc-per-node=2", str(JOB), "well"]
+        code, _, _ = ended(command, *AS_JSON)
+    assert code != 0
+    assert [finding["code"] for finding in report_of(tmp_path)["findings"]] == ["DDP104"]
 
 
 def watched(tmp_path: Path, run_dir: Path | None, monkeypatch: pytest.MonkeyPatch) -> Session:

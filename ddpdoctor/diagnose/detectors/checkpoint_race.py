@@ -17,6 +17,8 @@ _SIGNATURE = re.compile(
     r"unexpected EOF|Invalid argument|invalid load key|pickle data was truncated"
 )
 """One race, many messages: which one it is depends on how far the writer had got."""
+_WHOLE = re.compile(r"Unsupported global|was not an allowed global")
+"""What is said of a whole file that holds more than tensors: weights_only refuses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ def torn_reads(case: Case) -> list[BadRead]:
         loads = [f for f in raised.rank.files if f.action == "load" and f.error]
         if not loads or not _caused_by(raised.exception, loads[-1]):
             continue
-        if _found_nothing(raised, loads[-1].path):
+        if _found_nothing(raised, loads[-1].path) or _WHOLE.search(loads[-1].error):
             continue
         writer, save = _writer(case, raised.rank, loads[-1])
         if save is not None or _SIGNATURE.search(loads[-1].error):

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ddpdoctor.lint.engine.flow import origins
-from ddpdoctor.lint.engine.module import Module
+from ddpdoctor.lint.engine.module import Module, remembered
 from ddpdoctor.lint.engine.trees import dotted, last_name, text
 from ddpdoctor.lint.engine.vocabulary import collective
 
@@ -23,6 +23,7 @@ _SHARING_NAME = re.compile(r"(^|_)(all_?)?reduced?(_|$)|broadcast|gather|(?<!no_
 _DEPTH = 5
 
 
+@remembered
 def local_reason(module: Module, node: ast.expr, depth: int = _DEPTH) -> str:
     """Why a value may differ between ranks, for people; "" where nothing says so."""
     if depth == 0:

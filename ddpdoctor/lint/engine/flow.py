@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from collections import deque
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.guards import guards
-from ddpdoctor.lint.engine.module import Module, params
+from ddpdoctor.lint.engine.module import Module, params, remembered
 from ddpdoctor.lint.engine.rank import is_looped_over, is_rank, rank_guards, spawn_targets
 from ddpdoctor.lint.engine.trees import Function, dotted, keyword, last_name, text
 
@@ -35,40 +36,51 @@ def handed(module: Module, function: Function, name: str) -> list[tuple[ast.Call
     return found
 
 
-def origins(module: Module, node: ast.expr, depth: int = _DEPTH) -> Iterator[ast.expr]:
+def origins(module: Module, node: ast.expr) -> Iterator[ast.expr]:
     """An expression, and those that its names stand for: bound here, or handed over by callers."""
-    yield node
-    if depth == 0:
-        return
-    for each in module.within(node):
-        if not isinstance(each, ast.Name | ast.Attribute):
-            continue
-        for value in stands_for(module, each):
-            if value is not node:
-                yield from origins(module, value, depth - 1)
+    seen = {node}
+    queue = deque([(node, _DEPTH)])
+    while queue:
+        each, depth = queue.popleft()
+        yield each
+        for name in module.within(each) if depth else ():
+            if isinstance(name, ast.Name | ast.Attribute):
+                new = [value for value in stands_for(module, name) if value not in seen]
+                seen.update(new)
+                queue.extend((value, depth - 1) for value in new)
 
 
-def is_made_of_rank(module: Module, node: ast.expr, depth: int = _DEPTH) -> bool:
+@remembered
+def is_made_of_rank(module: Module, node: ast.expr) -> bool:
     """Whether the rank takes part in computing a value; what other functions return aside."""
-    if depth == 0:
-        return False
-    if is_rank(module, node):
-        return True
-    parts: list[ast.expr] = []
+    seen: set[ast.expr] = set()
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        if is_rank(module, each):
+            return True
+        stack.extend(_operands(module, each))
+    return False
+
+
+def _operands(module: Module, node: ast.expr) -> list[ast.expr]:
     match node:
         case ast.BinOp(left=left, right=right):
-            parts = [left, right]
+            return [left, right]
         case ast.UnaryOp(operand=operand):
-            parts = [operand]
+            return [operand]
         case ast.IfExp(body=yes, orelse=no):
-            parts = [yes, no]
+            return [yes, no]
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            parts = elements
+            return elements
         case ast.Call(func=ast.Name(id=name), args=given) if name in _ARITHMETIC:
-            parts = given
+            return given
         case ast.Name() | ast.Attribute():
-            parts = stands_for(module, node)
-    return any(is_made_of_rank(module, part, depth - 1) for part in parts if part is not node)
+            return stands_for(module, node)
+    return []
 
 
 def stands_for(module: Module, node: ast.Name | ast.Attribute) -> list[ast.expr]:
@@ -84,6 +96,7 @@ def stands_for(module: Module, node: ast.Name | ast.Attribute) -> list[ast.expr]
     return [value for _, value in handed(module, function, key)]
 
 
+@remembered
 def is_kept_for_some(module: Module, node: ast.AST) -> bool:
     """Whether a condition on the way to a node sounds as if it asked which rank this is."""
     if rank_guards(module, node):
@@ -110,6 +123,7 @@ def _registers(module: Module, decorator: ast.expr) -> bool:
     return bool(name) and not is_plain and last_name(target) not in dir(builtins)
 
 
+@remembered
 def training_loops(module: Module) -> set[ast.AST]:
     """Loops that run a backward, or a function that does."""
     found: set[ast.AST] = set()
@@ -125,20 +139,28 @@ def training_loops(module: Module) -> set[ast.AST]:
     return found
 
 
-def is_run_by_all(module: Module, node: ast.AST, depth: int = _DEPTH) -> bool:
+@remembered
+def is_run_by_all(module: Module, node: ast.AST) -> bool:
     """Whether every rank runs a line, as far as this file shows: from its start, unconditionally.
 
     A function that nothing here calls says nothing, unless it is plainly where the ranks begin:
     spawned, or registered by a decorator as a command is.
     """
-    if is_kept_for_some(module, node):
-        return False
-    function = module.function(node)
-    if function is None:
-        return True
-    if function.name in spawn_targets(module):
-        return True
-    calls = module.callers.get(function, ()) if depth else ()
-    if not calls and function in module.tree.body:
-        return any(_registers(module, each) for each in function.decorator_list)
-    return any(is_run_by_all(module, call, depth - 1) for call in calls)
+    seen: set[ast.AST] = set()
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if is_kept_for_some(module, each):
+            continue
+        function = module.function(each)
+        if function is None or function.name in spawn_targets(module):
+            return True
+        if function in seen:
+            continue
+        seen.add(function)
+        calls = module.callers.get(function, [])
+        stack.extend(calls)
+        starts = function in module.tree.body and not calls
+        if starts and any(_registers(module, one) for one in function.decorator_list):
+            return True
+    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import stands_for
+from ddpdoctor.lint.engine.flow import origins, stands_for
 from ddpdoctor.lint.engine.module import Module, params
 from ddpdoctor.lint.engine.trees import dotted, last_name
 
@@ -76,7 +76,7 @@ def uses_everything(module: Module, model: ast.expr, depth: int = _DEPTH) -> boo
         return True
     if name in model_classes(module):
         return True
-    made = [each for each, calls in module.callers.items() if model in calls]
+    made = module.called.get(model, [])
     returned = [
         each.value
         for each in module.by_kind[ast.Return]
@@ -106,3 +106,22 @@ def _registered(module: Module, cls: ast.ClassDef) -> Iterator[str]:
                 name = dotted(target)
                 if name.startswith("self."):
                     yield name.removeprefix("self.")
+
+
+def built_from(module: Module, model: ast.expr, depth: int = _DEPTH) -> Iterator[ast.AST]:
+    """The code of this file that a model comes of: expressions, functions and classes."""
+    classes = {cls.name: cls for cls in module.classes}
+    for each in origins(module, model):
+        yield each
+        for call in module.within(each) if depth else ():
+            if not isinstance(call, ast.Call):
+                continue
+            if cls := classes.get(last_name(call.func)):
+                yield cls
+            for function in module.called.get(call, ()):
+                if function.name == "__init__":
+                    continue
+                yield function
+                for node in module.within(function):
+                    if isinstance(node, ast.Return) and node.value is not None:
+                        yield from built_from(module, node.value, depth - 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ddpdoctor.lint.engine import imports as importing
 from ddpdoctor.lint.engine.project import Key, Project
@@ -25,6 +26,29 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def remembered(
+    function: Callable[Concatenate[Module, P], T],
+) -> Callable[Concatenate[Module, P], T]:
+    """Ask a function once about the same of one module.
+
+    Names that are bound to each other again and again would be followed exponentially often.
+    """
+
+    @wraps(function)
+    def ask(module: Module, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = (function, args, tuple(kwargs.items()))
+        if key not in module.answers:
+            module.answers[key] = function(module, *args, **kwargs)
+        answer: T = module.answers[key]
+        return answer
+
+    return ask
+
+
 class Module:
     """The tree of one file, who is whose parent, and what names mean."""
 
@@ -36,6 +60,8 @@ class Module:
         self.project = project
         self.imports = own.imports
         self._scopes: dict[ast.AST, Scope] = {}
+        self.answers: dict[object, Any] = {}
+        """What `remembered` functions have said."""
 
     @property
     def tree(self) -> ast.Module:
@@ -133,6 +159,15 @@ class Module:
                 by_attribute = isinstance(call.func, ast.Attribute)
                 if function.name == "__init__" or is_method == by_attribute:
                     found[function].append(call)
+        return found
+
+    @cached_property
+    def called(self) -> dict[ast.Call, list[Function]]:
+        """Call -> the functions of this file that it may reach, by its name."""
+        found: dict[ast.Call, list[Function]] = defaultdict(list)
+        for function, calls in self.callers.items():
+            for call in calls:
+                found[call].append(function)
         return found
 
     @cached_property

@@ -102,7 +102,7 @@ def _is_path(node: ast.expr) -> bool:
 
 def _definition(module: Module, call: ast.Call) -> Function | None:
     """The only function of this file that a call can mean."""
-    found = [each for each, calls in module.callers.items() if call in calls]
+    found = module.called.get(call, [])
     return found[0] if len(found) == 1 else None
 
 

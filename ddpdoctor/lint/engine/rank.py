@@ -9,11 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from ddpdoctor.lint.engine.guards import Guard, guards
-from ddpdoctor.lint.engine.module import Module, params
+from ddpdoctor.lint.engine.module import Module, params, remembered
 from ddpdoctor.lint.engine.trees import dotted, is_constant, keyword, last_name, text
 from ddpdoctor.lint.engine.vocabulary import (
     GLOBAL_RANK_VARIABLES,
@@ -83,6 +82,7 @@ def rank_guards(module: Module, node: ast.AST) -> list[RankGuard]:
     return found
 
 
+@remembered
 def rank_test(module: Module, test: ast.expr, depth: int = _DEPTH) -> RankTest | None:
     """What the rank has to do with a condition; None where it has no say."""
     if depth == 0:
@@ -179,6 +179,7 @@ def is_main(module: Module, node: ast.expr) -> bool:
     return bool(MAIN_NAME.match(last_name(node)))
 
 
+@remembered
 def is_rank(module: Module, node: ast.expr | None, depth: int = _DEPTH) -> bool:
     """Whether the value of an expression is this process's rank (global or local)."""
     if depth == 0 or node is None:
@@ -196,7 +197,7 @@ def is_rank(module: Module, node: ast.expr | None, depth: int = _DEPTH) -> bool:
     return False
 
 
-@lru_cache(maxsize=4)
+@remembered
 def flags(module: Module) -> frozenset[str]:
     """The options of a command line that are a yes or a no: `--rank` may mean "be a rank"."""
     return frozenset(
@@ -207,6 +208,7 @@ def flags(module: Module) -> frozenset[str]:
     )
 
 
+@remembered
 def is_looped_over(module: Module, node: ast.expr) -> bool:
     """Whether a name is the variable of a loop or comprehension: no property of this process."""
     if not isinstance(node, ast.Name):
@@ -250,6 +252,7 @@ def importing_name(module: Module, node: ast.Call) -> str:
     return module.names.get(node) or module.name_of(node.func)
 
 
+@remembered
 def is_global_rank(module: Module, node: ast.expr | None, depth: int = _DEPTH) -> bool:
     """Whether a value certainly is the rank in the whole job, read from torch or the variable."""
     if depth == 0 or node is None:
@@ -280,6 +283,7 @@ def is_spawned(module: Module, node: ast.Name | ast.Attribute) -> bool:
     return function.name in spawn_targets(module)
 
 
+@remembered
 def spawn_targets(module: Module) -> set[str]:
     """The functions of this file that are started once per rank."""
     return {

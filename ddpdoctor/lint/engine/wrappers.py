@@ -6,10 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ddpdoctor.lint.engine.flow import handed
-from ddpdoctor.lint.engine.module import Module, params
+from ddpdoctor.lint.engine.module import Module, params, remembered
 from ddpdoctor.lint.engine.trees import argument, dotted, is_constant, keyword, targets
 from ddpdoctor.lint.engine.vocabulary import OPTIMIZERS
 
@@ -43,7 +42,7 @@ class Wrap:
         return self.statement.end_lineno or self.statement.lineno
 
 
-@lru_cache(maxsize=4)
+@remembered
 def wraps(module: Module) -> list[Wrap]:
     """The wrappers of this file that a name holds, also as a parameter or as what is returned."""
     if not module.wraps:
@@ -283,6 +282,7 @@ _PRIVATE = re.compile(
 )
 
 
+@remembered
 def is_private(module: Module, path: ast.expr, depth: int = 4) -> bool:
     """Whether a path is a buffer, or lies in a temporary folder of this process's own."""
     for each in ast.walk(path):

@@ -27,7 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.flow import is_kept_for_some
-from ddpdoctor.lint.engine.module import Module
+from ddpdoctor.lint.engine.module import Module, remembered
 from ddpdoctor.lint.engine.rank import is_rank
 from ddpdoctor.lint.engine.trees import argument, dotted, last_name, text
 from ddpdoctor.lint.engine.wrappers import is_private
@@ -76,6 +76,7 @@ def _hit(call: ast.Call, path: ast.expr, confidence: Confidence | None) -> Hit:
     )
 
 
+@remembered
 def _depends_on_rank(module: Module, node: ast.expr, depth: int) -> bool:
     """Whether the rank, or what is given from outside, takes part in a path."""
     for each in ast.walk(node):

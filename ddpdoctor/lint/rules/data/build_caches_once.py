@@ -80,9 +80,10 @@ def _writes(module: Module, body: list[ast.stmt], path: ast.expr, depth: int = 2
             written = _written(module, call)
             if written is not None and text(written, 200) == shown:
                 return True
-            for function, calls in module.callers.items() if depth else ():
-                reached = call in calls and _is_same(module, path, function)
-                if reached and _writes(module, function.body, path, depth - 1):
+            for function in module.called.get(call, ()) if depth else ():
+                if _is_same(module, path, function) and _writes(
+                    module, function.body, path, depth - 1
+                ):
                     return True
     return False
 

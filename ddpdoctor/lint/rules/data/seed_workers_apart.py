@@ -107,7 +107,8 @@ def _cloned(module: Module, cls: ast.ClassDef) -> Iterator[Hit]:
         names = {dotted(target) for target in statement.targets}
         apart = _APART.search(" ".join(text(arg) for arg in call.args))
         in_init = function is not None and function.name == "__init__"
-        if in_init and names & drawn and not apart:
+        once = all(len(module.bindings(call, name)) == 1 for name in names)
+        if in_init and once and call.args and names & drawn and not apart:
             yield Hit(
                 call,
                 "every worker of every rank gets a copy of this generator: the same noise",

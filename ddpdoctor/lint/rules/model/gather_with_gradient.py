@@ -42,7 +42,6 @@ ALSO = (".backward(",)
 FACTS = ("collectives",)
 
 _GATHERS = ("torch.distributed.all_gather", "torch.distributed.all_gather_into_tensor")
-_DEPTH = 6
 
 
 def check(module: Module) -> Iterator[Hit]:
@@ -95,8 +94,7 @@ def _is_returned_to_a_loss(module: Module, function: Function, name: str) -> boo
         if isinstance(each, ast.Return) and module.function(each) is function
     ]
     if not any(
-        each.value is not None and name in _names_below(module, each.value, _DEPTH)
-        for each in returns
+        each.value is not None and name in _names_below(module, each.value) for each in returns
     ):
         return False
     for call in module.callers.get(function, ()):
@@ -113,7 +111,7 @@ def _is_returned_to_a_loss(module: Module, function: Function, name: str) -> boo
 def _is_forwarded(module: Module, value: ast.expr) -> bool:
     """Whether a value comes out of a wrapper's forward, and so has a gradient to lose."""
     calls: set[ast.AST] = set()
-    _names_below(module, value, _DEPTH, calls)
+    _names_below(module, value, calls)
     found = wraps(module)
     return any(isinstance(c, ast.Call) and holds_wrapper(module, c.func, found) for c in calls)
 
@@ -125,7 +123,7 @@ class _Used:
         self.scope = module.scope(call)
         self.line = call.lineno
         self.calls: set[ast.AST] = set()
-        self.names = _names_below(module, loss, _DEPTH, self.calls)
+        self.names = _names_below(module, loss, self.calls)
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
@@ -139,19 +137,18 @@ def _losses(module: Module) -> list[_Used]:
     ]
 
 
-def _names_below(
-    module: Module, node: ast.expr, depth: int, calls: set[ast.AST] | None = None
-) -> set[str]:
+def _names_below(module: Module, node: ast.expr, calls: set[ast.AST] | None = None) -> set[str]:
     """The names that a value is computed from, through the bindings of its function."""
     found: set[str] = set()
-    for each in module.within(node):
-        if calls is not None and isinstance(each, ast.Call):
-            calls.add(each)
-        if isinstance(each, ast.Name | ast.Attribute) and (name := dotted(each)):
-            if name in found:
+    stack = [node]
+    while stack:
+        for each in module.within(stack.pop()):
+            if calls is not None and isinstance(each, ast.Call):
+                calls.add(each)
+            if not isinstance(each, ast.Name | ast.Attribute):
                 continue
-            found.add(name)
-            for _, value in module.bindings(each, name) if depth else ():
-                if value is not node:
-                    found |= _names_below(module, value, depth - 1, calls)
+            name = dotted(each)
+            if name and name not in found:
+                found.add(name)
+                stack.extend(value for _, value in module.bindings(each, name))
     return found
