@@ -26,7 +26,7 @@ from ddpdoctor.launch.gpus import visible
 from ddpdoctor.lint.linter import lint
 from ddpdoctor.report.model import CheckReport
 from ddpdoctor.report.words import ranks
-from ddpdoctor.trial import Commanded, Ending, Forked, search_path
+from ddpdoctor.trial import Commanded, Ending, Forked, Setting, search_path
 
 _POLL = 0.01
 _PRELOAD = (
@@ -122,34 +122,30 @@ def _perform(
     """Keep as many launches going as asked for, and yield the verdicts as they come."""
     jobs = options.jobs or len(os.sched_getaffinity(0))
     waiting, running = list(todo), list[_Trial]()
-    with contextlib.ExitStack() as worlds:
+    setting = Setting(server, options.nproc, _backend(options))
+    try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 pitfall, variant = waiting.pop(0)
                 on_start(pitfall.code, variant.name)
-                running.append(_Trial(server, folder, pitfall, variant, options, worlds))
+                running.append(_Trial(setting, folder, pitfall, variant))
             for trial in running:
                 if (verdict := trial.poll()) is not None:
                     yield verdict
             running = [trial for trial in running if trial.verdict is None]
             time.sleep(_POLL)
+    finally:
+        for trial in running:
+            trial.close()
 
 
 class _Trial:
     """One variant under way: launched, followed, ended, judged; again if it is a race."""
 
-    def __init__(
-        self,
-        server: ForkServer,
-        folder: Path,
-        pitfall: Pitfall,
-        variant: Variant,
-        options: CheckOptions,
-        worlds: contextlib.ExitStack,
-    ) -> None:
+    def __init__(self, setting: Setting, folder: Path, pitfall: Pitfall, variant: Variant) -> None:
         self.verdict: Verdict | None = None
-        self._server, self._folder, self._worlds = server, folder, worlds
-        self._pitfall, self._variant, self._options = pitfall, variant, options
+        self._setting, self._folder = setting, folder
+        self._pitfall, self._variant = pitfall, variant
         self._began = time.monotonic()
         self._launches = self._failed = 0
         self._launch()
@@ -160,20 +156,18 @@ class _Trial:
         run_dir = self._folder / name
         run_dir.mkdir(parents=True)
         kind = Commanded if self._variant.launch else Forked
-        self._running = kind(
-            (self._server, self._worlds),
-            self._pitfall,
-            self._variant,
-            run_dir,
-            nproc=self._options.nproc,
-            backend=_backend(self._options),
-        )
+        self._running = kind(self._setting, self._pitfall, self._variant, run_dir)
+
+    def close(self) -> None:
+        """End the launch, if it has not ended."""
+        self._running.close()
 
     def poll(self) -> Verdict | None:
         """Look at the launch; the verdict once there is one."""
         ending = self._running.poll()
         if ending is None:
             return None
+        self.close()
         verdict = judge(self._pitfall, self._variant, ending)
         self._failed += verdict.failed_launches
         decided = verdict.status in ("recognised", "fails")

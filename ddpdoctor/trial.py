@@ -56,37 +56,41 @@ class Ending:
         return f"all {self.ranks} ranks ended well" if self.ranks > 1 else "it ended well"
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What the launches of one `check` share."""
+
+    server: ForkServer
+    nproc: int
+    backend: str
+
+
 class Forked:
     """Ranks that call the variant, forked from the server."""
 
-    def __init__(
-        self,
-        started: tuple[ForkServer, ExitStack],
-        pitfall: Pitfall,
-        variant: Variant,
-        run_dir: Path,
-        *,
-        nproc: int,
-        backend: str,
-    ) -> None:
-        server, worlds = started
+    def __init__(self, setting: Setting, pitfall: Pitfall, variant: Variant, run_dir: Path) -> None:
         job = Job(
             target=f"{pitfall.proof}:{variant.name}",
-            nproc=nproc,
+            nproc=setting.nproc,
             run_dir=run_dir,
-            env=_ENVIRONMENT | _told_to(run_dir, backend),
+            env=_ENVIRONMENT | _told_to(run_dir, setting.backend),
             watch=True,
         )
         self._run_dir = run_dir
-        self._world: World = worlds.enter_context(server.launch(job))
-        self._observation = Observation(run_dir, nproc)
+        self._open = ExitStack()
+        self._world: World = self._open.enter_context(setting.server.launch(job))
+        self._observation = Observation(run_dir, setting.nproc)
         self._began = time.monotonic()
+
+    def close(self) -> None:
+        """End its ranks, and keep nothing of it open."""
+        self._open.close()
 
     def poll(self) -> Ending | None:
         """Look at it; how it ended, once it has."""
         fates = self._world.poll()
         deadlock = self._observation.poll(fates)
-        overdue = time.monotonic() - self._began > DEADLINE
+        overdue = not self._world.ended and time.monotonic() - self._began > DEADLINE
         if not self._world.ended:
             if not (deadlock or overdue):
                 return None
@@ -110,36 +114,32 @@ class Forked:
 class Commanded:
     """The command that the variant names, under the watch that `ddpdoctor run` has over a job."""
 
-    def __init__(
-        self,
-        started: tuple[ForkServer, ExitStack],
-        pitfall: Pitfall,
-        variant: Variant,
-        run_dir: Path,
-        *,
-        nproc: int,
-        backend: str,
-    ) -> None:
-        server, worlds = started
+    def __init__(self, setting: Setting, pitfall: Pitfall, variant: Variant, run_dir: Path) -> None:
         home = run_dir / "home"
         home.mkdir()
-        command = variant.command(pitfall.proof.absolute(), nproc=nproc, port=_free_port())
+        proof = pitfall.proof.absolute()
+        command = variant.command(proof, nproc=setting.nproc, port=_free_port())
         self._job = Job(
             target="ddpdoctor.launch.command:become",
             nproc=1,
             run_dir=run_dir,
             kwargs={"command": command},
             env=_ENVIRONMENT
-            | _told_to(run_dir, backend)
+            | _told_to(run_dir, setting.backend)
             | under_watch(run_dir)
             | {"PATH": search_path()},
             cwd=home,
         )
         self._run_dir = run_dir
-        self._process: World = worlds.enter_context(server.launch(self._job))
+        self._open = ExitStack()
+        self._process: World = self._open.enter_context(setting.server.launch(self._job))
         self._worlds = Worlds(run_dir)
-        worlds.callback(self._worlds.close)
+        self._open.callback(self._worlds.close)
         self._began = self._looked = time.monotonic()
+
+    def close(self) -> None:
+        """End its processes, and keep nothing of it open."""
+        self._open.close()
 
     def poll(self) -> Ending | None:
         """Look at it; how it ended, once it has."""
@@ -149,8 +149,8 @@ class Commanded:
         self._looked = now
         self._worlds.poll()
         deadlocked = bool(self._worlds.deadlocked)
-        overdue = now - self._began > LAUNCHER_DEADLINE
         self._process.poll()
+        overdue = not self._process.ended and now - self._began > LAUNCHER_DEADLINE
         if not (self._process.ended or deadlocked or overdue):
             return None
         if self._process.ended:
@@ -167,7 +167,6 @@ class Commanded:
             failure = f"the command ended with {fate.exit_code}"
         elif not self._worlds.reached:
             failure = "the command ended well, but no process of its came under watch"
-        self._worlds.close()
         return Ending(
             findings=findings or (self._findings_in_log() if failure else []),
             ranks=max((world.evidence.world_size for world in self._worlds.all), default=0),

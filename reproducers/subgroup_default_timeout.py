@@ -24,11 +24,14 @@ def timeout_of(group: dist.ProcessGroup | None) -> timedelta:
 
 
 def check(subgroup: dist.ProcessGroup | None) -> None:
-    """Assert that the subgroup waits as long as the world does."""
-    world, found = timeout_of(None), timeout_of(subgroup)
-    measured(f"timeout of the world {world}, of the subgroup {found}")
+    """Assert that the world and the subgroup wait equally long, on every rank."""
+    found = timeout_of(None), timeout_of(subgroup)
+    everywhere = [found] * dist.get_world_size()
+    dist.all_gather_object(everywhere, found)
+    world, least, most = found[0], min(map(min, everywhere)), max(map(max, everywhere))
+    measured(f"timeout of the world {world}, of the subgroup {timeout_of(subgroup)}")
     assert world == TIMEOUT, f"the world waits {world}"
-    assert found == TIMEOUT, f"the world waits {world}, the subgroup {found}"
+    assert least == most == TIMEOUT, f"the world waits {least}, the subgroup {most}"
 
 
 @broken()

@@ -224,3 +224,15 @@ def test_a_pitfall_that_needs_namespaces_says_why_it_cannot_have_them(
     pitfall = reproducer(tmp_path, '@broken()\ndef f():\n    """it"""')
     (found,) = run([pitfall.model_copy(update={"needs": ("namespaces",)})], nproc=2).verdicts
     assert (found.status, found.evidence) == ("not checked", "no namespaces: EPERM")
+
+
+def test_launches_that_are_over_keep_nothing_open(tmp_path: Path) -> None:
+    body = "".join(f'@fix()\ndef f{n}():\n    """fix {n}"""\n' for n in range(6))
+    opened: list[int] = []
+    check(
+        [reproducer(tmp_path, body)],
+        CheckOptions(nproc=2, jobs=1),
+        lambda _: opened.append(len(list(Path("/proc/self/fd").iterdir()))),
+        lambda *_: None,
+    )
+    assert max(opened) - min(opened) < 3, opened

@@ -34,9 +34,12 @@ CODE = "DDP106"
 NAME = "devices-not-bound"
 CONFIDENCE: Confidence = "likely"
 WORDS = (
-    "get_rank",
-    "RANK",
+    "get_rank(",
+    '"RANK"',
+    "'RANK'",
     "PROCID",
+    "_WORLD_RANK",
+    "PMI_RANK",
     "CUDA_VISIBLE_DEVICES",
 )
 ALSO = (

@@ -34,7 +34,7 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP102"
 NAME = "double-init"
 CONFIDENCE: Confidence = "certain"
-WORDS = ("init_process_group",)
+WORDS = ("init_process_group(",)
 ALSO = ("distributed",)
 
 _INIT = "torch.distributed.init_process_group"

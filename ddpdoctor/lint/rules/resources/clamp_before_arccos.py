@@ -31,10 +31,7 @@ from ddpdoctor.lint.rule import Confidence, Hit
 CODE = "DDP606"
 NAME = "unprotected-arccos"
 CONFIDENCE: Confidence = "likely"
-WORDS = (
-    "acos(",
-    "arccos(",
-)
+WORDS = ("torch.acos(", "torch.arccos(", ".acos()", ".arccos()")
 
 
 _NAMES = ("torch.acos", "torch.arccos")
