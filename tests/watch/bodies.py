@@ -37,6 +37,16 @@ def record_everything() -> None:
     dist.destroy_process_group()
 
 
+def destroy_one_group_then_all() -> None:
+    """A group that is destroyed by itself, one that goes with the world, and then the world."""
+    dist.init_process_group("gloo")
+    dist.new_group()
+    dist.barrier()
+    dist.destroy_process_group(dist.new_group())
+    dist.barrier()
+    dist.destroy_process_group()  # the end of the world
+
+
 def raise_with_a_cause() -> None:
     """An exception raised from another, with a library frame innermost."""
     try:

@@ -125,6 +125,19 @@ def test_a_barrier_on_one_rank_is_proven_dead_on_the_right_rank_and_line(
     ]
 
 
+def test_a_group_that_is_destroyed_by_itself_is_not_taken_for_the_world(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    watched = Watched(server, tmp_path, "destroy_one_group_then_all", 2)
+    assert watched.exit_codes == [0, 0]
+    for rank in watched.evidence.ranks:
+        _, _, second = rank.groups
+        assert rank.dissolved == [second]
+        assert rank.left_place == Place(
+            str(BODIES), line("the end of the world"), "destroy_one_group_then_all"
+        )
+
+
 def test_groups_taken_in_opposite_order_are_proven_dead(server: ForkServer, tmp_path: Path) -> None:
     watched = Watched(server, tmp_path, "groups_in_a_circle")
     assert watched.deadlock is not None

@@ -26,24 +26,24 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def remembered(
-    function: Callable[Concatenate[Module, P], T],
-) -> Callable[Concatenate[Module, P], T]:
+    function: Callable[Concatenate[Module, _P], _T],
+) -> Callable[Concatenate[Module, _P], _T]:
     """Ask a function once about the same of one module.
 
     Names that are bound to each other again and again would be followed exponentially often.
     """
 
     @wraps(function)
-    def ask(module: Module, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def ask(module: Module, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         key = (function, args, tuple(kwargs.items()))
         if key not in module.answers:
             module.answers[key] = function(module, *args, **kwargs)
-        answer: T = module.answers[key]
+        answer: _T = module.answers[key]
         return answer
 
     return ask
