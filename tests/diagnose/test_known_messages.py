@@ -1,9 +1,12 @@
 """Messages that are known, and what looks like them."""
 
+import re
+
 import pytest
 
 from ddpdoctor.diagnose.case import Case
-from ddpdoctor.diagnose.detectors.known_messages import MESSAGES, detect, is_known
+from ddpdoctor.diagnose.detectors.known_messages import detect, is_known
+from ddpdoctor.diagnose.detectors.messages import MESSAGES, Message
 from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence
 
 TRAIN = Place("/home/u/train.py", 7, "main")
@@ -93,3 +96,11 @@ def test_ranks_that_say_the_same_are_one_finding() -> None:
 
 def test_every_message_has_a_family_of_the_catalogue() -> None:
     assert {message.code[:4] for message in MESSAGES} <= {f"DDP{n}" for n in range(1, 8)}
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: f"{message.code}-{message.title}")
+def test_what_a_message_quotes_is_what_its_pattern_captures(message: Message) -> None:
+    pattern = re.compile(message.pattern)
+    numbered, by_name = ["1"] * pattern.groups, dict.fromkeys(pattern.groupindex, "1")
+    assert message.cause.format(*numbered, ranks="rank 0", **by_name)
+    assert message.cure.format(*numbered, **by_name)

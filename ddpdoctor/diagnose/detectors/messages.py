@@ -1,174 +1,278 @@
-"""Failures that torch, or the operating system, spells out: known by their message.
+"""The messages of failures that torch, a launcher or the operating system spells out.
 
-What is said here is what the message does not say: whose mistake it is, and what to do.
+What stands beside each is what the message does not say: whose mistake it is, and what to do.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-
-from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Raised, first_line, named
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One failure, and the words in which it shows."""
+    """A message, and what it means."""
 
+    pattern: str
+    """Sought in "Type: message"."""
     code: str
     title: str
-    pattern: re.Pattern[str]
-    """Sought in "Type: message"."""
     cause: str
-    """{ranks} and the named groups of the pattern may be used."""
+    """May quote {ranks}, and what the pattern captured: {0}, {1}, or by name."""
     cure: str
+    """May quote what the pattern captured."""
+    frames: str = ""
+    """A path or function that must be among the frames."""
     on_some: bool = False
     """Only where other ranks did not raise it."""
-
-
-def _says(
-    code: str, title: str, pattern: str, cause: str, cure: str, *, on_some: bool = False
-) -> Message:
-    return Message(code, title, re.compile(pattern), cause, cure, on_some)
+    in_causes: bool = False
+    """Also where the exception that ended the rank was only raised from such a one."""
+    of_victims: bool = False
+    """Those who raise it suffer from what another rank did."""
+    names_culprits: bool = False
+    """What the pattern captures are the numbers of the ranks to blame."""
 
 
 MESSAGES = (
-    _says(
+    Message(
+        r"trying to initialize the default process group twice",
         "DDP102",
         "double-init",
-        r"trying to initialize the default process group twice",
         "init_process_group is called a second time while the first group is still there.",
         "Let one place own the process group: ask dist.is_initialized() before joining.",
     ),
-    _says(
-        "DDP103",
-        "launched-without-launcher",
+    Message(
         r"environment variable (RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT) expected|"
         r"KeyError: '(RANK|WORLD_SIZE|LOCAL_RANK)'",
+        "DDP103",
+        "launched-without-launcher",
         "the script joins a process group, but no launcher has set the ranks' variables.",
         "Start it with torchrun --standalone --nproc-per-node=N.",
     ),
-    _says(
+    Message(
+        r"EADDRINUSE|[Aa]ddress already in use",
         "DDP104",
         "port-in-use",
-        r"EADDRINUSE|[Aa]ddress already in use",
         "the port of the rendezvous is taken: by another job, or by another rank that also hosts.",
         "Use torchrun --standalone, which picks a free port, and let rank 0 alone host the store.",
     ),
-    _says(
+    Message(
+        r"(?P<joined>\d+)/(?P<wanted>\d+) clients joined",
         "DDP105",
         "wrong-world-size",
-        r"(?P<joined>\d+)/(?P<wanted>\d+) clients joined",
         "{joined} of {wanted} ranks have joined: fewer processes were started than the world size "
         "says.",
         "Take the world size from the launcher, not from a constant or an old variable.",
     ),
-    _says(
+    Message(
+        r"Unable to find address for: \S+|Unable to find interface|[Nn]o socket interface found",
         "DDP107",
         "wrong-interface",
-        r"Unable to find address for: \S+|Unable to find interface|[Nn]o socket interface found",
         "the interface that GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME names is not on this machine.",
         "Name an interface that `ip -br addr` lists, or unset the variable.",
     ),
-    _says(
+    Message(
+        r"before the\s+current process has finished its bootstrapping phase",
         "DDP113",
         "unguarded-spawn",
-        r"before the\s+current process has finished its bootstrapping phase",
         "the children import the script and start children themselves: mp.spawn is not guarded.",
         'Put what starts processes under `if __name__ == "__main__":`.',
     ),
-    _says(
+    Message(
+        r"No backend type associated with device type (?P<device>\w+)",
         "DDP116",
         "backend-device-mismatch",
-        r"No backend type associated with device type (?P<device>\w+)",
         "a {device} tensor is given to a group whose backend has no {device} collectives.",
         'Join with a backend for each device: init_process_group("cpu:gloo,cuda:nccl").',
     ),
-    _says(
+    Message(
+        r"[Cc]an'?(t|not) pickle|Can't get local object",
         "DDP117",
         "unpicklable-spawn-arguments",
-        r"[Cc]an'?(t|not) pickle|Can't get local object",
         "an argument of the spawned function cannot be pickled for the child.",
         "Hand over module-level functions and plain data; open files and build lambdas in the "
         "child.",
     ),
-    _says(
+    Message(
+        r"element 0 of tensors does not require grad and does not have a grad_fn",
         "DDP308",
         "no-loss-on-one-rank",
-        r"element 0 of tensors does not require grad and does not have a grad_fn",
         "{ranks} had no loss that depends on the model, and so no gradients to reduce.",
         "Return out.sum() * 0 where there is nothing to learn from, and normalise over all ranks.",
         on_some=True,
     ),
-    _says(
-        "DDP310",
-        "different-models",
+    Message(
         r"DDP expects same model across all ranks|"
         r"appears not to match (sizes|strides) of the same param in process",
+        "DDP310",
+        "different-models",
         "the ranks built different models: their parameters differ in number or size.",
         "Build the model from the same configuration on every rank.",
     ),
-    _says(
+    Message(
+        r"mark a variable ready only once|marked as ready twice",
         "DDP311",
         "marked-ready-twice",
-        r"mark a variable ready only once|marked as ready twice",
         "a parameter got its gradient twice in one backward: reentrant checkpointing, or a "
         "parameter shared between wrapped parts.",
         "Pass use_reentrant=False to checkpoint, or static_graph=True to DDP.",
     ),
-    _says(
+    Message(
+        r"training graph has changed in this iteration",
         "DDP317",
         "static-graph-changed",
-        r"training graph has changed in this iteration",
         "static_graph=True promises a graph that never changes, and it changed.",
         "Use find_unused_parameters=True instead, or keep the graph the same at every step.",
     ),
-    _says(
+    Message(
+        r"'DistributedDataParallel' object has no attribute '(?P<name>\w+)'",
         "DDP318",
         "wrapper-attribute",
-        r"'DistributedDataParallel' object has no attribute '(?P<name>\w+)'",
         "`{name}` belongs to the model inside, and DistributedDataParallel does not hand it on.",
         "Ask model.module.{name}; call forward through the wrapper.",
     ),
+    Message(
+        r"invalid device ordinal",
+        "DDP106",
+        "devices-not-bound",
+        "a rank chose a GPU that this machine does not have, often by its global rank.",
+        "Call torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before init_process_group.",
+    ),
+    Message(
+        r"Duplicate GPU detected",
+        "DDP106",
+        "devices-not-bound",
+        "two ranks use the same GPU.",
+        "Call torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before init_process_group.",
+    ),
+    Message(
+        r"client socket has (?:timed out|failed to connect)|No route to host|"
+        r"failed to connect to [\w.:\[\]-]+ .*after|TCPStore.* timed out",
+        "DDP108",
+        "unreachable-peer",
+        "the rendezvous on the master node could not be reached.",
+        "Check MASTER_ADDR, and that no firewall stands between the nodes.",
+    ),
+    Message(
+        r"unrecognized arguments:.*--local[-_]rank",
+        "DDP112",
+        "local-rank-argument",
+        "a launcher passed --local-rank, which the script does not take.",
+        "Start it with torchrun, and read LOCAL_RANK from the environment.",
+    ),
+    Message(
+        r"required: .*--local[-_]rank",
+        "DDP112",
+        "local-rank-argument",
+        "the script demands --local-rank, which torchrun does not pass.",
+        "Read LOCAL_RANK from the environment.",
+    ),
+    Message(
+        r"Tensors must be CUDA and dense",
+        "DDP116",
+        "backend-device-mismatch",
+        "a collective was given tensors on a device that the group's backend does not serve.",
+        "Choose the backend by device: init_process_group('cpu:gloo,cuda:nccl').",
+    ),
+    Message(
+        r"Cannot re-initialize CUDA in forked subprocess",
+        "DDP100",
+        "cuda-in-forked-process",
+        "a process that had used CUDA was forked, and its child uses CUDA too.",
+        "Touch no GPU before the ranks are started, or start them by spawn.",
+    ),
+    Message(
+        r"Default process group has not been initialized|"
+        r"torch\.distributed is not yet initialized",
+        "DDP100",
+        "group-not-initialised",
+        "torch.distributed is used before init_process_group, or after destroy_process_group.",
+        "Initialise the process group first.",
+    ),
+    Message(
+        r"Detected mismatch between collectives on ranks[\s\S]*\bOp type: ",
+        "DDP402",
+        "collective-order-mismatch",
+        "the ranks called different collectives, as TORCH_DISTRIBUTED_DEBUG=DETAIL has found.",
+        "Call the same collectives in the same order on every rank.",
+    ),
+    Message(
+        r"Detected mismatch between collectives on ranks|op\.preamble\.length <= op\.nbytes",
+        "DDP403",
+        "collective-shape-mismatch",
+        "the ranks called a collective with different sizes, or different collectives.",
+        "Agree on the sizes first, or pad.",
+    ),
+    Message(
+        r"failed finding central directory|PytorchStreamReader failed|unexpected EOF, expected "
+        r"\d+ more bytes",
+        "DDP500",
+        "unreadable-checkpoint",
+        "the checkpoint is not whole: it was read while it was written, or its writer was killed.",
+        "Write to a temporary file, os.replace it, and let the other ranks wait for the outcome.",
+    ),
+    Message(
+        r"No space left on device",
+        "DDP511",
+        "failed-save-unshared",
+        "the disk was full while a file was written.",
+        "Free space, keep the last k checkpoints only, and share the outcome with all ranks.",
+        frames=r"torch/serialization\.py|save",
+    ),
+    Message(
+        r"killed by signal: Bus error|insufficient shared memory|out of shared memory|"
+        r"unable to (?:mmap|write to file|allocate shared memory).*torch_",
+        "DDP604",
+        "shared-memory-exhausted",
+        "the data loaders' workers have filled /dev/shm.",
+        "Give the container more of it (docker run --shm-size=8g), or use fewer workers.",
+        in_causes=True,
+    ),
+    Message(
+        r"received 0 items of ancdata|Too many open files",
+        "DDP600",
+        "too-many-open-files",
+        "the process ran out of file descriptors.",
+        "Raise ulimit -n, or torch.multiprocessing.set_sharing_strategy('file_system').",
+    ),
+    Message(
+        r"CUDA out of memory|CUDA error: out of memory|Cuda failure 'out of memory'|"
+        r"not enough memory: you tried to allocate",
+        "DDP600",
+        "out-of-memory",
+        "a rank ran out of memory.",
+        "Use a smaller batch per rank; if only one rank fails, look at what it alone holds.",
+    ),
+    Message(
+        r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) (?:is killed by signal: (\w+)|exited)",
+        "DDP600",
+        "worker-died",
+        "a data-loader worker died; SIGKILL that nobody sent is the kernel out of memory.",
+        "Look at dmesg, use fewer workers, and num_workers=0 to see the worker's own exception.",
+    ),
+    Message(
+        r"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|NCCL error in:",
+        "DDP100",
+        "nccl-failed",
+        "NCCL failed below PyTorch: the network, the driver or a device.",
+        "Run again with NCCL_DEBUG=WARN, which names what failed; see ddpdoctor env.",
+    ),
+    Message(
+        r"Ranks? ([\d, ]+) failed to pass monitoredBarrier",
+        "DDP400",
+        "missing-call",
+        "rank {0} did not come to the monitored barrier of the others in time.",
+        "Look at what it did instead: an exception, a loop that ended early, or a call under a "
+        "condition.",
+        of_victims=True,
+        names_culprits=True,
+    ),
+    Message(
+        r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|remote process exited|"
+        r"NCCL communicator was aborted",
+        "DDP400",
+        "peer-left",
+        "these ranks lost the connection to a rank that had left, and nothing tells why it did.",
+        "Look at the rank that does not say this: it exited, was killed, or its words are lost.",
+        of_victims=True,
+    ),
 )
-
-
-def detect(case: Case) -> Iterator[Finding]:
-    """One finding for each kind of message."""
-    for message in MESSAGES:
-        hit = [each for each in case.raised if _search(message, each)]
-        if hit and not (message.on_some and len(hit) == len(case.evidence.ranks)):
-            yield _finding(case, message, hit)
-
-
-def _search(message: Message, raised: Raised) -> re.Match[str] | None:
-    return message.pattern.search(f"{raised.exception.type}: {raised.exception.message}")
-
-
-def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
-    case.explain(*hit)
-    match = _search(message, hit[0])
-    ranks = tuple(each.rank.rank for each in hit)
-    facts = {name: value or "" for name, value in (match.groupdict() if match else {}).items()}
-    places = dict.fromkeys(each.exception.place for each in hit)
-    return Finding(
-        code=message.code,
-        title=message.title,
-        severity="error",
-        certainty="proven",
-        ranks=ranks,
-        places=tuple(
-            RankPlace(
-                ranks=tuple(e.rank.rank for e in hit if e.exception.place == place),
-                place=place,
-                doing=f"raised {hit[0].exception.type}",
-            )
-            for place in places
-        ),
-        cause=message.cause.format(ranks=named(ranks), **facts),
-        cure=Cure(text=message.cure.format(**facts)),
-        evidence=(first_line(hit[0].exception.message),),
-        consequences=case.consequences(),
-    )

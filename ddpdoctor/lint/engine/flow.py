@@ -60,10 +60,19 @@ def is_made_of_rank(module: Module, node: ast.expr) -> bool:
         if each in seen:
             continue
         seen.add(each)
-        if is_rank(module, each):
+        if is_rank(module, each) and not _is_any_rank(module, each):
             return True
         stack.extend(_operands(module, each))
     return False
+
+
+def _is_any_rank(module: Module, node: ast.expr) -> bool:
+    """Whether a parameter is only called a rank: the callers go through all of them."""
+    function = module.function(node)
+    if not isinstance(node, ast.Name) or function is None or node.id not in params(function):
+        return False
+    given = [value for _, value in handed(module, function, node.id)]
+    return bool(given) and not any(is_rank(module, value) for value in given)
 
 
 def _operands(module: Module, node: ast.expr) -> list[ast.expr]:

@@ -12,3 +12,11 @@ def own_group(size):
 
 def one_each():
     return [dist.new_group([rank]) for rank in range(dist.get_world_size())]
+
+
+def pair_of(rank):
+    return dist.new_group([rank, rank + 1])
+
+
+def all_pairs():
+    return [pair_of(first) for first in range(0, dist.get_world_size(), 2)]

@@ -27,3 +27,14 @@ def weights_alone(net, path):
 
 def resume(optimizer, state):
     optimizer.load_state_dict(state)
+
+
+def best_of_the_main_process(net, path, scores):
+    best = 0.0
+    if dist.get_rank() == 0:
+        state = torch.load(path, map_location="cpu")
+        best = state["best"]
+    model = DDP(net)
+    for score in scores:
+        if dist.get_rank() == 0 and score > best:
+            print(model)

@@ -30,6 +30,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.flow import is_kept_for_some
 from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.rank import rank_guards
 from ddpdoctor.lint.engine.trees import dotted, last_name, targets
@@ -37,7 +38,7 @@ from ddpdoctor.lint.rule import Confidence, Hit
 
 CODE = "DDP513"
 NAME = "resume-on-one-rank"
-CONFIDENCE: Confidence = "certain"
+CONFIDENCE: Confidence = "likely"
 WORDS = ("torch.load", "load_state_dict")
 ALSO = ("DistributedDataParallel",)
 
@@ -117,5 +118,6 @@ def _is_read_after(module: Module, branch: ast.If, name: str, end: int) -> bool:
         and each.id == name
         and isinstance(each.ctx, ast.Load)
         and each.lineno > end
+        and not is_kept_for_some(module, each)
         for each in module.within(scope)
     )

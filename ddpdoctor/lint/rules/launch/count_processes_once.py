@@ -24,8 +24,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, keyword, last_name
+from ddpdoctor.lint.engine.module import Module, params
+from ddpdoctor.lint.engine.trees import argument, dotted, keyword, last_name
 from ddpdoctor.lint.rule import Confidence, Hit
 
 CODE = "DDP105"
@@ -46,6 +46,8 @@ def check(module: Module) -> Iterator[Hit]:
             function = module.function(call)
             if function is None or function.name != target:
                 continue
+            if dotted(keyword(call, "rank") or call) not in params(function)[:1]:
+                continue  # of several machines, whose ranks are counted on
             expected = _number(module, keyword(call, "world_size"))
             if started is not None and expected is not None and started < expected:
                 yield Hit(

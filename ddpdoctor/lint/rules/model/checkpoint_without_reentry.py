@@ -41,6 +41,8 @@ ALSO = ("DistributedDataParallel",)
 
 def check(module: Module) -> Iterator[Hit]:
     """Yield shared modules whose parameters become ready twice."""
+    if "_set_static_graph" in module.text:
+        return
     if not module.wraps or any(keyword_is(call, "static_graph", True) for call in module.wraps):
         return
     for call in module.calls_of("torch.utils.checkpoint.checkpoint"):
