@@ -8,6 +8,11 @@ def worker(rank, world_size):
     print(os.environ["RANK"], world_size)
 
 
+def one_of_several_machines(ranks_here):
+    machines = int(os.environ["WORLD_SIZE"])
+    mp.spawn(worker, args=(machines * ranks_here,), nprocs=ranks_here)
+
+
 if __name__ == "__main__":
     if "LOCAL_RANK" in os.environ:
         worker(int(os.environ["LOCAL_RANK"]), int(os.environ["WORLD_SIZE"]))

@@ -1,8 +1,8 @@
 """Ranks that start ranks.
 
 ## What it does
-Finds code that reads RANK, LOCAL_RANK or WORLD_SIZE, which a launcher sets, and then calls
-`mp.spawn` without asking whether a launcher is there.
+Finds code that reads LOCAL_RANK or LOCAL_WORLD_SIZE, which a launcher sets for each process of a
+machine, and then calls `mp.spawn` without asking whether a launcher is there.
 
 ## Why is this bad?
 torchrun starts N processes, and each of them starts N more: N times N processes fight for the
@@ -10,13 +10,14 @@ devices and the port, or N groups train beside each other and overwrite each oth
 
 ## Example
 ```python
-world_size = int(os.environ["WORLD_SIZE"])
-mp.spawn(worker, args=(world_size,), nprocs=world_size)
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+mp.spawn(worker, nprocs=torch.cuda.device_count())
 ```
 
 ## Use instead
 ```python
-worker(int(os.environ["LOCAL_RANK"]), int(os.environ["WORLD_SIZE"]))  # started by torchrun
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+worker(int(os.environ["LOCAL_RANK"]))  # torchrun starts all of them
 ```
 """
 
@@ -35,10 +36,11 @@ CODE = "DDP114"
 NAME = "double-launch"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("spawn",)
-ALSO = ("RANK", "WORLD_SIZE")
+ALSO = ("LOCAL_",)
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn")
-_LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+# RANK and WORLD_SIZE may be those of the machines, of which each spawns its ranks.
+_LAUNCHED = ("LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
 def check(module: Module) -> Iterator[Hit]:
@@ -66,6 +68,8 @@ def check(module: Module) -> Iterator[Hit]:
 
 
 def _is_needed(module: Module, node: ast.expr) -> bool:
-    """`os.environ["RANK"]`, which raises without a launcher; a `.get` with a default is none."""
+    """`os.environ["LOCAL_RANK"]` without a condition: it raises where there is no launcher."""
     is_read = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
-    return is_read and environment_name(module, node) in _LAUNCHED
+    if not is_read or environment_name(module, node) not in _LAUNCHED:
+        return False
+    return all("__name__" in text(each.test) for each in guards(module, node))
