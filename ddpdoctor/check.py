@@ -33,6 +33,7 @@ _PRELOAD = (
     "pydantic",
     "ddpdoctor.reproducer",
     "ddpdoctor.stack.checkpoint",
+    "ddpdoctor.stack.evaluation",
     "ddpdoctor.stack.samplers",
     "ddpdoctor.stack.trainer",
     "ddpdoctor.watch.watching",

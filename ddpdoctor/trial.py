@@ -31,6 +31,9 @@ DEADLINE = 30.0
 LAUNCHER_DEADLINE = 120.0
 """The same for what a launcher starts, which takes seconds to begin, on a busy machine many."""
 
+GRACE = 5.0
+"""Seconds that forked ranks may go on after one of them has failed: torchrun ends them at once."""
+
 _LOOK = 0.03
 """Seconds between two looks at what a launcher has started: its ranks are many small files."""
 
@@ -75,12 +78,13 @@ class Forked:
             run_dir=run_dir,
             env=_ENVIRONMENT | _told_to(run_dir, setting.backend),
             watch=True,
+            import_once=True,
         )
         self._run_dir = run_dir
         self._open = ExitStack()
         self._world: World = self._open.enter_context(setting.server.launch(job))
         self._observation = Observation(run_dir, setting.nproc)
-        self._began = time.monotonic()
+        self._deadline = time.monotonic() + DEADLINE
 
     def close(self) -> None:
         """End its ranks, and keep nothing of it open."""
@@ -90,7 +94,7 @@ class Forked:
         """Look at it; how it ended, once it has."""
         fates = self._world.poll()
         deadlock = self._observation.poll(fates)
-        overdue = not self._world.ended and time.monotonic() - self._began > DEADLINE
+        overdue = not self._world.ended and self._is_overdue(fates)
         if not self._world.ended:
             if not (deadlock or overdue):
                 return None
@@ -104,11 +108,18 @@ class Forked:
             measured=_measured(self._run_dir),
         )
 
+    def _is_overdue(self, fates: list[Fate]) -> bool:
+        if any(fate.exit_code != 0 for fate in fates):
+            self._deadline = min(self._deadline, time.monotonic() + GRACE)
+        return time.monotonic() > self._deadline
+
     def _failure(self, fates: list[Fate], deadlock: Deadlock | None, *, overdue: bool) -> str:
-        if overdue and deadlock is None:
-            return _endless(DEADLINE)
-        failed = [fate for fate in fates if fate.exit_code != 0]
-        return "; ".join(f"rank {fate.rank} exited with {fate.exit_code}" for fate in failed)
+        failed = [fate for fate in fates if fate.exit_code != 0 and not fate.killed_by_us]
+        if failed:
+            return "; ".join(f"rank {fate.rank} exited with {fate.exit_code}" for fate in failed)
+        if deadlock is not None:
+            return "a deadlock was proven, and the ranks ended"
+        return _endless(DEADLINE) if overdue else ""
 
 
 class Commanded:

@@ -33,6 +33,8 @@ class Job:
     """On top of the caller's environment at the time of the launch."""
     watch: bool = False
     """Record what the ranks do (`ddpdoctor.watch`)."""
+    import_once: bool = False
+    """Import the target before the ranks are forked: for files that ask nothing of a rank then."""
     cwd: Path = field(default_factory=Path.cwd)
     sys_path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
 

@@ -14,7 +14,7 @@ from ddpdoctor.evidence import Fate
 from ddpdoctor.launch.channel import Channel
 from ddpdoctor.launch.job import Job
 from ddpdoctor.launch.processes import Children, adopt_orphans, handles
-from ddpdoctor.launch.rank import STACK_SIGNAL, live
+from ddpdoctor.launch.rank import STACK_SIGNAL, Shared, live, prepared
 
 
 def keep(channel: Channel, warm: bool) -> None:
@@ -30,9 +30,10 @@ def keep(channel: Channel, warm: bool) -> None:
             return
     job = Job.from_json(lines[0])
     living: dict[int, int] = {}
+    shared = prepared(job) if warm else None
     try:
         for rank in range(job.nproc):
-            living[_start(job, rank, children, warm)] = rank
+            living[_start(job, rank, children, shared)] = rank
     except OSError as error:
         children.kill_all()
         channel.send({"error": f"rank {len(living)} of {job.nproc} could not be started: {error}"})
@@ -48,14 +49,14 @@ def keep(channel: Channel, warm: bool) -> None:
     channel.send({"survivors": children.left()})
 
 
-def _start(job: Job, rank: int, children: Children, warm: bool) -> int:
+def _start(job: Job, rank: int, children: Children, shared: Shared | None) -> int:
     keeper = os.getpid()
     if pid := os.fork():
         return pid
     try:
         children.disown()
-        if warm:
-            live(job, rank, keeper)
+        if shared is not None:
+            live(job, rank, keeper, shared)
         _execute(job, rank, keeper)
     except BaseException:
         traceback.print_exc()

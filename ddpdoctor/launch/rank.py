@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
@@ -27,7 +28,34 @@ STACK_SIGNAL = signal.SIGRTMAX - 1
 _INTERRUPTED = -signal.SIGINT  # no exit status, for 130 may be somebody's own
 
 
-def live(job: Job, rank: int, keeper: int) -> NoReturn:
+@dataclass
+class Shared:
+    """What the ranks of a job need not each do for themselves, but are forked with."""
+
+    watch: Any = None
+    function: Callable[..., Any] | None = None
+
+
+def prepared(job: Job) -> Shared:
+    """Do once, in the process that the ranks are forked from, what is alike in all of them.
+
+    The watch first: what the file imports by name must be what the watch has put there.
+    """
+    shared = Shared()
+    if job.import_once:
+        os.environ.clear()
+        os.environ.update(job.env)
+        sys.path[:] = job.sys_path
+        if job.watch:
+            from ddpdoctor.watch import watching
+
+            shared.watch = watching.listen()
+        with contextlib.suppress(Exception):  # each rank will raise it again, and be seen to
+            shared.function = _load(job.target)
+    return shared
+
+
+def live(job: Job, rank: int, keeper: int, shared: Shared) -> NoReturn:
     """Turn this process, a fresh child of `keeper`, into a rank, to the end."""
     die_with(keeper)
     os.setsid()
@@ -42,8 +70,9 @@ def live(job: Job, rank: int, keeper: int) -> NoReturn:
     if job.watch:
         from ddpdoctor.watch import watching
 
-        watching.start(job.run_dir, rank, job.nproc)
-    _exit(_call(job, rank))
+        watch = shared.watch or watching.listen()
+        watch.begin(job.run_dir, rank, job.nproc)
+    _exit(_call(job, rank, shared))
 
 
 def _redirect_output(job: Job, rank: int) -> None:
@@ -117,10 +146,10 @@ def _private_rendezvous(path: Path) -> Callable[..., Iterator[Any]]:
     return meet
 
 
-def _call(job: Job, rank: int) -> int:
+def _call(job: Job, rank: int, shared: Shared) -> int:
     """Call the target as an interpreter would run a script; its status, or `_INTERRUPTED`."""
     try:
-        function = _load(job.target)
+        function = shared.function or _load(job.target)
         result = function(**job.kwargs)
         unfinished = job.rank_file(rank, "result.part")
         unfinished.write_text(json.dumps(result), encoding="utf-8")
@@ -191,7 +220,7 @@ def main() -> None:
     request, rank, keeper = (int(argument) for argument in sys.argv[1:])
     with open(request, encoding="utf-8") as file:  # noqa: PTH123
         job = Job.from_json(file.read())
-    live(job, rank, keeper)
+    live(job, rank, keeper, Shared())
 
 
 if __name__ == "__main__":
