@@ -14,7 +14,7 @@ from ddpdoctor.run.job import Job, Signals, under_watch
 from ddpdoctor.run.worlds import World, Worlds
 
 _POLL = 0.2
-_POLL_WHERE_RANKS_WAIT = 0.03
+_POLL_CLOSELY = 0.03
 _DIAGNOSE_EVERY = 2.0
 """Seconds between two looks for what is wrong with a job that goes on."""
 
@@ -87,7 +87,7 @@ def _follow(
     worlds, options = session.worlds, session.options
     watcher = _Watcher(on_finding)
     while job.status is None:
-        signals.wait(_POLL_WHERE_RANKS_WAIT if worlds.any_waits else _POLL)
+        signals.wait(_POLL_CLOSELY if worlds.is_eventful else _POLL)
         with _sparing_the_job(session):
             if signals.asked_to_end and not session.interrupted:
                 # As they were: what ranks write from now on comes of the interruption.

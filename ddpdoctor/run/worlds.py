@@ -23,6 +23,8 @@ from ddpdoctor.evidence import (
 from ddpdoctor.observation import Observation
 from ddpdoctor.run.fates import Death, Deaths
 
+_YOUNG = 10.0
+"""Seconds for which new ranks are looked at closely: a parent may take away one that has died."""
 _LOOK_EVERY = 0.5
 """Seconds between two looks for new worlds: each costs a core that is the job's."""
 _POLITE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
@@ -108,7 +110,7 @@ class Worlds:
         self.all: list[World] = []
         self._run_dir = run_dir
         self._deaths = Deaths(run_dir)
-        self._next_look = 0.0
+        self._next_look = self._newest = 0.0
         self._boot = boot()
 
     @property
@@ -133,9 +135,15 @@ class Worlds:
         return [world for world in self.all if world.deadlocked]
 
     @property
-    def any_waits(self) -> bool:
-        """Some rank waits for others: a proof may be near."""
-        return any(rank.stuck for world in self.all for rank in world.evidence.ranks)
+    def is_eventful(self) -> bool:
+        """Ranks may just have begun, or one waits for others: a death or a proof may be near."""
+        return self._is_young or any(
+            rank.stuck for world in self.all for rank in world.evidence.ranks
+        )
+
+    @property
+    def _is_young(self) -> bool:
+        return not self.all or time.monotonic() - self._newest < _YOUNG
 
     @property
     def living(self) -> list[int]:
@@ -164,17 +172,18 @@ class Worlds:
             world.poll(dead, killed_by_us=killed_by_us)
 
     def _look_for_new(self) -> None:
-        if time.monotonic() < self._next_look:
+        if time.monotonic() < self._next_look and not self._is_young:
             return
         self._next_look = time.monotonic() + _LOOK_EVERY
         known = {world.folder for world in self.all}
         for folder in _folders(self._run_dir):
             if folder not in known and (size := _world_size(folder)):
                 self.all.append(World(folder, size, self._deaths, self._boot))
+                self._newest = time.monotonic()
 
     def settle(self, *, killed_by_us: bool, patience: float = 1.0) -> None:
         """Wait for the last words and the deaths of ranks, once their launcher has ended."""
-        self._next_look = 0.0
+        self._next_look = self._newest = 0.0
         deadline = time.monotonic() + patience
         self.poll(killed_by_us=killed_by_us)
         while self.living and time.monotonic() < deadline:

@@ -55,7 +55,7 @@ def deadlock(file: str = "train.py", **changes: Any) -> Finding:
         "ranks": (0,),
         "places": (barrier, *reduces),
         "cause": "barrier() stands under `if rank == 0:` (train.py:2); ranks 1, 2 never reach it.",
-        "cure": Cure(text="Call it on every rank.", commands=("ddpdoctor explain DDP401",)),
+        "cure": Cure(text="Call it on every rank."),
     }
     return Finding(**(fields | changes))
 
