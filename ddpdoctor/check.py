@@ -54,7 +54,7 @@ class CheckOptions:
     suite: Literal["all", "quick"] = "all"
     """quick leaves out what a real launcher must start: it takes seconds, and forked ranks none."""
     jobs: int | None = None
-    """Launches at a time; by default as many as this process may use CPUs."""
+    """Launches at a time; by default one more than this process may use CPUs: some only wait."""
     run_dir: Path | None = None
     """Where the ranks' output and evidence are kept; by default nowhere."""
 
@@ -121,7 +121,7 @@ def _perform(
     on_start: OnStart,
 ) -> Iterator[Verdict]:
     """Keep as many launches going as asked for, and yield the verdicts as they come."""
-    jobs = options.jobs or len(os.sched_getaffinity(0))
+    jobs = options.jobs or len(os.sched_getaffinity(0)) + 1
     waiting, running = list(todo), list[_Trial]()
     setting = Setting(server, options.nproc, _backend(options))
     try:

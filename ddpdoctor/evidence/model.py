@@ -400,6 +400,8 @@ class RankEvidence:
     """How many processes have called themselves this rank, one after the other or at once."""
     dissolved: list[str] = field(default_factory=list)
     """Names of groups that it destroyed one by one, and not with the world."""
+    leaving: float | None = None
+    """When it began to destroy its process group."""
     left: float | None = None
     """When it had destroyed its process group."""
     left_place: Place | None = None

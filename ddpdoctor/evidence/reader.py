@@ -122,6 +122,8 @@ class RankReader:
                 rank.nested = rank.joining_place if event.get("nested") else rank.nested
             case "dissolved":
                 rank.dissolved.append(event["name"])
+            case "leaving":
+                rank.leaving, rank.left_place = time, _value("place", event.get("place"))
             case "left":
                 rank.left, rank.left_place = time, _value("place", event.get("place"))
             case "group":

@@ -89,6 +89,8 @@ def _leave(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
     for note in _last_words:
         note()
     place, subgroup = _place(), _subgroup(args, kwargs)
+    if not subgroup:
+        log.write("leaving", place=place)  # torch may abort within
     result = original(*args, **kwargs)
     if subgroup:
         log.write("dissolved", name=subgroup)

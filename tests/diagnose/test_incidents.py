@@ -147,6 +147,19 @@ def test_an_abort_after_all_work_is_torchs_own_race_and_harmless() -> None:
     assert (finding.code, finding.severity, finding.ranks) == ("DDP419", "info", (1,))
 
 
+def test_an_abort_while_the_group_is_destroyed_is_that_race_and_one_before_it_is_not() -> None:
+    for began_to_leave in (55.0, None):
+        three = ranks()
+        for rank in three:
+            rank.left = 55.0
+            end(rank)
+        three[1].left, three[1].leaving = None, began_to_leave
+        end(three[1], None, signal.SIGABRT)
+        finding = only(three)
+        assert finding.ranks == (1,)
+        assert (finding.code == "DDP419") == (began_to_leave is not None)
+
+
 def test_a_rank_that_hung_in_the_teardown_is_told_with_the_line_that_destroys_the_group() -> None:
     three = ranks()
     for rank in three:

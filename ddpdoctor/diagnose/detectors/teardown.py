@@ -14,7 +14,7 @@ def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that left their group, or began to exit, and then aborted or never ended."""
     if case.raised or case.casualties or case.deadlock is not None:
         return
-    hit = [rank for rank in case.evidence.ranks if _done(rank) and _fell(rank)]
+    hit = [rank for rank in case.evidence.ranks if _fell(rank)]
     others = [rank for rank in case.evidence.ranks if rank not in hit]
     if not hit or not all(rank.fate and rank.fate.exit_code == 0 for rank in others):
         return
@@ -43,13 +43,11 @@ def _places(hit: list[RankEvidence]) -> Iterator[RankPlace]:
         yield RankPlace(ranks=tuple(ranks), place=place, doing=doing)
 
 
-def _done(rank: RankEvidence) -> bool:
-    return rank.left is not None or rank.exiting is not None
-
-
 def _fell(rank: RankEvidence) -> bool:
-    """Whether it aborted, or had to be ended: by us, or by an alarm of its own."""
+    """Whether all its work was done, and it aborted or had to be ended: by us, or by an alarm."""
     fate = rank.fate
-    return fate is not None and (
-        fate.signal in (signal.SIGABRT, signal.SIGALRM) or fate.killed_by_us
-    )
+    if fate is None:
+        return False
+    if rank.left is None and rank.exiting is None:
+        return rank.leaving is not None and fate.signal == signal.SIGABRT
+    return fate.signal in (signal.SIGABRT, signal.SIGALRM) or fate.killed_by_us
