@@ -91,7 +91,7 @@ MUTATIONS = [
             module="outcome.py",
             was="    mine = None if error is None else _described(error)\n",
             becomes="    if error is not None:\n        raise error\n    mine = None\n",
-            told=r"outcome\.py|the ranks raised",
+            told=r"outcome\.py|the ranks raised|sees no file does not say so",
         ),
         id="a rank that fails raises before it has told the others",
     ),
