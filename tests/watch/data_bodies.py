@@ -116,6 +116,7 @@ def deal_by_rank() -> None:
     """A dataset that deals samples out by rank itself."""
     dist.init_process_group("gloo")
     list(DataLoader(ByRank(["a", "b"])))
+    dist.barrier()
     dist.destroy_process_group()
 
 
