@@ -43,8 +43,10 @@ def script_of_this_node(*, brought_up_to_date: bool = False) -> Any:
     source = Path(__file__).read_text(encoding="utf-8")
     if rank in second_node() and not brought_up_to_date:
         source = source.replace("WIDTH = 8", "WIDTH = 6")
-    path = shared_folder() / f"disk-of-{rank}" / Path(__file__).name
-    path.parent.mkdir(exist_ok=True)
+    # Another folder, for Python would take yesterday's bytecode for that of a file just as long.
+    state = "today" if brought_up_to_date else "as-found"
+    path = shared_folder() / f"disk-of-{rank}" / state / Path(__file__).name
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source, encoding="utf-8")
     spec = spec_from_file_location(path.stem, path)
     assert spec is not None
