@@ -348,6 +348,8 @@ def _unordered(finding: Finding, party: Party, parties: list[Party]) -> Name | N
 
 def _exception(finding: Finding, sources: Sources) -> Finding:
     """DDP404: what only some ranks raise, by a decision of the script's own, while others wait."""
+    if not finding.places:  # a log may tell of a failure and not of a line
+        return finding
     first = finding.places[0]
     way = sources.way(first.place, first.stack)
     if not way or not finding.consequences:
