@@ -200,8 +200,9 @@ def is_fixed(stand: Stand, loop: Loop) -> bool:
 
 def _is_foreign(file: str) -> bool:
     """Whether no user of ours wrote this file: a library, or what starts a rank."""
-    ours = file.startswith(_OURSELVES) and not file.startswith(_PATIENTS)
-    return ours or "/site-packages/" in file or "/lib/python" in file or file.startswith("<")
+    if file.startswith(_PATIENTS):
+        return False
+    return file.startswith(_OURSELVES) or "/site-packages/" in file or "/lib/python" in file or file.startswith("<")
 
 
 def _identity(guard: Guard) -> tuple[int, bool, str]:
