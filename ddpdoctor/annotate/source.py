@@ -202,7 +202,8 @@ def _is_foreign(file: str) -> bool:
     """Whether no user of ours wrote this file: a library, or what starts a rank."""
     if file.startswith(_PATIENTS):
         return False
-    return file.startswith(_OURSELVES) or "/site-packages/" in file or "/lib/python" in file or file.startswith("<")
+    library = "/site-packages/" in file or "/lib/python" in file
+    return library or file.startswith((_OURSELVES, "<"))
 
 
 def _identity(guard: Guard) -> tuple[int, bool, str]:
