@@ -58,6 +58,25 @@ def test_a_cache_that_every_rank_builds_and_reads_is_no_checkpoint() -> None:
     assert (finding.code, lines(finding)) == ("DDP212", [70, 71])
 
 
+def cache(saves: dict[int, float], loads: list[float]) -> list[RankEvidence]:
+    """Ranks that rename a cache into its place at these times, and read it at those."""
+    found = world()
+    for rank, load in zip(found, loads, strict=True):
+        rank.files = [file("load", "/data/graphs.pt", load)]
+        if rank.rank in saves:
+            rank.files.insert(0, file("replace", "/data/graphs.pt", saves[rank.rank]))
+    return found
+
+
+def test_a_read_before_the_one_save_is_stale() -> None:
+    finding = only(cache({1: 51.0}, [50.5, 52.0, 52.0, 50.5]))
+    assert (finding.code, finding.ranks) == ("DDP501", (0, 3))
+
+
+def test_a_read_between_the_saves_of_two_ranks_is_not() -> None:
+    assert said(cache({1: 51.0, 2: 50.0}, [50.5, 52.0, 52.0, 50.5])) == []
+
+
 def test_a_configuration_that_every_rank_writes_and_nobody_reads_is_left_alone() -> None:
     found = world()
     for rank in found:

@@ -54,7 +54,8 @@ def stale_reads(case: Case) -> list[BadRead]:
 
     The n-th load of a path on one rank belongs to the n-th on every other: they run one program. If
     a save comes before it on the writer and after it on a reader, the two read different versions.
-    A rank that saves the path itself reads what it has saved.
+    A rank that saves the path itself reads what it has saved; and where several save it, a reader
+    that has got one's version has not got an old one.
     """
     found = []
     for writer in case.evidence.ranks:
@@ -70,6 +71,9 @@ def stale_reads(case: Case) -> list[BadRead]:
                 if reader is writer or len(loads) <= following or _saves(reader, save.path):
                     continue
                 load = loads[following]
+                since = loads[following - 1].begun if following else 0.0
+                if _another_saved(case, writer, save.path, since, load.begun):
+                    continue
                 if load.begun < (save.ended or 0.0) and not load.error:
                     found.append(BadRead(reader, load, writer, save, None))
     return found
@@ -148,8 +152,16 @@ def _found_nothing(raised: Raised, path: str) -> bool:
     )
 
 
-def _saves(rank: RankEvidence, path: str) -> bool:
-    return any(f.action in ("save", "replace") and f.path == path for f in rank.files)
+def _saves(rank: RankEvidence, path: str) -> list[FileEvent]:
+    return [f for f in rank.files if f.action in ("save", "replace") and f.path == path]
+
+
+def _another_saved(
+    case: Case, writer: RankEvidence, path: str, since: float, before: float
+) -> bool:
+    others = (rank for rank in case.evidence.ranks if rank is not writer)
+    ends = (save.ended for rank in others for save in _saves(rank, path) if not save.error)
+    return any(since < end < before for end in ends if end)
 
 
 def _caused_by(exception: ExceptionRecord | None, load: FileEvent) -> bool:
