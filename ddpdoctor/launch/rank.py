@@ -42,10 +42,11 @@ def prepared(job: Job) -> Shared:
     The watch first: what the file imports by name must be what the watch has put there.
     """
     shared = Shared()
+    os.environ.clear()
+    os.environ.update(job.env)
+    sys.path[:] = job.sys_path
+    sys.argv[:] = [job.target.rpartition(":")[0]]
     if job.import_once:
-        os.environ.clear()
-        os.environ.update(job.env)
-        sys.path[:] = job.sys_path
         if job.watch:
             from ddpdoctor.watch import watching
 
@@ -65,7 +66,8 @@ def live(job: Job, rank: int, keeper: int, shared: Shared) -> NoReturn:
     faulthandler.enable(file=2)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    _take_on_environment(job, rank)
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
+    os.chdir(job.cwd)
     _adjust_libraries(job)
     if job.watch:
         from ddpdoctor.watch import watching
@@ -87,15 +89,6 @@ def _redirect_output(job: Job, rank: int) -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
 
-def _take_on_environment(job: Job, rank: int) -> None:
-    os.environ.clear()
-    os.environ.update(job.env)
-    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
-    os.chdir(job.cwd)
-    sys.path[:] = job.sys_path
-    sys.argv[:] = [job.target.rpartition(":")[0]]
-
-
 def _adjust_libraries(job: Job) -> None:
     """Have libraries that were imported before the environment was known take it in now."""
     import torch
@@ -106,10 +99,12 @@ def _adjust_libraries(job: Job) -> None:
     dist.set_debug_level_from_env()  # type: ignore[attr-defined]
     handlers = env_rendezvous_handlers()
     handlers["env"] = _private_rendezvous(job.rendezvous)
+    # Else all ranks would draw the same numbers, which separate processes do not.
+    torch.default_generator.seed()
     if "numpy" in sys.modules:
         import numpy
 
-        numpy.random.seed()  # else all ranks draw the same numbers, which separate processes do not
+        numpy.random.seed()
 
 
 def env_rendezvous_handlers() -> dict[str, Callable[..., Any]]:
@@ -220,7 +215,7 @@ def main() -> None:
     request, rank, keeper = (int(argument) for argument in sys.argv[1:])
     with open(request, encoding="utf-8") as file:  # noqa: PTH123
         job = Job.from_json(file.read())
-    live(job, rank, keeper, Shared())
+    live(job, rank, keeper, prepared(job))
 
 
 if __name__ == "__main__":

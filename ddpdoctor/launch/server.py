@@ -25,6 +25,7 @@ from ddpdoctor.launch.channel import Channel
 from ddpdoctor.launch.keeper import keep
 from ddpdoctor.launch.processes import Children, adopt_orphans
 from ddpdoctor.launch.rank import env_rendezvous_handlers
+from ddpdoctor.launch.warm_up import use_huge_pages, warm_up
 
 # torch._dynamo, because the constructor of DistributedDataParallel imports it: 1.1 s on every rank.
 _PRELOAD = ("torch", "torch.distributed", "torch._dynamo", "torch.nn.parallel.distributed")
@@ -47,6 +48,7 @@ def main() -> None:
     doctor.send({"cold": reason})
     gc.collect()
     gc.freeze()
+    use_huge_pages()
     keepers = _serve(doctor, children, warm=not reason)
     _end(keepers, children)
     shutil.rmtree(folder, ignore_errors=True)
@@ -59,6 +61,7 @@ def _preload(also: list[str]) -> None:
         with contextlib.suppress(Exception):  # whoever needs it will hear of it in the rank
             importlib.import_module(name)
     env_rendezvous_handlers()
+    warm_up()
 
 
 def _forget_exit_hooks() -> None:
