@@ -29,6 +29,8 @@ from ddpdoctor.report.words import ranks
 from ddpdoctor.trial import Commanded, Ending, Forked, Setting, search_path
 
 _POLL = 0.01
+_MOMENT = 0.5
+"""Seconds that a launch computes: most ranks are born, trained and gone after half of them."""
 _PRELOAD = (
     "pydantic",
     "ddpdoctor.reproducer",
@@ -54,7 +56,7 @@ class CheckOptions:
     suite: Literal["all", "quick"] = "all"
     """quick leaves out what a real launcher must start: it takes seconds, and forked ranks none."""
     jobs: int | None = None
-    """Launches at a time; by default one more than this process may use CPUs: some only wait."""
+    """Launches that compute at a time; by default one more than this process may use CPUs."""
     run_dir: Path | None = None
     """Where the ranks' output and evidence are kept; by default nowhere."""
 
@@ -120,13 +122,17 @@ def _perform(
     options: CheckOptions,
     on_start: OnStart,
 ) -> Iterator[Verdict]:
-    """Keep as many launches going as asked for, and yield the verdicts as they come."""
+    """Keep as many launches going as asked for, and yield the verdicts as they come.
+
+    One that has not ended after a moment mostly waits, for a deadlock is proven or a time is up, and
+    does not keep another from starting; not more than twice as many run at a time, all the same.
+    """
     jobs = options.jobs or len(os.sched_getaffinity(0)) + 1
     waiting, running = list(todo), list[_Trial]()
     setting = Setting(server, options.nproc, _backend(options))
     try:
         while waiting or running:
-            while waiting and len(running) < jobs:
+            while waiting and _busy(running) < jobs and len(running) < 2 * jobs:
                 pitfall, variant = waiting.pop(0)
                 on_start(pitfall.code, variant.name)
                 running.append(_Trial(setting, folder, pitfall, variant))
@@ -138,6 +144,10 @@ def _perform(
     finally:
         for trial in running:
             trial.close()
+
+
+def _busy(running: list[_Trial]) -> int:
+    return sum(trial.age < _MOMENT for trial in running)
 
 
 class _Trial:
@@ -153,11 +163,17 @@ class _Trial:
 
     def _launch(self) -> None:
         self._launches += 1
+        self._launched = time.monotonic()
         name = f"{self._pitfall.code}-{self._variant.name}-{self._launches}"
         run_dir = self._folder / name
         run_dir.mkdir(parents=True)
         kind = Commanded if self._variant.launch else Forked
         self._running = kind(self._setting, self._pitfall, self._variant, run_dir)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the present launch began."""
+        return time.monotonic() - self._launched
 
     def close(self) -> None:
         """End the launch, if it has not ended."""

@@ -62,10 +62,10 @@ class ForkServer:
             return folder
 
     def launch(self, job: Job) -> World:
-        """Start the ranks of a job; returns when they run.
+        """Have the ranks of a job started; does not wait until they are.
 
-        Raises LaunchError if torch, the target's file or the run directory is missing, if the run
-        directory was used before, or if the ranks cannot be started.
+        Raises LaunchError if torch, the target's file or the run directory is missing, or if the
+        run directory was used before.
         """
         job = job.resolved()
         request = job.to_json()

@@ -22,6 +22,7 @@ def keep(channel: Channel, warm: bool) -> None:
 
     Forks the ranks from this process if it is `warm`, and executes fresh interpreters if not.
     """
+    channel.send({"kept": os.getpid()})
     os.setsid()
     adopt_orphans()
     children = Children()

@@ -36,21 +36,30 @@ class World:
     """
 
     def __init__(self, job: Job, channel: Channel) -> None:
-        """Wait for the keeper at the other end of `channel` to start the ranks.
+        """Wait for the keeper at the other end of `channel`, which starts the ranks then.
 
-        Raises LaunchError if it cannot, ConnectionError if there is no keeper.
+        Raises ConnectionError if there is none. If it cannot start them, whatever next asks about
+        them raises LaunchError.
         """
         self.job = job
-        self.ranks: tuple[Rank, ...] = ()
         self.survivors: tuple[int, ...] = ()
         """Processes that could not be killed. Empty, but for a hung kernel call."""
         self._channel = channel
+        self._ranks: tuple[Rank, ...] = ()
         self._fates: list[Fate] = []
         self._asked: list[int] | None = None
-        while not self.ranks:
+        self._killed = self._kept = False
+        while not self._kept:
             self._listen(timeout=None)
             if channel.ended:
-                raise ConnectionError("the keeper ended before it started the ranks")
+                raise ConnectionError("there is no keeper")
+
+    @property
+    def ranks(self) -> tuple[Rank, ...]:
+        """The processes, as soon as they have all been started."""
+        while not self._ranks:
+            self._listen(timeout=None)
+        return self._ranks
 
     @property
     def ended(self) -> bool:
@@ -111,6 +120,7 @@ class World:
 
     def kill(self) -> None:
         """End every process of this world, and wait until they are gone."""
+        self._killed = True
         self._channel.finish()
         self.wait(_KILL_PATIENCE)
         self._channel.close()
@@ -133,8 +143,10 @@ class World:
     def _listen(self, timeout: float | None) -> None:
         for line in self._channel.receive(timeout):
             match json.loads(line):
+                case {"kept": _}:
+                    self._kept = True
                 case {"started": pids}:
-                    self.ranks = tuple(self._rank(rank, pid) for rank, pid in enumerate(pids))
+                    self._ranks = tuple(self._rank(rank, pid) for rank, pid in enumerate(pids))
                 case {"fate": facts}:
                     self._fates.append(Fate(**facts))
                 case {"asked": ranks}:
@@ -144,6 +156,8 @@ class World:
                 case {"error": message}:
                     raise LaunchError(message)
         if self._channel.ended:
+            if self._kept and not self._ranks and not self._killed:
+                raise LaunchError("the keeper ended before it had started the ranks")
             self._account_for_the_rest()
 
     def _rank(self, rank: int, pid: int) -> Rank:
@@ -154,7 +168,7 @@ class World:
         """Only if the keeper was killed: the kernel has killed its ranks then, unseen."""
         known = {fate.rank for fate in self._fates}
         now = time.monotonic()
-        for rank in self.ranks:
+        for rank in self._ranks:
             if rank.rank not in known:
                 fate = Fate(rank.rank, rank.pid, None, signal.SIGKILL, now, killed_by_us=True)
                 self._fates.append(fate)
