@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import subprocess
 import tempfile
@@ -28,7 +29,7 @@ from ddpdoctor.report.model import CheckReport
 from ddpdoctor.report.words import ranks
 from ddpdoctor.trial import Commanded, Ending, Forked, Setting, search_path
 
-_POLL = 0.01
+_POLL = 0.02
 _MOMENT = 0.5
 """Seconds that a launch computes: most ranks are born, trained and gone after half of them."""
 _PRELOAD = (
@@ -87,6 +88,7 @@ def check(
                 note(_not_checked(pitfall, variant, reason))
             else:
                 todo.append((pitfall, variant))
+    random.Random(0).shuffle(todo)  # those that wait, mostly neighbours, beside those that compute
     launcher_seconds = 0.0
     if todo:
         with _folder(options.run_dir) as folder, ForkServer(_PRELOAD) as server:
@@ -125,14 +127,14 @@ def _perform(
     """Keep as many launches going as asked for, and yield the verdicts as they come.
 
     One that has not ended after a moment mostly waits, for a deadlock is proven or a time is up, and
-    does not keep another from starting; not more than twice as many run at a time, all the same.
+    does not keep another from starting; not more than four times as many run at a time, all the same.
     """
     jobs = options.jobs or len(os.sched_getaffinity(0)) + 1
     waiting, running = list(todo), list[_Trial]()
     setting = Setting(server, options.nproc, _backend(options))
     try:
         while waiting or running:
-            while waiting and _busy(running) < jobs and len(running) < 2 * jobs:
+            while waiting and _busy(running) < jobs and len(running) < 4 * jobs:
                 pitfall, variant = waiting.pop(0)
                 on_start(pitfall.code, variant.name)
                 running.append(_Trial(setting, folder, pitfall, variant))

@@ -26,7 +26,7 @@ from ddpdoctor.reproducer import (
 )
 from ddpdoctor.stack.process_group import session, wrap
 
-PARAMETERS, WIDTH, STEPS, PAIRS = 100, 4, 8, 25
+PARAMETERS, WIDTH, STEPS, PAIRS = 100, 4, 8, 15
 
 
 class Ensemble(nn.Module):

@@ -21,6 +21,7 @@ _LIBRARIES = tuple(
     }
 )
 _OURSELVES = f"{Path(__file__).resolve().parent.parent}/"
+_NOT_USERS = (_OURSELVES, *_LIBRARIES)
 _MOST = 20_000
 _PATIENTS = (f"{_OURSELVES}reproducers/", f"{_OURSELVES}stack/")
 
@@ -46,10 +47,9 @@ def is_users(code: CodeType) -> bool:
 def _is_users(file: str) -> bool:
     if file.startswith("<"):
         return False
-    file = str(Path(file).resolve())
-    if file.startswith(_PATIENTS):
-        return True
-    return not file.startswith((_OURSELVES, *_LIBRARIES))
+    if not file.startswith(_NOT_USERS):
+        file = str(Path(file).resolve())
+    return file.startswith(_PATIENTS) or not file.startswith(_NOT_USERS)
 
 
 def outwards(frame: FrameType | None) -> Iterator[FrameType]:
