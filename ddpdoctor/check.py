@@ -57,7 +57,7 @@ class CheckOptions:
     suite: Literal["all", "quick"] = "all"
     """quick leaves out what a real launcher must start: it takes seconds, and forked ranks none."""
     jobs: int | None = None
-    """Launches that compute at a time; by default one more than this process may use CPUs."""
+    """Launches that compute at a time; by default two more than this process may use CPUs."""
     run_dir: Path | None = None
     """Where the ranks' output and evidence are kept; by default nowhere."""
 
@@ -126,10 +126,10 @@ def _perform(
 ) -> Iterator[Verdict]:
     """Keep as many launches going as asked for, and yield the verdicts as they come.
 
-    One that has not ended after a moment mostly waits, for a deadlock is proven or a time is up, and
-    does not keep another from starting; not more than four times as many run at a time, all the same.
+    One that has not ended after a moment mostly waits, for a proof of a deadlock or for a time to
+    be up, and does not keep another from starting; four times as many may run at a time, not more.
     """
-    jobs = options.jobs or len(os.sched_getaffinity(0)) + 1
+    jobs = options.jobs or len(os.sched_getaffinity(0)) + 2
     waiting, running = list(todo), list[_Trial]()
     setting = Setting(server, options.nproc, _backend(options))
     try:

@@ -39,8 +39,10 @@ def build() -> nn.Module:
 
 def loader(epoch: int, rank: int) -> list[Tensor]:
     """Make the micro-batches of one rank for one epoch."""
-    torch.manual_seed(1000 * epoch + rank)
-    return list(torch.randn(LENGTH, 4, 6, dtype=torch.float64).to(own_device()))
+    generator = torch.Generator().manual_seed(1000 * epoch + rank)
+    return list(
+        torch.randn(LENGTH, 4, 6, dtype=torch.float64, generator=generator).to(own_device())
+    )
 
 
 def error(predicted: Tensor, x: Tensor) -> Tensor:

@@ -56,8 +56,10 @@ def deviation(predicted: Tensor, x: Tensor) -> Tensor:
 
 def batch(step: int, world_size: int) -> Tensor:
     """Make the batch of all ranks for one step."""
-    torch.manual_seed(step)
-    return torch.randn(world_size * BATCH, WIDTH, dtype=torch.float64).to(own_device())
+    generator = torch.Generator().manual_seed(step)
+    return torch.randn(world_size * BATCH, WIDTH, dtype=torch.float64, generator=generator).to(
+        own_device()
+    )
 
 
 def build(kind: type[Regressor] = Regressor) -> Regressor:

@@ -34,8 +34,8 @@ def build() -> nn.Module:
 
 def batch(step: int, rank: int) -> Tensor:
     """Make the batch of one rank."""
-    torch.manual_seed(1000 * step + rank)
-    return torch.randn(BATCH, WIDTH, dtype=torch.float64).to(own_device())
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    return torch.randn(BATCH, WIDTH, dtype=torch.float64, generator=generator).to(own_device())
 
 
 def error(predicted: Tensor, x: Tensor) -> Tensor:

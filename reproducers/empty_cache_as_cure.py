@@ -39,8 +39,8 @@ def build() -> nn.Module:
 
 def batch(step: int) -> Tensor:
     """Make this rank's batch for one step."""
-    torch.manual_seed(100 * step + dist.get_rank())
-    return torch.randn(BATCH, WIDTH).to(own_device())
+    generator = torch.Generator().manual_seed(100 * step + dist.get_rank())
+    return torch.randn(BATCH, WIDTH, generator=generator).to(own_device())
 
 
 def live() -> float:

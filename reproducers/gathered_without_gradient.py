@@ -29,8 +29,8 @@ def build() -> nn.Module:
 
 def batch(rank: int) -> Tensor:
     """Make the batch of one rank."""
-    torch.manual_seed(100 + rank)
-    return torch.randn(BATCH, WIDTH, dtype=torch.float64).to(own_device())
+    generator = torch.Generator().manual_seed(100 + rank)
+    return torch.randn(BATCH, WIDTH, dtype=torch.float64, generator=generator).to(own_device())
 
 
 def contrast(mine: Tensor, everyones: Tensor, first: int = 0) -> Tensor:

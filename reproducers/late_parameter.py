@@ -51,8 +51,10 @@ def train(
     trained = [p for p in (only or model).parameters() if p.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=0.05)
     for step in range(STEPS):
-        torch.manual_seed(10 * stage + step)
-        x = torch.randn(dist.get_world_size() * BATCH, WIDTH, dtype=torch.float64)
+        generator = torch.Generator().manual_seed(10 * stage + step)
+        x = torch.randn(
+            dist.get_world_size() * BATCH, WIDTH, dtype=torch.float64, generator=generator
+        )
         x = x.to(own_device())[rank::ranks]
         model.zero_grad()
         (model(x) - x.sum(dim=1, keepdim=True)).square().mean().backward()

@@ -62,8 +62,10 @@ def train(model: nn.Module, rank: int, ranks: int) -> None:
     """Train on this rank's part of each batch."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for step in range(STEPS):
-        torch.manual_seed(step)
-        x = torch.randn(dist.get_world_size() * BATCH, WIDTH, dtype=torch.float64)
+        generator = torch.Generator().manual_seed(step)
+        x = torch.randn(
+            dist.get_world_size() * BATCH, WIDTH, dtype=torch.float64, generator=generator
+        )
         x = x.to(own_device())[rank::ranks]
         loss = (model(x) - x.sum(dim=1, keepdim=True)).square().mean()
         optimizer.zero_grad()

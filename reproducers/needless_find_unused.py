@@ -49,8 +49,8 @@ def build() -> nn.Module:
 
 def batch(step: int) -> Tensor:
     """Make this rank's batch for one step."""
-    torch.manual_seed(100 * step + dist.get_rank())
-    return torch.randn(4, WIDTH, dtype=torch.float64).to(own_device())
+    generator = torch.Generator().manual_seed(100 * step + dist.get_rank())
+    return torch.randn(4, WIDTH, dtype=torch.float64, generator=generator).to(own_device())
 
 
 def train(model: nn.Module) -> None:

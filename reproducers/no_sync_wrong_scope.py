@@ -40,8 +40,10 @@ def build() -> nn.Module:
 
 def micro_batches(step: int, rank: int) -> list[Tensor]:
     """Make what a rank sees in one step."""
-    torch.manual_seed(1000 * step + rank)
-    return list(torch.randn(MICRO_BATCHES, 4, 6, dtype=torch.float64).to(own_device()))
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    return list(
+        torch.randn(MICRO_BATCHES, 4, 6, dtype=torch.float64, generator=generator).to(own_device())
+    )
 
 
 def error(predicted: Tensor, x: Tensor) -> Tensor:

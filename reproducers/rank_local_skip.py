@@ -36,8 +36,8 @@ def build() -> nn.Module:
 
 def batch(step: int, rank: int) -> Tensor:
     """Make a rank's batch; one sample of one of them is not a number."""
-    torch.manual_seed(100 * step + rank)
-    x = torch.randn(BATCH, WIDTH, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(100 * step + rank)
+    x = torch.randn(BATCH, WIDTH, dtype=torch.float64, generator=generator)
     if step == DAMAGED and rank == 1:
         x[0, 0] = torch.nan
     return x.to(own_device())

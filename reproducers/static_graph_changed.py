@@ -74,8 +74,8 @@ def build(kind: type[TwoHeads] = TwoHeads) -> TwoHeads:
 
 def batch(step: int, rank: int) -> Tensor:
     """Make the batch of one rank."""
-    torch.manual_seed(1000 * step + rank)
-    return torch.randn(4, 6, dtype=torch.float64).to(own_device())
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    return torch.randn(4, 6, dtype=torch.float64, generator=generator).to(own_device())
 
 
 def train(model: nn.Module, use_auxiliary: Schedule, steps: int = STEPS) -> None:

@@ -46,8 +46,8 @@ class Potential(nn.Module):
 
 def crystal(rank: int) -> Tensor:
     """Make pairs of bonds; those of rank 1 lie on straight lines, as in many a real crystal."""
-    torch.manual_seed(rank)
-    one, other = torch.randn(2, BONDS, 3)
+    generator = torch.Generator().manual_seed(rank)
+    one, other = torch.randn(2, BONDS, 3, generator=generator)
     return torch.stack([one, 2 * one if rank == 1 else other]).to(own_device())
 
 

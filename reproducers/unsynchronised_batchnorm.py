@@ -55,8 +55,10 @@ def build(norm: type[nn.Module] = nn.BatchNorm1d) -> nn.Sequential:
 
 def batch(step: int, rank: int) -> Tensor:
     """Make the batch of one rank; what the ranks see is not quite alike."""
-    torch.manual_seed(1000 * step + rank)
-    return rank + torch.randn(BATCH, WIDTH, dtype=torch.float64).to(own_device())
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    return rank + torch.randn(BATCH, WIDTH, dtype=torch.float64, generator=generator).to(
+        own_device()
+    )
 
 
 def error(predicted: Tensor, x: Tensor) -> Tensor:

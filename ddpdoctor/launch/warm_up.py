@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import io
+import linecache
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,25 @@ def warm_up() -> None:
     from torch._dynamo import trace_rules
 
     trace_rules.clear_lru_cache()  # init_process_group does, and would copy 300 pages for it
+    _read_sources()
     if torch.version.cuda is None and torch.version.hip is None:
         _train()  # with GPUs, optimizers ask for them, after which no fork could use one
+
+
+def _read_sources() -> None:
+    """Read the files that are on a rank's stack: `torch.manual_seed` formats it, three times."""
+    ours = [name for name in sys.modules if name.startswith("ddpdoctor.")]
+    for name in (
+        *ours,
+        "__main__",
+        "runpy",
+        "torch.random",
+        "torch.cuda",
+        "torch.xpu",
+        "torch.mtia",
+    ):
+        if file := getattr(sys.modules.get(name), "__file__", None):
+            linecache.getlines(file)
 
 
 def _train() -> None:
