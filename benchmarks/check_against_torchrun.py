@@ -1,6 +1,6 @@
 """`ddpdoctor check` against the same variants, one by one, under torchrun.
 
-    python benchmarks/check_against_torchrun.py [--nproc 4] [--sample 30]
+    python benchmarks/check_against_torchrun.py [--nproc 4] [--sample 60]
 
 The sample is fixed: variants at equal distances in the catalogue's order, each launched once, of
 the failures that need no launcher and cannot hang (torchrun would wait half an hour for each). Both
@@ -58,7 +58,7 @@ def sampled(size: int) -> list[Pitfall]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nproc", type=int, default=4)
-    parser.add_argument("--sample", type=int, default=30)
+    parser.add_argument("--sample", type=int, default=60)
     options = parser.parse_args()
     asked = CheckOptions(nproc=options.nproc)
 

@@ -31,7 +31,7 @@ from ddpdoctor.trial import Commanded, Ending, Forked, Setting, search_path
 
 _POLL = 0.02
 _MOMENT = 0.5
-"""Seconds that a launch computes: most ranks are born, trained and gone after half of them."""
+"""Seconds that forked ranks compute: most are born, trained and gone after half of them."""
 _PRELOAD = (
     "pydantic",
     "ddpdoctor.reproducer",
@@ -57,7 +57,7 @@ class CheckOptions:
     suite: Literal["all", "quick"] = "all"
     """quick leaves out what a real launcher must start: it takes seconds, and forked ranks none."""
     jobs: int | None = None
-    """Launches that compute at a time; by default two more than this process may use CPUs."""
+    """Launches at a time; by default as many as keep this process's CPUs busy."""
     run_dir: Path | None = None
     """Where the ranks' output and evidence are kept; by default nowhere."""
 
@@ -124,17 +124,18 @@ def _perform(
     options: CheckOptions,
     on_start: OnStart,
 ) -> Iterator[Verdict]:
-    """Keep as many launches going as asked for, and yield the verdicts as they come.
+    """Keep several launches going, not more than asked for, and yield the verdicts as they come.
 
     One that has not ended after a moment mostly waits, for a proof of a deadlock or for a time to
-    be up, and does not keep another from starting; four times as many may run at a time, not more.
+    be up, and does not keep another from starting.
     """
-    jobs = options.jobs or len(os.sched_getaffinity(0)) + 2
+    computing = len(os.sched_getaffinity(0)) + 2
+    at_most = options.jobs or 4 * computing
     waiting, running = list(todo), list[_Trial]()
     setting = Setting(server, options.nproc, _backend(options))
     try:
         while waiting or running:
-            while waiting and _busy(running) < jobs and len(running) < 4 * jobs:
+            while waiting and len(running) < at_most and _busy(running) < computing:
                 pitfall, variant = waiting.pop(0)
                 on_start(pitfall.code, variant.name)
                 running.append(_Trial(setting, folder, pitfall, variant))
@@ -149,7 +150,7 @@ def _perform(
 
 
 def _busy(running: list[_Trial]) -> int:
-    return sum(trial.age < _MOMENT for trial in running)
+    return sum(trial.is_busy for trial in running)
 
 
 class _Trial:
@@ -173,9 +174,9 @@ class _Trial:
         self._running = kind(self._setting, self._pitfall, self._variant, run_dir)
 
     @property
-    def age(self) -> float:
-        """Seconds since the present launch began."""
-        return time.monotonic() - self._launched
+    def is_busy(self) -> bool:
+        """Whether it computes rather than waits, as far as one can tell from outside."""
+        return bool(self._variant.launch) or time.monotonic() - self._launched < _MOMENT
 
     def close(self) -> None:
         """End the launch, if it has not ended."""
