@@ -48,9 +48,9 @@ def prepared(job: Job) -> Shared:
     sys.argv[:] = [job.target.rpartition(":")[0]]
     if job.import_once:
         if job.watch:
-            from ddpdoctor.watch import watching
+            from ddpdoctor.watch.watching import Watch
 
-            shared.watch = watching.listen()
+            shared.watch = Watch()
         with contextlib.suppress(Exception):  # each rank will raise it again, and be seen to
             shared.function = _load(job.target)
     return shared
@@ -70,9 +70,9 @@ def live(job: Job, rank: int, keeper: int, shared: Shared) -> NoReturn:
     os.chdir(job.cwd)
     _adjust_libraries(job)
     if job.watch:
-        from ddpdoctor.watch import watching
+        from ddpdoctor.watch.watching import Watch
 
-        watch = shared.watch or watching.listen()
+        watch = shared.watch or Watch()
         watch.begin(job.run_dir, rank, job.nproc)
     _exit(_call(job, rank, shared))
 

@@ -59,10 +59,11 @@ def _listen(run_dir: Path) -> None:
     if not dist.is_available():
         return
     # With torch at hand, and not before: a process that never imports it pays nothing.
-    from ddpdoctor.watch import joining, reaping, watching
+    from ddpdoctor.watch import joining, reaping
+    from ddpdoctor.watch.watching import Watch
 
     reaping.install(run_dir)
-    here = watching.listen()
+    here = Watch()
 
     def begin(rank: int, world_size: int) -> None:
         here.begin(_world_folder(run_dir), rank, world_size)

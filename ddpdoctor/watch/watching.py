@@ -21,21 +21,11 @@ from ddpdoctor.watch import (
 from ddpdoctor.watch.log import Log
 
 
-def start(run_dir: Path, rank: int, world_size: int) -> None:
-    """Watch this process as `rank` from now on; its log is written to `run_dir`.
-
-    torch must have been imported. To be called once per process, before the job's own code.
-    """
-    listen().begin(run_dir, rank, world_size)
-
-
-def listen() -> Watch:
-    """Listen to all that torch does in this process. To be called once, after torch's import."""
-    return Watch()
-
-
 class Watch:
-    """The watch over this process."""
+    """The watch over this process, over all that torch does in it.
+
+    To be made once, after torch's import.
+    """
 
     def __init__(self) -> None:
         self.log = log = Log()
