@@ -122,7 +122,7 @@ def _seen_from_outside(module: Module, call: ast.Call, path: ast.expr) -> set[st
 def _meets_between(module: Module, save: ast.Call, load: ast.Call) -> bool:
     for call in module.calls:
         between = save.lineno < call.lineno <= load.lineno and call is not load
-        if between and _meets(module, call):
+        if between and (_meets(module, call) or _polls(module, call, save)):
             return True
     return _meets_inside(module, save, after=True) or _meets_inside(module, load, after=False)
 
@@ -135,6 +135,12 @@ def _meets(module: Module, call: ast.Call) -> bool:
     return (
         "barrier" in name or "sync" in name or any(call is each for each, _ in module.collectives)
     )
+
+
+def _polls(module: Module, call: ast.Call, save: ast.Call) -> bool:
+    """Whether a loop sleeps here until something has come, and is not the one that saves."""
+    loops = [loop for loop in module.loops(call) if isinstance(loop, ast.While)]
+    return last_name(call.func) == "sleep" and any(not module.inside(save, e) for e in loops)
 
 
 def _meets_inside(module: Module, call: ast.Call, *, after: bool) -> bool:

@@ -1,3 +1,5 @@
+import time
+
 import torch
 import torch.distributed as dist
 
@@ -6,3 +8,11 @@ def statistics(data, cache, rank):
     if rank == 0:
         torch.save(data.mean(0), cache)
     return torch.load(cache)  # <-- DDP407
+
+
+def watched(data, cache, rank):
+    while dist.is_initialized():
+        if rank == 0:
+            torch.save(data.mean(0), cache)
+        time.sleep(0.1)
+        data = data - torch.load(cache)  # <-- DDP407
