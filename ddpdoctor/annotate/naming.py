@@ -18,6 +18,7 @@ from ddpdoctor.annotate.source import (
     handled,
     is_fixed,
     is_set,
+    is_tried,
     leaving,
 )
 from ddpdoctor.catalog import Cure, Finding, RankPlace
@@ -143,8 +144,11 @@ def _apart(party: Party) -> Iterator[tuple[Stand, Stand | None]]:
 
 
 def _conditions(party: Party) -> Iterator[Condition]:
-    for stand, beside in _apart(party):
-        yield from conditions(stand, beside)
+    for number, (stand, beside) in enumerate(_apart(party)):
+        for condition in conditions(stand, beside):
+            # Who raises ends, unless it is caught, and is no rank that waits or has ended well.
+            if condition.leaves != "raise" or any(map(is_tried, party.way[number:])):
+                yield condition
 
 
 def _by_rank(finding: Finding, party: Party, parties: list[Party]) -> Name | None:

@@ -144,6 +144,18 @@ def handled(stand: Stand, shared: Stand | None = None) -> ast.ExceptHandler | No
     return None
 
 
+def is_tried(stand: Stand) -> bool:
+    """Whether an exception that comes out of this line may be caught in its function."""
+    child = stand.node
+    for parent in stand.module.ancestors(stand.node):
+        if isinstance(parent, ast.Try) and parent.handlers and child in parent.body:
+            return True
+        if parent is stand.function():
+            break
+        child = parent
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Exit:
     """A statement under a condition that leaves a loop."""

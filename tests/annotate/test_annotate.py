@@ -93,6 +93,35 @@ def main(model, rank):
     assert only(same).code == "DDP400"
 
 
+RAISE_BEFORE = """
+def load(rank, path):
+    if rank == 0 and not path.exists():
+        raise FileNotFoundError(path)  # the raise
+    dist.barrier()  # the barrier
+def main(rank, path):
+    {call}
+    dist.all_reduce(rank)  # the sum
+"""
+
+
+def test_a_raise_that_ended_no_rank_is_not_the_reason(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + RAISE_BEFORE.format(call="load(rank, path)  # the call"))
+    waits = script.at(1, "barrier #1", "the call", "the barrier")
+    assert only(finding(waits, script.at(0, "all_reduce #1", "the sum"))).code == "DDP400"
+
+
+def test_a_raise_that_is_caught_may_be_the_reason(tmp_path: Path) -> None:
+    call = """try:
+        load(rank, path)  # the call
+    except OSError:
+        pass"""
+    script = Script(tmp_path, PREAMBLE + RAISE_BEFORE.format(call=call))
+    waits = script.at(1, "barrier #1", "the call", "the barrier")
+    refined = only(finding(waits, script.at(0, "all_reduce #1", "the sum")))
+    assert refined.code == "DDP401"
+    assert refined.cause.startswith("barrier #1 (train.py:9) stands after `if rank == 0 and")
+
+
 def test_a_forward_of_the_wrapper_on_one_rank_is_told_from_other_collectives(
     tmp_path: Path,
 ) -> None:
