@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from types import FrameType
+from dataclasses import dataclass
 from typing import Any
 
 from ddpdoctor.watch.collectives import Pending
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import as_frame, outwards, users_frame
+from ddpdoctor.watch.places import Frame, as_frame, outwards, users_place
 
 BEAT = 0.1
 """Seconds between two looks. A rank is called stuck after two looks that saw the same call idle."""
@@ -37,6 +37,19 @@ def start(log: Log, pending: Pending) -> None:
     threading.Thread(target=heart.beat_on, name="ddpdoctor", daemon=True).start()
 
 
+@dataclass(slots=True)
+class _Look:
+    """Where the main thread was."""
+
+    here: tuple[int, int]
+    """Which frame, and where in it."""
+    stack: list[Frame]
+    """Outermost first."""
+    place: Frame | None
+    communicates: bool
+    """Whether it may be waiting for other ranks: in backward, or in a collective."""
+
+
 class _Heart:
     """What the looks at the main thread have shown so far."""
 
@@ -57,37 +70,36 @@ class _Heart:
     def beat_on(self) -> None:
         while True:
             time.sleep(_BETWEEN_BUSY if self._is_busy else BEAT)
-            frame = sys._current_frames().get(self._main)
-            if frame is None:
+            self._pending.write()
+            look = _look_at(self._main)
+            if look is None:
                 return
-            self._beat(frame)
-            del frame
+            self._beat(look)
 
-    def _beat(self, frame: FrameType) -> None:
-        self._pending.write()
-        now, here = time.monotonic(), (id(frame), frame.f_lasti)
+    def _beat(self, look: _Look) -> None:
+        now = time.monotonic()
         cpu, before = time.clock_gettime(self._clock), self._cpu
         self._is_busy = cpu - before > BEAT / 2
         self._cpu = cpu
         self._beats += 1
-        self._waits += cpu - before < BEAT / 2 and _communicates(frame)
+        self._waits += cpu - before < BEAT / 2 and look.communicates
         issued = self._issued() or {}
-        if here != self._seen or cpu - before >= _IDLE * BEAT:
-            self._seen, self._since = here, now
+        if look.here != self._seen or cpu - before >= _IDLE * BEAT:
+            self._seen, self._since = look.here, now
             if self._stuck is not None:
                 self._log.write("moved")
                 self._stuck, self._counted = None, now
-            self._note_work(frame, now, issued)
+            self._note_work(look, now, issued)
         elif self._stuck == issued:
             self._log.write("still")
         else:
             # Autograd's device threads may issue buckets while the main thread waits in backward.
             since = self._since if self._stuck is None else now
             self._stuck, self._counts, self._asked = issued, None, 0.0
-            self._log.write("stuck", since=since, **self._told(frame, issued))
+            self._log.write("stuck", since=since, **self._told(look, issued))
         self._tell_alive(now)
 
-    def _note_work(self, frame: FrameType, now: float, issued: dict[str, int]) -> None:
+    def _note_work(self, look: _Look, now: float, issued: dict[str, int]) -> None:
         """Write where the main thread is that has not communicated for a while."""
         if issued != self._counts:
             if self._asked:
@@ -95,15 +107,13 @@ class _Heart:
             self._counts, self._counted, self._asked = issued, now, 0.0
         elif now - self._counted > max(_QUIET, 2 * self._asked) and self._counted:
             self._asked = now - self._counted
-            stack = [as_frame(each) for each in outwards(frame)][::-1]
-            place = users_frame(frame)
-            self._log.write("working", since=self._counted, stack=stack, place=place)
+            self._log.write("working", since=self._counted, stack=look.stack, place=look.place)
 
-    def _told(self, frame: FrameType, issued: dict[str, int]) -> dict[str, Any]:
+    def _told(self, look: _Look, issued: dict[str, int]) -> dict[str, Any]:
         pending = self._pending
         return {
-            "stack": [as_frame(each) for each in outwards(frame)][::-1],
-            "place": users_frame(frame),
+            "stack": look.stack,
+            "place": look.place,
             "waiting": pending.outstanding(),
             "awaited": pending.awaited(),
             "issued": issued,
@@ -116,7 +126,18 @@ class _Heart:
             self._told_alive, self._beats, self._waits = now, 0, 0
 
 
-def _communicates(frame: FrameType) -> bool:
-    """Whether the main thread may be waiting for other ranks: in backward, or in a collective."""
-    file = frame.f_code.co_filename
-    return file.endswith(("/torch/autograd/graph.py", "/ddpdoctor/watch/collectives.py"))
+def _look_at(thread: int) -> _Look | None:
+    """Where a thread is now; None if it has ended.
+
+    All that is wanted of its frames at once, and without a pause: as long as they are held, what
+    their variables hold is alive, and a DDP wrapper that lives a moment longer than the script
+    thinks may meet the end of its process group (DDP419).
+    """
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return None
+    here, file = (id(frame), frame.f_lasti), frame.f_code.co_filename
+    stack = [as_frame(each) for each in outwards(frame)][::-1]
+    del frame
+    communicates = file.endswith(("/torch/autograd/graph.py", "/ddpdoctor/watch/collectives.py"))
+    return _Look(here, stack, users_place(stack), communicates)

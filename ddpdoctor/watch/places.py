@@ -70,3 +70,8 @@ def users_frame(frame: FrameType | None = None) -> Frame | None:
     while each is not None and not is_users(each.f_code):
         each = each.f_back
     return None if each is None else as_frame(each)
+
+
+def users_place(stack: list[Frame]) -> Frame | None:
+    """The innermost line that is the user's own, of a stack as it is written down."""
+    return next((each for each in reversed(stack) if _is_users(each[0])), None)
