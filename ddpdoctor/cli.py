@@ -127,7 +127,7 @@ def check(
     target: OutputOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List the pitfalls and exit.")] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="How many launches at a time.")
+        int | None, typer.Option("--jobs", "-j", min=1, help="At most so many launches at a time.")
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything could not be checked.")

@@ -48,7 +48,8 @@ def main() -> None:
     doctor.send({"cold": reason})
     gc.collect()
     gc.freeze()
-    use_huge_pages()
+    with contextlib.suppress(OSError):
+        use_huge_pages()
     keepers = _serve(doctor, children, warm=not reason)
     _end(keepers, children)
     shutil.rmtree(folder, ignore_errors=True)
@@ -61,7 +62,8 @@ def _preload(also: list[str]) -> None:
         with contextlib.suppress(Exception):  # whoever needs it will hear of it in the rank
             importlib.import_module(name)
     env_rendezvous_handlers()
-    warm_up()
+    with contextlib.suppress(Exception):  # it makes ranks cheaper, and nothing needs it
+        warm_up()
 
 
 def _forget_exit_hooks() -> None:
