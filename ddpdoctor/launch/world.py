@@ -56,8 +56,8 @@ class World:
 
     @property
     def ranks(self) -> tuple[Rank, ...]:
-        """The processes, as soon as they have all been started."""
-        while not self._ranks:
+        """The processes, as soon as all have been started; none if the world was ended before."""
+        while not self._ranks and not self.ended:
             self._listen(timeout=None)
         return self._ranks
 
@@ -153,7 +153,7 @@ class World:
                     self._asked = ranks
                 case {"survivors": pids}:
                     self.survivors = tuple(pids)
-                case {"error": message}:
+                case {"error": message} if not self._killed:
                     raise LaunchError(message)
         if self._channel.ended:
             if self._kept and not self._ranks and not self._killed:

@@ -110,3 +110,10 @@ def test_ranks_that_we_kill_are_told_as_killed_by_us_and_complain_of_nobody(
         (rank, signal.SIGKILL, True) for rank in range(3)
     }
     assert not any("closed by peer" in said for said in outputs(world, "stderr"))
+
+
+def test_a_world_that_is_ended_at_once_has_no_ranks_or_all(launch: Launch) -> None:
+    world = launch("block", nproc=2, kwargs={"folder": "/nowhere"})
+    world.kill()
+    assert len(world.ranks) in (0, 2)
+    assert len(world.poll()) == len(world.ranks)
