@@ -79,7 +79,7 @@ def main() -> None:
     began = time.monotonic()
     report = check(sample, asked, lambda _: None, lambda *_: started.append(time.monotonic()))
     ours = time.monotonic() - began
-    ready = started[1] - began  # the second launch begins when the server is up and the first runs
+    ready = started[1] - began  # the second launch begins when the server is up
     print(f"check, {len(report.verdicts)} of them: {ours:.1f} s, start included")
 
     theirs = 0.0

@@ -32,6 +32,8 @@ from ddpdoctor.trial import Commanded, Ending, Forked, Setting, search_path
 _POLL = 0.02
 _MOMENT = 0.5
 """Seconds that forked ranks compute: most are born, trained and gone after half of them."""
+_MOST = 64
+"""Launches at a time on a large machine: each has files open for every rank."""
 _PRELOAD = (
     "pydantic",
     "ddpdoctor.reproducer",
@@ -57,7 +59,7 @@ class CheckOptions:
     suite: Literal["all", "quick"] = "all"
     """quick leaves out what a real launcher must start: it takes seconds, and forked ranks none."""
     jobs: int | None = None
-    """Launches at a time; by default as many as keep this process's CPUs busy."""
+    """At most so many launches at a time; by default so many that the CPUs are busy."""
     run_dir: Path | None = None
     """Where the ranks' output and evidence are kept; by default nowhere."""
 
@@ -130,7 +132,7 @@ def _perform(
     be up, and does not keep another from starting.
     """
     computing = len(os.sched_getaffinity(0)) + 2
-    at_most = options.jobs or 4 * computing
+    at_most = options.jobs or min(4 * computing, _MOST)
     waiting, running = list(todo), list[_Trial]()
     setting = Setting(server, options.nproc, _backend(options))
     try:
@@ -176,7 +178,8 @@ class _Trial:
     @property
     def is_busy(self) -> bool:
         """Whether it computes rather than waits, as far as one can tell from outside."""
-        return bool(self._variant.launch) or time.monotonic() - self._launched < _MOMENT
+        begins_slowly = self._variant.launch or self._setting.begins_slowly
+        return bool(begins_slowly) or time.monotonic() - self._launched < _MOMENT
 
     def close(self) -> None:
         """End the launch, if it has not ended."""

@@ -67,6 +67,11 @@ class Setting:
     nproc: int
     backend: str
 
+    @property
+    def begins_slowly(self) -> bool:
+        """Whether ranks take seconds to begin: fresh interpreters do, and those that use GPUs."""
+        return bool(self.server.cold) or self.backend == "nccl"
+
 
 class Forked:
     """Ranks that call the variant, forked from the server."""
@@ -119,7 +124,9 @@ class Forked:
             return "; ".join(f"rank {fate.rank} exited with {fate.exit_code}" for fate in failed)
         if deadlock is not None:
             return "a deadlock was proven, and the ranks ended"
-        return _endless(DEADLINE) if overdue else ""
+        if overdue:
+            return _endless(DEADLINE)
+        return "the ranks were killed" if any(fate.exit_code != 0 for fate in fates) else ""
 
 
 class Commanded:

@@ -148,12 +148,19 @@ def is_tried(stand: Stand) -> bool:
     """Whether an exception that comes out of this line may be caught in its function."""
     child = stand.node
     for parent in stand.module.ancestors(stand.node):
-        if isinstance(parent, ast.Try) and parent.handlers and child in parent.body:
+        if isinstance(parent, ast.Try | ast.TryStar) and parent.handlers and child in parent.body:
+            return True
+        if isinstance(parent, ast.With) and "suppress" in map(_manager, parent.items):
             return True
         if parent is stand.function():
             break
         child = parent
     return False
+
+
+def _manager(item: ast.withitem) -> str:
+    call = item.context_expr
+    return last_name(call.func) if isinstance(call, ast.Call) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ class Job:
     watch: bool = False
     """Record what the ranks do (`ddpdoctor.watch`)."""
     import_once: bool = False
-    """Import the target before the ranks are forked: for files that ask nothing of a rank then."""
+    """Import the target before the ranks are forked: for files that ask nothing of a rank then, and
+    draw and seed nothing."""
     cwd: Path = field(default_factory=Path.cwd)
     sys_path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
 

@@ -22,7 +22,6 @@ def keep(channel: Channel, warm: bool) -> None:
 
     Forks the ranks from this process if it is `warm`, and executes fresh interpreters if not.
     """
-    channel.send({"kept": os.getpid()})
     os.setsid()
     adopt_orphans()
     children = Children()
@@ -30,6 +29,7 @@ def keep(channel: Channel, warm: bool) -> None:
         if channel.ended:
             return
     job = Job.from_json(lines[0])
+    channel.send({"kept": os.getpid()})
     living: dict[int, int] = {}
     shared = prepared(job) if warm else None
     try:

@@ -41,11 +41,8 @@ def prepared(job: Job) -> Shared:
 
     The watch first: what the file imports by name must be what the watch has put there.
     """
+    _take_on_environment(job)
     shared = Shared()
-    os.environ.clear()
-    os.environ.update(job.env)
-    sys.path[:] = job.sys_path
-    sys.argv[:] = [job.target.rpartition(":")[0]]
     if job.import_once:
         if job.watch:
             from ddpdoctor.watch.watching import Watch
@@ -54,6 +51,13 @@ def prepared(job: Job) -> Shared:
         with contextlib.suppress(Exception):  # each rank will raise it again, and be seen to
             shared.function = _load(job.target)
     return shared
+
+
+def _take_on_environment(job: Job) -> None:
+    os.environ.clear()
+    os.environ.update(job.env)
+    sys.path[:] = job.sys_path
+    sys.argv[:] = [job.target.rpartition(":")[0]]
 
 
 def live(job: Job, rank: int, keeper: int, shared: Shared) -> NoReturn:
@@ -215,7 +219,8 @@ def main() -> None:
     request, rank, keeper = (int(argument) for argument in sys.argv[1:])
     with open(request, encoding="utf-8") as file:  # noqa: PTH123
         job = Job.from_json(file.read())
-    live(job, rank, keeper, prepared(job))
+    _take_on_environment(job)
+    live(job, rank, keeper, Shared())
 
 
 if __name__ == "__main__":

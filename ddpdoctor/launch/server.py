@@ -48,8 +48,9 @@ def main() -> None:
     doctor.send({"cold": reason})
     gc.collect()
     gc.freeze()
-    with contextlib.suppress(OSError):
-        use_huge_pages()
+    if not reason:
+        with contextlib.suppress(OSError):
+            use_huge_pages()
     keepers = _serve(doctor, children, warm=not reason)
     _end(keepers, children)
     shutil.rmtree(folder, ignore_errors=True)

@@ -88,7 +88,7 @@ class World:
         return self.ended
 
     def wait_for_news(self, timeout: float | None = None) -> bool:
-        """Wait until a rank ends or `timeout` seconds have passed; returns whether all is over."""
+        """Wait for news of the ranks, at most `timeout` seconds; returns whether all is over."""
         self._listen(timeout)
         return self.ended
 

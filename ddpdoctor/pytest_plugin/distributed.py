@@ -136,6 +136,8 @@ def _launch(item: pytest.Item, terms: Terms) -> list[Ending]:
         )
         with server.launch(job) as world:
             stacks = _follow(world, time.monotonic() + terms.timeout)
+    if not world.ranks:
+        raise LaunchError(f"no rank was started within {terms.timeout:g} s")
     endings = [_ending(world, rank.rank, stacks) for rank in world.ranks]
     for ending in endings:
         _add_sections(item, world, ending)

@@ -30,7 +30,7 @@ _ALIVE = 1.0
 
 
 def start(log: Log, pending: Pending) -> None:
-    """Start the thread; it is a daemon and holds the GIL for some microseconds a beat."""
+    """Start the thread; it is a daemon and holds the GIL for some tens of microseconds a beat."""
     main = threading.main_thread().ident
     assert main is not None
     heart = _Heart(log, pending, main)

@@ -47,8 +47,7 @@ def is_users(code: CodeType) -> bool:
 def _is_users(file: str) -> bool:
     if file.startswith("<"):
         return False
-    if not file.startswith(_NOT_USERS):
-        file = str(Path(file).resolve())
+    file = str(Path(file).resolve())
     return file.startswith(_PATIENTS) or not file.startswith(_NOT_USERS)
 
 

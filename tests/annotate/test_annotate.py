@@ -110,11 +110,14 @@ def test_a_raise_that_ended_no_rank_is_not_the_reason(tmp_path: Path) -> None:
     assert only(finding(waits, script.at(0, "all_reduce #1", "the sum"))).code == "DDP400"
 
 
-def test_a_raise_that_is_caught_may_be_the_reason(tmp_path: Path) -> None:
-    call = """try:
-        load(rank, path)  # the call
-    except OSError:
-        pass"""
+@pytest.mark.parametrize(
+    "call",
+    [
+        "try:\n        load(rank, path)  # the call\n    except OSError:\n        pass",
+        "with contextlib.suppress(OSError):\n        load(rank, path)  # the call",
+    ],
+)
+def test_a_raise_that_is_caught_may_be_the_reason(tmp_path: Path, call: str) -> None:
     script = Script(tmp_path, PREAMBLE + RAISE_BEFORE.format(call=call))
     waits = script.at(1, "barrier #1", "the call", "the barrier")
     refined = only(finding(waits, script.at(0, "all_reduce #1", "the sum")))

@@ -77,6 +77,13 @@ def test_a_read_between_the_saves_of_two_ranks_is_not() -> None:
     assert said(cache({1: 51.0, 2: 50.0}, [50.5, 52.0, 52.0, 50.5])) == []
 
 
+def test_a_first_version_from_another_line_is_no_excuse() -> None:
+    found = cache({1: 51.0, 2: 50.0}, [50.5, 52.0, 52.0, 50.5])
+    found[2].files[0] = file("save", "/data/graphs.pt", 50.0)
+    finding = only(found)
+    assert (finding.code, finding.ranks) == ("DDP501", (0, 3))
+
+
 def test_a_configuration_that_every_rank_writes_and_nobody_reads_is_left_alone() -> None:
     found = world()
     for rank in found:

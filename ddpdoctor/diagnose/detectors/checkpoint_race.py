@@ -54,8 +54,8 @@ def stale_reads(case: Case) -> list[BadRead]:
 
     The n-th load of a path on one rank belongs to the n-th on every other: they run one program. If
     a save comes before it on the writer and after it on a reader, the two read different versions.
-    A rank that saves the path itself reads what it has saved; and where several save it, a reader
-    that has got one's version has not got an old one.
+    A rank that saves the path itself reads what it has saved; and where one line saves it on
+    several ranks, a reader that has got one's version has not got an old one.
     """
     found = []
     for writer in case.evidence.ranks:
@@ -71,8 +71,8 @@ def stale_reads(case: Case) -> list[BadRead]:
                 if reader is writer or len(loads) <= following or _saves(reader, save.path):
                     continue
                 load = loads[following]
-                since = loads[following - 1].begun if following else 0.0
-                if _another_saved(case, writer, save.path, since, load.begun):
+                since = loads[following - 1].ended or 0.0 if following else 0.0
+                if _another_saved(case, writer, save, since, load.begun):
                     continue
                 if load.begun < (save.ended or 0.0) and not load.error:
                     found.append(BadRead(reader, load, writer, save, None))
@@ -157,11 +157,12 @@ def _saves(rank: RankEvidence, path: str) -> list[FileEvent]:
 
 
 def _another_saved(
-    case: Case, writer: RankEvidence, path: str, since: float, before: float
+    case: Case, writer: RankEvidence, save: FileEvent, since: float, before: float
 ) -> bool:
+    """Whether the line of this save had published the path on another rank in between."""
     others = (rank for rank in case.evidence.ranks if rank is not writer)
-    ends = (save.ended for rank in others for save in _saves(rank, path) if not save.error)
-    return any(since < end < before for end in ends if end)
+    saves = (each for rank in others for each in _saves(rank, save.path) if not each.error)
+    return any(since < (each.ended or 0.0) < before for each in saves if each.place == save.place)
 
 
 def _caused_by(exception: ExceptionRecord | None, load: FileEvent) -> bool:

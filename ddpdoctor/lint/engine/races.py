@@ -122,7 +122,7 @@ def _seen_from_outside(module: Module, call: ast.Call, path: ast.expr) -> set[st
 def _meets_between(module: Module, save: ast.Call, load: ast.Call) -> bool:
     for call in module.calls:
         between = save.lineno < call.lineno <= load.lineno and call is not load
-        if between and (_meets(module, call) or _polls(module, call, save)):
+        if between and (_meets(module, call) or _polls(module, call, save, load)):
             return True
     return _meets_inside(module, save, after=True) or _meets_inside(module, load, after=False)
 
@@ -137,10 +137,11 @@ def _meets(module: Module, call: ast.Call) -> bool:
     )
 
 
-def _polls(module: Module, call: ast.Call, save: ast.Call) -> bool:
-    """Whether a loop sleeps here until something has come, and is not the one that saves."""
+def _polls(module: Module, call: ast.Call, save: ast.Call, load: ast.Call) -> bool:
+    """Whether a loop sleeps here until something has come: one that neither saves nor loads."""
     loops = [loop for loop in module.loops(call) if isinstance(loop, ast.While)]
-    return last_name(call.func) == "sleep" and any(not module.inside(save, e) for e in loops)
+    apart = (not module.inside(save, each) and not module.inside(load, each) for each in loops)
+    return last_name(call.func) == "sleep" and any(apart)
 
 
 def _meets_inside(module: Module, call: ast.Call, *, after: bool) -> bool:
