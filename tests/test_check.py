@@ -236,3 +236,12 @@ def test_launches_that_are_over_keep_nothing_open(tmp_path: Path) -> None:
         lambda *_: None,
     )
     assert max(opened) - min(opened) < 3, opened
+
+
+def test_ranks_that_were_killed_with_their_keeper_hold_nothing(tmp_path: Path) -> None:
+    body = (
+        '@fix()\ndef f():\n    """it"""\n    import os, signal, time\n'
+        "    os.kill(os.getppid(), signal.SIGKILL)\n    time.sleep(60)\n"
+    )
+    found = verdict(tmp_path, body)
+    assert (found.status, "ranks were killed" in found.evidence) == ("fails", True), found
