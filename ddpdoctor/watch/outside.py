@@ -41,16 +41,21 @@ def write(log: Log, optimizer: int, step: int, found: list[Any], budget: Budget)
 
 
 def _search(found: list[Any]) -> dict[int, str]:
-    """Names by the largest module that holds each: "Critic.0.weight". Costs some 30 ms, once."""
+    """Names by the largest module that holds each: "Critic.0.weight". Costs some 30 ms, once.
+
+    Ranks are compared by these names, so it must not matter in which order modules are found: of
+    two that are equally large one holds the other, and gives the longer name.
+    """
     import torch
 
     roots = [each for each in gc.get_objects() if issubclass(type(each), torch.nn.Module)]
     names = {id(p): f"parameter {number}" for number, p in enumerate(found)}
-    weights: dict[int, int] = {}
+    best: dict[int, tuple[int, int, str]] = {}
     for root in roots:
         inside = dict(root.named_parameters())
         for name, p in inside.items():
-            if id(p) in names and weights.get(id(p), 0) < len(inside):
-                weights[id(p)] = len(inside)
-                names[id(p)] = f"{type(root).__name__}.{name}"
+            found_here = (len(inside), name.count("."), f"{type(root).__name__}.{name}")
+            if id(p) in names and best.get(id(p), (0, 0, "")) < found_here:
+                best[id(p)] = found_here
+                names[id(p)] = found_here[2]
     return names
