@@ -235,7 +235,7 @@ def test_launches_that_are_over_keep_nothing_open(tmp_path: Path) -> None:
         lambda _: opened.append(len(list(Path("/proc/self/fd").iterdir()))),
         lambda *_: None,
     )
-    assert max(opened) - min(opened) < 3, opened
+    assert max(opened) - opened[0] < 3, opened  # fewer, where an earlier test's are collected
 
 
 def test_ranks_that_were_killed_with_their_keeper_hold_nothing(tmp_path: Path) -> None:
