@@ -165,6 +165,7 @@ class Commanded:
         if now - self._looked < _LOOK:
             return None
         self._looked = now
+        self._worlds.note_deaths()
         self._worlds.poll()
         deadlocked = bool(self._worlds.deadlocked)
         self._process.poll()

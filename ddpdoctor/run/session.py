@@ -86,14 +86,19 @@ def _follow(
 ) -> None:
     worlds, options = session.worlds, session.options
     watcher = _Watcher(on_finding)
-    while job.status is None:
+    status = None
+    while status is None:
         signals.wait(_POLL_CLOSELY if worlds.is_eventful else _POLL)
+        status = job.status
         with _sparing_the_job(session):
+            worlds.note_deaths()
+            # Only now: a signal that came before an ending may be its cause.
+            signals.wait(0)
             if signals.asked_to_end and not session.interrupted:
                 # As they were: what ranks write from now on comes of the interruption.
                 session.interrupted = True
                 session.findings = worlds.findings()
-            if session.fault or job.status is not None:
+            if session.fault or status is not None:
                 continue
             worlds.poll(killed_by_us=signals.asked_to_end)
             if worlds.deadlocked and not options.keep_going and not session.interrupted:
@@ -105,7 +110,7 @@ def _follow(
                 watcher.look(worlds)
             if worlds.latest is not None:
                 on_look(worlds.latest)
-    session.status = job.status
+    session.status = status
     with _sparing_the_job(session):
         worlds.settle(killed_by_us=session.ended_by_doctor or session.interrupted)
         if not session.ended_by_doctor and not session.interrupted:

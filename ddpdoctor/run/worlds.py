@@ -110,6 +110,7 @@ class Worlds:
         self.all: list[World] = []
         self._run_dir = run_dir
         self._deaths = Deaths(run_dir)
+        self._noted: list[Death] = []
         self._next_look = self._newest = 0.0
         self._boot = boot()
 
@@ -164,12 +165,16 @@ class Worlds:
         """Watch for no more deaths."""
         self._deaths.close()
 
+    def note_deaths(self) -> None:
+        """Note who has ended, for the next poll."""
+        self._noted += self._deaths.taken()
+
     def poll(self, *, killed_by_us: bool = False) -> None:
-        """Look for new worlds, and take in what is new of all."""
+        """Look for new worlds, and take in the noted deaths and what else is new of all."""
         self._look_for_new()
-        dead = self._deaths.taken()
         for world in self.all:
-            world.poll(dead, killed_by_us=killed_by_us)
+            world.poll(self._noted, killed_by_us=killed_by_us)
+        self._noted = []
 
     def _look_for_new(self) -> None:
         if time.monotonic() < self._next_look and not self._is_young:
@@ -185,10 +190,12 @@ class Worlds:
         """Wait for the last words and the deaths of ranks, once their launcher has ended."""
         self._next_look = self._newest = 0.0
         deadline = time.monotonic() + patience
-        self.poll(killed_by_us=killed_by_us)
-        while self.living and time.monotonic() < deadline:
-            time.sleep(0.02)
+        while True:
+            self.note_deaths()
             self.poll(killed_by_us=killed_by_us)
+            if not self.living or time.monotonic() > deadline:
+                return
+            time.sleep(0.02)
 
 
 def _survived(finding: Finding, attempt: int) -> Finding:

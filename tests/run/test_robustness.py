@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from ddpdoctor.run.session import RunOptions, Session, run
+from ddpdoctor.run.worlds import World, Worlds
 from tests.run.conftest import HERE, JOB, Doctor, environment, living, ranks
 
 
@@ -78,6 +79,39 @@ def test_an_interrupted_job_is_told_of_as_it_was(start: Doctor, tmp_path: Path) 
     assert report["ended_by"] == "signal"
     (finding,) = report["findings"]
     assert finding["certainty"] == "proven"
+
+
+@pytest.mark.parametrize("moment", ["deaths are noted", "a look is taken"])
+def test_a_signal_counts_though_the_job_has_ended_before_it_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    for name, value in environment(tmp_path, {}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+
+    def end_the_job() -> None:
+        signal.raise_signal(signal.SIGTERM)
+        for rank in _ranks_of(tmp_path):
+            rank.kill()
+        _, alive = psutil.wait_procs(living(tmp_path), 30)
+        assert not alive
+
+    def note_deaths(worlds: Worlds) -> None:
+        if moment == "deaths are noted" and worlds.deadlocked:
+            end_the_job()
+        noted(worlds)
+
+    def look(world: World) -> None:
+        if moment == "a look is taken" and world.deadlocked:
+            end_the_job()
+
+    noted = Worlds.note_deaths
+    (tmp_path / "run").mkdir()
+    monkeypatch.setattr(Worlds, "note_deaths", note_deaths)
+    options = RunOptions(ranks(2, "deadlock"), tmp_path / "run", keep_going=True)
+    session = run(options, lambda _: None, look)
+    assert session.interrupted
+    assert [finding.certainty for finding in session.findings] == ["proven"]
 
 
 def test_a_rank_that_is_killed_is_named(ended, tmp_path: Path) -> None:
