@@ -44,6 +44,7 @@ class World:
         self._observation = Observation(folder, world_size)
         self._deaths, self._boot = deaths, boot
         self._dead: dict[int, tuple[Death, bool]] = {}
+        self._proven: list[Finding] = []
 
     @property
     def evidence(self) -> Evidence:
@@ -65,14 +66,14 @@ class World:
         for rank in self._ours():
             if rank.fate is None:
                 self._deaths.watch(rank.pid)
-        if deadlock is not None and not self._elsewhere():
-            if not self.deadlocked:
-                self.proven_after = time.monotonic() - deadlock.since
+        if deadlock is not None and not self.deadlocked and not self._elsewhere():
+            self.proven_after = time.monotonic() - deadlock.since
+            self._proven = self.findings()
             self.deadlocked = True
 
     def findings(self) -> list[Finding]:
-        """What is wrong, as far as it is known now."""
-        return annotate(diagnose(self.evidence))
+        """What is wrong, as far as it is known now; what was proven stays, whatever came of it."""
+        return self._proven or annotate(diagnose(self.evidence))
 
     def not_seen(self) -> list[str]:
         """What could not be watched, one line each."""

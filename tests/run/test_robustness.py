@@ -55,6 +55,16 @@ def test_keep_going_leaves_a_dead_job_alone(start: Doctor, tmp_path: Path) -> No
     process.communicate(timeout=30)
 
 
+def test_what_was_proven_is_told_whatever_ends_the_job(start: Doctor, tmp_path: Path) -> None:
+    process = start(ranks(2, "deadlock"), "--keep-going", *AS_JSON)
+    assert process.stderr is not None
+    assert "proven" in process.stderr.readline()
+    for rank in _ranks_of(tmp_path):
+        rank.kill()
+    process.communicate(timeout=30)
+    assert [finding["code"] for finding in report_of(tmp_path)["findings"]] == ["DDP401"]
+
+
 def test_the_job_goes_on_unwatched_if_the_doctor_is_killed(start: Doctor, tmp_path: Path) -> None:
     process = start(ranks(2, "long"))
     _wait_for(tmp_path / "pid-0", tmp_path / "pid-1")
