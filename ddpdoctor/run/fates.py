@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import queue
 import selectors
+import struct
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -15,6 +17,11 @@ from ddpdoctor.evidence import noted_deaths
 
 _PATIENCE = 0.5
 """Seconds that a parent gets to say how its child ended."""
+
+_PIDFD_GET_INFO = 0xC040FF0B
+_PIDFD_INFO = struct.Struct("=2Q11Ii")
+"""struct pidfd_info of <linux/pidfd.h>: mask, cgroup, eleven ids, exit status."""
+_PIDFD_INFO_EXIT = 1 << 3
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,8 @@ class Deaths:
     """Watches processes that are not our children.
 
     Their status is read while they are zombies, by a thread of its own, for their parent is about
-    to take it away; where it was quicker, the watch in the parent has written the status down.
+    to take it away. Where it was quicker, a kernel from 6.15 on still tells, or the watch in the
+    parent has written the status down.
     """
 
     def __init__(self, run_dir: Path | None) -> None:
@@ -81,7 +89,7 @@ class Deaths:
                 time.sleep(0.02)
                 continue
             for key, _ in self._selector.select(timeout=1.0):
-                self._new.put(Death(key.data, time.monotonic(), _code(key.data)))
+                self._new.put(Death(key.data, time.monotonic(), _code(key.data, key.fd)))
                 self._selector.unregister(key.fd)
                 os.close(key.fd)
 
@@ -91,10 +99,15 @@ class Deaths:
         self._new.put(Death(pid, time.monotonic(), None))
 
 
-def _code(pid: int) -> int | None:
-    """The exit code of a zombie; None if it has been reaped."""
+def _code(pid: int, descriptor: int) -> int | None:
+    """The exit code of a process that has ended; None if it is not to be had any more."""
     with contextlib.suppress(OSError, ValueError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         if fields[0] in "ZX":
             return os.waitstatus_to_exitcode(int(fields[-1]))
+    with contextlib.suppress(OSError):
+        asked = _PIDFD_INFO.pack(_PIDFD_INFO_EXIT, *(0,) * 13)
+        told, *_, status = _PIDFD_INFO.unpack(fcntl.ioctl(descriptor, _PIDFD_GET_INFO, asked))
+        if told & _PIDFD_INFO_EXIT:
+            return os.waitstatus_to_exitcode(status)
     return None

@@ -1,0 +1,46 @@
+"""How ranks ended is told, though their parent has taken their exit status away."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ddpdoctor.run.fates import Death, Deaths
+
+KERNEL = tuple(int(part) for part in platform.release().split(".")[:2])
+
+
+@pytest.fixture
+def deaths() -> Iterator[Deaths]:
+    watched = Deaths(run_dir=None)
+    yield watched
+    watched.close()
+
+
+@pytest.mark.skipif(KERNEL < (6, 15), reason="kernels before 6.15 forget how a reaped child ended")
+@pytest.mark.parametrize(("end", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", -9)])
+def test_a_status_is_known_though_the_parent_was_quicker(
+    deaths: Deaths, end: str, code: int
+) -> None:
+    children = [subprocess.Popen(["sh", "-c", f"read line; {end}"], stdin=-1) for _ in range(20)]
+    for child in children:
+        deaths.watch(child.pid)
+    for child in children:
+        child.communicate(b"now\n")  # reaps
+    assert {death.pid: death.code for death in taken(deaths, 20)} == {
+        child.pid: code for child in children
+    }
+
+
+def taken(deaths: Deaths, number: int) -> list[Death]:
+    found: list[Death] = []
+    deadline = time.monotonic() + 30
+    while len(found) < number:
+        found += deaths.taken()
+        assert time.monotonic() < deadline, found
+        time.sleep(0.01)
+    return found
