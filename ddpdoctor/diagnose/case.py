@@ -202,6 +202,15 @@ def _doing(blocked: Blocked) -> str:
     return f"{collective.op} #{collective.seq}{of}"
 
 
+def last_place(rank: RankEvidence) -> Place | None:
+    """Where a rank was last seen, as far as it is known."""
+    seen = rank.stuck or rank.working
+    if seen is not None:
+        return seen.place
+    call = max(rank.collectives, key=lambda each: each.begun, default=None)
+    return call.place if call is not None else None
+
+
 def way(stuck: Stuck) -> tuple[Place, ...]:
     """The stack down to the innermost line that is the user's own."""
     frames = stuck.stack

@@ -424,3 +424,5 @@ class Evidence:
     world_size: int
     ranks: list[RankEvidence]
     """By rank; a rank that never started has pid 0 and no events."""
+    exit_code: int | None = None
+    """That of the command that started the ranks, 128 + n for signal n; None if not known."""

@@ -9,9 +9,9 @@ import queue
 import selectors
 import struct
 import threading
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic, sleep
 
 from ddpdoctor.evidence import noted_deaths
 
@@ -32,6 +32,7 @@ class Death:
     time: float
     code: int | None
     """Its exit code, -n if signal n ended it; None if nobody knows."""
+    noticed: float = field(default_factory=monotonic)
 
 
 class Deaths:
@@ -51,15 +52,15 @@ class Deaths:
         self._closed = False
         threading.Thread(target=self._watch, name="deaths", daemon=True).start()
 
-    def watch(self, pid: int) -> None:
-        """Watch this process from now on; one that is gone already is dead at once."""
+    def watch(self, pid: int, seen: float) -> None:
+        """Watch this process from now on; one that is gone already died after it was last seen."""
         if pid in self._known:
             return
         self._known.add(pid)
         try:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
-            self._new.put(Death(pid, time.monotonic(), None))
+            self._new.put(Death(pid, seen, None))
         except OSError:  # this kernel has none: look now and then
             threading.Thread(target=self._look_for, args=(pid,), daemon=True).start()
         else:
@@ -77,8 +78,8 @@ class Deaths:
             dead = [replace(d, code=told.get(d.pid)) if d.code is None else d for d in dead]
         dead.sort(key=lambda death: death.time)
         # In their order: what comes after an unknown death may be its consequence.
-        patience = time.monotonic() - _PATIENCE
-        unknown = (n for n, d in enumerate(dead) if d.code is None and d.time > patience)
+        patience = monotonic() - _PATIENCE
+        unknown = (n for n, d in enumerate(dead) if d.code is None and d.noticed > patience)
         ready = next(unknown, len(dead))
         self._held = dead[ready:]
         return dead[:ready]
@@ -86,17 +87,17 @@ class Deaths:
     def _watch(self) -> None:
         while not self._closed:
             if not self._selector.get_map():
-                time.sleep(0.02)
+                sleep(0.02)
                 continue
             for key, _ in self._selector.select(timeout=1.0):
-                self._new.put(Death(key.data, time.monotonic(), _code(key.data, key.fd)))
+                self._new.put(Death(key.data, monotonic(), _code(key.data, key.fd)))
                 self._selector.unregister(key.fd)
                 os.close(key.fd)
 
     def _look_for(self, pid: int) -> None:
         while Path(f"/proc/{pid}").exists():
-            time.sleep(0.05)
-        self._new.put(Death(pid, time.monotonic(), None))
+            sleep(0.05)
+        self._new.put(Death(pid, monotonic(), None))
 
 
 def _code(pid: int, descriptor: int) -> int | None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.run.job import Job, Signals, under_watch
+from ddpdoctor.run.job import Job, Signals, exit_code, under_watch
 from ddpdoctor.run.worlds import World, Worlds
 
 _POLL = 0.2
@@ -112,8 +112,9 @@ def _follow(
                 on_look(worlds.latest)
     session.status = status
     with _sparing_the_job(session):
-        worlds.settle(killed_by_us=session.ended_by_doctor or session.interrupted)
-        if not session.ended_by_doctor and not session.interrupted:
+        ended_by_us = session.ended_by_doctor or session.interrupted
+        worlds.settle(exit_code(status), killed_by_us=ended_by_us)
+        if not ended_by_us:
             session.findings = worlds.findings()
         session.not_seen = _not_seen(session, options.run_dir)
     if session.fault:

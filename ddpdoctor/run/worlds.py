@@ -65,7 +65,7 @@ class World:
         deadlock = self._observation.poll(self._fates())
         for rank in self._ours():
             if rank.fate is None:
-                self._deaths.watch(rank.pid)
+                self._deaths.watch(rank.pid, rank.last_event)
         if deadlock is not None and not self.deadlocked and not self._elsewhere():
             self.proven_after = time.monotonic() - deadlock.since
             self._proven = self.findings()
@@ -187,16 +187,18 @@ class Worlds:
                 self.all.append(World(folder, size, self._deaths, self._boot))
                 self._newest = time.monotonic()
 
-    def settle(self, *, killed_by_us: bool, patience: float = 1.0) -> None:
-        """Wait for the last words and the deaths of ranks, once their launcher has ended."""
+    def settle(self, exit_code: int, *, killed_by_us: bool, patience: float = 1.0) -> None:
+        """Wait for the last words and the deaths of ranks, once their launcher has ended so."""
         self._next_look = self._newest = 0.0
         deadline = time.monotonic() + patience
         while True:
             self.note_deaths()
             self.poll(killed_by_us=killed_by_us)
             if not self.living or time.monotonic() > deadline:
-                return
+                break
             time.sleep(0.02)
+        if self.latest is not None:
+            self.latest.evidence.exit_code = exit_code
 
 
 def _survived(finding: Finding, attempt: int) -> Finding:
@@ -233,7 +235,7 @@ def _follows(death: Death, deaths: list[Death]) -> bool:
     harmless: tuple[int | None, ...] = (0, None, *_POLITE)
     if death.code not in _POLITE:
         harmless += (-signal.SIGKILL,)
-    return any(other.code not in harmless for other in deaths if other is not death)
+    return any(other.code not in harmless for other in deaths if other.time < death.time)
 
 
 def _fate(rank: RankEvidence, death: Death, being_ended: bool) -> Fate:

@@ -28,7 +28,7 @@ def test_a_status_is_known_though_the_parent_was_quicker(
 ) -> None:
     children = [subprocess.Popen(["sh", "-c", f"read line; {end}"], stdin=-1) for _ in range(20)]
     for child in children:
-        deaths.watch(child.pid)
+        deaths.watch(child.pid, time.monotonic())
     for child in children:
         child.communicate(b"now\n")  # reaps
     assert {death.pid: death.code for death in taken(deaths, 20)} == {

@@ -133,6 +133,20 @@ def test_a_rank_that_is_killed_is_named(ended, tmp_path: Path) -> None:
     assert report["attempts"][0]["ranks"][1]["signal"] == signal.SIGKILL
 
 
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_rank_that_is_killed_is_named_though_its_launcher_reaps_it_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgotten: bool
+) -> None:
+    if forgotten:  # as by kernels before 6.15
+        monkeypatch.setattr("ddpdoctor.run.fates._code", lambda *_: None)
+    (tmp_path / "run").mkdir()
+    session = watched(tmp_path, tmp_path / "run", monkeypatch, "killed")
+    assert session.status == 128 + signal.SIGKILL
+    (finding,) = session.findings
+    assert finding.ranks == (1,)
+    assert "SIGKILL" in finding.cause
+
+
 def test_ranks_that_outlive_their_launcher_are_told_and_left_alone(
     start: Doctor, tmp_path: Path
 ) -> None:
@@ -193,20 +207,26 @@ def test_a_port_that_is_taken_is_named_though_no_rank_is_ever_started(
     assert [finding["code"] for finding in report_of(tmp_path)["findings"]] == ["DDP104"]
 
 
-def watched(tmp_path: Path, run_dir: Path | None, monkeypatch: pytest.MonkeyPatch) -> Session:
-    """A job of two ranks that are well, whose evidence goes where the test has made a trap."""
+def watched(
+    tmp_path: Path, run_dir: Path | None, monkeypatch: pytest.MonkeyPatch, what: str = "well"
+) -> Session:
+    """A job of two ranks, by default well, whose evidence goes where the test has made a trap."""
     for name, value in environment(tmp_path, {"MASTER_PORT": "29871"}).items():
         monkeypatch.setenv(name, value)
-    command = ["bash", "-c", _TWO_RANKS]
+    command = ["bash", "-c", _TWO_RANKS, "bash", str(JOB), what]
     monkeypatch.chdir(tmp_path)
     options = RunOptions(command=command, run_dir=run_dir)
     return run(options, lambda _: None, lambda _: None)
 
 
-_TWO_RANKS = f"""
+_TWO_RANKS = """
 export MASTER_ADDR=127.0.0.1 WORLD_SIZE=2
-RANK=0 python {JOB} well & RANK=1 python {JOB} well && wait $!
+RANK=0 python "$@" & first=$!
+RANK=1 python "$@" & second=$!
+wait -n || { code=$?; kill $first $second; wait; exit $code; }
+wait -n
 """
+"""As mpirun does it: the first rank to fail is reaped at once, and the others are ended."""
 
 
 def test_a_full_disk_does_not_reach_the_job(
