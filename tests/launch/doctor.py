@@ -10,11 +10,16 @@ from tests.launch.helpers import BODIES
 
 
 def fork_a_bystander() -> None:
-    """A process that has copies of this one's sockets, and outlives it."""
+    """A process that has copies of this one's sockets, and outlives what ends its group."""
+    its_own, ours = os.pipe()
     if os.fork() == 0:
         os.setsid()
+        os.write(ours, b"out of the group")
         time.sleep(600)
         os._exit(0)
+    os.read(its_own, 1)
+    os.close(its_own)
+    os.close(ours)
 
 
 if __name__ == "__main__":
