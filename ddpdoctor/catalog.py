@@ -1,8 +1,8 @@
 """The catalogue of pitfalls, and the words in which everything here speaks of them.
 
-`Pitfall` is what is known of one documented failure (a page and its variants), `Finding` is what a
-diagnosis says about a job, `Verdict` is what `check` says about one variant. Imports no torch: the
-variants are read from the reproducers' source, not by importing it.
+`Entry` is what is known of one code (a page), `Pitfall` one that is proven as well (a page and its
+variants), `Finding` is what a diagnosis says about a job, `Verdict` is what `check` says about one
+variant. Imports no torch: the variants are read from the reproducers' source, not by importing it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -36,8 +36,10 @@ Status = Literal[
 ]
 
 _VARIANT_KINDS: tuple[Kind, ...] = ("broken", "documented", "fix")
-_SECTIONS = ("What happens", "Why", "What holds", "What does not hold", "See also")
+_SECTIONS = ("What happens", "Why", "What to do", "See also")
+_PROVEN_SECTIONS = ("What happens", "Why", "What holds", "What does not hold", "See also")
 _CODE = r"^DDP[1-7]\d\d$"
+_PAGES = Path(__file__).parent / "pages"
 
 
 class CatalogError(Exception):
@@ -126,24 +128,34 @@ class Variant(_Frozen):
         return next((word for word in words if word != "env" and "=" not in word), "")
 
 
-class Pitfall(_Frozen):
-    """One documented failure: what is known of it, and how it is proven."""
+class Entry(_Frozen):
+    """What is known of one code."""
 
     code: str = Field(pattern=_CODE)
     title: str
+    aliases: tuple[str, ...] = ()
+    """Other titles of findings that bear its code."""
     family: str
     symptoms: tuple[Symptom, ...]
     severity: Severity
-    needs: tuple[str, ...] = ()
-    """What this machine must have to perform it: nccl, gpu, root, accelerate, torchrun."""
     sources: tuple[str, ...]
     summary: str
     """One line: what breaks."""
     remedy: str
     """One line: what holds."""
     page: Path
-    proof: Path
     sections: dict[str, str]
+
+
+AnEntry = TypeVar("AnEntry", bound=Entry)
+
+
+class Pitfall(Entry):
+    """One documented failure, and how it is proven."""
+
+    needs: tuple[str, ...] = ()
+    """What this machine must have to perform it: nccl, gpu, root, accelerate, torchrun."""
+    proof: Path
     variants: tuple[Variant, ...]
 
     @property
@@ -196,85 +208,109 @@ def load(folder: Path | None = None) -> dict[str, Pitfall]:
     Raises CatalogError on a malformed page, a page without proof, a code used twice, or no page.
     """
     folder = folder or reproducers_folder()
-    pitfalls: dict[str, Pitfall] = {}
-    for page in sorted(folder.glob("*.md")):
-        pitfall = _load_one(page)
-        if pitfall.code in pitfalls:
-            other = pitfalls[pitfall.code].page.name
-            raise CatalogError(f"{page.name}: {pitfall.code} is already the code of {other}")
-        pitfalls[pitfall.code] = pitfall
+    pitfalls = _by_code(map(_load_one, sorted(folder.glob("*.md"))))
     if not pitfalls:
         raise CatalogError(f"there is no page of a pitfall in {folder}")
-    return dict(sorted(pitfalls.items()))
+    return pitfalls
+
+
+@lru_cache(maxsize=1)
+def entries() -> dict[str, Entry]:
+    """The pitfalls, and the codes that have a page only: those of `env`, and each family's own.
+
+    Raises CatalogError, as `load` does.
+    """
+    return _by_code([*load().values(), *map(_load_entry, sorted(_PAGES.glob("*.md")))])
+
+
+def _by_code(found: Iterable[AnEntry]) -> dict[str, AnEntry]:
+    known: dict[str, AnEntry] = {}
+    for entry in found:
+        if (other := known.setdefault(entry.code, entry)) is not entry:
+            name = entry.page.name
+            raise CatalogError(f"{name}: {entry.code} is already the code of {other.page.name}")
+    return dict(sorted(known.items()))
 
 
 def select(
-    pitfalls: dict[str, Pitfall], wanted: Iterable[str] = (), ignored: Iterable[str] = ()
-) -> list[Pitfall]:
-    """The pitfalls whose code starts with one of `wanted` (all, if empty), none of `ignored`.
+    known: dict[str, AnEntry], wanted: Iterable[str] = (), ignored: Iterable[str] = ()
+) -> list[AnEntry]:
+    """Those whose code starts with one of `wanted` (all, if empty), none of `ignored`.
 
     Raises UnknownCode for a code, title or prefix that matches nothing.
     """
-    chosen = set(pitfalls) if not (prefixes := list(wanted)) else _matching(pitfalls, prefixes)
-    chosen -= _matching(pitfalls, ignored)
-    return [pitfalls[code] for code in sorted(chosen)]
+    chosen = set(known) if not (prefixes := list(wanted)) else _matching(known, prefixes)
+    chosen -= _matching(known, ignored)
+    return [known[code] for code in sorted(chosen)]
 
 
-def _matching(pitfalls: dict[str, Pitfall], prefixes: Iterable[str]) -> set[str]:
+def _matching(known: dict[str, AnEntry], prefixes: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for prefix in prefixes:
-        hits = {
-            code
-            for code, pitfall in pitfalls.items()
-            if prefix and (code.startswith(prefix.upper()) or pitfall.title == prefix.lower())
-        }
+        hits = {code for code, entry in known.items() if prefix and _is_meant(entry, prefix)}
         if not hits:
-            hint = _nearest(pitfalls, prefix)
-            raise UnknownCode(f"no pitfall has the code or title {prefix!r}; {hint}")
+            raise UnknownCode(_unknown(known, prefix))
         found |= hits
     return found
 
 
-def _nearest(pitfalls: dict[str, Pitfall], name: str) -> str:
-    codes = {pitfall.title: code for code, pitfall in pitfalls.items()}
-    near = sorted(get_close_matches(name.upper(), pitfalls, cutoff=0.75))
+def _is_meant(entry: Entry, prefix: str) -> bool:
+    named = prefix.lower() in (entry.title, *entry.aliases)
+    return named or entry.code.startswith(prefix.upper())
+
+
+def _unknown(known: dict[str, AnEntry], name: str) -> str:
+    unproven = [entry for entry in entries().values() if not isinstance(entry, Pitfall)]
+    if name and any(_is_meant(entry, name) for entry in unproven):
+        return f"{name!r} cannot be performed; `ddpdoctor explain {name}` tells of it"
+    codes = {title: c for c, entry in known.items() for title in (entry.title, *entry.aliases)}
+    near = sorted(get_close_matches(name.upper(), known, cutoff=0.75))
     near += [codes[title] for title in get_close_matches(name.lower(), codes)]
-    if not near:
-        return "`ddpdoctor check --list` has them all"
-    return f"did you mean {' or '.join(f'{c} ({pitfalls[c].title})' for c in near)}?"
+    hint = "`ddpdoctor check --list` has them all"
+    if near:
+        hint = f"did you mean {' or '.join(f'{c} ({known[c].title})' for c in near)}?"
+    return f"no pitfall has the code or title {name!r}; {hint}"
 
 
 def _load_one(page: Path) -> Pitfall:
+    facts = _facts(page, _PROVEN_SECTIONS)
+    proof = page.with_suffix(".py")
+    if not proof.exists():
+        raise CatalogError(f"{page.name}: its proof {proof.name} is missing")
+    facts |= {"proof": proof, "variants": tuple(variants_of(proof, facts["code"]))}
+    try:
+        pitfall = Pitfall.model_validate(facts)
+    except ValidationError as error:
+        raise CatalogError(f"{page.name}: {_first_of(error)}") from error
+    kinds = [variant.kind for variant in pitfall.variants]
+    if kinds.count("broken") != 1 or "fix" not in kinds:
+        raise CatalogError(f"{proof.name}: needs one @broken and at least one @fix, has {kinds}")
+    return pitfall
+
+
+def _load_entry(page: Path) -> Entry:
+    try:
+        return Entry.model_validate(_facts(page, _SECTIONS))
+    except ValidationError as error:
+        raise CatalogError(f"{page.name}: {_first_of(error)}") from error
+
+
+def _facts(page: Path, expected: Iterable[str]) -> dict[str, Any]:
+    """What a page says of itself in front, and its sections."""
     text = page.read_text(encoding="utf-8")
     match = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
     if match is None:
         raise CatalogError(f"{page.name}:1: no front matter between two lines of ---")
-    proof = page.with_suffix(".py")
-    if not proof.exists():
-        raise CatalogError(f"{page.name}: its proof {proof.name} is missing")
     try:
         facts = yaml.safe_load(match[1])
     except yaml.YAMLError as error:
         raise CatalogError(f"{page.name}: {' '.join(str(error).split())}") from error
     if not isinstance(facts, dict) or not isinstance(facts.get("code"), str):
         raise CatalogError(f"{page.name}:2: the front matter gives no code")
-    proven = {
-        "page": page,
-        "proof": proof,
-        "sections": _sections(match[2]),
-        "variants": tuple(variants_of(proof, facts["code"])),
-    }
-    try:
-        pitfall = Pitfall.model_validate({**facts, **proven})
-    except ValidationError as error:
-        raise CatalogError(f"{page.name}: {_first_of(error)}") from error
-    missing = [name for name in _SECTIONS if name not in pitfall.sections]
-    if missing:
+    sections = _sections(match[2])
+    if missing := [name for name in expected if name not in sections]:
         raise CatalogError(f"{page.name}: no section {', '.join(missing)}")
-    kinds = [variant.kind for variant in pitfall.variants]
-    if kinds.count("broken") != 1 or "fix" not in kinds:
-        raise CatalogError(f"{proof.name}: needs one @broken and at least one @fix, has {kinds}")
-    return pitfall
+    return {**facts, "page": page, "sections": sections}
 
 
 def _first_of(error: ValidationError) -> str:

@@ -183,7 +183,7 @@ def explain(
     target: OutputOption = None,
     colour: ColourOption = Colour.auto,
 ) -> None:
-    """Print what is known of a failure.
+    """Print what is known of a code, whichever command gave it.
 
     What happens, why, what holds, what does not, and how that is proven.
     """
@@ -191,13 +191,13 @@ def explain(
 
     if bool(code) == everything:
         raise Complaint("name a pitfall (`ddpdoctor check --list` has them all), or say --all")
-    pitfalls = _chosen(code, ())
+    entries = catalog.select(catalog.entries(), _split(code))
     if format_ is PageFormat.json:
-        _emit(pages.as_json(pitfalls), target)
+        _emit(pages.as_json(entries), target)
     elif target is None and (sys.stdout.isatty() or colour is Colour.always):
-        _emit(pages.for_terminal(pitfalls, _page(colour, target)), target)
+        _emit(pages.for_terminal(entries, _page(colour, target)), target)
     else:
-        _emit(pages.as_text(pitfalls), target)
+        _emit(pages.as_text(entries), target)
 
 
 @app.command()

@@ -173,7 +173,7 @@ class Commanded:
         if not (self._process.ended or deadlocked or overdue):
             return None
         if self._process.ended:
-            self._worlds.settle(self._process.poll()[0].exit_code or 0, killed_by_us=False)
+            self._worlds.settle(self._process.poll()[0].exit_code, killed_by_us=False)
         findings = self._worlds.findings()
         self._process.kill()
         (fate,) = self._process.poll()

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddpdoctor import catalog
-from ddpdoctor.catalog import CatalogError, Pitfall, UnknownCode
+from ddpdoctor.catalog import CatalogError, Entry, Pitfall, UnknownCode
+from ddpdoctor.environment.checks.finding import TITLES
 
 PAGE = """---
 code: DDP101
@@ -267,6 +268,46 @@ class TestRealPages:
     def test_the_codes_it_refers_to_are_codes(self, pitfall: Pitfall) -> None:
         text = " ".join(pitfall.sections.values())
         assert re.findall(r"\bDDP(?![1-7]\d\d\b)\d+\b", text) == []
+
+
+ENTRIES = catalog.entries()
+PAGES_ONLY = {code: entry for code, entry in ENTRIES.items() if code not in REAL}
+
+
+@pytest.mark.parametrize("entry", PAGES_ONLY.values(), ids=PAGES_ONLY)
+class TestPagesWithoutProof:
+    def test_its_file_is_named_after_it(self, entry: Entry) -> None:
+        assert entry.page.stem == entry.title.replace("-", "_")
+
+    def test_it_cites_its_sources_and_every_section_says_something(self, entry: Entry) -> None:
+        assert entry.sources
+        assert all(text for text in entry.sections.values())
+
+    def test_what_a_table_shows_of_it_is_one_short_line(self, entry: Entry) -> None:
+        lines = [entry.summary, entry.remedy]
+        assert [line for line in lines if "\n" in line or not 0 < len(line) <= 100] == []
+
+
+def test_every_code_that_a_command_may_give_has_a_page() -> None:
+    package = Path(catalog.__file__).parent
+    sources = (path.read_text("utf-8") for path in package.rglob("*.py"))
+    given = {code for source in sources for code in re.findall(r"\bDDP[1-7]\d\d\b", source)}
+    assert given - set(ENTRIES) == set()
+
+
+def test_a_title_leads_to_one_code() -> None:
+    titles = [title for entry in ENTRIES.values() for title in (entry.title, *entry.aliases)]
+    assert len(titles) == len(set(titles))
+
+
+def test_the_codes_of_env_are_called_as_their_pages_are() -> None:
+    assert {code: ENTRIES[code].title for code in TITLES} == TITLES
+
+
+def test_the_codes_that_pages_refer_to_have_pages() -> None:
+    texts = (text for entry in ENTRIES.values() for text in entry.sections.values())
+    named = {code for text in texts for code in re.findall(r"\bDDP\d\d\d\b", text)}
+    assert named - set(ENTRIES) == set()
 
 
 def test_the_five_named_pitfalls_are_there() -> None:

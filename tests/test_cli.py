@@ -18,7 +18,7 @@ import pytest
 import ddpdoctor.check
 import ddpdoctor.environment
 from ddpdoctor import __version__, catalog, cli
-from ddpdoctor.catalog import Cure, Finding, Pitfall, Severity, Status, Verdict
+from ddpdoctor.catalog import Cure, Entry, Finding, Pitfall, Severity, Status, Verdict
 from ddpdoctor.environment import Environment, EnvironmentReport
 from ddpdoctor.environment.model import Python, Unknown
 from ddpdoctor.launch import LaunchError
@@ -302,13 +302,33 @@ def test_explain_prints_the_whole_page(capsys: Capture, name: str) -> None:
 def test_explain_all_prints_every_page(capsys: Capture) -> None:
     assert cli.run(["explain", "--all"]) == 0
     out = capsys.readouterr().out
-    assert all(f"# {p.code} {p.title}\n" in out for p in catalog.load().values())
+    assert all(f"# {p.code} {p.title}\n" in out for p in catalog.entries().values())
 
 
 def test_explain_as_json_is_the_catalogue(capsys: Capture) -> None:
     assert cli.run(["explain", "--all", "--format", "json"]) == 0
     pages = json.loads(capsys.readouterr().out)
-    assert [Pitfall.model_validate(page) for page in pages] == list(catalog.load().values())
+    kinds = [Pitfall if "proof" in page else Entry for page in pages]
+    assert [kind.model_validate(page) for kind, page in zip(kinds, pages, strict=True)] == list(
+        catalog.entries().values()
+    )
+
+
+@pytest.mark.parametrize("name", ["DDP701", "unknown-variable"])
+def test_a_code_of_env_is_explained_and_not_performed(
+    fake: FakeCheck, capsys: Capture, name: str
+) -> None:
+    assert cli.run(["explain", name]) == 0
+    assert capsys.readouterr().out.startswith("# DDP701 unknown-variable\n")
+    assert cli.run(["check", "--select", name]) == 2
+    told = f"{name!r} cannot be performed; `ddpdoctor explain {name}` tells of it"
+    assert complaint(capsys) == f"ddpdoctor: {told}\n"
+    assert fake.asked == []
+
+
+def test_what_a_finding_is_called_leads_to_its_page(capsys: Capture) -> None:
+    assert cli.run(["explain", "left-without-words"]) == 0
+    assert capsys.readouterr().out.startswith("# DDP400 ")
 
 
 def test_explain_in_a_terminal_renders_the_markdown(capsys: Capture) -> None:

@@ -53,6 +53,7 @@ def _told(finding: Finding) -> Text:
     said.append(f"\nhelp: {one_line(finding.cure.text)}", "not bold")
     for command in finding.cure.commands:
         said.append(f"\n$ {one_line(command)}", "cyan not bold")
+    said.append(f"\nmore: ddpdoctor explain {finding.code}", "dim not bold")
     return said
 
 

@@ -1,4 +1,4 @@
-"""The pages of `ddpdoctor explain`: what is known of a pitfall, and how it is proven."""
+"""The pages of `ddpdoctor explain`: what is known of a code, and how it is proven."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ddpdoctor.catalog import Pitfall
+from ddpdoctor.catalog import Entry, Pitfall
 from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import KINDS
 
@@ -15,48 +15,53 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def as_markdown(pitfall: Pitfall) -> str:
-    """The page of one pitfall, which is also its plain text."""
-    sections = [f"## {name}\n\n{text}" for name, text in pitfall.sections.items()]
-    variants = "\n".join(
-        f"- {KINDS[v.kind]} `{v.name}`: {v.summary}" + (f" ({v.source})" if v.source else "")
-        for v in pitfall.variants
-    )
+def as_markdown(entry: Entry) -> str:
+    """The page of one code, which is also its plain text."""
     return "\n\n".join(
         (
-            f"# {pitfall.code} {pitfall.title}",
-            f"{', '.join(pitfall.symptoms)} ({pitfall.severity}). {pitfall.summary}",
-            f"**What to do:** {pitfall.remedy}",
-            *sections,
-            f"## Proof\n\n{variants}",
-            f"- all of them here: `ddpdoctor check --select {pitfall.code}`\n"
-            f"- one alone: `{_command(pitfall)}`",
-            "Sources: " + "; ".join(pitfall.sources),
+            f"# {entry.code} {entry.title}",
+            f"{', '.join(entry.symptoms)} ({entry.severity}). {entry.summary}",
+            f"**What to do:** {entry.remedy}",
+            *(f"## {name}\n\n{text}" for name, text in entry.sections.items()),
+            *(_proof(entry) if isinstance(entry, Pitfall) else ()),
+            "Sources: " + "; ".join(entry.sources),
         )
     )
 
 
-def as_text(pitfalls: Sequence[Pitfall]) -> str:
+def _proof(pitfall: Pitfall) -> tuple[str, str]:
+    variants = "\n".join(
+        f"- {KINDS[v.kind]} `{v.name}`: {v.summary}" + (f" ({v.source})" if v.source else "")
+        for v in pitfall.variants
+    )
+    commands = (
+        f"- all of them here: `ddpdoctor check --select {pitfall.code}`\n"
+        f"- one alone: `{_command(pitfall)}`"
+    )
+    return f"## Proof\n\n{variants}", commands
+
+
+def as_text(entries: Sequence[Entry]) -> str:
     """The pages, one below the other."""
-    return "\n\n\n".join(map(as_markdown, pitfalls)) + "\n"
+    return "\n\n\n".join(map(as_markdown, entries)) + "\n"
 
 
-def for_terminal(pitfalls: Sequence[Pitfall], page: Page) -> str:
+def for_terminal(entries: Sequence[Entry], page: Page) -> str:
     """The pages as a terminal shows Markdown best."""
     from rich.markdown import Markdown
     from rich.text import Text
 
     parts: list[RenderableType] = []
-    for pitfall in pitfalls:
-        title, body = as_markdown(pitfall).split("\n", 1)
+    for entry in entries:
+        title, body = as_markdown(entry).split("\n", 1)
         heading = Text(f"{title.removeprefix('# ')}\n", "bold")
         parts += [heading, Markdown(body, code_theme="ansi_dark"), Text()]
     return page.lay_out(*parts)
 
 
-def as_json(pitfalls: Sequence[Pitfall]) -> str:
-    """All that is known of the pitfalls, as a list."""
-    return json.dumps([pitfall.model_dump(mode="json") for pitfall in pitfalls], indent=2) + "\n"
+def as_json(entries: Sequence[Entry]) -> str:
+    """All that is known of the codes, as a list."""
+    return json.dumps([entry.model_dump(mode="json") for entry in entries], indent=2) + "\n"
 
 
 def listing(pitfalls: Sequence[Pitfall]) -> str:

@@ -187,7 +187,7 @@ class Worlds:
                 self.all.append(World(folder, size, self._deaths, self._boot))
                 self._newest = time.monotonic()
 
-    def settle(self, exit_code: int, *, killed_by_us: bool, patience: float = 1.0) -> None:
+    def settle(self, exit_code: int | None, *, killed_by_us: bool, patience: float = 1.0) -> None:
         """Wait for the last words and the deaths of ranks, once their launcher has ended so."""
         self._next_look = self._newest = 0.0
         deadline = time.monotonic() + patience

@@ -24,6 +24,8 @@ SAID = {
     "OpType=ALLREDUCE), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=0"
     "OpType=BARRIER).Collectives differ in the following aspects: \t Op type: ALLREDUCEvs BARRIER",
     "DDP403 collective-shape-mismatch": "RuntimeError: op.preamble.length <= op.nbytes",
+    "DDP500 unreadable-checkpoint": "RuntimeError: PytorchStreamReader failed reading file data/0: "
+    "file read failed",
     "DDP604 shared-memory-exhausted": "RuntimeError: DataLoader worker (pid 5) is killed by "
     "signal: Bus error.",
     "DDP600 out-of-memory": "OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
@@ -65,6 +67,7 @@ def test_a_known_message_is_found_in_a_line_of_a_log(name: str) -> None:
         "KeyError: 'RANKING'",
         "FileNotFoundError: [Errno 2] No such file or directory: 'a.pt'",
         "AttributeError: 'Net' object has no attribute 'encode'",
+        "RuntimeError: PytorchStreamReader failed locating file constants.pkl: file not found",
         "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
         "AssertionError: 3/4 of the clients were served",
     ],

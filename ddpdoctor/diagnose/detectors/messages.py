@@ -203,8 +203,8 @@ MESSAGES = (
         "Agree on the sizes first, or pad.",
     ),
     Message(
-        r"failed finding central directory|PytorchStreamReader failed|unexpected EOF, expected "
-        r"\d+ more bytes",
+        r"failed finding central directory|PytorchStreamReader failed reading|"
+        r"unexpected EOF, expected \d+ more bytes",
         "DDP500",
         "unreadable-checkpoint",
         "the checkpoint is not whole: it was read while it was written, or its writer was killed.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from ddpdoctor.catalog import Finding, RankPlace, load
+from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.report.run.model import RankLine, RunReport, signal_name
 from ddpdoctor.report.words import count, one_line, ranks
 
@@ -69,11 +69,9 @@ def _short(qualified: str) -> str:
 
 
 def remedy(finding: Finding) -> str:
-    """The cure, the commands to try, and the page that tells more if there is one."""
-    parts = [finding.cure.text, *finding.cure.commands]
-    if finding.code in load():
-        parts.append(f"ddpdoctor explain {finding.code}")
-    return one_line(" ".join(parts))
+    """The cure, the commands to try, and the page that tells more."""
+    more = f"ddpdoctor explain {finding.code}"
+    return one_line(" ".join((finding.cure.text, *finding.cure.commands, more)))
 
 
 def outcome(report: RunReport) -> str:
