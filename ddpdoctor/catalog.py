@@ -266,7 +266,8 @@ def _unknown(known: dict[str, AnEntry], name: str) -> str:
     codes = {title: c for c, entry in known.items() for title in (entry.title, *entry.aliases)}
     near = sorted(get_close_matches(name.upper(), known, cutoff=0.75))
     near += [codes[title] for title in get_close_matches(name.lower(), codes)]
-    hint = "`ddpdoctor check --list` has them all"
+    command = "check --list" if not (unproven and unproven[0].code in known) else "explain --all"
+    hint = f"`ddpdoctor {command}` has them all"
     if near:
         hint = f"did you mean {' or '.join(f'{c} ({known[c].title})' for c in near)}?"
     return f"no pitfall has the code or title {name!r}; {hint}"

@@ -190,7 +190,7 @@ def explain(
     from ddpdoctor.report import pages
 
     if bool(code) == everything:
-        raise Complaint("name a pitfall (`ddpdoctor check --list` has them all), or say --all")
+        raise Complaint("name a code, or say --all")
     entries = catalog.select(catalog.entries(), _split(code))
     if format_ is PageFormat.json:
         _emit(pages.as_json(entries), target)

@@ -173,7 +173,9 @@ class Commanded:
         if not (self._process.ended or deadlocked or overdue):
             return None
         if self._process.ended:
-            self._worlds.settle(self._process.poll()[0].exit_code, killed_by_us=False)
+            (fate,) = self._process.poll()
+            code = fate.exit_code if fate.signal is None else 128 + fate.signal
+            self._worlds.settle(code, killed_by_us=False)
         findings = self._worlds.findings()
         self._process.kill()
         (fate,) = self._process.poll()

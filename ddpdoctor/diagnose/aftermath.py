@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import diagnose
-from ddpdoctor.diagnose.case import is_casualty, sides
+from ddpdoctor.diagnose.case import Case, is_casualty, sides
+from ddpdoctor.diagnose.detectors import left_without_words
 from ddpdoctor.diagnose.waiting import Blocked, normal_op
 from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence
 
@@ -31,8 +32,14 @@ def judge_log(evidence: Evidence) -> list[Finding]:
     hence: tuple[str, ...] = ()
     if failed:  # those that waited, waited for one that had failed
         hence = tuple(map(_gave_up, waiting))
-        evidence = replace(evidence, ranks=[replace(r, stuck=None) for r in evidence.ranks])
-    found = judge_record(evidence)
+        ranks = [replace(rank, stuck=None) for rank in evidence.ranks]
+        evidence = Evidence(evidence.world_size, ranks)
+    speechless = [rank for rank in failed if left_without_words.exit_code(rank)]
+    if speechless and len(speechless) == len(failed):
+        case = Case(evidence)
+        found = [left_without_words.finding(speechless, [*case.raised, *case.casualties])]
+    else:
+        found = judge_record(evidence)
     return [_weakened(each, hence if n == 0 else ()) for n, each in enumerate(found)]
 
 

@@ -64,7 +64,7 @@ class Case:
         self._waited: list[str] = []
         if not (self.raised or self.died or self.deserters or self.overdue):
             self.raised, self.casualties = self.casualties, []
-        self.failures = (*self.raised, *self.died)
+        self.failures: tuple[Raised | Died, ...] = (*self.raised, *self.died)
         """What ended ranks, whoever has explained it."""
 
     @property
@@ -205,7 +205,7 @@ def _doing(blocked: Blocked) -> str:
 def last_place(rank: RankEvidence) -> Place | None:
     """Where a rank was last seen, as far as it is known."""
     seen = rank.stuck or rank.working
-    if seen is not None:
+    if seen is not None and seen.place is not None:
         return seen.place
     call = max(rank.collectives, key=lambda each: each.begun, default=None)
     return call.place if call is not None else None

@@ -47,11 +47,11 @@ def read(folder: Path) -> Material | None:
         evidence, troubles = _evidence(attempt)
         lines = {line.rank: line for line in _lines(report, attempt.name)}
         _add_fates(evidence, lines, codes)
-        evidence.exit_code = report.exit_code if lines and report is not None else None
         found.append((attempt.name, evidence, troubles))
     # A world that joined tells more than a launcher's or a straggler's last words.
     found.sort(key=lambda each: any(rank.groups for rank in each[1].ranks))
     _, last, troubles = found[-1]
+    last.exit_code = report.exit_code if report is not None else None
     return Material(
         tuple((name, evidence) for name, evidence, _ in found),
         lambda: diagnose(last),

@@ -19,8 +19,9 @@ _PATIENCE = 0.5
 """Seconds that a parent gets to say how its child ended."""
 
 _PIDFD_GET_INFO = 0xC040FF0B
+"""_IOWR(0xFF, 11, struct pidfd_info), as <linux/pidfd.h> has it."""
 _PIDFD_INFO = struct.Struct("=2Q11Ii")
-"""struct pidfd_info of <linux/pidfd.h>: mask, cgroup, eleven ids, exit status."""
+"""Its first version, of 64 bytes: mask, cgroup, eleven ids, exit status."""
 _PIDFD_INFO_EXIT = 1 << 3
 
 
@@ -30,6 +31,7 @@ class Death:
 
     pid: int
     time: float
+    """When it ended; if it was gone already, and nobody told how, when it was last seen."""
     code: int | None
     """Its exit code, -n if signal n ended it; None if nobody knows."""
     noticed: float = field(default_factory=monotonic)
@@ -75,7 +77,12 @@ class Deaths:
         dead = [*self._held, *(self._new.get() for _ in range(self._new.qsize()))]
         if any(death.code is None for death in dead):
             told = noted_deaths(self._run_dir) if self._run_dir is not None else {}
-            dead = [replace(d, code=told.get(d.pid)) if d.code is None else d for d in dead]
+            dead = [
+                replace(d, code=told[d.pid], time=d.noticed)
+                if d.code is None and d.pid in told
+                else d
+                for d in dead
+            ]
         dead.sort(key=lambda death: death.time)
         # In their order: what comes after an unknown death may be its consequence.
         patience = monotonic() - _PATIENCE

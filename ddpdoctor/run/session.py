@@ -91,9 +91,11 @@ def _follow(
         signals.wait(_POLL_CLOSELY if worlds.is_eventful else _POLL)
         status = job.status
         with _sparing_the_job(session):
-            worlds.note_deaths()
-            # Only now: a signal that came before an ending may be its cause.
-            signals.wait(0)
+            if not session.fault:
+                worlds.note_deaths()
+        # Only now: a signal that came before an ending may be its cause.
+        signals.wait(0)
+        with _sparing_the_job(session):
             if signals.asked_to_end and not session.interrupted:
                 # As they were: what ranks write from now on comes of the interruption.
                 session.interrupted = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from ddpdoctor.annotate import annotate
@@ -31,6 +32,24 @@ _POLITE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 """By these a launcher ends the other ranks; then, if they do not go, by SIGKILL."""
 
 
+@dataclass(frozen=True)
+class _Proof:
+    """A deadlock that was proven at that time, with what was found then."""
+
+    time: float
+    blocked: tuple[RankEvidence, ...]
+    findings: list[Finding]
+
+    @property
+    def is_over(self) -> bool:
+        """A rank went on after all: it caught the timeout that ended its wait."""
+        return any(
+            (rank.fate is not None and rank.fate.exit_code == 0)
+            or any(call.begun > self.time for call in rank.collectives[-1:])
+            for rank in self.blocked
+        )
+
+
 class World:
     """One set of ranks that belong together."""
 
@@ -38,13 +57,12 @@ class World:
         self.folder = folder
         self.attempt = attempt_number(folder.name) or 0
         """How often the launcher had started the ranks before."""
-        self.deadlocked = False
         self.proven_after = 0.0
         """Seconds from the last rank's blocking to the proof that it will not end."""
         self._observation = Observation(folder, world_size)
         self._deaths, self._boot = deaths, boot
         self._dead: dict[int, tuple[Death, bool]] = {}
-        self._proven: list[Finding] = []
+        self._proof: _Proof | None = None
 
     @property
     def evidence(self) -> Evidence:
@@ -67,13 +85,25 @@ class World:
             if rank.fate is None:
                 self._deaths.watch(rank.pid, rank.last_event)
         if deadlock is not None and not self.deadlocked and not self._elsewhere():
-            self.proven_after = time.monotonic() - deadlock.since
-            self._proven = self.findings()
-            self.deadlocked = True
+            now = time.monotonic()
+            self.proven_after = now - deadlock.since
+            ranks = tuple(self.evidence.ranks[blocked.rank] for blocked in deadlock.blocked)
+            self._proof = _Proof(now, ranks, annotate(diagnose(self.evidence)))
+
+    @property
+    def deadlocked(self) -> bool:
+        """It was proven that ranks will never move again."""
+        return self._proof is not None
+
+    def command_ended(self, exit_code: int | None) -> None:
+        """Note how the command ended that has started the ranks."""
+        self.evidence.exit_code = exit_code
 
     def findings(self) -> list[Finding]:
-        """What is wrong, as far as it is known now; what was proven stays, whatever came of it."""
-        return self._proven or annotate(diagnose(self.evidence))
+        """What is wrong, as far as it is known now; what was proven stays, whatever ended it."""
+        if self._proof is not None and not self._proof.is_over:
+            return self._proof.findings
+        return annotate(diagnose(self.evidence))
 
     def not_seen(self) -> list[str]:
         """What could not be watched, one line each."""
@@ -197,8 +227,9 @@ class Worlds:
             if not self.living or time.monotonic() > deadline:
                 break
             time.sleep(0.02)
-        if self.latest is not None:
-            self.latest.evidence.exit_code = exit_code
+        joined = [world for world in self.all if any(r.groups for r in world.evidence.ranks)]
+        for world in (joined or self.all)[-1:]:
+            world.command_ended(exit_code)
 
 
 def _survived(finding: Finding, attempt: int) -> Finding:

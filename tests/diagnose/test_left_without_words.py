@@ -48,6 +48,7 @@ def test_ranks_that_were_ended_for_one_that_left_need_not_have_raised() -> None:
     evidence = ranks("", Fate(1, 2, 3, None, 4.0))
     evidence.ranks[0].exceptions.clear()
     evidence.ranks[0].fate = Fate(0, 1, None, 15, 4.1, killed_by_us=True)
+    evidence.exit_code = 1
     (finding,) = diagnose(evidence)
     assert (finding.title, finding.ranks, finding.place) == ("left-without-words", (1,), LAST)
 
@@ -97,3 +98,66 @@ def test_a_rank_that_came_to_its_end_is_not_named() -> None:
         rank.exiting = 3.9
     evidence.exit_code = 1
     assert diagnose(evidence) == []
+
+
+def test_another_may_have_been_ended_for_it_unseen() -> None:
+    evidence = ranks("", Fate(1, 2, 3, None, 4.0))
+    evidence.ranks[0].exceptions.clear()
+    unseen(evidence.ranks[0], 4.1)
+    evidence.exit_code = 3
+    assert [(f.ranks, f.certainty) for f in diagnose(evidence)] == [((1,), "proven")]
+
+
+ALL_MEAN_IT = [Fate(0, 1, 3, None, 4.0), Fate(1, 2, 3, None, 4.0)]
+ASKED_TO_END = [Fate(0, 1, 143, None, 4.0), Fate(1, 2, None, 15, 4.0, killed_by_us=True)]
+AFTER_ONE_THAT_FAILED = [Fate(0, 1, None, 15, 3.0), Fate(1, 2, None, None, 4.0)]
+AND_WELL_ALL_THE_SAME = [Fate(0, 1, None, 15, 4.1, killed_by_us=True), Fate(1, 2, 3, None, 4.0)]
+
+
+@pytest.mark.parametrize(
+    ("fates", "exit_code"),
+    [
+        (ALL_MEAN_IT, 1),
+        (ASKED_TO_END, 1),
+        (AFTER_ONE_THAT_FAILED, 137),
+        (AND_WELL_ALL_THE_SAME, 0),
+    ],
+)
+def test_an_exit_code_by_which_nobody_suffered_may_be_meant(
+    fates: list[Fate], exit_code: int
+) -> None:
+    evidence = ranks("", fates[1])
+    evidence.ranks[0].exceptions.clear()
+    evidence.ranks[0].fate = fates[0]
+    evidence.exit_code = exit_code
+    assert diagnose(evidence) == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "bad sample",
+        "Expected to have finished reduction in the prior iteration before starting a new one.",
+        'Error(s) in loading state_dict for Net: Missing key(s) in state_dict: "module.a.weight".',
+    ],
+)
+@pytest.mark.parametrize("end", [Fate(1, 2, 3, None, 6.0), Fate(1, 2, None, None, 6.0)])
+def test_who_was_ended_for_a_failure_that_has_a_name_is_none_beside_it(
+    message: str, end: Fate
+) -> None:
+    evidence = ranks(message, end)
+    evidence.exit_code = 137
+    assert "left-without-words" not in [finding.title for finding in diagnose(evidence)]
+
+
+@pytest.mark.parametrize("code", [1, 143])
+def test_a_handler_of_the_launchers_sigterm_is_not_named_beside_the_one_that_left(
+    code: int,
+) -> None:
+    evidence = ranks("", Fate(1, 2, 3, None, 4.0))
+    evidence.ranks[0].exceptions.clear()
+    evidence.ranks[0].fate = Fate(0, 1, code, None, 4.1)
+    evidence.ranks.append(RankEvidence(2, 3, pid=3))
+    evidence.ranks[2].fate = Fate(2, 3, None, 15, 4.2, killed_by_us=True)
+    evidence.exit_code = 1
+    assert [finding.ranks for finding in diagnose(evidence)] == [(1,)]

@@ -1,6 +1,7 @@
 """python job.py WHAT: jobs that do to a doctor what jobs do."""
 
 import contextlib
+import datetime
 import os
 import signal
 import sys
@@ -109,6 +110,40 @@ def killed():
     if dist.get_rank() == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     dist.barrier()
+
+
+def killed_later():
+    """Once the doctor has had the time to see the ranks."""
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 1:
+        time.sleep(1.5)
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.barrier()
+
+
+def left():
+    """A rank leaves without a word; the other is ended for it."""
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 1:
+        os._exit(3)
+    time.sleep(60)
+
+
+def both_fail():
+    """Nobody was ended for another: this is how the script says that it has not learned enough."""
+    dist.init_process_group("gloo")
+    train()
+    dist.destroy_process_group()
+    sys.exit(3)
+
+
+def recovers():
+    """A deadlock until a timeout, which the script survives."""
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=5))
+    try:
+        dist.recv(torch.ones(1), 1 - dist.get_rank())
+    except RuntimeError:
+        print("well, then not", flush=True)
 
 
 def alone():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from ddpdoctor.run.fates import Death, Deaths
 
-KERNEL = tuple(int(part) for part in platform.release().split(".")[:2])
+KERNEL = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
 
 
 @pytest.fixture
@@ -26,7 +27,8 @@ def deaths() -> Iterator[Deaths]:
 def test_a_status_is_known_though_the_parent_was_quicker(
     deaths: Deaths, end: str, code: int
 ) -> None:
-    children = [subprocess.Popen(["sh", "-c", f"read line; {end}"], stdin=-1) for _ in range(20)]
+    command = ["sh", "-c", f"read line; {end}"]
+    children = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(20)]
     for child in children:
         deaths.watch(child.pid, time.monotonic())
     for child in children:

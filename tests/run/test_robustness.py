@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -119,7 +120,10 @@ def test_a_signal_counts_though_the_job_has_ended_before_it_is_seen(
     (tmp_path / "run").mkdir()
     monkeypatch.setattr(Worlds, "note_deaths", note_deaths)
     options = RunOptions(ranks(2, "deadlock"), tmp_path / "run", keep_going=True)
+    in_vain = threading.Timer(60, lambda: [each.kill() for each in living(tmp_path)])
+    in_vain.start()
     session = run(options, lambda _: None, look)
+    in_vain.cancel()
     assert session.interrupted
     assert [finding.certainty for finding in session.findings] == ["proven"]
 
@@ -140,11 +144,29 @@ def test_a_rank_that_is_killed_is_named_though_its_launcher_reaps_it_at_once(
     if forgotten:  # as by kernels before 6.15
         monkeypatch.setattr("ddpdoctor.run.fates._code", lambda *_: None)
     (tmp_path / "run").mkdir()
-    session = watched(tmp_path, tmp_path / "run", monkeypatch, "killed")
+    session = watched(tmp_path, tmp_path / "run", monkeypatch, "killed_later")
     assert session.status == 128 + signal.SIGKILL
     (finding,) = session.findings
     assert finding.ranks == (1,)
     assert "SIGKILL" in finding.cause
+
+
+@pytest.mark.parametrize(("what", "found"), [("left", [[1]]), ("both_fail", [])])
+def test_a_rank_that_leaves_is_named_if_another_was_ended_for_it(
+    ended, tmp_path: Path, what: str, found: list[list[int]]
+) -> None:
+    command = ["torchrun", "--standalone", "--nproc-per-node=2", str(JOB), what]
+    code, _, _ = ended(command, *AS_JSON)
+    assert code == 1
+    assert [finding["ranks"] for finding in report_of(tmp_path)["findings"]] == found
+
+
+def test_a_proof_is_forgotten_when_the_job_goes_on_after_all(ended, tmp_path: Path) -> None:
+    code, out, err = ended(ranks(2, "recovers"), "--keep-going", *AS_JSON)
+    assert code == 0
+    assert out.splitlines() == ["well, then not"] * 2
+    assert "proven" in err, "told while it lasted"
+    assert report_of(tmp_path)["findings"] == []
 
 
 def test_ranks_that_outlive_their_launcher_are_told_and_left_alone(

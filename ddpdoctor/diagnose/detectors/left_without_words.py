@@ -6,46 +6,69 @@ import signal
 from collections.abc import Iterator, Sequence
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Raised, is_casualty, last_place, named
-from ddpdoctor.evidence import Evidence, RankEvidence
+from ddpdoctor.diagnose.case import Case, Died, Raised, is_casualty, last_place, named
+from ddpdoctor.evidence import Evidence, Fate, RankEvidence
 
 _KEEP_WORDS = "Look for its last words (torchrun --log-dir DIR --tee 3 keeps each rank's)"
 _OF_SIGNAL = 128
 """A shell, srun and mpirun end with this and the number of the signal that ended a rank."""
+_ASKED_TO_END = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
 
 def detect(case: Case) -> Iterator[Finding]:
-    """Name it where all that was raised is what ranks see when another one leaves."""
-    victims = [*case.raised, *case.casualties]
-    if case.died or not all(is_casualty(each.exception) for each in victims):
+    """Name it where no rank failed but by losing a peer, or by being ended for one."""
+    if any(isinstance(each, Died) or not is_casualty(each.exception) for each in case.failures):
         return
+    victims = [*case.raised, *case.casualties]
     if case.deadlock is not None and not victims:
         return
-    if left := [rank for rank in case.evidence.ranks if _exit_code(rank) and not rank.exceptions]:
+    left, first = _left(case.evidence), _first_unseen(case.evidence)
+    if left and (victims or _others_were_ended(case.evidence)):
         case.explain(*case.raised)
-        yield _seen(left, victims)
-    elif (first := _first_unseen(case.evidence)) and (victims or case.evidence.exit_code):
+        yield finding(left, victims)
+    elif first is not None and (victims or _signal_of(case.evidence.exit_code)):
         case.explain(*case.raised)
-        yield _unseen(first, case.evidence.exit_code or 0, victims)
+        yield _unseen(first, case.evidence.exit_code, victims)
 
 
-def _exit_code(rank: RankEvidence) -> int:
-    """With which a rank ended by itself; 0 if it ended well, or in another way."""
+def _left(evidence: Evidence) -> list[RankEvidence]:
+    """Those that ended by themselves with an exit code and no word: the first, and its like."""
+    found = [rank for rank in evidence.ranks if exit_code(rank) and not rank.exceptions]
+    first = min(found, key=_end, default=None)
+    return [rank for rank in found if first and exit_code(rank) == exit_code(first)]
+
+
+def exit_code(rank: RankEvidence) -> int:
+    """With which a rank ended by itself; 0 if it ended well, or was asked to end."""
     if rank.fate is None or rank.fate.killed_by_us:
         return 0
-    return rank.fate.exit_code or 0
+    code = rank.fate.exit_code or 0
+    return 0 if code - _OF_SIGNAL in _ASKED_TO_END else code
 
 
-def _seen(left: Sequence[RankEvidence], victims: Sequence[Raised]) -> Finding:
+def _end(rank: RankEvidence) -> float:
+    return rank.fate.time if rank.fate is not None else 0.0
+
+
+def _others_were_ended(evidence: Evidence) -> bool:
+    """A job whose ranks all end with an exit code by themselves may mean it."""
+    return bool(evidence.exit_code) and any(
+        _is_unseen(rank) or (rank.fate is not None and rank.fate.killed_by_us)
+        for rank in evidence.ranks
+    )
+
+
+def finding(left: Sequence[RankEvidence], victims: Sequence[Raised]) -> Finding:
+    """The finding about ranks that left, and those that suffered of it."""
     ranks = tuple(rank.rank for rank in left)
-    codes = ", ".join(sorted({str(_exit_code(rank)) for rank in left}))
+    codes = ", ".join(sorted({str(exit_code(rank)) for rank in left}))
     return Finding(
         code="DDP400",
         title="left-without-words",
         severity="error",
         certainty="proven",
         ranks=ranks,
-        places=tuple(_last_seen(rank, f"exit code {_exit_code(rank)}") for rank in left),
+        places=tuple(_last_seen(rank, f"exit code {exit_code(rank)}") for rank in left),
         cause=f"{named(ranks)} ended with exit code {codes} and left no traceback: by sys.exit or "
         "os._exit, or its words are lost.",
         cure=Cure(text=f"{_KEEP_WORDS}, and let it raise instead of exiting."),
@@ -54,27 +77,45 @@ def _seen(left: Sequence[RankEvidence], victims: Sequence[Raised]) -> Finding:
 
 
 def _first_unseen(evidence: Evidence) -> RankEvidence | None:
-    """Of the ranks that ended and neither said nor were seen how, the first."""
-    unseen = [
-        (rank.fate.time, rank.rank, rank)
-        for rank in evidence.ranks
-        if rank.fate is not None
-        and (rank.fate.exit_code, rank.fate.signal, rank.fate.killed_by_us) == (None, None, False)
-        and rank.exiting is None
-        and not rank.exceptions
-    ]
-    return min(unseen)[2] if unseen else None
+    """Of the ranks that ended and neither said nor were seen how, the first.
+
+    None if another had failed before: it may have been ended for that.
+    """
+    unseen = [rank for rank in evidence.ranks if _is_unseen(rank)]
+    first = min(unseen, key=_end, default=None)
+    failed = [rank for rank in evidence.ranks if _has_failed(rank.fate)]
+    if first is None or any(_end(rank) < _end(first) for rank in failed):
+        return None
+    return first
 
 
-def _unseen(rank: RankEvidence, command: int, victims: Sequence[Raised]) -> Finding:
+def _is_unseen(rank: RankEvidence) -> bool:
+    if rank.fate is None or rank.exceptions or rank.exiting is not None:
+        return False
+    known = rank.fate.exit_code is not None or rank.fate.signal is not None
+    return not known and not rank.fate.killed_by_us
+
+
+def _has_failed(fate: Fate | None) -> bool:
+    return fate is not None and bool(fate.exit_code or fate.signal)
+
+
+def _signal_of(exit_code: int | None) -> signal.Signals | None:
+    """The signal that a command's exit code tells of, unless it asks a process to end."""
+    try:
+        number = signal.Signals((exit_code or 0) - _OF_SIGNAL)
+    except ValueError:
+        return None
+    return None if number in _ASKED_TO_END else number
+
+
+def _unseen(rank: RankEvidence, exit_code: int | None, victims: Sequence[Raised]) -> Finding:
     cause = (
-        f"rank {rank.rank} was the first to end, without a traceback: by a signal, or by os._exit. "
-        "Its parent took its exit status away unseen"
+        f"rank {rank.rank} ended without a traceback: by a signal, or by os._exit. Its parent took "
+        "its exit status away unseen"
     )
-    if command:
-        cause += f"; the command ended with exit code {command}"
-    if command - _OF_SIGNAL in {each.value for each in signal.Signals}:
-        cause += f", which stands for {signal.Signals(command - _OF_SIGNAL).name}"
+    if number := _signal_of(exit_code):
+        cause += f"; the command ended with exit code {exit_code}, which stands for {number.name}"
     return Finding(
         code="DDP400",
         title="left-without-words",
