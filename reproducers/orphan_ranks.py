@@ -21,6 +21,7 @@ from pathlib import Path
 from ddpdoctor.reproducer import broken, documented, fix, main, measured, shared_folder
 
 RANKS, MEGABYTES = 2, 16
+STARTED = "started"
 PATIENCE = 10.0
 """Seconds: how long to wait for a process to start or to end. An orphan ends itself after them."""
 
@@ -57,6 +58,7 @@ def launch_commands(folder: Path) -> None:
     for rank in range(RANKS):
         env = {**os.environ, "RANK": str(rank)}
         ranks.append(subprocess.Popen(command(folder), env=env))  # <-- DDP605
+    (folder / STARTED).touch()
     for each in ranks:
         each.wait()
 
@@ -68,6 +70,7 @@ def launch_bound(folder: Path) -> None:
         env = {**os.environ, "RANK": str(rank)}
         bind = partial(die_with, launcher)
         ranks.append(subprocess.Popen(command(folder), env=env, preexec_fn=bind))
+    (folder / STARTED).touch()
     for each in ranks:
         each.wait()
 
@@ -78,6 +81,7 @@ def launch_daemons(folder: Path) -> None:
     ranks = [fork.Process(target=be_a_rank, args=(r, folder), daemon=True) for r in range(RANKS)]
     for each in ranks:
         each.start()
+    (folder / STARTED).touch()
     for each in ranks:
         each.join()
 
@@ -93,6 +97,8 @@ def launcher(
     process = subprocess.Popen(own, start_new_session=own_group)
     try:
         until(lambda: len(ports_in(folder)) == RANKS, "the ranks did not start")
+        # A rank may be there before its launcher knows of it.
+        until((folder / STARTED).exists, "the launcher does not wait for its ranks")
         yield process, ports_in(folder)
     finally:
         process.kill()
