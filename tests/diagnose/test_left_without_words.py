@@ -133,6 +133,16 @@ def test_an_exit_code_by_which_nobody_suffered_may_be_meant(
     assert diagnose(evidence) == []
 
 
+@pytest.mark.parametrize("ending", ["left", "exiting"])
+def test_a_rank_that_was_ended_while_it_came_to_its_end_has_not_suffered(ending: str) -> None:
+    evidence = ranks("", Fate(1, 2, 3, None, 4.0))
+    evidence.ranks[0].exceptions.clear()
+    evidence.ranks[0].fate = Fate(0, 1, None, 15, 4.1, killed_by_us=True)
+    setattr(evidence.ranks[0], ending, 3.9)
+    evidence.exit_code = 1
+    assert diagnose(evidence) == []
+
+
 @pytest.mark.parametrize(
     "message",
     [

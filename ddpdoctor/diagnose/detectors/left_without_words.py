@@ -51,10 +51,10 @@ def _end(rank: RankEvidence) -> float:
 
 
 def _others_were_ended(evidence: Evidence) -> bool:
-    """A job whose ranks all end with an exit code by themselves may mean it."""
+    """In the midst of it: ranks that all come to an end, with an exit code, may mean it."""
+    midst = [rank for rank in evidence.ranks if rank.left is None and rank.exiting is None]
     return bool(evidence.exit_code) and any(
-        _is_unseen(rank) or (rank.fate is not None and rank.fate.killed_by_us)
-        for rank in evidence.ranks
+        _is_unseen(rank) or (rank.fate is not None and rank.fate.killed_by_us) for rank in midst
     )
 
 
