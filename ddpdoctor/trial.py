@@ -22,7 +22,7 @@ from ddpdoctor.launch import ForkServer, Job, World
 from ddpdoctor.observation import Observation
 from ddpdoctor.postmortem import text_log
 from ddpdoctor.reproducer import MEASURED
-from ddpdoctor.run.job import under_watch
+from ddpdoctor.run.job import exit_code, under_watch
 from ddpdoctor.run.worlds import Worlds
 
 DEADLINE = 30.0
@@ -174,8 +174,8 @@ class Commanded:
             return None
         if self._process.ended:
             (fate,) = self._process.poll()
-            code = fate.exit_code if fate.signal is None else 128 + fate.signal
-            self._worlds.settle(code, killed_by_us=False)
+            status = -fate.signal if fate.signal is not None else fate.exit_code or 0
+            self._worlds.settle(exit_code(status), killed_by_us=False)
         findings = self._worlds.findings()
         self._process.kill()
         (fate,) = self._process.poll()

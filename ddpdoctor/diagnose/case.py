@@ -21,7 +21,8 @@ _CASUALTY = re.compile(
 _TIMEOUT = re.compile(r"Timed out waiting \d+ms for|Watchdog caught collective operation timeout")
 _PARTS = {"DistributedDataParallel.forward": "forward", "_engine_run_backward": "backward"}
 _RUNS = 12
-_ASKED_TO_END = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+ASKED_TO_END = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""Signals by which a process is asked to end: whoever gets one is not what went wrong."""
 _TEARDOWN = 1.0
 """Seconds that a rank takes to end after its peers have lost it."""
 _LAUNCHERS_PATIENCE = 5.0
@@ -128,7 +129,7 @@ def _died(evidence: Evidence, raised: list[Raised]) -> list[Died]:
     found = []
     for rank in evidence.ranks:
         fate = rank.fate
-        if fate is None or not fate.signal or fate.killed_by_us or fate.signal in _ASKED_TO_END:
+        if fate is None or not fate.signal or fate.killed_by_us or fate.signal in ASKED_TO_END:
             continue
         found.append(Died(rank, fate.signal))
         failures.append((rank.rank, fate.time))
@@ -202,13 +203,15 @@ def _doing(blocked: Blocked) -> str:
     return f"{collective.op} #{collective.seq}{of}"
 
 
-def last_place(rank: RankEvidence) -> Place | None:
-    """Where a rank was last seen, as far as it is known."""
+def last_seen(rank: RankEvidence, doing: str) -> RankPlace:
+    """Where a rank that has ended was last seen, and the words for it, as far as that is known."""
     seen = rank.stuck or rank.working
-    if seen is not None and seen.place is not None:
-        return seen.place
-    call = max(rank.collectives, key=lambda each: each.begun, default=None)
-    return call.place if call is not None else None
+    place = seen.place if seen is not None else None
+    if place is None and rank.collectives:
+        place = max(rank.collectives, key=lambda each: each.begun).place
+    return RankPlace(
+        ranks=(rank.rank,), place=place, doing=doing if place is not None else "has ended"
+    )
 
 
 def way(stuck: Stuck) -> tuple[Place, ...]:

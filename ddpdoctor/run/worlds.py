@@ -95,7 +95,7 @@ class World:
         """It was proven that ranks will never move again."""
         return self._proof is not None
 
-    def command_ended(self, exit_code: int | None) -> None:
+    def command_ended(self, exit_code: int) -> None:
         """Note how the command ended that has started the ranks."""
         self.evidence.exit_code = exit_code
 
@@ -217,7 +217,7 @@ class Worlds:
                 self.all.append(World(folder, size, self._deaths, self._boot))
                 self._newest = time.monotonic()
 
-    def settle(self, exit_code: int | None, *, killed_by_us: bool, patience: float = 1.0) -> None:
+    def settle(self, exit_code: int, *, killed_by_us: bool, patience: float = 1.0) -> None:
         """Wait for the last words and the deaths of ranks, once their launcher has ended so."""
         self._next_look = self._newest = 0.0
         deadline = time.monotonic() + patience

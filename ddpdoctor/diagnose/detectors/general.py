@@ -6,8 +6,7 @@ import signal
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Died, Raised, first_line, last_place, named
-from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.diagnose.case import Case, Died, Raised, first_line, last_seen, named
 
 _NATIVE = "Look at the last place: a crash of native code, of an extension or of a data loader."
 _WHAT_TO_DO: dict[int, str] = {
@@ -65,14 +64,8 @@ def _died(case: Case, died: list[Died]) -> Finding:
         severity="error",
         certainty="proven",
         ranks=tuple(each.rank.rank for each in died),
-        places=tuple(_last_seen(each.rank) for each in died),
+        places=tuple(last_seen(each.rank, "was last seen here") for each in died),
         cause=f"{named(each.rank.rank for each in died)} ended by {', '.join(names)}.",
         cure=Cure(text=_WHAT_TO_DO.get(died[0].signal, _NATIVE)),
         consequences=case.consequences(),
     )
-
-
-def _last_seen(rank: RankEvidence) -> RankPlace:
-    place = last_place(rank)
-    doing = "was last seen here" if place is not None else "has ended"
-    return RankPlace(ranks=(rank.rank,), place=place, doing=doing)

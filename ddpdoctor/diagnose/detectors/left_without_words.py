@@ -5,14 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 
-from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Died, Raised, is_casualty, last_place, named
+from ddpdoctor.catalog import Cure, Finding
+from ddpdoctor.diagnose.case import ASKED_TO_END, Case, Died, Raised, is_casualty, last_seen, named
 from ddpdoctor.evidence import Evidence, Fate, RankEvidence
 
 _KEEP_WORDS = "Look for its last words (torchrun --log-dir DIR --tee 3 keeps each rank's)"
 _OF_SIGNAL = 128
 """A shell, srun and mpirun end with this and the number of the signal that ended a rank."""
-_ASKED_TO_END = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
 
 def detect(case: Case) -> Iterator[Finding]:
@@ -43,7 +42,7 @@ def exit_code(rank: RankEvidence) -> int:
     if rank.fate is None or rank.fate.killed_by_us:
         return 0
     code = rank.fate.exit_code or 0
-    return 0 if code - _OF_SIGNAL in _ASKED_TO_END else code
+    return 0 if code - _OF_SIGNAL in ASKED_TO_END else code
 
 
 def _end(rank: RankEvidence) -> float:
@@ -68,7 +67,9 @@ def finding(left: Sequence[RankEvidence], victims: Sequence[Raised]) -> Finding:
         severity="error",
         certainty="proven",
         ranks=ranks,
-        places=tuple(_last_seen(rank, f"exit code {exit_code(rank)}") for rank in left),
+        places=tuple(
+            last_seen(rank, f"exit code {exit_code(rank)}; last seen here") for rank in left
+        ),
         cause=f"{named(ranks)} ended with exit code {codes} and left no traceback: by sys.exit or "
         "os._exit, or its words are lost.",
         cure=Cure(text=f"{_KEEP_WORDS}, and let it raise instead of exiting."),
@@ -106,7 +107,7 @@ def _signal_of(exit_code: int | None) -> signal.Signals | None:
         number = signal.Signals((exit_code or 0) - _OF_SIGNAL)
     except ValueError:
         return None
-    return None if number in _ASKED_TO_END else number
+    return None if number in ASKED_TO_END else number
 
 
 def _unseen(rank: RankEvidence, exit_code: int | None, victims: Sequence[Raised]) -> Finding:
@@ -122,7 +123,7 @@ def _unseen(rank: RankEvidence, exit_code: int | None, victims: Sequence[Raised]
         severity="error",
         certainty="evidence",
         ranks=(rank.rank,),
-        places=(_last_seen(rank, "ended"),),
+        places=(last_seen(rank, "ended; last seen here"),),
         cause=f"{cause}.",
         cure=Cure(
             text=f"{_KEEP_WORDS}, and in dmesg for a kernel that was out of memory; let ranks "
@@ -130,12 +131,6 @@ def _unseen(rank: RankEvidence, exit_code: int | None, victims: Sequence[Raised]
         ),
         consequences=_consequences(victims),
     )
-
-
-def _last_seen(rank: RankEvidence, ended: str) -> RankPlace:
-    place = last_place(rank)
-    doing = f"{ended}; last seen here" if place is not None else "has ended"
-    return RankPlace(ranks=(rank.rank,), place=place, doing=doing)
 
 
 def _consequences(victims: Sequence[Raised]) -> tuple[str, ...]:
