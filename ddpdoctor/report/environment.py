@@ -215,4 +215,5 @@ def _finding_as_markdown(finding: Finding) -> str:
     lines += [f"  - {plain_markdown(note)}" for note in finding.evidence]
     lines += [f"  - help: {plain_markdown(finding.cure.text)}"]
     lines += [f"  - {plain_markdown(command)}" for command in finding.cure.commands]
+    lines += [f"  - more: {plain_markdown(f'ddpdoctor explain {finding.code}')}"]
     return "\n".join(lines)
