@@ -266,7 +266,7 @@ def _unknown(known: dict[str, AnEntry], name: str) -> str:
     codes = {title: c for c, entry in known.items() for title in (entry.title, *entry.aliases)}
     near = sorted(get_close_matches(name.upper(), known, cutoff=0.75))
     near += [codes[title] for title in get_close_matches(name.lower(), codes)]
-    command = "check --list" if not (unproven and unproven[0].code in known) else "explain --all"
+    command = "explain --all" if len(known) == len(entries()) else "check --list"
     hint = f"`ddpdoctor {command}` has them all"
     if near:
         hint = f"did you mean {' or '.join(f'{c} ({known[c].title})' for c in near)}?"
@@ -279,10 +279,7 @@ def _load_one(page: Path) -> Pitfall:
     if not proof.exists():
         raise CatalogError(f"{page.name}: its proof {proof.name} is missing")
     facts |= {"proof": proof, "variants": tuple(variants_of(proof, facts["code"]))}
-    try:
-        pitfall = Pitfall.model_validate(facts)
-    except ValidationError as error:
-        raise CatalogError(f"{page.name}: {_first_of(error)}") from error
+    pitfall = _validated(Pitfall, facts)
     kinds = [variant.kind for variant in pitfall.variants]
     if kinds.count("broken") != 1 or "fix" not in kinds:
         raise CatalogError(f"{proof.name}: needs one @broken and at least one @fix, has {kinds}")
@@ -290,10 +287,14 @@ def _load_one(page: Path) -> Pitfall:
 
 
 def _load_entry(page: Path) -> Entry:
+    return _validated(Entry, _facts(page, _SECTIONS))
+
+
+def _validated(kind: type[AnEntry], facts: dict[str, Any]) -> AnEntry:
     try:
-        return Entry.model_validate(_facts(page, _SECTIONS))
+        return kind.model_validate(facts)
     except ValidationError as error:
-        raise CatalogError(f"{page.name}: {_first_of(error)}") from error
+        raise CatalogError(f"{facts['page'].name}: {_first_of(error)}") from error
 
 
 def _facts(page: Path, expected: Iterable[str]) -> dict[str, Any]:
