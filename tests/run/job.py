@@ -105,20 +105,17 @@ def sometimes():
     train()
 
 
-def killed():
+def killed(after=0.0):
     dist.init_process_group("gloo")
     if dist.get_rank() == 1:
+        time.sleep(after)
         os.kill(os.getpid(), signal.SIGKILL)
     dist.barrier()
 
 
 def killed_later():
     """Once the doctor has had the time to see the ranks."""
-    dist.init_process_group("gloo")
-    if dist.get_rank() == 1:
-        time.sleep(1.5)
-        os.kill(os.getpid(), signal.SIGKILL)
-    dist.barrier()
+    killed(after=1.5)
 
 
 def left():
