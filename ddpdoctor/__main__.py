@@ -1,5 +1,36 @@
-"""`python -m ddpdoctor`, which is what a launcher starts."""
+"""The program: what the command `ddpdoctor` starts, and `python -m ddpdoctor` under a launcher."""
 
-from ddpdoctor.cli import main
+import contextlib
+import os
+import signal
+from types import FrameType
+from typing import NoReturn
 
-main()
+
+def main() -> NoReturn:
+    """Run the command line and exit. Ctrl-C is one line, also while it is still being imported."""
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        # Not by an exception, which what is being imported may turn into one of its own.
+        signal.signal(signal.SIGINT, _leave)
+    from ddpdoctor import cli
+
+    try:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        cli.main()
+    except KeyboardInterrupt:
+        _leave()
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # there is nothing left to tell
+
+
+def _leave(number: int = signal.SIGINT, frame: FrameType | None = None) -> NoReturn:
+    with contextlib.suppress(OSError):
+        os.write(2, b"ddpdoctor: interrupted\n")
+    os._exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

@@ -31,13 +31,23 @@ Status = Literal[
     "not reproduced",  # broken: did not fail here
     "holds",  # documented, fix: ended well, invariants hold, diagnosis is clean
     "in part",  # documented: ended well and invariants hold, but the diagnosis still warns
+    "aid",  # documented: it promises no cure, and the failure is there with it as without
     "fails",  # documented, fix: crashed, hung, or broke an invariant
     "not checked",  # could not be performed here
 ]
 
 _VARIANT_KINDS: tuple[Kind, ...] = ("broken", "documented", "fix")
-_SECTIONS = ("What happens", "Why", "What to do", "See also")
-_PROVEN_SECTIONS = ("What happens", "Why", "What holds", "What does not hold", "See also")
+_SECTIONS = ("What happens", "Why", "What to do", "How to verify", "See also")
+_PROVEN_SECTIONS = (
+    "What happens",
+    "Why",
+    "Example",
+    "Use instead",
+    "What holds",
+    "What does not hold",
+    "How to verify",
+    "See also",
+)
 _CODE = r"^DDP[1-7]\d\d$"
 _PAGES = Path(__file__).parent / "pages"
 
@@ -107,6 +117,10 @@ class Variant(_Frozen):
     line: int
     source: str = ""
     """For advice: the document that gives it."""
+    promises: Literal["a cure", "an aid"] = "a cure"
+    """For advice: an aid helps to look further, or speaks of another failure; it is no cure."""
+    speaks_of: Literal["", "nccl"] = ""
+    """For advice: the one backend that it is about; on another it is not checked."""
     ranks: Literal["all", "nonzero", "any"] | tuple[int, ...] = "all"
     """For the broken form: the ranks the diagnosis must name."""
     culprits: tuple[int, ...] = ()

@@ -7,11 +7,12 @@ assertions make hard, and the diagnosis is clean.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
+import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,8 @@ from pathlib import Path
 from typing import Literal
 
 from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
-from ddpdoctor.launch import ForkServer
+from ddpdoctor.launch import ForkServer, NoRoom
+from ddpdoctor.launch.capacity import is_full, kills_for_memory
 from ddpdoctor.launch.gpus import visible
 from ddpdoctor.lint.linter import lint
 from ddpdoctor.report.model import CheckReport
@@ -32,6 +34,8 @@ from ddpdoctor.trial import Commanded, Ending, Forked, Setting, search_path
 _POLL = 0.02
 _MOMENT = 0.5
 """Seconds that forked ranks compute: most are born, trained and gone after half of them."""
+_PATIENCE = 20.0
+"""Seconds, of the whole check, to wait for room that was there at the start and is taken now."""
 _MOST = 64
 """Launches at a time on a large machine: each has files open for every rank."""
 _PRELOAD = (
@@ -62,6 +66,8 @@ class CheckOptions:
     """At most so many launches at a time; by default so many that the CPUs are busy."""
     run_dir: Path | None = None
     """Where the ranks' output and evidence are kept; by default nowhere."""
+    force: bool = False
+    """Start ranks whether or not this machine seems to have what they need."""
 
 
 def check(
@@ -70,7 +76,8 @@ def check(
     """Run every variant of the pitfalls, several at a time, and report in the catalogue's order.
 
     `on_start` is called with code and variant, `on_verdict` as each is judged. Raises LaunchError
-    if ranks cannot be started at all.
+    if ranks cannot be started at all, and NoRoom, before anything is, if this machine has not got
+    what so many of them need.
     """
     started, clock = datetime.now(UTC), time.monotonic()
     verdicts: list[Verdict] = []
@@ -86,14 +93,23 @@ def check(
     todo: list[tuple[Pitfall, Variant]] = []
     for pitfall in pitfalls:
         for variant in pitfall.variants:
-            if reason := _cannot(pitfall, options) or _lacks_launcher(variant):
+            if reason := (
+                _cannot(pitfall, options)
+                or _speaks_of_another(variant, options)
+                or _lacks_launcher(variant)
+            ):
                 note(_not_checked(pitfall, variant, reason))
             else:
                 todo.append((pitfall, variant))
     random.Random(0).shuffle(todo)  # those that wait, mostly neighbours, beside those that compute
     launcher_seconds = 0.0
     if todo:
-        with _folder(options.run_dir) as folder, ForkServer(_PRELOAD) as server:
+        with ForkServer(_PRELOAD, force=options.force) as server:
+            try:
+                server.judge(options.nproc)
+            except NoRoom as error:
+                raise NoRoom(f"{error} (--force tries it all the same)") from None
+            folder = _folder(options.run_dir) or server.fresh_run_dir()
             # Launchers last, and apart: they are heavy, and what races does so undisturbed.
             for launched in (False, True):
                 began = time.monotonic()
@@ -132,15 +148,27 @@ def _perform(
     be up, and does not keep another from starting.
     """
     computing = len(os.sched_getaffinity(0)) + 2
-    at_most = options.jobs or min(4 * computing, _MOST)
+    at_most = min(options.jobs or min(4 * computing, _MOST), _readable(options.nproc))
     waiting, running = list(todo), list[_Trial]()
+    patience = _PATIENCE
     setting = Setting(server, options.nproc, _backend(options))
     try:
         while waiting or running:
             while waiting and len(running) < at_most and _busy(running) < computing:
-                pitfall, variant = waiting.pop(0)
-                on_start(pitfall.code, variant.name)
-                running.append(_Trial(setting, folder, pitfall, variant))
+                pitfall, variant = waiting[0]
+                try:
+                    trial = _Trial(setting, folder, pitfall, variant)
+                except NoRoom as error:
+                    if running:
+                        break  # until one of them has ended
+                    if patience > 0:
+                        patience -= _POLL
+                        break  # until somebody else needs less
+                    yield _not_checked(pitfall, variant, str(error))
+                else:
+                    on_start(pitfall.code, variant.name)
+                    running.append(trial)
+                del waiting[0]
             for trial in running:
                 if (verdict := trial.poll()) is not None:
                     yield verdict
@@ -149,6 +177,14 @@ def _perform(
     finally:
         for trial in running:
             trial.close()
+
+
+def _readable(nproc: int) -> int:
+    """How many launches' logs, one a rank, may be open at a time, beside what we have open."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return max(1, (descriptors - 32) // (nproc + 4))
 
 
 def _busy(running: list[_Trial]) -> int:
@@ -170,8 +206,12 @@ class _Trial:
         self._launches += 1
         self._launched = time.monotonic()
         name = f"{self._pitfall.code}-{self._variant.name}-{self._launches}"
-        run_dir = self._folder / name
-        run_dir.mkdir(parents=True)
+        self._killed_before = kills_for_memory()
+        self._run_dir = run_dir = self._folder / name
+        try:
+            run_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NoRoom(f"there is no room for {run_dir}: {error.strerror}") from error
         kind = Commanded if self._variant.launch else Forked
         self._running = kind(self._setting, self._pitfall, self._variant, run_dir)
 
@@ -187,24 +227,38 @@ class _Trial:
 
     def poll(self) -> Verdict | None:
         """Look at the launch; the verdict once there is one."""
+        try:
+            verdict = self._look()
+        except NoRoom as error:
+            self.close()
+            verdict = _not_checked(self._pitfall, self._variant, str(error))
+        if verdict is not None:
+            seconds = round(time.monotonic() - self._began, 3)
+            self.verdict = verdict.model_copy(update={"seconds": seconds})
+        return self.verdict
+
+    def _look(self) -> Verdict | None:
         ending = self._running.poll()
         if ending is None:
             return None
         self.close()
         verdict = judge(self._pitfall, self._variant, ending)
+        if verdict.status in ("fails", "misdiagnosed"):
+            self._blame_nobody_for_want()
         self._failed += verdict.failed_launches
-        decided = verdict.status in ("recognised", "fails")
+        decided = verdict.status in ("recognised", "aid", "fails")
         if not decided and self._launches < self._variant.launches:
             self._launch()
             return None
-        self.verdict = verdict.model_copy(
-            update={
-                "launches": self._launches,
-                "failed_launches": self._failed,
-                "seconds": round(time.monotonic() - self._began, 3),
-            }
-        )
-        return self.verdict
+        counts = {"launches": self._launches, "failed_launches": self._failed}
+        return verdict.model_copy(update=counts)
+
+    def _blame_nobody_for_want(self) -> None:
+        """Raise NoRoom if ranks may have failed because this machine ran out of something."""
+        if is_full(self._run_dir):
+            raise NoRoom(f"there is no room left for what ranks write in {self._folder}")
+        if kills_for_memory() > self._killed_before:
+            raise NoRoom("the kernel killed processes meanwhile, because memory was short")
 
 
 def judge(pitfall: Pitfall, variant: Variant, ending: Ending) -> Verdict:
@@ -221,7 +275,7 @@ def judge(pitfall: Pitfall, variant: Variant, ending: Ending) -> Verdict:
             "recognised" if named or legible else "misdiagnosed" if failed else "not reproduced"
         )
     elif failed:
-        status = "fails"
+        status = "aid" if variant.promises == "an aid" else "fails"
     else:
         status = "in part" if warned else "holds"
     if failed or warned:
@@ -310,6 +364,13 @@ def _cannot(pitfall: Pitfall, options: CheckOptions) -> str:
     return ""
 
 
+def _speaks_of_another(variant: Variant, options: CheckOptions) -> str:
+    """Why advice says nothing about the backend that the ranks have here, or ""."""
+    if variant.speaks_of in ("", _backend(options)):
+        return ""
+    return f"it speaks of {variant.speaks_of}, and the ranks here are on {_backend(options)}"
+
+
 @cache
 def _without_namespaces() -> str:
     """Why no network namespace, the stand-in for a second host, can be made here; or ""."""
@@ -334,12 +395,9 @@ def _backend(options: CheckOptions) -> str:
     return "nccl" if options.backend == "nccl" else "gloo"
 
 
-@contextlib.contextmanager
-def _folder(kept: Path | None) -> Iterator[Path]:
-    """The folder of all launches: the one that is to be kept, or a temporary one."""
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-        yield Path(tempfile.mkdtemp(prefix=f"check-{datetime.now():%Y%m%d-%H%M%S}-", dir=kept))
-        return
-    with tempfile.TemporaryDirectory(prefix="ddpdoctor-") as folder:
-        yield Path(folder)
+def _folder(kept: Path | None) -> Path | None:
+    """The folder of all launches, if it is to be kept."""
+    if kept is None:
+        return None
+    kept.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"check-{datetime.now():%Y%m%d-%H%M%S}-", dir=kept))

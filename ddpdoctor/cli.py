@@ -5,12 +5,11 @@ What is slow to import (torch, rich) is imported by the command that needs it.
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -24,11 +23,15 @@ from ddpdoctor.complaints import (
     leaving_in_order,
     need,
 )
+from ddpdoctor.configure.cli import config
+from ddpdoctor.environment.cli import env
 from ddpdoctor.lint.cli import lint
 from ddpdoctor.options import Colour, ColourOption, OutputOption
 from ddpdoctor.postmortem.cli import diagnose
+from ddpdoctor.probe.cli import probe
 from ddpdoctor.report import output
 from ddpdoctor.run.cli import run as run_job
+from ddpdoctor.train import cli as train
 
 if TYPE_CHECKING:
     from ddpdoctor.report.model import CheckReport
@@ -38,14 +41,13 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-train = typer.Typer(
-    help="Train with the reference stack.",
-    rich_markup_mode=None,
-)
-app.add_typer(train, name="train")
+train.add_to(app)
 app.command()(lint)
 app.command()(diagnose)
 app.command()(attach)
+app.command()(config)
+app.command()(env)
+app.command()(probe)
 app.command(
     "run", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )(run_job)
@@ -80,14 +82,6 @@ class PageFormat(StrEnum):
 
     text = "text"
     json = "json"
-
-
-class EnvFormat(StrEnum):
-    """The formats of `env`."""
-
-    text = "text"
-    json = "json"
-    markdown = "markdown"
 
 
 CodesOption = Annotated[
@@ -129,6 +123,9 @@ def check(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="At most so many launches at a time.")
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Start ranks even if they do not seem to fit here.")
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything could not be checked.")
     ] = False,
@@ -163,7 +160,12 @@ def check(
     from ddpdoctor.report.progress import LiveProgress
 
     options = CheckOptions(
-        nproc=nproc, backend=backend.value, suite=suite.value, jobs=jobs, run_dir=run_dir
+        nproc=nproc,
+        backend=backend.value,
+        suite=suite.value,
+        jobs=jobs,
+        run_dir=run_dir,
+        force=force,
     )
     variants = sum(len(pitfall.variants) for pitfall in pitfalls)
     progress = LiveProgress(variants, colour=output.wants_colour(colour.value, sys.stderr))
@@ -200,111 +202,9 @@ def explain(
         _emit(pages.as_text(entries), target)
 
 
-@app.command()
-def env(
-    format_: Annotated[EnvFormat, typer.Option("--format")] = EnvFormat.text,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    target: OutputOption = None,
-    colour: ColourOption = Colour.auto,
-) -> None:
-    """Describe this machine, and what is wrong with it.
-
-    Secrets in the environment are left out. Exit code: 0 healthy or harmless; 1 something will go
-    wrong because of it.
-    """
-    if target:
-        output.check_writable(target)
-
-    from ddpdoctor.environment import examine
-    from ddpdoctor.report import environment
-
-    report = examine()
-    if as_json or format_ is EnvFormat.json:
-        _emit(report.model_dump_json(indent=2) + "\n", target)
-    elif format_ is EnvFormat.markdown:
-        _emit(environment.as_markdown(report), target)
-    else:
-        _emit(environment.as_text(report, _page(colour, target)), target)
-    raise typer.Exit(any(finding.severity != "info" for finding in report.findings))
-
-
-@train.command()
-def crystal(
-    extxyz: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Extended XYZ; default: bulk moduli of ase's dcdft."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="PROPERTY", help="The property in FILE to learn.")
-    ] = None,
-    log10: Annotated[bool, typer.Option("--log10", help="Learn the log10 of PROPERTY.")] = False,
-    epochs: int = 50,
-    batch_size: Annotated[int, typer.Option(help="Per rank.")] = 64,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr")] = 2e-3,
-    accumulation_steps: Annotated[int, typer.Option(help="Batches per optimizer step.")] = 1,
-    amp: Annotated[bool, typer.Option("--amp", help="Mixed precision.")] = False,
-    ema_decay: Annotated[float, typer.Option(help="Of the weights that are evaluated.")] = 0.99,
-    seed: int = 42,
-    num_workers: Annotated[int, typer.Option(help="Processes per rank that load data.")] = 0,
-    use_lattice: Annotated[bool, typer.Option("--use-lattice")] = False,
-    use_angle: Annotated[bool, typer.Option("--use-angle")] = False,
-    cache_graphs: Annotated[bool, typer.Option("--cache-graphs")] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint in the folder.")
-    ] = False,
-    keep_checkpoints: Annotated[int, typer.Option(help="How many, beside the best.")] = 2,
-    output_dir: Annotated[
-        Path, typer.Option(metavar="DIR", help="For checkpoints, results.json and plots.")
-    ] = Path("output"),
-    backend: Annotated[Backend, typer.Option(help="How the ranks communicate.")] = Backend.auto,
-) -> None:
-    """Train a graph transformer on a property of crystals.
-
-    Alone, or on four ranks: torchrun --nproc-per-node=4 -m ddpdoctor train crystal
-    """
-    if (extxyz is None) != (target is None):
-        raise Complaint("--extxyz FILE and --target PROPERTY belong together")
-    need("crystal", "torch", "ase", "pymatgen", "vesin", "matplotlib")
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-
-    from ddpdoctor.stack.crystal import dcdft, train_from_extxyz, train_from_list
-    from ddpdoctor.stack.errors import RankFailedError, StackError
-
-    options: dict[str, Any] = {
-        "log10": log10,
-        "n_epochs": epochs,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "accumulation_steps": accumulation_steps,
-        "use_amp": amp,
-        "ema_decay": ema_decay,
-        "random_seed": seed,
-        "num_workers": num_workers,
-        "use_lattice": use_lattice,
-        "use_angle": use_angle,
-        "cache_graphs": cache_graphs,
-        "resume": resume,
-        "keep_checkpoints": keep_checkpoints,
-        "output_dir": output_dir,
-        "backend": backend.value,
-    }
-    with complaining_about(StackError, RankFailedError):
-        if extxyz and target:
-            result = train_from_extxyz(extxyz, target, **options)
-        else:
-            result = train_from_list(*dcdft(), **options)
-    if is_main():
-        output.write(
-            sys.stdout,
-            f"test error {result.test_mae:.4f}, {result.ratio:.2f} of the mean predictor's; "
-            f"{result.n_train} + {result.n_validation} + {result.n_test} structures on "
-            f"{result.world_size} rank(s), best epoch {result.best_epoch + 1}, "
-            f"{result.seconds:.1f} s; {output_dir}/results.json\n",
-        )
-
-
 def main() -> NoReturn:
     """Run the command line and exit, without a traceback whatever happens."""
+    output.open_closed_streams()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -318,7 +218,7 @@ def run(arguments: Sequence[str]) -> int:
             command.invoke(context)
 
     # Under torchrun every rank finds the same mistake, and rank 0 tells it.
-    return guarded(perform, silent=arguments[:1] == ["train"] and not is_main())
+    return guarded(perform, silent=arguments[:1] in (["train"], ["predict"]) and not is_main())
 
 
 def _chosen(wanted: Sequence[str] | None, ignored: Sequence[str] | None) -> list[catalog.Pitfall]:

@@ -31,6 +31,10 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 class Complaint(Exception):
     """What the user can cure, in one line."""
 
+    def __init__(self, text: str, *, code: int = USAGE) -> None:
+        super().__init__(text)
+        self.code = code
+
 
 def guarded(perform: Callable[[], None], *, silent: bool = False) -> int:
     """Do something for the command line and return its exit code.
@@ -43,7 +47,9 @@ def guarded(perform: Callable[[], None], *, silent: bool = False) -> int:
         return end.exit_code
     except _UsageError as error:
         return _complain(error.format_message(), silent)  # type: ignore[attr-defined]
-    except (Complaint, UnknownCode, output.OutputError) as error:
+    except Complaint as error:
+        return _complain(str(error), silent, error.code)
+    except (UnknownCode, output.OutputError) as error:
         return _complain(str(error), silent)
     except KeyboardInterrupt:
         if not silent:
@@ -79,16 +85,18 @@ def telling_of_faults() -> Iterator[None]:
 
 @contextmanager
 def leaving_in_order() -> Iterator[None]:
-    """Let SIGTERM leave every `with` block, as Ctrl-C does: no rank and no folder stays behind."""
+    """Let SIGTERM and SIGHUP leave every `with` block, as Ctrl-C does: nothing stays behind."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    asking = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, leave) for number in asking}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def need(extra: str, *modules: str) -> None:
@@ -105,13 +113,13 @@ def is_main() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def _complain(message: str, silent: bool) -> int:
+def _complain(message: str, silent: bool, code: int = USAGE) -> int:
     if silent:
         # The first rank to end has the others ended: rank 0 must have told by then.
         time.sleep(5)
     else:
         _say(message)
-    return USAGE
+    return code
 
 
 def _confess(error: Exception) -> int:

@@ -30,6 +30,7 @@ class Observation:
         for reader in self._readers:
             news |= reader.poll()
         if news:
+            self.evidence.damaged = any(reader.unreadable for reader in self._readers)
             self._proof = prove_deadlock(self.evidence)
         return self._settled(self._proof)
 

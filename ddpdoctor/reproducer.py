@@ -47,11 +47,19 @@ def broken(
 
 
 def documented(
-    *, source: str, launches: int = 1, launch: str = ""
+    *,
+    source: str,
+    launches: int = 1,
+    launch: str = "",
+    promises: Literal["a cure", "an aid"] = "a cure",
+    speaks_of: Literal["", "nccl"] = "",
 ) -> Callable[[Function], Function]:
     """Mark a piece of advice found in the wild, run as it was given; `source` says where.
 
-    Advice against a race holds only if it holds in each of `launches` launches.
+    Advice against a race holds only if it holds in each of `launches` launches. Where its document
+    gives it for something else (to see more, to guard against another failure), it `promises` "an
+    aid", and that the failure stays is not held against it. What is about one backend alone
+    `speaks_of` that one, and is not checked on another.
     """
     return _register("documented")
 

@@ -134,12 +134,13 @@ class Commanded:
 
     def __init__(self, setting: Setting, pitfall: Pitfall, variant: Variant, run_dir: Path) -> None:
         home = run_dir / "home"
-        home.mkdir()
+        home.mkdir(exist_ok=True)
         proof = pitfall.proof.absolute()
         command = variant.command(proof, nproc=setting.nproc, port=_free_port())
         self._job = Job(
             target="ddpdoctor.launch.command:become",
             nproc=1,
+            fresh=setting.nproc,
             run_dir=run_dir,
             kwargs={"command": command},
             env=_ENVIRONMENT

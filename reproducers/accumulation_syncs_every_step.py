@@ -135,6 +135,30 @@ def accumulate(batches: list[Tensor], size: int) -> None:
     dist.destroy_process_group()
 
 
+@documented(source="001 best practice 4", launch="python -m torch.profiler {proof} {variant}")
+def profile_from_the_command_line() -> None:
+    """Look where the time goes with `python -m torch.profiler train.py`."""
+    measured("torch.profiler has started the script")
+
+
+@documented(source="004 monitoring 2", promises="an aid")
+def profile_in_the_script() -> None:
+    """Look with torch.profiler.profile around the training: its table counts the all-reduces."""
+    dist.init_process_group(backend())
+    model = DistributedDataParallel(build().to(own_device()))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as record:
+        for window in windows(own_batches(), ACCUMULATE):
+            for x in window:
+                (loss_of(model, x) / len(window)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    reduced = sum(e.count for e in record.key_averages() if e.key.endswith(":all_reduce"))
+    del model, optimizer
+    dist.destroy_process_group()
+    assert reduced == STEPS, f"the table has {reduced} all-reduces for {STEPS} optimizer steps"
+
+
 @documented(source="PyTorch documentation of DistributedDataParallel.no_sync")
 def no_sync_for_all_but_the_last() -> None:
     """Forward and backward under no_sync, but for the last micro-batch of a window."""

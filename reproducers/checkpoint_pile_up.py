@@ -95,7 +95,7 @@ def keep_every_second(state: State, folder: Path, epoch: int) -> None:
         keep_all(state, folder, epoch)
 
 
-@documented(source="004 best practice 3")
+@documented(source="004 best practice 3", promises="an aid")
 def save_less_often() -> None:
     """Save after every second epoch only."""
     dist.init_process_group(backend())

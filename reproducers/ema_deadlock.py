@@ -267,10 +267,17 @@ def barriers_around_the_load() -> None:
     solve(CheckedLoad)
 
 
-@documented(source="004 further measures 1 and 2", launches=2)
-def environment_variables() -> None:
-    """NCCL_TIMEOUT=3600, NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=ALL."""
-    os.environ.update(NCCL_TIMEOUT="3600", NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="ALL")
+@documented(source="004 further measure 1", launches=2)
+def longer_nccl_timeout() -> None:
+    """NCCL_TIMEOUT=3600."""
+    os.environ["NCCL_TIMEOUT"] = "3600"
+    solve()
+
+
+@documented(source="004 further measure 2", launches=2, promises="an aid")
+def nccl_debug() -> None:
+    """NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=ALL."""
+    os.environ.update(NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="ALL")
     solve()
 
 

@@ -179,7 +179,7 @@ def imagenet_example() -> None:
     dist.destroy_process_group()
 
 
-@documented(source="001 best practices: always seed")
+@documented(source="001 best practices: always seed", promises="an aid")
 def seed_again() -> None:
     """Restore all but the generators, which are seeded as at the start."""
     dist.init_process_group(backend())
@@ -232,6 +232,11 @@ def arguments_in_the_checkpoint() -> None:
 
 class Rows(list[Tensor]):
     """A batch for the stack's trainer."""
+
+    @property
+    def weight(self) -> int:
+        """How many losses are added up."""
+        return len(self)
 
     def to(self, device: torch.device) -> Rows:
         """Return a copy on `device`."""

@@ -78,7 +78,7 @@ def yesterdays_script_on_one_node() -> None:
     script.train()
 
 
-@documented(source="001 process hangs, 3")
+@documented(source="001 process hangs, 3", promises="an aid")
 def compare_torch_and_nccl() -> None:
     """Ensure that all nodes have one version of torch and of NCCL, which they have."""
     script = script_of_this_node()

@@ -79,7 +79,7 @@ def longer_timeout() -> None:
     dist.destroy_process_group()
 
 
-@documented(source="004 further measure 2")
+@documented(source="004 further measure 2", promises="an aid")
 def nccl_debug() -> None:
     """NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=ALL."""
     os.environ.update(NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="ALL")

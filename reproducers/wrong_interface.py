@@ -53,7 +53,7 @@ def all_but_these() -> None:
     join()
 
 
-@documented(source="002 troubleshooting 2, 004 environment variables")
+@documented(source="002 troubleshooting 2, 004 environment variables", speaks_of="nccl")
 def variable_of_the_other_library() -> None:
     """Name the right interface, but in NCCL_SOCKET_IFNAME, which gloo does not read."""
     os.environ["GLOO_SOCKET_IFNAME"] = ELSEWHERE

@@ -1,6 +1,8 @@
 """The catalogue: what its loader refuses, and that the real pages and reproducers are in order."""
 
+import ast
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,14 @@ It breaks.
 
 Because.
 
+## Example
+
+Wrong.
+
+## Use instead
+
+Right.
+
 ## What holds
 
 This.
@@ -37,6 +47,10 @@ This.
 ## What does not hold
 
 That.
+
+## How to verify
+
+Look.
 
 ## See also
 
@@ -255,6 +269,33 @@ class TestEveryPage:
     def test_it_cites_its_sources_and_every_section_says_something(self, entry: Entry) -> None:
         assert entry.sources
         assert all(text for text in entry.sections.values())
+
+    def test_its_sections_are_those_of_every_page(self, entry: Entry) -> None:
+        names = list(entry.sections)
+        wanted = (
+            ["What happens", "Why", "What holds", "What does not hold", "Example", "Use instead"]
+            if isinstance(entry, Pitfall)
+            else ["What happens", "Why", "What to do"]
+        )
+        assert [name for name in wanted if name not in names] == []
+        assert names[:2] == ["What happens", "Why"]
+        assert names[-2:] == ["How to verify", "See also"]
+        if "Example" in names:
+            assert names[names.index("Example") + 1] == "Use instead"
+
+    def test_it_says_how_to_see_that_ones_own_job_is_cured(self, entry: Entry) -> None:
+        assert len(entry.sections["How to verify"].split()) >= 5
+
+    def test_a_wrong_example_and_a_right_one_are_python_and_differ(self, entry: Entry) -> None:
+        shown = [
+            re.findall(r"```python\n(.*?)\n```", entry.sections.get(name, ""), re.DOTALL)
+            for name in ("Example", "Use instead")
+        ]
+        if isinstance(entry, Pitfall):
+            assert all(len(blocks) >= 1 for blocks in shown)
+            assert shown[0] != shown[1]
+        for code in [*shown[0], *shown[1]]:
+            ast.parse(textwrap.dedent(code))
 
     def test_what_a_table_shows_of_it_is_one_short_line(self, entry: Entry) -> None:
         lines = [entry.summary, entry.remedy]

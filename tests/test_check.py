@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ddpdoctor import catalog
 from ddpdoctor.catalog import Pitfall, Verdict
 from ddpdoctor.check import CheckOptions, check
+from ddpdoctor.launch import ForkServer, Job, NoRoom, World
 from ddpdoctor.report import as_text
 from ddpdoctor.report.model import CheckReport
 
@@ -153,6 +155,25 @@ def test_what_ranks_leave_no_trace_of_is_recognised_by_its_source(tmp_path: Path
     assert "read too early" in found.evidence
 
 
+def test_advice_that_promises_no_cure_is_not_blamed_for_being_none(tmp_path: Path) -> None:
+    body = (
+        '@documented(source="x", promises="an aid")\ndef f():\n    """it"""\n'
+        "    setup_distributed({})\n"
+        '@documented(source="x")\ndef g():\n    """it"""\n    setup_distributed({})\n'
+        '@documented(source="x", promises="an aid")\ndef h():\n    """it"""\n'
+    )
+    report = run([reproducer(tmp_path, body)], nproc=2)
+    assert [v.status for v in report.verdicts] == ["aid", "fails", "holds"]
+    assert (report.summary.advice_aids, report.summary.problems) == (1, 0)
+
+
+def test_advice_about_another_backend_is_not_checked(tmp_path: Path) -> None:
+    body = '@documented(source="x", speaks_of="nccl")\ndef f():\n    """it"""\n    1 / 0\n'
+    (found,) = run([reproducer(tmp_path, body)], nproc=2).verdicts
+    assert found.status == "not checked"
+    assert found.evidence == "it speaks of nccl, and the ranks here are on gloo"
+
+
 def test_what_rank_0_measured_is_told_with_the_verdict(tmp_path: Path) -> None:
     body = (
         "from ddpdoctor.reproducer import measured\n"
@@ -248,3 +269,37 @@ def test_ranks_that_were_killed_with_their_keeper_hold_nothing(tmp_path: Path) -
     )
     found = verdict(tmp_path, body)
     assert (found.status, "ranks were killed" in found.evidence) == ("fails", True), found
+
+
+@pytest.mark.parametrize("want", ["disk", "memory"])
+def test_ranks_that_fail_where_the_machine_ran_out_of_something_prove_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, want: str
+) -> None:
+    if want == "disk":
+        monkeypatch.setattr("ddpdoctor.check.is_full", lambda folder: True)
+    else:
+        kills = count()
+        monkeypatch.setattr("ddpdoctor.check.kills_for_memory", lambda: next(kills))
+    body = '@fix()\ndef f():\n    """it"""\n    raise ValueError("no")\n'
+    held = '@fix()\ndef g():\n    """it too"""\n'
+    failed, well = run([reproducer(tmp_path, body + held)], nproc=2).verdicts
+    assert (failed.status, well.status) == ("not checked", "holds")
+    assert {"disk": "no room left", "memory": "memory was short"}[want] in failed.evidence
+
+
+def test_room_that_somebody_else_takes_for_a_moment_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = count()
+
+    def launch(server: ForkServer, job: Job) -> World:
+        if next(asked) in (1, 2):
+            raise NoRoom("2 ranks need more than there is")
+        return launched(server, job)
+
+    launched = ForkServer.launch
+    monkeypatch.setattr(ForkServer, "launch", launch)
+    body = "".join(f'@fix()\ndef f{n}():\n    """fix {n}"""\n' for n in range(2))
+    report = run([reproducer(tmp_path, body)], nproc=2, jobs=1)
+    assert [verdict.status for verdict in report.verdicts] == ["holds", "holds"]
+    assert next(asked) == 4

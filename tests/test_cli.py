@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,8 +24,6 @@ from ddpdoctor.environment import Environment, EnvironmentReport
 from ddpdoctor.environment.model import Python, Unknown
 from ddpdoctor.launch import LaunchError
 from ddpdoctor.report.model import CheckReport
-from ddpdoctor.stack.crystal import CrystalConfig, TrainingResult
-from ddpdoctor.stack.errors import DataError
 
 WELL: dict[str, Status] = {"broken": "recognised", "documented": "fails", "fix": "holds"}
 Capture = pytest.CaptureFixture[str]
@@ -33,7 +32,14 @@ Capture = pytest.CaptureFixture[str]
 PYTHON = Python(version="3.11", implementation="CPython", executable="python", platform="Linux")
 NOT_ASKED = dict.fromkeys(Environment.model_fields, Unknown(unknown="not asked"))
 EMPTY_ENVIRONMENT = Environment.model_validate(
-    {**NOT_ASKED, "python": PYTHON, "launchers": (), "context": (), "variables": ()}
+    {
+        **NOT_ASKED,
+        "python": PYTHON,
+        "launchers": (),
+        "context": (),
+        "variables": (),
+        "planned_ranks": None,
+    }
 )
 
 
@@ -356,7 +362,7 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> Callable[[Severity], None]:
         report = EnvironmentReport(
             ddpdoctor=__version__, environment=EMPTY_ENVIRONMENT, findings=(found,)
         )
-        monkeypatch.setattr(ddpdoctor.environment, "examine", lambda: report)
+        monkeypatch.setattr(ddpdoctor.environment, "examine", lambda **_: report)
 
     return find
 
@@ -383,137 +389,13 @@ def test_env_writes_its_json_to_a_file(
     assert capsys.readouterr() == ("", "")
 
 
-class FakeTraining:
-    """Stands in for train_from_list and train_from_extxyz."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[tuple[object, ...], dict[str, object]]] = []
-        self.error: Exception | None = None
-
-    def __call__(self, *data: object, **options: object) -> TrainingResult:
-        self.asked.append((data, options))
-        if self.error:
-            raise self.error
-        return TrainingResult(
-            n_train=56,
-            n_validation=7,
-            n_test=8,
-            world_size=4,
-            best_epoch=2,
-            validation_mae=0.5,
-            test_mae=0.25,
-            baseline_mae=0.5,
-            history=[],
-            test=[],
-            options={},
-            checkpoint=Path("best.pt"),
-            seconds=1.0,
-        )
-
-
-@pytest.fixture
-def training(monkeypatch: pytest.MonkeyPatch) -> FakeTraining:
-    training = FakeTraining()
-    monkeypatch.delenv("RANK", raising=False)
-    monkeypatch.setattr("ddpdoctor.stack.crystal.train_from_list", training)
-    monkeypatch.setattr("ddpdoctor.stack.crystal.train_from_extxyz", training)
-    monkeypatch.setattr("ddpdoctor.stack.crystal.dcdft", lambda: ("strucs", "labels"))
-    monkeypatch.setattr("ddpdoctor.complaints.time.sleep", lambda seconds: None)
-    return training
-
-
-def test_train_crystal_trains_on_what_comes_with_ase_with_the_options_of_the_stack(
-    training: FakeTraining, capsys: Capture
-) -> None:
-    assert cli.run(["train", "crystal"]) == 0
-    ((data, options),) = training.asked
-    assert data == ("strucs", "labels")
-    assert options.pop("backend") == "auto"
-    defaults = {name: CrystalConfig.model_fields[name].get_default() for name in options}
-    assert options == defaults
-    assert "test error 0.2500, 0.50 of the mean predictor's" in capsys.readouterr().out
-
-
-def test_train_crystal_hands_over_every_option(training: FakeTraining) -> None:
-    said = (
-        "--extxyz a.extxyz --target bulk --log10 --epochs 3 --batch-size 5 --lr 0.01 --amp "
-        "--accumulation-steps 2 --ema-decay 0.5 --seed 7 --num-workers 1 --use-lattice --use-angle "
-        "--cache-graphs --resume --keep-checkpoints 4 --output-dir out --backend gloo"
-    )
-    assert cli.run(["train", "crystal", *said.split()]) == 0
-    ((data, options),) = training.asked
-    assert data == (Path("a.extxyz"), "bulk")
-    assert options == {
-        "log10": True,
-        "n_epochs": 3,
-        "batch_size": 5,
-        "learning_rate": 0.01,
-        "use_amp": True,
-        "accumulation_steps": 2,
-        "ema_decay": 0.5,
-        "random_seed": 7,
-        "num_workers": 1,
-        "use_lattice": True,
-        "use_angle": True,
-        "cache_graphs": True,
-        "resume": True,
-        "keep_checkpoints": 4,
-        "output_dir": Path("out"),
-        "backend": "gloo",
-    }
-
-
-@pytest.mark.parametrize("arguments", ["--extxyz a.extxyz", "--target bulk"])
-def test_a_file_and_its_property_belong_together(
-    training: FakeTraining, capsys: Capture, arguments: str
-) -> None:
-    assert cli.run(["train", "crystal", *arguments.split()]) == 2
-    assert "belong together" in complaint(capsys)
-    assert training.asked == []
-
-
-def test_of_several_ranks_with_one_mistake_rank_0_tells_it(
-    training: FakeTraining, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    training.error = DataError("there is no file a.extxyz")
-    monkeypatch.setenv("RANK", "1")
-    assert cli.run(["train", "crystal"]) == 2
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setenv("RANK", "0")
-    assert cli.run(["train", "crystal"]) == 2
-    assert complaint(capsys) == "ddpdoctor: there is no file a.extxyz\n"
-
-
-def test_a_rank_with_a_fault_of_its_own_tells_it_itself(
-    training: FakeTraining, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    training.error = KeyError("lost")
-    monkeypatch.setenv("RANK", "1")
-    assert cli.run(["train", "crystal"]) == 2
-    assert "ddpdoctor: rank 1: a fault of ours, KeyError: 'lost'" in complaint(capsys)
-
-
-def test_ranks_beside_rank_0_print_no_result(
-    training: FakeTraining, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RANK", "1")
-    assert cli.run(["train", "crystal"]) == 0
-    assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("command", ["check", "train crystal"])
-def test_what_a_command_lacks_is_named_with_the_extra_that_has_it(
-    fake: FakeCheck,
-    training: FakeTraining,
-    capsys: Capture,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
+def test_what_check_lacks_is_named_with_the_extra_that_has_it(
+    fake: FakeCheck, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert cli.run(command.split()) == 2
-    extra = {"check": "torch", "train crystal": "crystal"}[command]
-    assert f"pip install 'ddpdoctor[{extra}]'" in complaint(capsys)
-    assert fake.asked == training.asked == []
+    assert cli.run(["check"]) == 2
+    assert "pip install 'ddpdoctor[torch]'" in complaint(capsys)
+    assert fake.asked == []
 
 
 def test_the_version_is_printed(capsys: Capture) -> None:
@@ -595,7 +477,11 @@ cli.main()
 
 @pytest.mark.parametrize(
     ("number", "code", "said"),
-    [(signal.SIGINT, 130, "ddpdoctor: interrupted\n"), (signal.SIGTERM, 143, "")],
+    [
+        (signal.SIGINT, 130, "ddpdoctor: interrupted\n"),
+        (signal.SIGTERM, 143, ""),
+        (signal.SIGHUP, 129, ""),
+    ],
 )
 def test_a_signal_leaves_in_order(number: signal.Signals, code: int, said: str) -> None:
     with subprocess.Popen(
@@ -606,3 +492,24 @@ def test_a_signal_leaves_in_order(number: signal.Signals, code: int, said: str) 
         process.send_signal(number)
         out, err = process.communicate()
     assert (process.returncode, out, err) == (code, "cleared up\n", said)
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_one_line_and_130(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import time; print('imports', flush=True); time.sleep(60)")
+    with subprocess.Popen(
+        [sys.executable, "-m", "ddpdoctor", "explain", "DDP101"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "imports\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert (process.returncode, err) == (130, "ddpdoctor: interrupted\n")
+
+
+def test_the_command_starts_where_ctrl_c_is_heeded_from_the_first_import_on() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    assert project["project"]["scripts"] == {"ddpdoctor": "ddpdoctor.__main__:main"}

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "annotate": ("evidence", "catalog", "lint"),
 }
 WITHOUT_TORCH = ("lint", "catalog", "environment", "cli")
-MAY_NAME_CODES = ("diagnose", "annotate", "lint", "environment")
+MAY_NAME_CODES = ("diagnose", "annotate", "lint", "environment", "probe")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ddpdoctor.annotate.lines import pointed
 from ddpdoctor.annotate.naming import named
+from ddpdoctor.annotate.remarks import remarked
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.catalog import Finding
 
@@ -16,4 +17,4 @@ from ddpdoctor.catalog import Finding
 def annotate(findings: list[Finding]) -> list[Finding]:
     """The findings, refined by what the source says."""
     sources = Sources()
-    return [pointed(named(finding, sources)) for finding in findings]
+    return [remarked(pointed(named(finding, sources))) for finding in findings]

@@ -23,6 +23,7 @@ from ddpdoctor.annotate.source import (
 )
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
+from ddpdoctor.lint.engine.guards import Guard, guards
 from ddpdoctor.lint.engine.trees import last_name, text
 
 _STANDOFFS = {
@@ -32,6 +33,8 @@ _STANDOFFS = {
     "collective-shape-mismatch",
     "partial-new-group",
 }
+_PROVEN = "that these ranks wait for each other for ever is proven; why they parted is concluded"
+_DISK = frozenset({"exists", "isfile", "isdir", "is_file", "is_dir", "listdir", "glob", "iglob"})
 _REFRESH = re.compile(r"(^|[._])(refresh|reload|restore|ema)(_|$)", re.I)
 
 
@@ -58,6 +61,8 @@ class Name:
     decision: Place | None = None
     """The line of the decision."""
     doing: str = "decides which way a rank goes"
+    is_seen: bool = False
+    """The ranks that went this way are those of which the source says so; else it is concluded."""
 
 
 def named(finding: Finding, sources: Sources) -> Finding:
@@ -65,7 +70,9 @@ def named(finding: Finding, sources: Sources) -> Finding:
     try:
         if finding.title in _STANDOFFS:
             parties = list(_parties(finding, sources))
-            explanations = [_unordered, _by_rank, _by_value, _by_loop, _by_branch]
+            explanations = [
+                *(_unordered, _by_rank, _by_value, _by_the_disk, _by_loop, _by_branch),
+            ]
             if finding.code in ("DDP403", "DDP408", "DDP417"):
                 explanations = [_unordered] if _one_line(finding) else [_unordered, _by_rank]
             for explain in explanations:
@@ -96,10 +103,14 @@ def _renamed(finding: Finding, name: Name, party: Party) -> Finding:
     # Of two equal sides, those that refresh, or go on looping, are named: the source is about them.
     is_tie = name.code in ("DDP418", "DDP505") and not finding.ranks
     is_theirs = is_tie or name.code in ("DDP401", "DDP406")
+    concluded = finding.certainty == "proven" and not name.is_seen
+    parted = (_PROVEN,) if concluded and finding.title == "deadlock" else ()
     return finding.model_copy(
         update={
             "code": name.code,
             "title": name.title,
+            "certainty": "evidence" if concluded else finding.certainty,
+            "evidence": (*finding.evidence, *parted),
             "cause": name.cause,
             "cure": Cure(text=name.cure),
             "ranks": ranks if is_theirs else finding.ranks,
@@ -169,6 +180,7 @@ def _by_rank(finding: Finding, party: Party, parties: list[Party]) -> Name | Non
                 "other ranks never take part.",
                 "Evaluate on all ranks, or call the bare module (model.module) on this one.",
                 condition.place,
+                is_seen=True,
             )
         return Name(
             "DDP401",
@@ -176,6 +188,7 @@ def _by_rank(finding: Finding, party: Party, parties: list[Party]) -> Name | Non
             f"{what} ({line}) {condition.told}: the other ranks never reach it.",
             "Call it on every rank.",
             condition.place,
+            is_seen=True,
         )
     return None
 
@@ -221,6 +234,44 @@ def _by_value(finding: Finding, party: Party, parties: list[Party]) -> Name | No
             told = f"is skipped by a rank where an exception is caught ({line})"
             return _skip(told, stand.at(handler))
     return None
+
+
+def _by_the_disk(finding: Finding, party: Party, parties: list[Party]) -> Name | None:
+    """DDP513: what lies on the disk decides, and no other condition is this party's alone."""
+    alone: list[tuple[Stand, Guard]] = []
+    for number, (stand, beside) in enumerate(_apart(party)):
+        shared = {id(g.test) for g in guards(beside.module, beside.node)} if beside else set()
+        for guard in guards(stand.module, stand.node):
+            # Who raises ends, unless it is caught, and is no rank that waits or has ended well.
+            is_way = leaving(guard.node) != "raise" or any(map(is_tried, party.way[number:]))
+            if id(guard.test) not in shared and is_way:
+                alone.append((stand, guard))
+    asking = [(stand, guard) for stand, guard in alone if _asks_the_disk(stand, guard.test)]
+    if not asking or len(alone) > len(asking):
+        return None
+    stand, guard = asking[0]
+    line = getattr(guard.node if guard.kind == "exit" else guard.test, "lineno", 0)
+    after = "after an exit under" if guard.kind == "exit" else "under"
+    return Name(
+        "DDP513",
+        "resume-on-one-rank",
+        f"{party.at.doing} ({party.at.place}) stands {after} `{text(guard.test)}` "
+        f"({Path(stand.place.file).name}:{guard.test.lineno}): what lies on the disk decides, and "
+        "the ranks have found different things there.",
+        "Let rank 0 look, and broadcast what it has found.",
+        Place(stand.place.file, line, stand.module.qualname(guard.test)),
+        "asks the disk",
+    )
+
+
+def _asks_the_disk(stand: Stand, test: ast.expr) -> bool:
+    named = (stand.module.value(n) for n in ast.walk(test) if isinstance(n, ast.Name))
+    values = [test, *(value for value in named if value is not None)]
+    return any(
+        isinstance(node, ast.Call) and last_name(node.func) in _DISK
+        for value in values
+        for node in ast.walk(value)
+    )
 
 
 def _skip(told: str, place: Place) -> Name:

@@ -5,11 +5,14 @@ it takes the incidents of a `Case` (exceptions, deaths, a deadlock) that it can 
 names is reported under its family's general code, with the same places and ranks.
 """
 
+import contextlib
+
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detectors import DETECTORS
-from ddpdoctor.diagnose.waiting import Deadlock, prove_deadlock
-from ddpdoctor.evidence import Evidence
+from ddpdoctor.diagnose.proof import prove_deadlock
+from ddpdoctor.diagnose.waiting import Deadlock
+from ddpdoctor.evidence import DAMAGED, Evidence
 
 __all__ = ["Deadlock", "diagnose", "prove_deadlock"]
 
@@ -17,4 +20,9 @@ __all__ = ["Deadlock", "diagnose", "prove_deadlock"]
 def diagnose(evidence: Evidence) -> list[Finding]:
     """All findings about a launch that has ended, or was ended; causes before what they caused."""
     case = Case(evidence)
-    return [finding for detect in DETECTORS for finding in detect(case)]
+    found: list[Finding] = []
+    for detect in DETECTORS:
+        # Of whole evidence, a detector that fails is a fault of ours, and is told as one.
+        with contextlib.suppress(*DAMAGED if evidence.damaged else ()):
+            found += detect(case)
+    return found

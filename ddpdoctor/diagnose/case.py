@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import RankPlace
-from ddpdoctor.diagnose.waiting import Blocked, Deadlock, prove_deadlock
+from ddpdoctor.diagnose.proof import prove_deadlock
+from ddpdoctor.diagnose.waiting import Blocked, Deadlock
 from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, Stuck
 
 _CASUALTY = re.compile(
@@ -21,6 +22,8 @@ _CASUALTY = re.compile(
 _TIMEOUT = re.compile(r"Timed out waiting \d+ms for|Watchdog caught collective operation timeout")
 _PARTS = {"DistributedDataParallel.forward": "forward", "_engine_run_backward": "backward"}
 _RUNS = 12
+_CALLERS = 3
+"""Of the lines that lead to a place so many are told."""
 ASKED_TO_END = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 """Signals by which a process is asked to end: whoever gets one is not what went wrong."""
 _TEARDOWN = 1.0
@@ -56,12 +59,14 @@ class Case:
         self.proven = prove_deadlock(evidence)
         """The deadlock, whoever has explained it."""
         self.deadlock: Deadlock | None = self.proven
-        raised = [Raised(rank, rank.exceptions[-1]) for rank in evidence.ranks if _failed(rank)]
+        raised = [Raised(rank, ending) for rank in evidence.ranks if (ending := _failed(rank))]
         self.raised = [each for each in raised if not is_casualty(each.exception)]
         self.casualties = [each for each in raised if is_casualty(each.exception)]
         self.died = _died(evidence, self.raised)
         self.deserters = self._deserters()
         """Ranks that ended well while others still wanted to communicate with them."""
+        self.told: set[str] = set()
+        """Codes of findings that explain what other detectors would find too."""
         self._waited: list[str] = []
         if not (self.raised or self.died or self.deserters or self.overdue):
             self.raised, self.casualties = self.casualties, []
@@ -115,12 +120,15 @@ class Case:
         ]
 
 
-def _failed(rank: RankEvidence) -> bool:
-    """Whether its last exception is what ended it, by itself: argparse's may have been caught."""
-    if not rank.exceptions or rank.exceptions[-1].type == "KeyboardInterrupt":
-        return False
+def _failed(rank: RankEvidence) -> ExceptionRecord | None:
+    """The exception that ended it, by itself: argparse's may have been caught."""
+    ending = rank.ending
+    if ending is None or ending.type == "KeyboardInterrupt":
+        return None
     ended_well = rank.fate is not None and rank.fate.exit_code == 0
-    return rank.exceptions[-1].type != "SystemExit" or not ended_well
+    if ending.type == "SystemExit" and (ended_well or ending.out_of == "exit"):
+        return None
+    return ending
 
 
 def _died(evidence: Evidence, raised: list[Raised]) -> list[Died]:
@@ -139,9 +147,7 @@ def _died(evidence: Evidence, raised: list[Raised]) -> list[Died]:
 def _followed(died: Died, failures: list[tuple[int, float]]) -> bool:
     """Whether this death came of another rank's failure."""
     assert died.rank.fate is not None
-    grace = {signal.SIGABRT: 0.0, signal.SIGKILL: _LAUNCHERS_PATIENCE}.get(
-        signal.Signals(died.signal)
-    )
+    grace = {int(signal.SIGABRT): 0.0, int(signal.SIGKILL): _LAUNCHERS_PATIENCE}.get(died.signal)
     return grace is not None and any(
         rank != died.rank.rank and time + grace < died.rank.fate.time for rank, time in failures
     )
@@ -192,10 +198,13 @@ def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:
 
 def _doing(blocked: Blocked) -> str:
     """The words for what a rank waits in, as in "all_reduce #413 (backward)"."""
-    collective = blocked.collective
+    collective, stack = blocked.collective, blocked.stuck.stack
+    below = stack[len(way(blocked.stuck)) :]
+    # What the user's own line calls is not DDP's doing, though it stands in a forward; what a layer
+    # calls is, as no such line asks for it.
     inside = {
         part
-        for frame in blocked.stuck.stack
+        for frame in (stack if any("/torch/nn/" in each.file for each in below) else below)
         for function, part in _PARTS.items()
         if frame.function.endswith(function) and "/torch/" in frame.file
     }
@@ -206,9 +215,13 @@ def _doing(blocked: Blocked) -> str:
 def last_seen(rank: RankEvidence, doing: str) -> RankPlace:
     """Where a rank that has ended was last seen, and the words for it, as far as that is known."""
     seen = rank.stuck or rank.working
-    place = seen.place if seen is not None else None
-    if place is None and rank.collectives:
-        place = max(rank.collectives, key=lambda each: each.begun).place
+    place, when = (seen.place, seen.seen) if seen is not None else (None, 0.0)
+    for call in rank.collectives[-1:]:
+        if call.begun > when and call.place is not None:
+            place, when = call.place, call.begun
+    for thrown in rank.thrown[-1:]:
+        if thrown.time > when and thrown.place is not None:
+            place = thrown.place
     return RankPlace(
         ranks=(rank.rank,), place=place, doing=doing if place is not None else "has ended"
     )
@@ -219,3 +232,9 @@ def way(stuck: Stuck) -> tuple[Place, ...]:
     frames = stuck.stack
     end = max((n for n, frame in enumerate(frames, 1) if frame == stuck.place), default=0)
     return frames[:end]
+
+
+def callers(ranks: tuple[int, ...], way: tuple[Place, ...], place: Place | None) -> list[RankPlace]:
+    """The nearest of the user's lines on the way to a place, innermost first."""
+    outer = [frame for frame in reversed(way) if frame != place]
+    return [RankPlace(ranks=ranks, place=each, doing="calls it") for each in outer[:_CALLERS]]

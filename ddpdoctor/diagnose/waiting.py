@@ -35,14 +35,14 @@ _SAME_OP = {
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A rank that will wait for ever, and for whom."""
+    """A rank that waits, and for whom."""
 
     rank: int
     collective: Collective
     """The oldest one that it waits for."""
     stuck: Stuck
     waits_for: tuple[int, ...]
-    """The members that can never arrive."""
+    """The members that have not arrived; in a deadlock, those that never can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Deadlock:
     """When the last of them began to wait."""
 
 
-def prove_deadlock(evidence: Evidence) -> Deadlock | None:
-    """The deadlock that the evidence proves, or None. Waiting that may yet end is none."""
+def communicating(evidence: Evidence) -> Deadlock | None:
+    """The ranks that wait for each other in collectives. Waiting that may yet end is none."""
     ranks = {rank.rank: rank for rank in evidence.ranks}
     gone = {r for r, rank in ranks.items() if rank.fate is not None and not rank.fate.killed_by_us}
     waiting = {r: rank for r, rank in ranks.items() if r not in gone and _waits(rank)}
@@ -86,6 +86,22 @@ def prove_deadlock(evidence: Evidence) -> Deadlock | None:
         for first in _waits_in(rank)[:1]
     )
     return Deadlock(blocked, missing, since)
+
+
+def held_up(evidence: Evidence) -> list[Blocked]:
+    """The ranks that wait in a collective, and for whom: members that have not come to it."""
+    ranks = {rank.rank: rank for rank in evidence.ranks}
+    late: dict[_Key, tuple[int, ...]] = {}
+    found = []
+    for number, rank in ranks.items():
+        if not _waits(rank) or not (awaited := _waits_in(rank)):
+            continue
+        first, key = awaited[0], _key(number, awaited[0])
+        if key not in late:
+            members = _members(rank, first, ranks)
+            late[key] = tuple(m for m in members if not _arrived(ranks[m], number, first))
+        found.append(Blocked(number, first, _stuck(rank), late[key]))
+    return found
 
 
 def culprits(deadlock: Deadlock) -> tuple[int, ...]:

@@ -4,6 +4,8 @@ Imports no torch, here or later: torch is asked in a child process. No secret of
 in what `collect` returns.
 """
 
+from pathlib import Path
+
 from ddpdoctor import __version__
 from ddpdoctor.environment.checks import findings
 from ddpdoctor.environment.checks.finding import TITLES
@@ -13,9 +15,12 @@ from ddpdoctor.environment.model import Environment, EnvironmentReport
 __all__ = ["TITLES", "Environment", "EnvironmentReport", "collect", "examine", "findings"]
 
 
-def examine() -> EnvironmentReport:
-    """Facts and findings of this machine and process. Never raises."""
-    environment = collect()
+def examine(nproc: int | None = None, checkpoints: Path = Path()) -> EnvironmentReport:
+    """Facts and findings of this machine and process. Never raises.
+
+    `nproc` is how many ranks a launch to come will start here, `checkpoints` where it will save.
+    """
+    environment = collect(nproc=nproc, checkpoints=checkpoints)
     return EnvironmentReport(
         ddpdoctor=__version__, environment=environment, findings=tuple(findings(environment))
     )

@@ -72,6 +72,8 @@ class Torch(_Frozen):
     """Path of that library; None where NCCL is linked into torch."""
     visible_gpus: int | Unknown
     """GPUs that torch counts under CUDA_VISIBLE_DEVICES."""
+    without_peer_access: tuple[tuple[int, int], ...] = ()
+    """Pairs of visible GPUs that cannot read each other's memory."""
 
 
 class TorchFailure(_Frozen):
@@ -91,6 +93,65 @@ class Gpu(_Frozen):
     compute_mode: Text
     mig: Text
     driver: Text
+    cuda: Text | None = None
+    """The newest CUDA that the driver supports."""
+    others: tuple[int, ...] = ()
+    """Process ids of those that compute on it already."""
+
+
+class Fabric(_Frozen):
+    """A port of an InfiniBand or RoCE device."""
+
+    device: Text
+    port: int
+    state: Text
+    """As the kernel says it: "4: ACTIVE"."""
+    rate: Text
+    layer: Text
+    """InfiniBand or Ethernet."""
+
+
+class Kernel(_Frozen):
+    """What the kernel's settings mean for ranks and for those who look into them."""
+
+    release: Text
+    numa_nodes: int
+    numa_balancing: bool | Unknown
+    ptrace_scope: int | Absent | Unknown
+    """From 1 on, only a process's parent may look into it."""
+    lowest_port: int | Unknown
+    """The lowest port on which any user may listen."""
+    outgoing_ports: tuple[int, int] | Unknown
+    """First and last of the ports that outgoing connections are given."""
+    privileged: bool
+    """Whether this process may listen below the lowest port."""
+
+
+class Clock(_Frozen):
+    """How far this machine's clock can be trusted."""
+
+    synchronised: bool
+    """Whether the kernel counts it as disciplined (adjtimex)."""
+    error_seconds: float
+    """The kernel's own bound of its error."""
+
+
+class Folder(_Frozen):
+    """The folder for checkpoints: what its file system does when it is tried."""
+
+    path: Text
+    filesystem: Text
+    """Its type, as in /proc/self/mountinfo."""
+    remote: bool
+    """Whether other machines serve it."""
+    free: int
+    """Bytes."""
+    replaces: bool | Unknown
+    """Whether os.replace puts a new file in an old one's place."""
+    syncs: bool | Unknown
+    """Whether fsync of a file and of the folder works."""
+    locks: bool | Unknown
+    """Whether flock keeps a second process out."""
 
 
 class Cpus(_Frozen):
@@ -184,7 +245,9 @@ class Listener(_Frozen):
 class Launcher(_Frozen):
     """A launcher that has left its variables, and what they say about this process."""
 
-    name: Literal["torchrun", "srun", "Open MPI", "MVAPICH", "PMI", "jsrun"]
+    name: Literal[
+        "torchrun", "srun", "Open MPI", "MVAPICH", "PMI", "jsrun", "accelerate", "deepspeed"
+    ]
     rank: int | None
     size: int | None
     local_rank: int | None
@@ -223,6 +286,15 @@ class Environment(_Frozen):
     gpus: tuple[Gpu, ...] | Absent | Unknown
     infiniband: tuple[Text, ...] | Unknown
     """InfiniBand and RoCE devices."""
+    fabric: tuple[Fabric, ...] | Unknown
+    """Their ports."""
+    topology: tuple[Text, ...] | Absent | Unknown
+    """How GPUs and network cards are connected: the lines of `nvidia-smi topo -m`."""
+    kernel: Kernel | Unknown
+    clock: Clock | Unknown
+    container: Text | Absent | Unknown
+    """What this process is confined by: docker, podman, Kubernetes, ..."""
+    folder: Folder | Unknown
     cpus: Cpus | Unknown
     memory: Memory | Unknown
     shared_memory: SharedMemory | Absent | Unknown
@@ -237,6 +309,8 @@ class Environment(_Frozen):
     """Surroundings that start processes but did not start this one: a SLURM job, Kubernetes."""
     variables: tuple[SetVariable, ...]
     search: Search | Absent | Unknown
+    planned_ranks: int | None = None
+    """Ranks of a launch on this machine that is still to come."""
 
     def value(self, name: str) -> str | None:
         """The value of a variable; None if it is not set, or is hidden because it is a secret."""
@@ -256,7 +330,7 @@ class Environment(_Frozen):
 class EnvironmentReport(_Frozen):
     """The one document of `ddpdoctor env`: the facts, and what is wrong with them."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     ddpdoctor: Text
     environment: Environment
     findings: tuple[Finding, ...]

@@ -32,7 +32,7 @@ _SHORTEST_SECRET = 6
 
 def is_secret_name(name: str) -> bool:
     """Whether a variable of this name holds something to hide, whatever its value."""
-    return _SECRET_NAME.search(name) is not None
+    return name != "PWD" and _SECRET_NAME.search(name) is not None  # the shell's folder
 
 
 class Redactor:

@@ -1,9 +1,12 @@
 """The schema of what ranks wrote: the only thing that `watch` and `diagnose` share.
 
 A rank appends one JSON object a line to its log (`LOG_NAME`); `RankReader` turns the lines into a
-`RankEvidence`. Standard library alone: this is imported into the user's training process.
+`RankEvidence`. Each kind of event has one place, in `events/`. Standard library alone: this is
+imported into the user's training process.
 """
 
+from ddpdoctor.evidence import events  # noqa: F401 - that it registers itself
+from ddpdoctor.evidence.event import KINDS
 from ddpdoctor.evidence.model import (
     MAKING_GROUPS,
     Collective,
@@ -26,22 +29,32 @@ from ddpdoctor.evidence.model import (
     Training,
     Wrapper,
     pair_key,
+    signal_name,
 )
 from ddpdoctor.evidence.reader import RankReader
 from ddpdoctor.evidence.run_directory import (
+    DAMAGED,
     DEATHS,
     LOG_NAME,
+    MOST_RANKS,
+    REPORT,
     attempt_name,
     attempt_number,
     boot,
     logs,
     noted_deaths,
+    open_file,
+    world_size,
 )
 
 __all__ = [
+    "DAMAGED",
     "DEATHS",
+    "KINDS",
     "LOG_NAME",
     "MAKING_GROUPS",
+    "MOST_RANKS",
+    "REPORT",
     "Collective",
     "Epoch",
     "Evidence",
@@ -67,5 +80,8 @@ __all__ = [
     "boot",
     "logs",
     "noted_deaths",
+    "open_file",
     "pair_key",
+    "signal_name",
+    "world_size",
 ]

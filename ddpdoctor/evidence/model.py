@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from ddpdoctor.evidence.checking import checked
+
+R = TypeVar("R")
+_PASSING: Final = {"passing": True}
+"""Marks what a log that is begun anew does not say again."""
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Place:
     """A line of somebody's source."""
 
@@ -20,6 +29,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Collective:
     """One collective (or send/recv) as one rank issued it."""
 
@@ -44,6 +54,16 @@ class Collective:
     peer: int | None = None
     """For send and recv: the global rank at the other end; None if any rank will do."""
     tag: int = 0
+    way: tuple[Place, ...] = ()
+    """The user's frames that led to it, outermost first."""
+    content: str = ""
+    """Digest of a small floating input of a reduction, of calls that were looked at closely."""
+    aliased: bool = False
+    """Tensors that it is to fill share their memory."""
+    graph: bool = False
+    """What was put in carries a graph."""
+    in_join: bool = False
+    """The user's own line called it, inside of `Join`."""
 
 
 MAKING_GROUPS = "(groups)"
@@ -56,6 +76,7 @@ def pair_key(group: str, op: str, peer: int | None, tag: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ExceptionRecord:
     """An exception that ended the rank, or one of its chain."""
 
@@ -68,9 +89,14 @@ class ExceptionRecord:
     """The innermost frame that is the user's own."""
     cause: ExceptionRecord | None = None
     """What it was raised from, or while handling."""
+    out_of: str = ""
+    """Where it was seen passing: backward, collective, loader, exit; "" if it ended the rank."""
+    user: tuple[Place, ...] = ()
+    """The frames that are the user's own, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Warned:
     """Something that Python warned of."""
 
@@ -81,6 +107,7 @@ class Warned:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class FileEvent:
     """A file that was saved, loaded, renamed into place or deleted, or a folder made or removed."""
 
@@ -100,9 +127,12 @@ class FileEvent:
     """The library whose save or load it was: torch, numpy, pickle or json."""
     step: int = 0
     """Optimizer steps taken before it."""
+    way: tuple[Place, ...] = ()
+    """The user's frames that led to it, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Sampler:
     """A DistributedSampler as it was built."""
 
@@ -118,6 +148,7 @@ class Sampler:
 
 
 @dataclass(slots=True)
+@checked
 class Epoch:
     """One pass over a loader, as far as it got."""
 
@@ -147,6 +178,7 @@ class Epoch:
 
 
 @dataclass(slots=True)
+@checked
 class Loader:
     """A DataLoader that was iterated."""
 
@@ -175,6 +207,10 @@ class Loader:
     sampler: Sampler | None
     """The distributed sampler that it draws from."""
     batch_size: int | None = None
+    elements: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Attributes with one element for each sample: digests in their order and regardless of it."""
+    made_at: Place | None = None
+    """The constructor of its dataset."""
     epochs: dict[int, Epoch] = field(default_factory=dict)
     """By number, from 1. Of many short ones only some are written down."""
 
@@ -185,6 +221,7 @@ class Loader:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class StateLoad:
     """One load_state_dict, of a module or an optimizer."""
 
@@ -204,6 +241,7 @@ class StateLoad:
 
 
 @dataclass(slots=True)
+@checked
 class Wrapper:
     """A DistributedDataParallel as it was built, and what became of its parameters."""
 
@@ -225,6 +263,7 @@ class Wrapper:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Training:
     """How one optimizer's steps used one wrapper, until its latest sample."""
 
@@ -255,6 +294,7 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Sample:
     """Digests of what a rank held just before an optimizer step, by name."""
 
@@ -267,6 +307,10 @@ class Sample:
     gradients: Mapping[str, str] = field(default_factory=dict)
     rates: tuple[float, ...] = ()
     """Learning rates of the optimizer's groups."""
+    rates_so_far: str = ""
+    """Digest of those of all steps until this one."""
+    few: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Some elements of the parameters, by name."""
     reductions: int = 0
     """Forward passes that a reduction has followed, ever."""
     late: tuple[str, ...] = ()
@@ -278,6 +322,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ModelCopy:
     """A copy that was made of a model before it was wrapped."""
 
@@ -289,6 +334,7 @@ class ModelCopy:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Seed:
     """A call of `torch.manual_seed` in the user's code."""
 
@@ -297,6 +343,7 @@ class Seed:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Plateau:
     """A call of `ReduceLROnPlateau.step`."""
 
@@ -306,6 +353,7 @@ class Plateau:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Group:
     """A process group that this rank joined."""
 
@@ -319,6 +367,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Stuck:
     """The heartbeat's view of a main thread that has idled in one call between two beats."""
 
@@ -344,6 +393,7 @@ class Stuck:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Fate:
     """How a rank's process ended, as its parent saw it."""
 
@@ -355,6 +405,16 @@ class Fate:
     time: float
     killed_by_us: bool = False
     """The launcher ended it, after a verdict, a deadline or an interrupt."""
+    out_of_memory: bool = False
+    """The kernel says that it has killed it, for want of memory."""
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; the number itself where it has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @dataclass(slots=True)
@@ -368,11 +428,13 @@ class RankEvidence:
     boot: str = ""
     """The host, and the boot of it: times of different boots cannot be compared."""
     groups: dict[str, Group] = field(default_factory=dict)
-    collectives: list[Collective] = field(default_factory=list)
+    collectives: list[Collective] = field(default_factory=list, metadata=_PASSING)
+    ways: dict[int, tuple[Place, ...]] = field(default_factory=dict)
+    """The user's frames that led to a collective, by the number that the log gives them."""
     wrappers: list[Wrapper] = field(default_factory=list)
-    training: dict[tuple[int, int], Training] = field(default_factory=dict)
+    training: dict[tuple[int, int], Training] = field(default_factory=dict, metadata=_PASSING)
     """By wrapper and optimizer."""
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list, metadata=_PASSING)
     copies: list[ModelCopy] = field(default_factory=list)
     plateaus: list[Plateau] = field(default_factory=list)
     seeds: list[Seed] = field(default_factory=list)
@@ -383,8 +445,10 @@ class RankEvidence:
     state_loads: list[StateLoad] = field(default_factory=list)
     files: list[FileEvent] = field(default_factory=list)
     exceptions: list[ExceptionRecord] = field(default_factory=list)
+    thrown: list[ExceptionRecord] = field(default_factory=list)
+    """Those that were seen on their way out of a backward, a collective or a loader."""
     warnings: list[Warned] = field(default_factory=list)
-    steps: int = 0
+    steps: int = field(default=0, metadata=_PASSING)
     """Optimizer steps taken."""
     waits: float = 0.0
     """Share of the last second that the main thread spent waiting for other ranks."""
@@ -394,6 +458,20 @@ class RankEvidence:
     """The line that joins."""
     source: str = ""
     """A digest of the file with that line; "" where it could not be read."""
+    meeting: str = ""
+    """Where it is to meet the others: host and port, or a file; "" where that is not known."""
+    wanted: int = 0
+    """The world size that it joins with."""
+    launcher: str = ""
+    """What has started it: torchrun, mp.spawn, mpirun, srun; "" where that is not known."""
+    started: int = 0
+    """How many processes that has started in all; 0 where it does not say."""
+    started_at: Place | None = None
+    """The line of the user's that has started them."""
+    set_at: dict[str, Place] = field(default_factory=dict)
+    """The user's lines that set MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE or LOCAL_RANK."""
+    unhosted: bool = False
+    """Nobody hosts the store it asks for: torchrun does, at the port that it had chosen."""
     nested: Place | None = None
     """Where a process joins that a rank of torchrun has started, in place of that rank."""
     processes: int = 0
@@ -408,13 +486,32 @@ class RankEvidence:
     """The line that destroyed it."""
     exiting: float | None = None
     """When the interpreter began to exit."""
-    stuck: Stuck | None = None
-    working: Stuck | None = None
+    stuck: Stuck | None = field(default=None, metadata=_PASSING)
+    working: Stuck | None = field(default=None, metadata=_PASSING)
     """A main thread that computes, and has issued no collective for a second or longer."""
-    pauses: list[Stuck] = field(default_factory=list)
+    pauses: list[Stuck] = field(default_factory=list, metadata=_PASSING)
     """Where it stood still for a while and then went on, `seen` being when it did; the latest."""
-    last_event: float = 0.0
-    fate: Fate | None = None
+    last_event: float = field(default=0.0, metadata=_PASSING)
+    fate: Fate | None = field(default=None, metadata=_PASSING)
+    records: dict[type, list[Any]] = field(default_factory=dict, metadata=_PASSING)
+    """What has no attribute of its own, by its class; `of` gives it."""
+
+    @property
+    def ending(self) -> ExceptionRecord | None:
+        """What ended it: its last exception, or what was on its way out when it was ended."""
+        if self.exceptions:
+            return self.exceptions[-1]
+        ended_badly = self.fate is not None and self.fate.exit_code != 0
+        if not (self.thrown and ended_badly):
+            return None
+        last = self.thrown[-1]
+        went_on = any(call.begun > last.time for call in self.collectives[-1:])
+        return None if went_on else last
+
+    def of(self, cls: type[R]) -> list[R]:
+        """The records of this class, in their order."""
+        found: list[R] = self.records.setdefault(cls, [])
+        return found
 
 
 @dataclass(slots=True)
@@ -426,3 +523,11 @@ class Evidence:
     """By rank; a rank that never started has pid 0 and no events."""
     exit_code: int | None = None
     """That of the command that started the ranks, 128 + n for signal n; None if not known."""
+    asked_to_end: bool = False
+    """Somebody has asked the job to end: what is known is from before."""
+    attempt: int = 0
+    """How often the launcher had started the ranks before."""
+    memory_kills: int = 0
+    """So many processes the kernel has killed meanwhile, for want of memory."""
+    damaged: bool = False
+    """Lines of it are lost: what one event says of another may not be there."""

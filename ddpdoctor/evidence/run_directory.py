@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import re
+import stat
+from collections import Counter
 from pathlib import Path
+from typing import BinaryIO
 
 LOG_NAME = "rank-{rank}.log"
 DEATHS = "deaths.log"
 """Where the processes that start ranks write down how those ended: {"pid", "code"} a line."""
+REPORT = "report.json"
+"""What the doctor leaves beside the attempts once the job has ended."""
+MOST_RANKS = 100_000
+"""A larger world is a damaged number."""
+DAMAGED = (
+    *(ValueError, TypeError, KeyError, IndexError, AttributeError),
+    *(OverflowError, RecursionError, MemoryError),
+)
+"""What a line raises that is not as ranks write it."""
+_HEAD = 1 << 16
+_MOST_NOTES = 1 << 24
 _LOG = re.compile(r"rank-(\d{1,7})\.log")
 _ATTEMPT = re.compile(r"attempt-(\d+)-\d+")
 
@@ -34,19 +51,53 @@ def logs(folder: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file, or a link to one: a pipe or a device would be read for ever.
+
+    Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return open(descriptor, "rb")  # noqa: PTH123
+
+
+def world_size(folder: Path) -> int:
+    """The world size of an attempt, as most of its ranks say; 0 if none says it. Raises OSError."""
+    said = Counter(size for path in logs(folder).values() if (size := _said(path)))
+    return max(said, key=lambda size: (said[size], -size), default=0)
+
+
+def _said(path: Path) -> int:
+    """What a rank has said of the world size in its first lines; 0 if it has not."""
+    try:
+        with open_file(path) as log:
+            lines = log.read(_HEAD).split(b"\n")[:-1]
+    except OSError:
+        return 0
+    for line in lines:
+        with contextlib.suppress(*DAMAGED):
+            event = json.loads(line)
+            if event["k"] == "start" and 0 < (size := int(event["world_size"])) <= MOST_RANKS:
+                return size
+    return 0
+
+
 def noted_deaths(run_dir: Path) -> dict[int, int]:
     """Exit codes by process, -n for signal n, as their parents noted them."""
     codes: dict[int, int] = {}
     try:
-        lines = (run_dir / DEATHS).read_bytes().splitlines()
+        with open_file(run_dir / DEATHS) as file:
+            lines = file.read(_MOST_NOTES).splitlines()
     except OSError:
         return codes
     for line in lines:
-        try:
+        with contextlib.suppress(*DAMAGED):
             death = json.loads(line)
-            codes[int(death["pid"])] = int(death["code"])
-        except (ValueError, TypeError, KeyError):
-            continue
+            pid, code = int(death["pid"]), int(death["code"])
+            if -64 <= code < 256:
+                codes[pid] = code
     return codes
 
 

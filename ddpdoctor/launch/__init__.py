@@ -8,16 +8,18 @@ gets a keeper, forked from the server, and the keeper forks the ranks:
 
 A keeper is the subreaper of its world: whatever a rank leaves behind, daemonised or not, becomes
 the keeper's child, so "all processes of this world" needs no marker and no guess. Doctor and keeper
-share one socket; when the doctor's end closes, for whatever reason, the keeper ends its world.
+share one socket; when the doctor's end closes, for whatever reason, the keeper ends its world, and
+the server clears away the one folder that all of them write into.
 
 Ranks are forks, so they differ from ranks under torchrun in this: all have the server's hash seed
 (sets iterate alike on all of them), and modules are not torn down when they end.
 
-May import `evidence`, and `watch` inside a rank. The doctor's side imports no torch.
+May import `evidence` and `environment.facts`, and `watch` inside a rank. The doctor's side imports
+no torch.
 """
 
 from ddpdoctor.launch.fork_server import ForkServer
-from ddpdoctor.launch.job import Job, LaunchError
+from ddpdoctor.launch.job import Job, LaunchError, NoRoom
 from ddpdoctor.launch.world import Rank, World
 
-__all__ = ["ForkServer", "Job", "LaunchError", "Rank", "World"]
+__all__ = ["ForkServer", "Job", "LaunchError", "NoRoom", "Rank", "World"]

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import logging
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ddpdoctor.launch import capacity
 from ddpdoctor.launch.channel import Channel
-from ddpdoctor.launch.job import Job, LaunchError
+from ddpdoctor.launch.job import Job, LaunchError, NoRoom
 from ddpdoctor.launch.world import World
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 # Read once, when a library is loaded: a pool of two OpenMP threads does not survive a fork.
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_BIRTH = 3.0
+"""Seconds after which ranks have taken what they need, and it is missing from what is left."""
+_PATIENCE = 20.0
 
 
 class ForkServer:
@@ -34,19 +42,27 @@ class ForkServer:
     launched from several threads. Leaving its `with` block ends the worlds that still run.
     """
 
-    def __init__(self, preload: Sequence[str] = ()) -> None:
-        """`preload` names further modules to be imported once. Raises LaunchError off Linux."""
+    def __init__(self, preload: Sequence[str] = (), *, force: bool = False) -> None:
+        """`preload` names further modules to be imported once.
+
+        With `force` ranks are launched whether or not this machine seems to have what they need.
+        Raises LaunchError off Linux.
+        """
         if sys.platform != "linux":
             raise LaunchError(f"ranks can be launched on Linux alone so far, not on {sys.platform}")
         self.cold: str | None = None
         """Why ranks are fresh interpreters, 5 s each, and not forks; "" if they are forks."""
         self._preload = tuple(preload)
-        self._folder = Path(tempfile.mkdtemp(prefix="ddpdoctor-"))
+        self._force = force
+        self._folder: Path | None = None
+        self._log = os.memfd_create("fork-server.log")  # which leaves nothing behind
+        fcntl.fcntl(self._log, fcntl.F_SETFL, os.O_APPEND)
+        weakref.finalize(self, os.close, self._log)
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
         self._worlds: weakref.WeakSet[World] = weakref.WeakSet()
         self._runs = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def start(self) -> None:
         """Start the server process, without waiting until it is ready."""
@@ -54,21 +70,32 @@ class ForkServer:
             self._start()
 
     def fresh_run_dir(self) -> Path:
-        """A new private folder, which goes when the server does."""
+        """A new private folder, which goes when the server does, whatever becomes of this process.
+
+        Raises LaunchError.
+        """
         with self._lock:
+            self._start()
+            while self._folder is None:
+                self._hear()
             self._runs += 1
             folder = self._folder / f"run-{self._runs}"
-            folder.mkdir(parents=True)
+            try:
+                folder.mkdir()
+            except OSError as error:
+                raise LaunchError(f"there is no room for temporary files: {error}") from error
             return folder
 
     def launch(self, job: Job) -> World:
         """Have the ranks of a job started; does not wait until they are.
 
-        Raises LaunchError if torch, the target's file or the run directory is missing, or if the
-        run directory was used before.
+        With more than a few ranks the rest are started while the world is waited for or polled.
+        Raises NoRoom if this machine has not got what they need, and LaunchError if torch, the
+        target's file or the run directory is missing, or if the run directory was used before.
         """
         job = job.resolved()
         request = job.to_json()
+        self.judge(job.processes, self._cost(job))
         _prepare(job)
         try:
             world = self._launch(job, request)
@@ -87,7 +114,8 @@ class ForkServer:
             for world in list(self._worlds):
                 world.kill()
             self._stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self
@@ -100,14 +128,31 @@ class ForkServer:
     ) -> None:
         self.close()
 
+    def judge(self, ranks: int, each: capacity.Cost = capacity.FORKED) -> None:
+        """Raise NoRoom, which says how many would fit, unless so many ranks fit here now."""
+        if self._force:
+            return
+        besides = capacity.Cost() if self._process is not None else capacity.SERVER
+        with self._lock:
+            worlds = list(self._worlds)
+        for world in worlds:
+            if not world.ended and time.monotonic() - world.began < _BIRTH:
+                # It has not taken yet what it was found to have room for.
+                besides += self._cost(world.job) * world.job.processes
+        capacity.judge(ranks, each, besides)
+
+    def _cost(self, job: Job) -> capacity.Cost:
+        return capacity.FRESH if self.cold or job.fresh else capacity.FORKED
+
     def _launch(self, job: Job, request: str) -> World:
         ours, theirs = socket.socketpair()
         channel = Channel(ours)
         with self._lock, theirs:
             self._start()
-            assert self._channel is not None
-            self._await_readiness(self._channel)
-            socket.send_fds(self._channel.connection, [b"w"], [theirs.fileno()])
+            self._await_readiness()
+            if self.cold:
+                self.judge(job.processes, self._cost(job))
+            socket.send_fds(self._connected().connection, [b"w"], [theirs.fileno()])
         channel.send_line(request)
         try:
             return World(job, channel)
@@ -122,65 +167,74 @@ class ForkServer:
                 return
             killed = self._process
             self._stop()
-            _log.warning(
+            _logger.warning(
                 "the fork server (process %d) ended with status %d; starting another",
                 killed.pid,
                 killed.returncode,
             )
-        self._folder.mkdir(exist_ok=True)
         ours, theirs = socket.socketpair()
-        arguments = [str(theirs.fileno()), str(self._folder), *self._preload]
+        arguments = [str(theirs.fileno()), str(self._folder or ""), *self._preload]
         # -P and an explicit path: find what this process finds, and not what lies in the folder
         # it happens to be in.
         path = os.pathsep.join(entry for entry in sys.path if entry)
-        with theirs, self._log_file.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "ddpdoctor.launch.server", *arguments],
-                env={**os.environ, **dict.fromkeys(_ONE_THREAD, "1"), "PYTHONPATH": path},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # else it would get the terminal's Ctrl-C
-            )
+        os.ftruncate(self._log, 0)
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "ddpdoctor.launch.server", *arguments],
+                    env={**os.environ, **dict.fromkeys(_ONE_THREAD, "1"), "PYTHONPATH": path},
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._log,
+                    stderr=self._log,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,  # else it would get the terminal's Ctrl-C
+                )
+            except OSError as error:
+                raise NoRoom(f"the fork server cannot be started: {error.strerror}") from error
         self._channel = Channel(ours)
         self.cold = None
 
-    def _await_readiness(self, channel: Channel) -> None:
+    def _connected(self) -> Channel:
+        assert self._channel is not None
+        return self._channel
+
+    def _await_readiness(self) -> None:
         while self.cold is None:
-            for line in channel.receive(timeout=None):
-                match json.loads(line):
-                    case {"cold": reason}:
-                        self.cold = reason
-                    case {"error": reason}:
-                        self._stop()
-                        raise LaunchError(
-                            f"torch cannot be used by {sys.executable}: {reason}; "
-                            "pip install 'ddpdoctor[torch]'"
-                        )
-            if channel.ended and self.cold is None:
-                self._stop()
-                raise LaunchError(f"the fork server did not start: {self._last_words()}")
+            self._hear()
         if self.cold:
-            _log.warning("launching fresh interpreters instead of forks: %s", self.cold)
+            _logger.warning("launching fresh interpreters instead of forks: %s", self.cold)
+
+    def _hear(self) -> None:
+        """Take in what the server says next while it is not ready. Raises LaunchError."""
+        channel = self._connected()
+        for line in channel.receive(timeout=None):
+            match json.loads(line):
+                case {"folder": folder}:
+                    self._folder = Path(folder)
+                case {"cold": reason}:
+                    self.cold = reason
+                case {"error": reason}:
+                    self._stop()
+                    raise LaunchError(reason)
+        if channel.ended and self.cold is None:
+            self._stop()
+            raise LaunchError(f"the fork server did not start: {self._last_words()}")
 
     def _stop(self) -> None:
         if self._channel is not None:
             self._channel.close()
         if self._process is not None:
             try:
-                self._process.wait(timeout=20)
+                self._process.send_signal(signal.SIGCONT)  # it may have been stopped
+                self._process.wait(timeout=_PATIENCE)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
         self._channel = self._process = None
 
-    @property
-    def _log_file(self) -> Path:
-        return self._folder / "server.log"
-
     def _last_words(self) -> str:
-        lines = self._log_file.read_text("utf-8", errors="replace").strip().splitlines()
+        said = os.pread(self._log, 1 << 20, 0).decode(errors="replace")
+        lines = said.strip().splitlines()
         return lines[-1] if lines else "it said nothing"
 
 
@@ -195,4 +249,5 @@ def _prepare(job: Job) -> None:
     except FileExistsError:
         raise LaunchError(f"the run directory {job.run_dir} was used by another launch") from None
     except OSError as error:
-        raise LaunchError(f"cannot write to the run directory: {error}") from error
+        refusal = NoRoom if error.errno in _SCARCE else LaunchError
+        raise refusal(f"cannot write to the run directory: {error}") from error

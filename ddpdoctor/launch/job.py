@@ -18,6 +18,10 @@ class LaunchError(Exception):
     """A world could not be started; the message is one line that says why and what to do."""
 
 
+class NoRoom(LaunchError):
+    """The machine has not got what these ranks need; without them it may have."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A function to be called on `nproc` ranks of this host."""
@@ -36,6 +40,8 @@ class Job:
     import_once: bool = False
     """Import the target before the ranks are forked: for files that ask nothing of a rank then, and
     draw and seed nothing."""
+    fresh: int = 0
+    """Interpreters that it starts in turn and that import torch, as the ranks of a launcher do."""
     cwd: Path = field(default_factory=Path.cwd)
     sys_path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
 
@@ -44,6 +50,11 @@ class Job:
             raise LaunchError(f"nproc is {self.nproc}; a world needs at least one rank")
         if ":" not in self.target:
             raise LaunchError(f"the target {self.target!r} is not of the form module:function")
+
+    @property
+    def processes(self) -> int:
+        """How many processes will have torch."""
+        return max(self.nproc, self.fresh)
 
     def rank_file(self, rank: int, kind: str) -> Path:
         """Where rank `rank` leaves its stdout, stderr, stacks or result."""

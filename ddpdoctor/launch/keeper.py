@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -15,6 +16,9 @@ from ddpdoctor.launch.channel import Channel
 from ddpdoctor.launch.job import Job
 from ddpdoctor.launch.processes import Children, adopt_orphans, handles
 from ddpdoctor.launch.rank import STACK_SIGNAL, Shared, live, prepared
+
+_BATCH = 16
+"""Ranks that are forked before the doctor is asked whether it still wants the rest."""
 
 
 def keep(channel: Channel, warm: bool) -> None:
@@ -34,20 +38,47 @@ def keep(channel: Channel, warm: bool) -> None:
     shared = prepared(job) if warm else None
     try:
         for rank in range(job.nproc):
+            if not _is_wanted(channel, living, rank):
+                break
             living[_start(job, rank, children, shared)] = rank
+        else:
+            channel.send({"started": list(living)})
     except OSError as error:
         children.kill_all()
-        channel.send({"error": f"rank {len(living)} of {job.nproc} could not be started: {error}"})
+        reason = f"rank {len(living)} of {job.nproc} could not be started: {error.strerror}"
+        channel.send({"no room": reason})
         return
-    channel.send({"started": list(living)})
     while living and not channel.ended:
         wait([channel.fileno(), children.fileno()])
-        for _ in channel.receive():
-            channel.send({"asked": [living[pid] for pid in _ask_for_stacks(living)]})
+        _answer(channel, living)
         _report(channel, living, children.reap(), killing=False)
     _report(channel, living, children.reap(), killing=False)
     _report(channel, living, children.kill_all().items(), killing=True)
     channel.send({"survivors": children.left()})
+
+
+def _is_wanted(channel: Channel, living: dict[int, int], rank: int) -> bool:
+    """Whether the doctor lives, and once in a batch whether it says so itself.
+
+    A doctor that was killed is seen at the next fork, one that no longer runs at the next batch.
+    """
+    if rank % _BATCH == 0 and rank > 0:
+        channel.send({"born": rank})
+        while not _answer(channel, living, timeout=None):
+            if channel.ended:
+                return False
+    return not channel.is_deserted()
+
+
+def _answer(channel: Channel, living: dict[int, int], timeout: float | None = 0.0) -> bool:
+    """Do what the doctor asks; whether it told to go on."""
+    told = False
+    for line in channel.receive(timeout):
+        if "go on" in json.loads(line):
+            told = True
+        else:
+            channel.send({"asked": _ask_for_stacks(living)})
+    return told
 
 
 def _start(job: Job, rank: int, children: Children, shared: Shared | None) -> int:
@@ -75,11 +106,12 @@ def _execute(job: Job, rank: int, keeper: int) -> None:
     os.execv(sys.executable, [sys.executable, "-P", *module, *arguments])
 
 
-def _ask_for_stacks(living: Iterable[int]) -> list[int]:
+def _ask_for_stacks(living: dict[int, int]) -> list[int]:
+    """Have the ranks that can write down their stacks; returns which these are."""
     asked = [pid for pid in living if handles(pid, STACK_SIGNAL)]
     for pid in asked:
         os.kill(pid, STACK_SIGNAL)
-    return asked
+    return [living[pid] for pid in asked]
 
 
 def _report(

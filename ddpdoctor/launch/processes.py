@@ -32,6 +32,15 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
+def wake_with_parent() -> None:
+    """Have the kernel continue this process when its parent dies, should it be stopped then.
+
+    Not end it: it has processes and folders to clear away, and the thread of the parent that
+    started it may end long before the parent does.
+    """
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
+
+
 def _prctl(option: int, value: int) -> None:
     if _libc.prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}) failed")

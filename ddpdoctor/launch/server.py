@@ -8,28 +8,37 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import logging
 import os
+import secrets
 import shutil
+import signal
 import socket
 import sys
+import tempfile
+import time
 import traceback
 import weakref
+from collections.abc import Iterator
 from multiprocessing import util as multiprocessing_util
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import NoReturn
 
 from ddpdoctor.launch.channel import Channel
 from ddpdoctor.launch.keeper import keep
-from ddpdoctor.launch.processes import Children, adopt_orphans
+from ddpdoctor.launch.processes import Children, adopt_orphans, wake_with_parent
 from ddpdoctor.launch.rank import env_rendezvous_handlers
 from ddpdoctor.launch.warm_up import use_huge_pages, warm_up
 
 # torch._dynamo, because the constructor of DistributedDataParallel imports it: 1.1 s on every rank.
 _PRELOAD = ("torch", "torch.distributed", "torch._dynamo", "torch.nn.parallel.distributed")
 _WELCOME = ("numpy",)  # where it is installed
+_PATIENCE = 3.0
+"""Seconds that a keeper has for ending its world, which takes it a few hundredths."""
 
 
 def main() -> None:
@@ -37,23 +46,69 @@ def main() -> None:
     descriptor, folder, *also = sys.argv[1:]
     doctor = Channel(socket.socket(fileno=int(descriptor)))
     adopt_orphans()
+    wake_with_parent()
     children = Children()
+    try:
+        home = Path(folder or tempfile.gettempdir()) / ("" if folder else _name())
+    except OSError as error:
+        doctor.send({"error": f"there is no folder for temporary files: {error}"})
+        return
+    with _ending_with(doctor, children, home):
+        if complaint := _prepare(doctor, home, also):
+            doctor.send({"error": complaint})
+            _end(set(), children, home)
+        _forget_exit_hooks()
+        reason = _unfit_to_fork()
+        doctor.send({"cold": reason})
+        gc.collect()
+        gc.freeze()
+        if not reason:
+            with contextlib.suppress(OSError):
+                use_huge_pages()
+    keepers = _serve(doctor, children, warm=not reason)
+    _end(keepers, children, home)
+
+
+def _name() -> str:
+    return f"ddpdoctor-{secrets.token_hex(4)}"
+
+
+def _prepare(doctor: Channel, home: Path, also: list[str]) -> str:
+    """Make the folder and import everything; why that cannot be, or ""."""
+    try:
+        home.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        return f"there is no room for temporary files: {error}"
+    doctor.send({"folder": str(home)})
     try:
         _preload(also)
     except ImportError as error:
-        doctor.send({"error": str(error)})
-        return
-    _forget_exit_hooks()
-    reason = _unfit_to_fork()
-    doctor.send({"cold": reason})
-    gc.collect()
-    gc.freeze()
-    if not reason:
-        with contextlib.suppress(OSError):
-            use_huge_pages()
-    keepers = _serve(doctor, children, warm=not reason)
-    _end(keepers, children)
-    shutil.rmtree(folder, ignore_errors=True)
+        return f"torch cannot be used by {sys.executable}: {error}; pip install 'ddpdoctor[torch]'"
+    return ""
+
+
+@contextlib.contextmanager
+def _ending_with(doctor: Channel, children: Children, home: Path) -> Iterator[None]:
+    """Within, be gone as soon as the doctor is, whatever is being done.
+
+    The kernel says so by a signal, for importing torch takes seconds, and nobody looks at the
+    socket meanwhile.
+    """
+
+    def look(*_: object) -> None:
+        if doctor.is_deserted():
+            _end(set(), children, home)
+
+    signal.signal(signal.SIGIO, look)
+    flags = fcntl.fcntl(doctor.fileno(), fcntl.F_GETFL)
+    fcntl.fcntl(doctor.fileno(), fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(doctor.fileno(), fcntl.F_SETFL, flags | os.O_ASYNC)
+    look()
+    try:
+        yield
+    finally:
+        fcntl.fcntl(doctor.fileno(), fcntl.F_SETFL, flags)
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
 
 
 def _preload(also: list[str]) -> None:
@@ -97,7 +152,10 @@ def _serve(doctor: Channel, children: Children, warm: bool) -> set[int]:
             _look_after(children, keepers)
         if doctor.fileno() not in ready:
             continue
-        _, descriptors, _, _ = socket.recv_fds(doctor.connection, 1, 1)
+        try:
+            _, descriptors, _, _ = socket.recv_fds(doctor.connection, 1, 1)
+        except ConnectionResetError:  # it was killed before it had heard what we said last
+            return keepers
         if not descriptors:
             return keepers
         with socket.socket(fileno=descriptors[0]) as connection:
@@ -128,11 +186,18 @@ def _look_after(children: Children, keepers: set[int]) -> None:
                     os.kill(stray, 9)
 
 
-def _end(keepers: set[int], children: Children) -> None:
+def _end(keepers: set[int], children: Children, home: Path) -> NoReturn:
     """Let the keepers end their worlds, each of which knows by now, then sweep what is left."""
-    while keepers and wait([children.fileno()], timeout=10.0):
+    for keeper in keepers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(keeper, signal.SIGCONT)
+    deadline = time.monotonic() + _PATIENCE
+    while keepers and (left := deadline - time.monotonic()) > 0:
+        wait([children.fileno()], left)
         keepers -= {pid for pid, _ in children.reap()}
     children.kill_all()
+    shutil.rmtree(home, ignore_errors=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":

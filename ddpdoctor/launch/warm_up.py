@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _HUGE = 2 << 20
+_AT_ONCE = 8 * _HUGE
 _MADV_COLLAPSE = 25
 _libc = ctypes.CDLL(None)
 
@@ -84,6 +85,8 @@ def use_huge_pages() -> None:
         if mapped is None:
             continue
         first = -(-int(mapped[1], 16) // _HUGE) * _HUGE
-        size = (int(mapped[2], 16) - first) // _HUGE * _HUGE
-        if size > 0:
-            _libc.madvise(ctypes.c_void_p(first), ctypes.c_size_t(size), _MADV_COLLAPSE)
+        last = int(mapped[2], 16) // _HUGE * _HUGE
+        for begin in range(first, last, _AT_ONCE):
+            # Not all in one call, which on a busy machine keeps signals waiting for seconds.
+            size = min(_AT_ONCE, last - begin)
+            _libc.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(size), _MADV_COLLAPSE)

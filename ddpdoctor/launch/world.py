@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import time
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from typing import Self
 
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch.channel import Channel
-from ddpdoctor.launch.job import JSON, Job, LaunchError
+from ddpdoctor.launch.job import JSON, Job, LaunchError, NoRoom
 
 _STACKS_PATIENCE = 2.0
 _KILL_PATIENCE = 15.0
@@ -42,14 +44,16 @@ class World:
         them raises LaunchError.
         """
         self.job = job
+        self.began = time.monotonic()
         self.survivors: tuple[int, ...] = ()
         """Processes that could not be killed. Empty, but for a hung kernel call."""
         self._channel = channel
         self._ranks: tuple[Rank, ...] = ()
         self._fates: list[Fate] = []
         self._asked: list[int] | None = None
-        self._killed = self._kept = False
-        while not self._kept:
+        self._killed = False
+        self._keeper = 0
+        while not self._keeper:
             self._listen(timeout=None)
             if channel.ended:
                 raise ConnectionError("there is no keeper")
@@ -122,6 +126,9 @@ class World:
         """End every process of this world, and wait until they are gone."""
         self._killed = True
         self._channel.finish()
+        if not self.ended:
+            with contextlib.suppress(OSError):
+                os.kill(self._keeper, signal.SIGCONT)  # it may have been stopped
         self.wait(_KILL_PATIENCE)
         self._channel.close()
 
@@ -143,8 +150,10 @@ class World:
     def _listen(self, timeout: float | None) -> None:
         for line in self._channel.receive(timeout):
             match json.loads(line):
-                case {"kept": _}:
-                    self._kept = True
+                case {"kept": keeper}:
+                    self._keeper = keeper
+                case {"born": _}:
+                    self._channel.send({"go on": True})
                 case {"started": pids}:
                     self._ranks = tuple(self._rank(rank, pid) for rank, pid in enumerate(pids))
                 case {"fate": facts}:
@@ -153,10 +162,10 @@ class World:
                     self._asked = ranks
                 case {"survivors": pids}:
                     self.survivors = tuple(pids)
-                case {"error": message} if not self._killed:
-                    raise LaunchError(message)
+                case {"no room": message} if not self._killed:
+                    raise NoRoom(message)
         if self._channel.ended:
-            if self._kept and not self._ranks and not self._killed:
+            if self._keeper and not self._ranks and not self._killed:
                 raise LaunchError("the keeper ended before it had started the ranks")
             self._account_for_the_rest()
 

@@ -27,7 +27,7 @@ def read(file: Path) -> Counter[_Key]:
         )
     except OSError as error:
         raise UsageError(f"baseline {file} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UsageError(f"{file} is not a baseline of ddpdoctor lint") from error
 
 

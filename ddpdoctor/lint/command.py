@@ -78,7 +78,7 @@ def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) ->
         raise UsageError(f"{missing[0]} does not exist")
     given = _given(options, stdin)
     paths = [*given, *files.collect(named, settings.exclude)]
-    result = _lint(paths, given, options)
+    result = _lint(paths, given, options, settings.effects)
     report = _report(result, wanted, settings, options)
     changed = 0
     if options.fix or options.diff:
@@ -110,10 +110,12 @@ def _given(options: LintOptions, stdin: bytes | None) -> dict[str, bytes]:
     return {options.stdin_filename or "<stdin>.py": data}
 
 
-def _lint(paths: list[str], given: dict[str, bytes], options: LintOptions) -> Result:
+def _lint(
+    paths: list[str], given: dict[str, bytes], options: LintOptions, effects: tuple[str, ...]
+) -> Result:
     jobs = options.jobs or min(8, len(os.sched_getaffinity(0)))
     cache = Cache(default_folder() if options.cache and not given else None)
-    return lint(paths, given=given, jobs=jobs, cache=cache)
+    return lint(paths, given=given, jobs=jobs, cache=cache, effects=effects)
 
 
 def _wanted(options: LintOptions, settings: Settings) -> set[str]:
@@ -179,7 +181,7 @@ def _fix(
             if not count:
                 break
             fixed += count
-            again = lint([path], given={**given, path: text.encode()})
+            again = lint([path], given={**given, path: text.encode()}, effects=settings.effects)
             left = _report(again, wanted, settings, options).diagnostics
         if text == old:
             continue

@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from ddpdoctor.lint.engine.libraries import UnknownEffect, parse
 from ddpdoctor.lint.rules import all_rules
 
 
@@ -25,6 +26,8 @@ class Settings:
     exclude: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     baseline: str = ""
+    effects: tuple[str, ...] = ()
+    """What the user's own libraries do, in lines as those of engine/libraries."""
     folder: Path = Path()
     """Where the file lies: its paths and patterns are relative to it."""
 
@@ -43,7 +46,7 @@ class Settings:
         )
 
 
-_LISTS = {"select", "extend-select", "ignore", "exclude"}
+_LISTS = {"select", "extend-select", "ignore", "exclude", "effects"}
 
 
 def load(start: Path, given: Path | None = None) -> Settings:
@@ -92,8 +95,18 @@ def _settings(file: Path, table: dict[str, Any]) -> Settings:
             (pattern, tuple(codes)) for pattern, codes in facts.get("per-file-ignores", {}).items()
         ),
         baseline=facts.get("baseline", ""),
+        effects=_understood(file, facts.get("effects", [])),
         folder=file.parent,
     )
+
+
+def _understood(file: Path, lines: list[str]) -> tuple[str, ...]:
+    try:
+        for line in lines:
+            parse(line)
+    except UnknownEffect as error:
+        raise UsageError(f"{file}: effects: {error}") from error
+    return tuple(lines)
 
 
 _OTHERS = ("per-file-ignores", "baseline")

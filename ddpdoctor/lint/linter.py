@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from ddpdoctor.lint.cache import Cache
 from ddpdoctor.lint.engine import source as sources
+from ddpdoctor.lint.engine.interpreter.loading import Loader
+from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator, project_root
 from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.project import Project
@@ -23,6 +27,7 @@ from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
 from ddpdoctor.lint.rule import Diagnostic, Rule, Trouble, diagnose
 from ddpdoctor.lint.rules import all_rules
+from ddpdoctor.lint.running import INTEREST, Judged, run_and_judge, together
 
 # Words that rules ask of the whole project: who sets epochs, who seeds, which framework trains.
 WORDS = (
@@ -48,6 +53,8 @@ _PARALLEL_FROM = 60
 _MEMO_BYTES = 4_000_000
 _IMPORTED_BYTES = 400_000
 _MAX_PROJECT_FILES = 5_000
+_NEAR = 2
+"""So many imports away from other ranks, functions that nobody calls are still run alone."""
 
 
 @dataclass(slots=True)
@@ -104,8 +111,13 @@ def lint(
     given: dict[str, bytes] | None = None,
     jobs: int = 1,
     cache: Cache | None = None,
+    effects: Sequence[str] = (),
 ) -> Result:
-    """Lint these files, knowing the project around them. Raises nothing for a file's sake."""
+    """Lint these files, knowing the project around them. Raises nothing for a file's sake.
+
+    `effects` say what the user's own libraries do. Raises UnknownEffect.
+    """
+    _state.library = Library(effects)
     with _no_collection():
         return _lint(paths, Reader(given), jobs, cache or Cache(None))
 
@@ -126,7 +138,9 @@ def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Resu
     result = Result(files=len(surveyed))
     result.troubles = [Trouble(e.path, e.trouble) for e in surveyed.values() if e.trouble]
     wanted = [each for each in surveyed.values() if each.survey]
+    ran = _run_all(wanted, everything, reader, locator, pool, result.troubles)
     for path, found, trouble in _examine_all(wanted, project, reader, pool, cache):
+        found = sorted([*found, *ran.get(path, ())])
         result.diagnostics += found
         if trouble:
             result.troubles.append(Trouble(path, trouble))
@@ -217,11 +231,14 @@ def _imported(
 
 
 def _roots(paths: Sequence[str]) -> list[str]:
+    if not paths:
+        return []
     found: dict[str, None] = {}
-    for folder in dict.fromkeys(str(Path(path).parent) for path in paths):
-        root = project_root(Path(folder).absolute())
-        if root is None:
-            continue
+    folders = list(dict.fromkeys(str(Path(path).parent) for path in paths))
+    # Sources that came without their project's files: what they have in common is their root.
+    common = Path(os.path.commonpath([str(Path(folder).absolute()) for folder in folders]))
+    for folder in folders:
+        root = project_root(Path(folder).absolute()) or common
         here = Path.cwd()
         base = str(root.relative_to(here)) if root.is_relative_to(here) else str(root)
         found[base] = None
@@ -247,6 +264,60 @@ def _words_around(paths: Sequence[str], surveyed: dict[str, Surveyed]) -> set[st
 
 
 # --- second pass
+
+
+def _run_all(
+    wanted: list[Surveyed],
+    everything: list[Surveyed],
+    reader: Reader,
+    locator: Locator,
+    pool: _Pool,
+    troubles: list[Trouble],
+) -> dict[str, list[Diagnostic]]:
+    """Findings of the rules that ask what a run in the head has done, by file."""
+    paths = [each.path for each in wanted]
+    concerned = _state.concerned = _concerned_files(everything, reader, locator)
+    _state.loader = Loader(reader.source, locator)
+    judged = list(pool.map(_run_here, [path for path in paths if path in concerned], reader))
+    for each in judged:
+        troubles += [Trouble(each.path, trouble) for trouble in each.troubles]
+    return together(judged, set(paths))
+
+
+def _concerned_files(
+    everything: list[Surveyed], reader: Reader, locator: Locator
+) -> dict[str, int]:
+    """The files that have to do with other ranks, and by how many imports others reach one."""
+    importers: dict[str, set[str]] = {}
+    for each in everything:
+        if each.survey is not None:
+            for name in (*each.survey.imports.values(), *each.survey.stars):
+                if place := locator.locate(each.path, name):
+                    importers.setdefault(place[0], set()).add(each.path)
+    found: dict[str, int] = {}
+    queue = deque(
+        (each.path, 0) for each in everything if each.survey and _is_of_interest(each.path, reader)
+    )
+    while queue:
+        path, distance = queue.popleft()
+        if path not in found:
+            found[path] = distance
+            queue.extend((each, distance + 1) for each in sorted(importers.get(path, ())))
+    return found
+
+
+def _is_of_interest(path: str, reader: Reader) -> bool:
+    try:
+        return INTEREST.search(reader.data(path)) is not None
+    except Unreadable:
+        return False
+
+
+def _run_here(path: str) -> Judged:
+    assert _state.loader is not None
+    rules = [rule for rule in all_rules() if rule.of_run]
+    near = _state.concerned[path] <= _NEAR
+    return run_and_judge(path, _state.loader, _state.library, rules, alone=near)
 
 
 def _examine_all(
@@ -311,7 +382,8 @@ def _concerned(text: str, facts: frozenset[str]) -> list[Rule]:
     return [
         rule
         for rule in all_rules()
-        if (not rule.facts or facts.intersection(rule.facts))
+        if not rule.of_run
+        and (not rule.facts or facts.intersection(rule.facts))
         and has_one_of(rule.also)
         and has_one_of(rule.words)
     ]
@@ -325,6 +397,9 @@ class _State:
 
     reader = Reader()
     project: Project | None = None
+    loader: Loader | None = None
+    library = Library()
+    concerned: Mapping[str, int] = MappingProxyType({})
 
 
 _state = _State()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Finding
@@ -32,6 +32,15 @@ class Fix:
     """Whether it changes nothing but the bug."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Related:
+    """Another place that has to do with a finding."""
+
+    path: str
+    line: int
+    message: str
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """What a rule yields: the node, and the words."""
@@ -43,6 +52,19 @@ class Hit:
     fix: Fix | None = None
     confidence: Confidence | None = None
     """Where this case is less (or more) sure than the rule usually is."""
+    path: str = ""
+    """The file of the node, for rules about a run."""
+    related: tuple[Related, ...] = ()
+    """The chain of places from which it follows, nearest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The facts of a rule that asks what a run in the head has done."""
+
+    code: str
+    name: str
+    confidence: Confidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +74,8 @@ class Rule:
     code: str
     name: str
     confidence: Confidence
-    check: Callable[[Module], Iterable[Hit]]
+    check: Callable[[Any], Iterable[Hit]]
+    """Of a module, or of a run."""
     words: tuple[str, ...]
     """The rule is asked only about files whose text has one of these, ..."""
     also: tuple[str, ...] = ()
@@ -60,6 +83,8 @@ class Rule:
     facts: tuple[str, ...] = ()
     """... and from which one of these is reached: collectives, init, sampler, save, load."""
     documentation: str = ""
+    of_run: bool = False
+    """Whether it asks what a run in the head has done, not how one file looks."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -84,6 +109,8 @@ class Diagnostic:
     fix: Fix | None = field(default=None, compare=False)
     cell: int = 0
     """For a notebook: the number of the cell, in which `line` then counts."""
+    related: tuple[Related, ...] = ()
+    """Where it follows from."""
     statement: tuple[int, int] = field(default=(0, 0), compare=False)
     """First and last line of the statement: a comment on any of them suppresses."""
 

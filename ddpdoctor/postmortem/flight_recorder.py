@@ -15,7 +15,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ddpdoctor.evidence import Collective, Evidence, Group, Place, RankEvidence, Stuck, pair_key
+from ddpdoctor.evidence import (
+    DAMAGED,
+    MOST_RANKS,
+    Collective,
+    Evidence,
+    Group,
+    Place,
+    RankEvidence,
+    Stuck,
+    open_file,
+    pair_key,
+)
 from ddpdoctor.postmortem import unpickling
 from ddpdoctor.postmortem.frames import is_users
 from ddpdoctor.postmortem.material import Material, NothingToRead
@@ -23,7 +34,6 @@ from ddpdoctor.report import words
 
 _LARGEST = 1 << 30
 _MOST_ENTRIES = 200_000
-_MOST_RANKS = 1_000_000
 _RANK = re.compile(r"(\d+)(?:\.(?:json|pkl|pickle))?$")
 _PEER = re.compile(r"^(send|recv)\s+(\d+)\s*(?:->|<-)\s*(\d+)")
 _IN_TORCH = "/torch/distributed/distributed_c10d.py"
@@ -37,7 +47,7 @@ def dumps_in(folder: Path) -> list[Path]:
     found = []
     for path in sorted(folder.iterdir()):
         if path.is_file() and _RANK.search(path.name):
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 if looks_like_dump(file.read(4096), path.name):
                     found.append(path)
     return found
@@ -64,7 +74,7 @@ def read(paths: Iterable[Path]) -> Material:
             dump = _load(path)
             rank = RankEvidence(_rank(path, dump), 0)
             suspect = _fill(rank, dump)
-        except (unpickling.Refused, ValueError, RecursionError) as error:
+        except (unpickling.Refused, *DAMAGED) as error:
             troubles.append(f"{path.name} is no dump that can be read: {error}")
             continue
         if rank.rank not in found or rank.last_event > found[rank.rank].last_event:
@@ -86,7 +96,7 @@ def read(paths: Iterable[Path]) -> Material:
 def _together(found: dict[int, RankEvidence]) -> Evidence:
     """One world of all ranks that the dumps speak of, seen at one time: waiting is stable."""
     members = {m for rank in found.values() for group in rank.groups.values() for m in group.ranks}
-    size = 1 + max([*found, *(member for member in members if member < _MOST_RANKS)])
+    size = 1 + max([*found, *(member for member in members if member < MOST_RANKS)])
     ranks = [found.get(number) or RankEvidence(number, size) for number in range(size)]
     now = max(rank.last_event for rank in found.values())
     for rank in found.values():
@@ -99,7 +109,7 @@ def _together(found: dict[int, RankEvidence]) -> Evidence:
 def _load(path: Path) -> Dump:
     if path.stat().st_size > _LARGEST:
         raise ValueError("it is larger than 1 GiB")
-    with path.open("rb") as file:
+    with open_file(path) as file:
         pickled = file.read(1) == b"\x80"
         file.seek(0)
         dump = unpickling.load(file) if pickled else json.load(file)
@@ -119,7 +129,7 @@ def _rank(path: Path, dump: Dump) -> int:
         number = int(match[1])
     else:
         raise ValueError("neither its name nor its content tells the rank")
-    if not 0 <= number < _MOST_RANKS:
+    if not 0 <= number < MOST_RANKS:
         raise ValueError(f"{number} is no rank")
     return number
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.evidence import Evidence
+from ddpdoctor.evidence import Evidence, open_file
 
 
 class NothingToRead(Exception):
@@ -41,7 +41,10 @@ def read(path: Path) -> Material:
             raise NothingToRead(
                 f"{path} holds no run of ours (attempt-*/rank-*.log), no dumps and no logs"
             )
-        with path.open("rb") as file:
+        if not path.is_file():  # as of <(zcat log.gz)
+            with path.open("rb") as pipe:
+                return text_log.read(pipe, str(path))
+        with open_file(path) as file:
             if flight_recorder.looks_like_dump(file.read(4096), path.name):
                 return flight_recorder.read([path])
             file.seek(0)

@@ -13,6 +13,8 @@ from pathlib import Path
 from ddpdoctor.diagnose import diagnose
 from ddpdoctor.diagnose.case import is_casualty
 from ddpdoctor.evidence import (
+    MOST_RANKS,
+    REPORT,
     Evidence,
     Fate,
     RankEvidence,
@@ -21,13 +23,14 @@ from ddpdoctor.evidence import (
     boot,
     logs,
     noted_deaths,
+    open_file,
+    world_size,
 )
 from ddpdoctor.postmortem.material import Material
 from ddpdoctor.report import words
 from ddpdoctor.report.run import RankLine, RunReport
 
-REPORT = "report.json"
-_MOST_RANKS = 1_000_000
+_LARGEST_REPORT = 1 << 28
 _ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL})
 
 
@@ -45,6 +48,7 @@ def read(folder: Path) -> Material | None:
     found = []
     for attempt in attempts:
         evidence, troubles = _evidence(attempt)
+        evidence.attempt = attempt_number(attempt.name) or 0
         lines = {line.rank: line for line in _lines(report, attempt.name)}
         _add_fates(evidence, lines, codes)
         found.append((attempt.name, evidence, troubles))
@@ -60,15 +64,15 @@ def read(folder: Path) -> Material | None:
 
 
 def _evidence(folder: Path) -> tuple[Evidence, list[str]]:
+    numbers = [number for number in logs(folder) if number < MOST_RANKS]
+    size = max(world_size(folder), *(number + 1 for number in numbers))
     readers = []
-    for number in logs(folder):
-        reader = RankReader(folder, number, 0)
+    for number in numbers:
+        reader = RankReader(folder, number, size)
         reader.poll()
         reader.close()
         readers.append(reader)
     known = {reader.evidence.rank: reader.evidence for reader in readers}
-    size = max([*(rank.world_size for rank in known.values()), max(known) + 1])
-    size = min(size, _MOST_RANKS)
     ranks = [known.get(number) or RankEvidence(number, size) for number in range(size)]
     silent = [rank.rank for rank in ranks if rank.pid == 0]
     torn = [reader.evidence.rank for reader in readers if reader.unreadable]
@@ -77,13 +81,14 @@ def _evidence(folder: Path) -> tuple[Evidence, list[str]]:
         troubles.append(f"{words.ranks(silent)} of {size} wrote nothing")
     if torn:
         troubles.append(f"lines that cannot be read stand in the log of {words.ranks(torn)}")
-    return Evidence(size, ranks), troubles
+    return Evidence(size, ranks, damaged=bool(torn)), troubles
 
 
 def _report(folder: Path) -> RunReport | None:
     try:
-        return RunReport.model_validate_json((folder / REPORT).read_bytes())
-    except (OSError, ValueError):
+        with open_file(folder / REPORT) as file:
+            return RunReport.model_validate_json(file.read(_LARGEST_REPORT))
+    except (OSError, ValueError, RecursionError):
         return None
 
 
@@ -96,7 +101,7 @@ def _add_fates(evidence: Evidence, lines: dict[int, RankLine], codes: dict[int, 
     failed = any(r.exceptions and not is_casualty(r.exceptions[-1]) for r in evidence.ranks)
     for rank in evidence.ranks:
         line = lines.get(rank.rank)
-        if line is not None and line.ended_at is not None:
+        if line is not None and line.ended_at is not None and 0 <= (line.signal or 0) <= 64:
             rank.fate = Fate(
                 rank.rank,
                 line.pid,
@@ -104,6 +109,7 @@ def _add_fates(evidence: Evidence, lines: dict[int, RankLine], codes: dict[int, 
                 line.signal,
                 line.ended_at,
                 killed_by_us=line.was_ended,
+                out_of_memory=line.out_of_memory,
             )
         elif rank.pid in codes:
             rank.fate = _noted(rank, codes[rank.pid], failed)

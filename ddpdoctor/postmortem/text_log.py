@@ -17,6 +17,7 @@ from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.diagnose.aftermath import judge_log
 from ddpdoctor.diagnose.detectors.known_messages import is_known
 from ddpdoctor.evidence import (
+    MOST_RANKS,
     Collective,
     Evidence,
     ExceptionRecord,
@@ -25,6 +26,7 @@ from ddpdoctor.evidence import (
     Place,
     RankEvidence,
     Stuck,
+    open_file,
 )
 from ddpdoctor.postmortem.lines import Binary, Line, Readable, lines
 from ddpdoctor.postmortem.material import Material, NothingToRead
@@ -34,7 +36,6 @@ from ddpdoctor.postmortem.watchdogs import Timeout, Watchdogs
 
 _MOST_TRACEBACKS = 10_000
 _MOST_LOOSE = 1000
-_MOST_RANKS = 100_000
 _LAUNCHERS = frozenset({"ChildFailedError", "ProcessRaisedException", "ProcessExitedException"})
 _TOLD_TO_END = "SignalException"
 _LOOSE = "message"
@@ -66,7 +67,7 @@ def read_files(files: Iterable[tuple[Path, int | None]]) -> Material:
     """What several logs of one job tell, each of the rank that its name says. Raises OSError."""
     reading = _Reading()
     for path, rank in files:
-        with path.open("rb") as stream, contextlib.suppress(Binary):
+        with open_file(path) as stream, contextlib.suppress(Binary):
             reading.take_all(stream, rank)
     return reading.material()
 
@@ -118,7 +119,7 @@ class _Puzzle:
         summary: Summary,
         loose: list[Line],
     ) -> None:
-        self._timeouts = [each for each in watchdogs.timeouts() if each.rank < _MOST_RANKS]
+        self._timeouts = [each for each in watchdogs.timeouts() if each.rank < MOST_RANKS]
         self._told_to_end = any(each.type == _TOLD_TO_END for each in tracebacks)
         self._raised: dict[int, list[Traceback]] = {}
         nameless: list[Traceback] = []
@@ -126,12 +127,12 @@ class _Puzzle:
             if each.type in _LAUNCHERS or each.type == _TOLD_TO_END:
                 summary.take(Line(each.line, f"{each.type}: {each.message[0]}", None, False))
                 continue
-            if each.rank is not None and each.rank < _MOST_RANKS:
+            if each.rank is not None and each.rank < MOST_RANKS:
                 self._raised.setdefault(each.rank, []).append(each)
             else:
                 nameless.append(each)
         summary.end()
-        self._endings = {r: e for r, e in summary.endings.items() if r < _MOST_RANKS}
+        self._endings = {r: e for r, e in summary.endings.items() if r < MOST_RANKS}
         self._nameless = _distinct(self._owned(nameless))
         if not self._raised and not self._nameless and not self._timeouts:
             self._nameless = _distinct([_as_traceback(line) for line in loose])

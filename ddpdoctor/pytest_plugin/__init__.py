@@ -36,11 +36,17 @@ SHARED_PATH = pytest.StashKey[Path]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --require-multigpu."""
-    parser.getgroup("ddpdoctor").addoption(
+    """Add --require-multigpu and --force-ranks."""
+    group = parser.getgroup("ddpdoctor")
+    group.addoption(
         "--require-multigpu",
         action="store_true",
         help="fail if no multigpu test was executed: none was selected, or all were skipped",
+    )
+    group.addoption(
+        "--force-ranks",
+        action="store_true",
+        help="start the ranks of a test even if they do not seem to fit on this machine",
     )
 
 

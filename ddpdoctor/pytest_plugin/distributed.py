@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ddpdoctor.evidence import Fate
-from ddpdoctor.launch import ForkServer, Job, LaunchError, World, gpus
+from ddpdoctor.launch import ForkServer, Job, LaunchError, NoRoom, World, gpus
 from ddpdoctor.pytest_plugin.judgement import Ending, judge
 
 _GRACE = 2.0
@@ -102,6 +102,8 @@ def _run(item: pytest.Item) -> None:
         raise pytest.skip.Exception(reason, _use_item_location=True)
     try:
         endings = _launch(item, terms)
+    except NoRoom as error:
+        raise _failure(f"{error} (--force-ranks tries it all the same)") from None
     except (LaunchError, gpus.NoLease) as error:
         raise _failure(str(error)) from None
     judgement = judge(endings, terms.timeout)
@@ -150,7 +152,9 @@ def _server_of(config: pytest.Config) -> ForkServer:
         # What is imported here is not imported by every rank of every test.
         plugins = [plugin for plugin, _ in config.pluginmanager.list_plugin_distinfo()]
         modules = {plugin.__name__ for plugin in plugins if isinstance(plugin, ModuleType)}
-        config.stash[_server] = ForkServer(preload=[_INSIDE, *sorted(modules)])
+        config.stash[_server] = ForkServer(
+            preload=[_INSIDE, *sorted(modules)], force=config.getoption("--force-ranks")
+        )
         config.add_cleanup(config.stash[_server].close)
     return config.stash[_server]
 

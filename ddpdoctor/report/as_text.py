@@ -27,6 +27,7 @@ _LOOKS: dict[Status, tuple[str, str]] = {
     "not reproduced": ("○", "yellow"),
     "holds": ("✓", "green"),
     "in part": ("!", "yellow"),
+    "aid": ("○", "cyan"),
     "fails": ("✗", "bold red"),
     "not checked": ("?", "yellow"),
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
 from rich.console import RenderableType
@@ -12,9 +13,12 @@ from rich.text import Text
 from ddpdoctor.catalog import Finding, Severity
 from ddpdoctor.environment.model import (
     Absent,
+    Clock,
     Cpus,
     Environment,
     EnvironmentReport,
+    Folder,
+    Kernel,
     Limit,
     Memory,
     Torch,
@@ -31,19 +35,48 @@ _LOOKS: dict[Severity, tuple[str, str]] = {
 }
 
 
+def rendered(chosen: str, report: EnvironmentReport, page: Page) -> str:
+    """The report in the format of this name."""
+    if chosen == "json":
+        return report.model_dump_json(indent=2) + "\n"
+    return as_markdown(report) if chosen == "markdown" else as_text(report, page)
+
+
+def compared(chosen: str, hosts: Sequence[str], findings: Sequence[Finding], page: Page) -> str:
+    """What differs between hosts, in the format of this name."""
+    if chosen == "json":
+        document = {
+            "schema_version": 2,
+            "hosts": list(hosts),
+            "findings": [finding.model_dump(mode="json") for finding in findings],
+        }
+        return json.dumps(document, indent=2) + "\n"
+    told = f"{count(len(hosts), 'host')}: " + (
+        f"{count(len(findings), 'difference')}" if findings else "nothing that matters differs"
+    )
+    if chosen == "markdown":
+        return "\n\n".join((f"**{told}**", *map(_finding_as_markdown, findings))) + "\n"
+    parts: list[RenderableType] = [_table(findings), Text()] if findings else []
+    return page.lay_out(*parts, Text(told, "bold"))
+
+
 def as_text(report: EnvironmentReport, page: Page | None = None) -> str:
     """Facts, findings and counts, by default in 100 columns without colour."""
     known = Table.grid(padding=(0, 2))
     for name, value in facts(report.environment):
         known.add_row(Text(one_line(name)), Text(one_line(value)))
-    wrong = Table.grid(padding=(0, 1))
-    for finding in report.findings:
-        mark, style = _LOOKS[finding.severity]
-        wrong.add_row(Text(mark, style), Text(finding.severity, style), _told(finding))
     parts: list[RenderableType] = [Text(f"ddpdoctor env  {report.ddpdoctor}\n", "bold"), known]
     if report.findings:
-        parts += [Text(), wrong]
+        parts += [Text(), _table(report.findings)]
     return (page or Page()).lay_out(*parts, Text(f"\n{summary(report)}", "bold"))
+
+
+def _table(findings: Sequence[Finding]) -> Table:
+    wrong = Table.grid(padding=(0, 1))
+    for finding in findings:
+        mark, style = _LOOKS[finding.severity]
+        wrong.add_row(Text(mark, style), Text(finding.severity, style), _told(finding))
+    return wrong
 
 
 def _told(finding: Finding) -> Text:
@@ -80,8 +113,13 @@ def summary(report: EnvironmentReport) -> str:
         f"{count(severities.count('error'), 'error')}, "
         f"{count(severities.count('warning'), 'warning')}, "
         f"{severities.count('info')} harmless, "
-        f"{len(list(_unknowns(report.environment)))} not checked"
+        f"{not_checked(report)} not checked"
     )
+
+
+def not_checked(report: EnvironmentReport) -> int:
+    """How many facts could not be found out."""
+    return len(list(_unknowns(report.environment)))
 
 
 def facts(environment: Environment) -> Iterator[tuple[str, str]]:
@@ -99,11 +137,14 @@ def facts(environment: Environment) -> Iterator[tuple[str, str]]:
     if isinstance(gpus, tuple):
         for gpu in gpus:
             memory = f"{gpu.memory_mib} MiB, " if gpu.memory_mib else ""
-            yield f"GPU {gpu.index}", f"{gpu.name}, {memory}driver {gpu.driver}, MIG {gpu.mig}"
+            driver = f"driver {gpu.driver}" + (f" (CUDA {gpu.cuda})" if gpu.cuda else "")
+            busy = f", processes {', '.join(map(str, gpu.others))}" if gpu.others else ""
+            yield f"GPU {gpu.index}", f"{gpu.name}, {memory}{driver}, MIG {gpu.mig}{busy}"
     else:
         yield "GPUs", _or(gpus)
     if environment.infiniband:
         yield "InfiniBand", _or(environment.infiniband)
+    yield from _machine(environment)
     yield "CPUs", _cpus(environment.cpus)
     yield "memory", _memory(environment.memory)
     yield from _limits(environment)
@@ -114,6 +155,43 @@ def facts(environment: Environment) -> Iterator[tuple[str, str]]:
         yield "runs inside", _or(environment.context)
     for variable in environment.variables:
         yield variable.name, f"{variable.value}  (read by {variable.read_by})"
+
+
+def _machine(environment: Environment) -> Iterator[tuple[str, str]]:
+    if isinstance(environment.topology, tuple):
+        for number, line in enumerate(environment.topology):
+            yield "GPU topology" if not number else "", line
+    if isinstance(environment.fabric, tuple):
+        for port in environment.fabric:
+            yield f"port {port.device}:{port.port}", f"{port.state}, {port.rate}, {port.layer}"
+    else:
+        yield "fabric", _or(environment.fabric)
+    if not isinstance(environment.container, Absent):
+        yield "container", _or(environment.container)
+    kernel, clock, folder = environment.kernel, environment.clock, environment.folder
+    if isinstance(kernel, Kernel):
+        nodes = count(kernel.numa_nodes, "NUMA node")
+        yield "kernel", f"{kernel.release}, {nodes}, ptrace scope {_or(kernel.ptrace_scope)}"
+    else:
+        yield "kernel", _or(kernel)
+    if isinstance(clock, Clock):
+        yield "clock", "synchronised" if clock.synchronised else "not synchronised"
+    else:
+        yield "clock", _or(clock)
+    if isinstance(folder, Folder):
+        where = "other machines serve it, " if folder.remote else ""
+        yield (
+            "checkpoints",
+            f"{folder.path}: {folder.filesystem}, {where}{_size(folder.free)} free, "
+            f"replace {_yes(folder.replaces)}, fsync {_yes(folder.syncs)}, "
+            f"locks {_yes(folder.locks)}",
+        )
+    else:
+        yield "checkpoints", _or(folder)
+
+
+def _yes(works: bool | Unknown) -> str:
+    return "works" if works is True else "fails" if works is False else _or(works)
 
 
 def _torch(torch: Torch | TorchFailure | Absent | Unknown) -> str:

@@ -45,6 +45,7 @@ class Summary(BaseModel):
     not_reproduced: int
     advice_holds: int
     advice_in_part: int
+    advice_aids: int = 0
     advice_fails: int
     fixes_hold: int
     fixes_fail: int
@@ -128,6 +129,7 @@ class CheckReport(BaseModel):
             not_reproduced=count("broken", "not reproduced"),
             advice_holds=count("documented", "holds"),
             advice_in_part=count("documented", "in part"),
+            advice_aids=count("documented", "aid"),
             advice_fails=count("documented", "fails"),
             fixes_hold=count("fix", "holds"),
             fixes_fail=count("fix", "in part", "fails"),

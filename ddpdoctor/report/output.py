@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
@@ -70,6 +72,21 @@ class Page:
         return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
 
 
+def open_closed_streams() -> None:
+    """Let the standard streams that were closed when we began lead nowhere.
+
+    Else a file of ours takes their number, and what is meant for stderr goes there, or to stdout.
+    What we start gets them closed, as without us.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)  # the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
 def write(stream: TextIO, text: str) -> None:
     """Write `text`, in ASCII where the stream's encoding has not all of its characters.
 
@@ -132,17 +149,17 @@ def write_file(path: Path, text: str) -> None:
 
     Raises OutputError.
     """
-    if _is_special(path):
-        path.write_text(text, encoding="utf-8")
-        return
-    draft = _draft(path)
+    draft = path if _is_special(path) else _draft(path)
     try:
         draft.write_text(text, encoding="utf-8")
-        draft.replace(path.resolve())
+        if draft is not path:
+            draft.replace(path.resolve())
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}") from error
     finally:
-        draft.unlink(missing_ok=True)
+        if draft is not path:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
 
 
 def _is_special(path: Path) -> bool:

@@ -19,6 +19,7 @@ STATUSES: dict[Status, str] = {
     "not reproduced": "not reproduced",
     "holds": "holds",
     "in part": "holds in part",
+    "aid": "an aid, no cure",
     "fails": "DOES NOT HOLD",
     "not checked": "not checked",
 }
@@ -101,13 +102,16 @@ def what_to_do(report: CheckReport) -> Iterator[tuple[str, str, str]]:
 def advice_sentence(report: CheckReport) -> str:
     """What became of the advice; "" if none was tried."""
     summary = report.summary
-    tried = summary.advice_holds + summary.advice_in_part + summary.advice_fails
+    aids = summary.advice_aids
+    tried = summary.advice_holds + summary.advice_in_part + aids + summary.advice_fails
     if not tried:
         return ""
+    no_cures = f"{aids} {'is an aid and no cure' if aids == 1 else 'are aids and no cures'}, "
     return (
         f"Of {count(tried, 'piece')} of advice in circulation, "
         f"{summary.advice_holds} {_verb(summary.advice_holds, 'hold')}, "
-        f"{summary.advice_in_part} {_verb(summary.advice_in_part, 'hold')} in part and "
+        f"{summary.advice_in_part} {_verb(summary.advice_in_part, 'hold')} in part"
+        f"{', ' + no_cures if aids else ' '}and "
         f"{summary.advice_fails} {_verb(summary.advice_fails, 'do')} not, "
         f"on this machine with torch {report.torch}."
     )

@@ -7,14 +7,22 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+import psutil
+
+from ddpdoctor.evidence import REPORT
+
 KEPT = 10
 """Runs that are kept in a folder that was not asked for by name."""
 
-_NAME = re.compile(r"run-\d{8}-\d{6}-\d+")
+_NAME = re.compile(r"run-(\d{8}-\d{6})-(\d+)")
+_TIME = "%Y%m%d-%H%M%S"
+_QUIET = 3600.0
+"""Seconds for which nothing is written where nobody runs: ranks write every second."""
 
 
 class UsedBefore(ValueError):
@@ -30,7 +38,7 @@ def chosen(folder: Path) -> Path:
 
 def default() -> Path | None:
     """A new folder among the last runs; None if nothing can be written anywhere."""
-    name = f"run-{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}"
+    name = f"run-{datetime.now().strftime(_TIME)}-{os.getpid()}"
     for parent in _places():
         with contextlib.suppress(OSError):
             parent.mkdir(parents=True, exist_ok=True)
@@ -51,4 +59,26 @@ def _places() -> Iterator[Path]:
 def _forget_all_but(number: int, parent: Path) -> None:
     runs = sorted(path for path in parent.iterdir() if _NAME.fullmatch(path.name))
     for old in runs[: max(0, len(runs) - number)]:
-        shutil.rmtree(old, ignore_errors=True)
+        if not _is_in_use(old):
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _is_in_use(folder: Path) -> bool:
+    """Whether a doctor may still watch here, or ranks write here: of this host, or of another."""
+    if (folder / REPORT).exists():
+        return False
+    match = _NAME.fullmatch(folder.name)
+    assert match is not None
+    with contextlib.suppress(psutil.Error, ValueError, OverflowError):
+        began = datetime.strptime(match[1], _TIME).timestamp()
+        if psutil.Process(int(match[2])).create_time() < began + 1:
+            return True
+    written = (_written(path) for path in (folder, *folder.rglob("*")))
+    return time.time() - max(written) < _QUIET
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0

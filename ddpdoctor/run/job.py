@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -19,6 +20,8 @@ _HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _SENT_BY_KERNEL = 0x80
+_TO_CONCLUDE = 10.0
+"""Seconds after the job's end for which no signal cuts the report short."""
 
 
 class CannotStart(Exception):
@@ -73,11 +76,13 @@ class Job:
 
 
 class Signals:
-    """Within its `with` block, signals to the doctor are the job's."""
+    """Within its `with` block, signals to the doctor are the job's, as long as there is one."""
 
     def __init__(self) -> None:
-        self.asked_to_end = False
-        """Somebody asked the job to end."""
+        self.asked_to_end = 0
+        """The signal by which somebody first asked the job to end; 0 if nobody has."""
+        self.asked_at = 0.0
+        """When that was."""
         # Those that the doctor was told to ignore reach neither, as without it.
         self._mine = {
             each
@@ -86,6 +91,7 @@ class Signals:
         }
         self._early: list[int] = []
         self._job: Job | None = None
+        self._concluded = 0.0
 
     def __enter__(self) -> Self:
         # By handlers at first, and not by a mask, which the job would inherit. They stay, as a
@@ -107,6 +113,11 @@ class Signals:
             if said.si_signo != signal.SIGCHLD:
                 self._hand_on(said.si_signo, from_terminal=said.si_code == _SENT_BY_KERNEL)
 
+    def conclude(self) -> None:
+        """The job has ended: what comes from now on does not cut its report short, for a while."""
+        self._concluded = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*self._mine, signal.SIGCHLD})
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -122,11 +133,14 @@ class Signals:
     def _arrived(self, number: int, frame: FrameType | None = None) -> None:
         if self._job is None:
             self._early.append(number)
-        else:
+        elif not self._concluded:
             self._hand_on(number, from_terminal=os.isatty(0) or os.isatty(2))
+        elif number in _ENDING and time.monotonic() - self._concluded > _TO_CONCLUDE:
+            raise SystemExit(exit_code(-number))
 
     def _hand_on(self, number: int, *, from_terminal: bool) -> None:
-        self.asked_to_end |= number in _ENDING
+        if number in _ENDING and not self.asked_to_end:
+            self.asked_to_end, self.asked_at = number, time.monotonic()
         # What the terminal sends, it sends to the job as well.
         if self._job is not None and not (from_terminal and number in _FROM_TERMINAL):
             self._job.send(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +21,29 @@ _DIAGNOSE_EVERY = 2.0
 _SHARE = 0.002
 """Of a core, that may be spent on it: the cores are the job's."""
 
-OnFinding = Callable[[Finding], None]
-OnLook = Callable[[World], None]
+_STALL = "stall"
+_REACTION = 6.0
+"""Seconds after a signal in which it shows whether ranks that outlive their launcher react."""
+
+
+def _ignore(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who is told of a job while it goes on."""
+
+    found: Callable[[Finding], None] = _ignore
+    """Something is wrong with it."""
+    stalled: Callable[[Finding], None] = _ignore
+    """Ranks wait long for one that may come yet."""
+    went_on: Callable[[Finding], None] = _ignore
+    """It came: nothing was wrong."""
+    withdrawn: Callable[[Finding], None] = _ignore
+    """What was found is not so any more: the job has refuted it."""
+    look: Callable[[World, Finding | None], None] = _ignore
+    """Several times a second: how it is, and in which stall."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +69,8 @@ class Session:
     status: int = 0
     """As waitpid gives it: -n if signal n ended the command."""
     ended_by_doctor: bool = False
+    ended_for: int = 0
+    """The signal that the doctor gave effect to, as the job could not hear it."""
     interrupted: bool = False
     """Somebody asked the job to end, by a signal that came through the doctor."""
     seconds: float = 0.0
@@ -58,18 +81,19 @@ class Session:
     fault: str = ""
     """What went wrong with the doctor itself: nothing is watched from then on."""
 
+    @property
+    def exit_code(self) -> int:
+        """1 if the doctor ended the job, whatever its launcher made of it; else the job's own."""
+        return 1 if self.ended_by_doctor else exit_code(-self.ended_for or self.status)
 
-def run(options: RunOptions, on_finding: OnFinding, on_look: OnLook) -> Session:
-    """Run the command to its end; `on_finding` is told what is found while it goes on.
 
-    Raises CannotStart.
-    """
+def run(options: RunOptions, signals: Signals, audience: Audience) -> Session:
+    """Run the command to its end. Raises CannotStart."""
     session = Session(options, datetime.now(UTC), Worlds(options.run_dir))
     clock = time.monotonic()
-    with Signals() as signals:
-        job = Job(options.command, _environment(options))
-        signals.go_to(job)
-        _follow(job, signals, session, on_finding, on_look)
+    job = Job(options.command, _environment(options))
+    signals.go_to(job)
+    _follow(job, signals, session, audience)
     session.seconds = time.monotonic() - clock
     return session
 
@@ -81,11 +105,9 @@ def _environment(options: RunOptions) -> dict[str, str]:
     return under_watch(options.run_dir) | digests
 
 
-def _follow(
-    job: Job, signals: Signals, session: Session, on_finding: OnFinding, on_look: OnLook
-) -> None:
+def _follow(job: Job, signals: Signals, session: Session, audience: Audience) -> None:
     worlds, options = session.worlds, session.options
-    watcher = _Watcher(on_finding)
+    watcher = _Watcher(audience)
     status = None
     while status is None:
         signals.wait(_POLL_CLOSELY if worlds.is_eventful else _POLL)
@@ -99,10 +121,11 @@ def _follow(
             if signals.asked_to_end and not session.interrupted:
                 # As they were: what ranks write from now on comes of the interruption.
                 session.interrupted = True
+                worlds.asked_to_end()
                 session.findings = worlds.findings()
             if session.fault or status is not None:
                 continue
-            worlds.poll(killed_by_us=signals.asked_to_end)
+            worlds.poll(killed_by_us=bool(signals.asked_to_end))
             if worlds.deadlocked and not options.keep_going and not session.interrupted:
                 session.findings = worlds.findings()
                 session.proven_after = worlds.deadlocked[0].proven_after
@@ -110,17 +133,35 @@ def _follow(
                 job.end(worlds.living)
             elif not session.interrupted:
                 watcher.look(worlds)
+            elif worlds.are_deaf_since(signals.asked_at):
+                session.ended_for = signals.asked_to_end
+                job.end(worlds.living)
             if worlds.latest is not None:
-                on_look(worlds.latest)
+                audience.look(worlds.latest, watcher.stall)
     session.status = status
+    signals.conclude()
     with _sparing_the_job(session):
+        if session.interrupted:
+            _end_the_deaf(job, signals, session)
         ended_by_us = session.ended_by_doctor or session.interrupted
         worlds.settle(exit_code(status), killed_by_us=ended_by_us)
         if not ended_by_us:
             session.findings = worlds.findings()
+        watcher.conclude(session.findings)
         session.not_seen = _not_seen(session, options.run_dir)
     if session.fault:
         session.not_seen.insert(0, f"a fault of ours ended the watching: {session.fault}")
+
+
+def _end_the_deaf(job: Job, signals: Signals, session: Session) -> None:
+    """End the ranks that were left behind when the job was asked to end, and cannot hear of it."""
+    worlds = session.worlds
+    while worlds.living and time.monotonic() < signals.asked_at + _REACTION:
+        if worlds.are_deaf_since(signals.asked_at):
+            job.end(worlds.living)
+        time.sleep(_POLL)
+        worlds.note_deaths()
+        worlds.poll(killed_by_us=True)
 
 
 @contextlib.contextmanager
@@ -133,7 +174,9 @@ def _sparing_the_job(session: Session) -> Iterator[None]:
 
 
 def _identity(finding: Finding) -> tuple[str, str]:
-    return finding.code, str(finding.place)
+    """By its place; a rank that is late may be seen anywhere."""
+    where = finding.ranks if finding.title == _STALL else finding.place
+    return finding.code, str(where)
 
 
 def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
@@ -147,29 +190,75 @@ def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
         ]
     lines = [f"the ranks of {name} could write nothing: is the disk full?" for name in worlds.mute]
     lines += [line for world in worlds.all for line in world.not_seen()]
+    if _is_accelerate(session.options.command) and all(w.size == 1 for w in worlds.all):
+        lines.append(
+            "accelerate launch has started one process, which trained alone: give it "
+            "--num_processes=N, or run `accelerate config`"
+        )
     if living := worlds.living:
         pids = ", ".join(map(str, living))
         lines.append(f"the command has ended, and {len(living)} of its ranks go on (pid {pids})")
     return lines
 
 
+def _is_accelerate(command: Sequence[str]) -> bool:
+    words = [Path(word).name for word in command]
+    return words[:2] == ["accelerate", "launch"] or "accelerate.commands.launch" in words
+
+
 class _Watcher:
     """Looks for what is wrong while the job goes on; tells what two looks in a row have found."""
 
-    def __init__(self, on_finding: OnFinding) -> None:
-        self._on_finding = on_finding
+    def __init__(self, audience: Audience) -> None:
+        self.stall: Finding | None = None
+        """The one that lasts."""
+        self._pending: Finding | None = None
+        """The one that was told and not taken back."""
+        self._audience = audience
         self._next = 0.0
         self._seen: set[tuple[str, str]] = set()
-        self._told: set[tuple[str, str]] = set()
+        self._told: dict[tuple[str, str], Finding] = {}
 
     def look(self, worlds: Worlds) -> None:
         """Look again, if it is time to."""
         if worlds.all and (began := time.monotonic()) > self._next:
             found = {_identity(each): each for each in worlds.findings()}
-            for key, finding in found.items():
-                if key in self._seen and key not in self._told:
-                    self._told.add(key)
-                    self._on_finding(finding)
+            self._withdraw(found.values())
+            sure = {key: each for key, each in found.items() if key in self._seen}
+            self.stall = next((each for each in sure.values() if each.title == _STALL), None)
+            for key, finding in sure.items():
+                if key not in self._told:
+                    self._told[key] = finding
+                    self._tell(finding)
+            self._refute(found)
             self._seen = set(found)
             took = time.monotonic() - began
             self._next = time.monotonic() + max(_DIAGNOSE_EVERY, took / _SHARE)
+
+    def conclude(self, findings: Iterable[Finding]) -> None:
+        """The job has ended, and this was found."""
+        self._withdraw(findings)
+
+    def _tell(self, finding: Finding) -> None:
+        if finding is self.stall:
+            self._pending = finding
+            self._audience.stalled(finding)
+        else:
+            self._audience.found(finding)
+
+    def _refute(self, found: Mapping[tuple[str, str], Finding]) -> None:
+        """Take back what two looks did not find any more, unless an error has taken its place."""
+        if any(each.severity == "error" for each in found.values()):
+            return
+        for key in [key for key in self._told if key not in found and key not in self._seen]:
+            finding = self._told.pop(key)
+            if finding.title != _STALL:
+                self._audience.withdrawn(finding)
+
+    def _withdraw(self, findings: Iterable[Finding]) -> None:
+        """Take back a stall that was told and is over, unless it came to something worse."""
+        if self._pending is not None and not any(
+            each.title == _STALL or each.severity == "error" for each in findings
+        ):
+            self._audience.went_on(self._pending)
+            self._pending = None

@@ -13,6 +13,10 @@ from collections import deque
 from types import TracebackType
 from typing import Self
 
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose.case import named
+from ddpdoctor.diagnose.joining import Gathering, gathering, state
+from ddpdoctor.report.words import one_line
 from ddpdoctor.run.worlds import World
 
 _EVERY = 1.0
@@ -32,11 +36,11 @@ class StatusLine:
         self._next = 0.0
         self._past: deque[tuple[float, int]] = deque(maxlen=_SPAN)
 
-    def look(self, world: World) -> None:
+    def look(self, world: World, stall: Finding | None = None) -> None:
         """Bring the line up to date, if it is time to."""
         if self._enabled and time.monotonic() > self._next:
             self._next = time.monotonic() + _EVERY
-            self._show(self._told(world))
+            self._show(one_line(stall.cause) if stall is not None else self._told(world))
 
     def __enter__(self) -> Self:
         return self
@@ -54,6 +58,8 @@ class StatusLine:
 
     def _told(self, world: World) -> str:
         ranks = world.evidence.ranks
+        if (found := gathering(world.evidence)) is not None:
+            return _waits(found)
         parts = [f"{len(world.living)} of {len(ranks)} ranks"]
         if steps := min(rank.steps for rank in ranks):
             parts.append(f"step {steps}")
@@ -81,3 +87,17 @@ class StatusLine:
             os.write(sys.stderr.fileno(), sequence.encode())
         except OSError:
             self._enabled = False
+
+
+def _waits(found: Gathering) -> str:
+    """Who has joined, and where the others are: "1 of 2 ranks have joined (12 s); rank 1 ..."."""
+    told = f"{len(found.tried)} of {found.world_size} ranks have joined"
+    told += f" ({found.now - found.since:.0f} s)"
+    for rank in found.late[:1]:
+        seen = rank.stuck or rank.working
+        at = f"at {seen.place}, " if seen is not None and seen.place is not None else ""
+        more = f", and {len(found.late) - 1} more" if len(found.late) > 1 else ""
+        return f"{told}; rank {rank.rank} is {at}{state(rank)}{more}"
+    if found.unseen:
+        return f"{told}; nothing was seen of {named(found.unseen)} yet"
+    return told

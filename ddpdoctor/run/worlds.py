@@ -5,29 +5,31 @@ from __future__ import annotations
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding
-from ddpdoctor.diagnose import diagnose
+from ddpdoctor.diagnose import diagnose, prove_deadlock
 from ddpdoctor.evidence import (
     DEATHS,
     Evidence,
     Fate,
     RankEvidence,
-    RankReader,
     attempt_number,
     boot,
-    logs,
+    world_size,
 )
 from ddpdoctor.observation import Observation
 from ddpdoctor.run.fates import Death, Deaths
+from ddpdoctor.run.memory import OutOfMemory
 
 _YOUNG = 10.0
 """Seconds for which new ranks are looked at closely: a parent may take away one that has died."""
 _LOOK_EVERY = 0.5
 """Seconds between two looks for new worlds: each costs a core that is the job's."""
+_DEAF = 4.0
+"""Seconds that a process has to react to a signal before it is said that it cannot."""
 _POLITE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 """By these a launcher ends the other ranks; then, if they do not go, by SIGKILL."""
 
@@ -53,14 +55,17 @@ class _Proof:
 class World:
     """One set of ranks that belong together."""
 
-    def __init__(self, folder: Path, world_size: int, deaths: Deaths, boot: str) -> None:
+    def __init__(
+        self, folder: Path, world_size: int, deaths: Deaths, memory: OutOfMemory, boot: str
+    ) -> None:
         self.folder = folder
         self.attempt = attempt_number(folder.name) or 0
         """How often the launcher had started the ranks before."""
         self.proven_after = 0.0
         """Seconds from the last rank's blocking to the proof that it will not end."""
         self._observation = Observation(folder, world_size)
-        self._deaths, self._boot = deaths, boot
+        self.evidence.attempt = self.attempt
+        self._deaths, self._memory, self._boot = deaths, memory, boot
         self._dead: dict[int, tuple[Death, bool]] = {}
         self._proof: _Proof | None = None
 
@@ -68,6 +73,11 @@ class World:
     def evidence(self) -> Evidence:
         """What is known of the ranks."""
         return self._observation.evidence
+
+    @property
+    def size(self) -> int:
+        """How many ranks it has."""
+        return self.evidence.world_size
 
     @property
     def living(self) -> list[int]:
@@ -80,6 +90,7 @@ class World:
         for death in dead:
             if (rank := by_pid.get(death.pid)) is not None:
                 self._dead[rank.rank] = (death, killed_by_us)
+                self.evidence.memory_kills = self._memory.kills
         deadlock = self._observation.poll(self._fates())
         for rank in self._ours():
             if rank.fate is None:
@@ -94,6 +105,27 @@ class World:
     def deadlocked(self) -> bool:
         """It was proven that ranks will never move again."""
         return self._proof is not None
+
+    def asked_to_end(self) -> None:
+        """Note that somebody has asked the job to end."""
+        self.evidence.asked_to_end = True
+
+    def is_deaf_since(self, moment: float) -> bool:
+        """Whether no living rank can ever hear a signal that was sent then.
+
+        Python hears of it when torch returns, which it never does in a deadlock; and whoever waits
+        for the others to join waits for half an hour, with nothing yet that could be lost.
+        """
+        living = [rank for rank in self._ours() if rank.fate is None]
+        proof = prove_deadlock(self.evidence)
+        blocked = {each.rank for each in proof.blocked} if proof is not None else set()
+        return all(
+            rank.stuck is not None
+            and rank.stuck.since < moment
+            and rank.stuck.seen > moment + _DEAF
+            and (rank.rank in blocked or (rank.joining is not None and not rank.groups))
+            for rank in living
+        )
 
     def command_ended(self, exit_code: int) -> None:
         """Note how the command ended that has started the ranks."""
@@ -123,7 +155,10 @@ class World:
         """How ranks ended: those that their launcher ended because of another are told apart."""
         deaths = [death for death, _ in self._dead.values()]
         return [
-            _fate(self.evidence.ranks[number], death, ending or _follows(death, deaths))
+            replace(
+                _fate(self.evidence.ranks[number], death, ending or _follows(death, deaths)),
+                out_of_memory=death.code == -signal.SIGKILL and self._memory.has_killed(death.pid),
+            )
             for number, (death, ending) in self._dead.items()
         ]
 
@@ -141,6 +176,7 @@ class Worlds:
         self.all: list[World] = []
         self._run_dir = run_dir
         self._deaths = Deaths(run_dir)
+        self._memory = OutOfMemory()
         self._noted: list[Death] = []
         self._next_look = self._newest = 0.0
         self._boot = boot()
@@ -192,9 +228,19 @@ class Worlds:
                 found.setdefault((finding.code, str(finding.place)), told)
         return list(found.values())
 
+    def asked_to_end(self) -> None:
+        """Note that somebody has asked the job to end."""
+        for world in self.all:
+            world.asked_to_end()
+
+    def are_deaf_since(self, moment: float) -> bool:
+        """Whether ranks live, and none of them can ever hear a signal that was sent then."""
+        return bool(self.living) and all(world.is_deaf_since(moment) for world in self.all)
+
     def close(self) -> None:
         """Watch for no more deaths."""
         self._deaths.close()
+        self._memory.close()
 
     def note_deaths(self) -> None:
         """Note who has ended, for the next poll."""
@@ -213,8 +259,8 @@ class Worlds:
         self._next_look = time.monotonic() + _LOOK_EVERY
         known = {world.folder for world in self.all}
         for folder in _folders(self._run_dir):
-            if folder not in known and (size := _world_size(folder)):
-                self.all.append(World(folder, size, self._deaths, self._boot))
+            if folder not in known and (size := world_size(folder)):
+                self.all.append(World(folder, size, self._deaths, self._memory, self._boot))
                 self._newest = time.monotonic()
 
     def settle(self, exit_code: int, *, killed_by_us: bool, patience: float = 1.0) -> None:
@@ -248,17 +294,6 @@ def _folders(run_dir: Path | None) -> list[Path]:
             return [Path(e.path) for e in sorted(found, key=lambda e: e.stat().st_ctime)]
     except OSError:
         return []
-
-
-def _world_size(folder: Path) -> int:
-    """As the first rank that wrote anything says; 0 if none has."""
-    for rank in logs(folder):
-        reader = RankReader(folder, rank, 0)
-        reader.poll()
-        reader.close()
-        if reader.evidence.world_size:
-            return reader.evidence.world_size
-    return 0
 
 
 def _follows(death: Death, deaths: list[Death]) -> bool:

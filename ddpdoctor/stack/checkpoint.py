@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import pickle
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +15,16 @@ import torch
 from ddpdoctor.stack.errors import CheckpointError
 from ddpdoctor.stack.outcome import together
 from ddpdoctor.stack.process_group import World
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make an output folder, or raise CheckpointError if this process may not write there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise CheckpointError(f"cannot write into {folder}: {error.strerror}") from error
 
 
 def save(state: dict[str, Any], path: Path, world: World) -> None:
@@ -30,21 +40,30 @@ def save(state: dict[str, Any], path: Path, world: World) -> None:
                 torch.save(state, file)
 
 
-def load(path: Path, world: World, map_location: torch.device | str = "cpu") -> dict[str, Any]:
+def load(
+    path: Path,
+    world: World,
+    map_location: torch.device | str = "cpu",
+    *,
+    mmap: bool = False,
+) -> dict[str, Any]:
     """Read `path` on every rank. A collective: every rank must call it.
 
     Every rank reads for itself, rather than rank 0 for all: the file is in the page cache by then,
     and nothing of the model's size travels through the group. Only tensors and plain values are
     read, no code is run (`weights_only`). Raises CheckpointError on all ranks where any cannot
-    read, which is also how a folder that one host does not see shows itself.
+    read, which is also how a folder that one host does not see shows itself. With `mmap` the ranks
+    of a host share one copy in memory.
     """
     with together(world):
         try:
-            state: dict[str, Any] = torch.load(path, map_location=map_location, weights_only=True)
+            state: dict[str, Any] = torch.load(
+                path, map_location=map_location, weights_only=True, mmap=mmap
+            )
         except OSError as error:
             raise CheckpointError(f"cannot read checkpoint {path}: {error.strerror}") from error
-        except (RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
-            # A torn file shows itself in all of these, depending on where it ends.
+        except Exception as error:
+            # A torn file shows itself in a dozen kinds of error, depending on where it ends.
             raise CheckpointError(f"{path} is not a whole checkpoint") from error
     return state
 

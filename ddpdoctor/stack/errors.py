@@ -18,7 +18,7 @@ class ConfigError(StackError):
 
 
 class DataError(StackError):
-    """Structures, labels or a data file cannot be used."""
+    """The data, or a file of it, cannot be used."""
 
 
 class CheckpointError(StackError):
@@ -27,6 +27,10 @@ class CheckpointError(StackError):
 
 class TrainingError(StackError):
     """The training cannot go on: its loss is not a number any more."""
+
+
+class StoppedError(StackError):
+    """The training was asked to end, by SIGTERM, and has saved where it stands."""
 
 
 class MissingExtraError(StackError):

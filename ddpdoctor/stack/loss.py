@@ -4,6 +4,8 @@ DDP averages gradients over ranks, each with equal weight. A mean loss per rank 
 as soon as ranks (or the micro-batches of an accumulation window) hold different numbers of
 samples. Cure: every rank back-propagates `sum * world_size / N`, with N counted over all ranks and
 all micro-batches of the window. The averaged gradient is then that of the mean over the N samples.
+
+N counts what the loss adds up: samples, or masked residues, or boxes.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ def global_count(local_count: int, world: World) -> int:
     return int(count.item())
 
 
-def global_mean(local_sum: torch.Tensor, count: int, world: World) -> torch.Tensor:
+def global_mean(local_sum: torch.Tensor, count: int | torch.Tensor, world: World) -> torch.Tensor:
     """Scale a rank's summed loss (a scalar) so that DDP's gradient is that of the global mean.
 
     `count` is the `global_count` of the whole accumulation window, not of one micro-batch. A rank

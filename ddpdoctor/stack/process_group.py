@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,6 +101,16 @@ def wrap(model: nn.Module, world: World, *, find_unused_parameters: bool = False
 def unwrap(model: nn.Module) -> nn.Module:
     """Return the module itself, whose keys have no `module.` prefix."""
     return model.module if isinstance(model, DistributedDataParallel) else model
+
+
+def ranks_of_this_node(world: World) -> list[int]:
+    """Return the ranks that share this one's memory and disk, in order. A collective."""
+    if world.world_size == 1:
+        return [world.rank]
+    # torchrun numbers the nodes; other launchers leave the name of the host to tell them apart.
+    nodes: list[str] = [""] * world.world_size
+    dist.all_gather_object(nodes, os.environ.get("GROUP_RANK") or socket.gethostname())
+    return [rank for rank, node in enumerate(nodes) if node == nodes[world.rank]]
 
 
 def _is_distributed(wanted: bool | None) -> bool:

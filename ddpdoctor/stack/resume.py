@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from torch import nn
 from ddpdoctor.stack import checkpoint
 from ddpdoctor.stack.config import TrainingConfig
 from ddpdoctor.stack.ema import ExponentialMovingAverage
-from ddpdoctor.stack.errors import ConfigError
+from ddpdoctor.stack.errors import CheckpointError, ConfigError
 from ddpdoctor.stack.outcome import on_main, together
 from ddpdoctor.stack.process_group import World
 from ddpdoctor.stack.rng import generator_states, restore_generators
@@ -24,13 +25,15 @@ PATTERN = "step_*.pt"
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch came to. The seconds are the only thing that a repetition may change."""
+    """What one epoch came to. A repetition may change nothing but the seconds."""
 
     epoch: int
     train_loss: float
     metric: float
     learning_rate: float
     seconds: float
+    phases: dict[str, float]
+    """Of these seconds, rank 0's for data, forward, backward and optimizer."""
 
 
 @dataclass
@@ -44,10 +47,14 @@ class Progress:
     """Optimizer steps so far."""
     loss: float = 0.0
     """Sum of this rank's losses in this epoch."""
+    weight: float = 0.0
+    """What the losses of all ranks in this epoch are to be divided by."""
     history: list[Epoch] = field(default_factory=list)
     best: str | None = None
     """File name of the checkpoint with the best metric."""
-    best_metric: float = math.inf
+    best_metric: float = math.nan
+    extra: dict[str, Any] = field(default_factory=dict)
+    """What a hook between epochs wants to remember, in plain values: a stage, a second best."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,9 @@ class Trained:
     optimizer: torch.optim.Optimizer
     scaler: torch.amp.GradScaler
     average: ExponentialMovingAverage | None
+
+
+BetweenEpochs = Callable[[Progress, Trained], None]
 
 
 def name_of(progress: Progress) -> str:
@@ -111,7 +121,8 @@ def restore(
     if path is None:
         return Progress()
     state = checkpoint.load(path, world)
-    _check_same(state["settings"], settings, path)
+    check_system(state, settings.get("system"), path)
+    check_same(state["settings"], settings, path)
     trained.model.load_state_dict(state["model"])
     trained.optimizer.load_state_dict(state["optimizer"])
     trained.scaler.load_state_dict(state["scaler"])
@@ -131,10 +142,50 @@ def restore(
     return progress
 
 
+def reload_weights(trained: Trained, path: Path, world: World) -> None:
+    """Put back the weights and the average of a checkpoint, and nothing else. A collective.
+
+    Optimizer, schedule, progress and generators go on as they are, and so does the decay of the
+    average: who restarts it with another one sets `trained.average.decay`.
+    """
+    state = checkpoint.load(path, world)
+    trained.model.load_state_dict(state["model"])
+    if trained.average:
+        trained.average.module.load_state_dict(best_weights(state))
+
+
+def check_system(state: dict[str, Any], system: str | None, path: Path) -> None:
+    """Raise ConfigError unless a loaded checkpoint is one of a training of `system`."""
+    settings = state.get("settings")
+    if not isinstance(settings, dict):
+        raise ConfigError(f"{path} is no checkpoint of a training by this stack")
+    if settings.get("system") != system:
+        raise ConfigError(f"{path} belongs to a {settings.get('system')} training, not {system}")
+
+
+def best_checkpoint(path: Path, world: World) -> Path:
+    """Return `path`, or where it is an output folder the best checkpoint in it. A collective.
+
+    Raises CheckpointError where there is none.
+    """
+    last = on_main(world, lambda: _last_of(path))
+    best = checkpoint.load(last, world)["progress"]["best"] if last != path else None
+    return path / best if best else last
+
+
 def best_weights(state: dict[str, Any]) -> dict[str, Any]:
     """Return the weights in a loaded checkpoint that were evaluated: averaged, if any were."""
     weights: dict[str, Any] = state["average"]["module"] if state["average"] else state["model"]
     return weights
+
+
+def _last_of(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    checkpoints = sorted(path.glob(PATTERN))
+    if not checkpoints:
+        raise CheckpointError(f"{path} holds no checkpoint")
+    return checkpoints[-1]
 
 
 def _last(config: TrainingConfig) -> Path | None:
@@ -147,7 +198,8 @@ def _last(config: TrainingConfig) -> Path | None:
     return checkpoints[-1] if checkpoints else None
 
 
-def _check_same(saved: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
+def check_same(saved: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
+    """Raise ConfigError, which names what differs, unless two trainings' settings are the same."""
     names = sorted(saved.keys() | wanted.keys())
     differing = [name for name in names if saved.get(name) != wanted.get(name)]
     if differing:

@@ -5,39 +5,44 @@ What is trained is given as plain functions; how it is trained, on one process o
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader
 
-from ddpdoctor.stack.config import TrainingConfig
+from ddpdoctor.stack.batch import Batch
+from ddpdoctor.stack.config import Plan, TrainingConfig
 from ddpdoctor.stack.ema import ExponentialMovingAverage
-from ddpdoctor.stack.errors import TrainingError
-from ddpdoctor.stack.loss import global_count, global_mean
+from ddpdoctor.stack.errors import StoppedError, TrainingError
+from ddpdoctor.stack.loading import make_loader
+from ddpdoctor.stack.loss import global_mean
 from ddpdoctor.stack.process_group import World, unwrap, wrap
 from ddpdoctor.stack.progress import Show
-from ddpdoctor.stack.resume import Epoch, Progress, Trained, keep, name_of, restore
+from ddpdoctor.stack.resume import (
+    BetweenEpochs,
+    Epoch,
+    Progress,
+    Trained,
+    keep,
+    name_of,
+    restore,
+)
 from ddpdoctor.stack.rng import seed_generators
 from ddpdoctor.stack.samplers import TrainingSampler
+from ddpdoctor.stack.stopping import on_sigterm
+from ddpdoctor.stack.tensorboard import curves
+from ddpdoctor.stack.timing import PhaseTimer, profiling
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-
-class Batch(Protocol):
-    """What `collate` returns: its length is the number of samples that its loss adds up."""
-
-    def __len__(self) -> int: ...
-
-    def to(self, device: torch.device) -> Self:
-        """Return a copy on `device`."""
 
 
 def fit(
@@ -51,21 +56,34 @@ def fit(
     settings: dict[str, Any],
     world: World,
     show: Show,
+    higher_is_better: bool = False,
+    between_epochs: BetweenEpochs | None = None,
 ) -> Progress:
     """Train `model` on `samples` and return what became of it; the weights are in the checkpoints.
 
     Every rank passes all samples and a model of the same shape. `loss_sum` adds up a batch's
-    losses; it must cope with an empty batch, as the last slice of an epoch may leave a rank
-    without samples. `validate` returns a metric, lower is better, and the same on every rank.
-    `settings` is what a checkpoint must agree with to be resumed.
+    losses, and `batch.weight` is what they are to be divided by; it must cope with an empty batch,
+    as the last slice of an epoch may leave a rank without samples. `validate` returns a metric,
+    lower is better unless said otherwise, and the same on every rank. `settings` is what a
+    checkpoint must agree with to be resumed; its "system" names what is trained.
+
+    Where samples change with the epoch (augmentation, masks), `samples` has a `set_epoch(epoch)`,
+    and draws from generators seeded by epoch and index: then it does not matter which rank or
+    worker loads a sample, nor whether the training was resumed.
+
+    `between_epochs` is called on all ranks before each epoch and after the last one. What it does
+    to weights, average and progress is in the next checkpoint. It must depend on progress alone:
+    a training that was resumed between two epochs calls it there once more.
 
     Raises ConfigError where the output folder holds another training, TrainingError when the loss
-    is not a number any more, CheckpointError when the disk refuses; each on all ranks.
+    is not a number any more, CheckpointError when the disk refuses, and StoppedError when SIGTERM
+    came to any rank and the training was saved; each on all ranks.
     """
-    device, on_gpu = world.device, world.device.type == "cuda"
+    device, plan = world.device, config.plan(world.world_size)
+    tell(plan, config, world)
     model = model.to(device)
     optimizer = torch.optim.AdamW(
-        model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+        model.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay
     )
     net = wrap(model, world)
     # DDP groups gradients into buckets, and regroups them once it has seen a backward pass; from
@@ -76,81 +94,112 @@ def fit(
     average = ExponentialMovingAverage(net, config.ema_decay) if config.ema_decay else None
     # float16 overflows where float32 does not, so its gradients are scaled up and back; bfloat16
     # has float32's range, and a disabled scaler passes everything through.
-    scaler = torch.amp.GradScaler(device.type, enabled=config.use_amp and on_gpu)
-    half = torch.float16 if on_gpu else torch.bfloat16
+    half = half_type(config, device)
+    scaler = torch.amp.GradScaler(device.type, enabled=config.use_amp and half is torch.float16)
     trained = Trained(model, optimizer, scaler, average)
     seed_generators(config.random_seed, world.rank)
     progress = restore(trained, settings, config, world)
 
     sampler = TrainingSampler(
         len(samples),
-        config.batch_size,
+        plan.batch_size,
         num_replicas=world.world_size,
         rank=world.rank,
         seed=config.random_seed,
     )
-    loader: DataLoader[Any] = DataLoader(
-        samples,  # type: ignore[arg-type]  # a sequence is all that a loader asks for
-        batch_sampler=sampler,
-        collate_fn=collate,
-        num_workers=config.num_workers,
-        # Each pass over a loader draws a number to seed its workers. Drawn from the global
-        # generator, a run that was resumed would be one draw ahead of one that was not.
-        generator=torch.Generator(),
-    )
+    loader = make_loader(samples, sampler, collate, config.num_workers, world)
+    timer = PhaseTimer(device)
 
-    while progress.epoch < config.n_epochs:
-        started = time.perf_counter()
-        net.train()
-        sampler.set_epoch(progress.epoch, start=progress.consumed)
-        for window in windows(loader, config.accumulation_steps):
-            # Counted over the whole window and all ranks, before the first backward: the last
-            # window of an epoch is shorter, and shares of it differ by rank.
-            count = global_count(sum(map(len, window)), world)
-            progress.consumed += count
-            done = (progress.epoch + progress.consumed / len(samples)) / config.n_epochs
-            rate = learning_rate_at(done, config)
-            for group in optimizer.param_groups:
-                group["lr"] = rate
+    with (
+        curves(config, world) as curve,
+        on_sigterm() as request,
+        profiling(config, world) as profiled_step,
+    ):
+        while progress.epoch < config.n_epochs:
+            started = time.perf_counter()
+            if between_epochs and progress.consumed == 0:
+                between_epochs(progress, trained)
+            net.train()
+            sampler.set_epoch(progress.epoch, start=progress.consumed)
+            if hasattr(samples, "set_epoch"):
+                samples.set_epoch(progress.epoch)
+            # Summed where they arise: to ask a GPU for each would have the host wait for it.
+            loss = torch.tensor(progress.loss, dtype=torch.float64, device=device)
+            weight = torch.tensor(progress.weight, dtype=torch.float64, device=device)
+            for window in timer.loading(windows(loader, config.accumulation_steps)):
+                # Counted over the whole window and all ranks, before the first backward: the last
+                # window of an epoch is shorter, and shares of it differ by rank. Whether a rank
+                # was asked to end travels along, so that all know it after the same step.
+                mine = [sum(batch.weight for batch in window), request.received]
+                totals = torch.tensor(mine, dtype=torch.float64, device=device)
+                if world.world_size > 1:
+                    dist.all_reduce(totals)
+                count = totals[0].clamp(min=1)  # no masked residue anywhere: a loss of 0
+                seen = len(window) * plan.batch_size * world.world_size
+                progress.consumed = min(progress.consumed + seen, len(samples))
+                done = (progress.epoch + progress.consumed / len(samples)) / config.n_epochs
+                for group in optimizer.param_groups:
+                    group["lr"] = plan.learning_rate * schedule(done, config.warmup)
 
-            for micro, batch in enumerate(window, start=1):
-                with sync_if(net, micro == len(window)):
-                    with torch.autocast(device.type, half, enabled=config.use_amp):
-                        summed = loss_sum(net, batch.to(device))
-                    torch.autograd.backward(scaler.scale(global_mean(summed, count, world)))
-                progress.loss += summed.item()
+                for micro, batch in enumerate(window, start=1):
+                    with sync_if(net, micro == len(window)):
+                        with (
+                            timer.phase("forward"),
+                            torch.autocast(device.type, half, enabled=config.use_amp),
+                        ):
+                            summed = loss_sum(net, batch.to(device))
+                        with timer.phase("backward"):
+                            mean = global_mean(summed, count, world)
+                            torch.autograd.backward(scaler.scale(mean))
+                    loss += summed.detach()
+                weight += totals[0]
 
-            # Unscale first: clipping scaled gradients would clip them to next to nothing.
-            scaler.unscale_(optimizer)
-            norm = nn.utils.clip_grad_norm_(net.parameters(), config.clip_norm)
-            # The gradients are equal on all ranks, so all ranks raise or none does. With the
-            # scaler, infinite gradients are expected at times, and it leaves those steps out.
-            if not scaler.is_enabled() and not norm.isfinite():
-                raise TrainingError(_diverged(progress, config))
-            scaler.step(optimizer)
-            scaler.update()
-            optimizer.zero_grad(set_to_none=True)
-            if average is not None:
-                average.update(net)
-            progress.step += 1
-            show.step(done)
+                with timer.phase("optimizer"):
+                    # Unscale first: clipping scaled gradients would clip them to next to nothing.
+                    scaler.unscale_(optimizer)
+                    norm = nn.utils.clip_grad_norm_(net.parameters(), config.clip_norm)
+                    # The one place where a step waits for the GPU.
+                    length, asked = torch.stack([norm.double(), totals[1]]).tolist()
+                    # The gradients are equal on all ranks, so all ranks raise or none does. With
+                    # the scaler, infinite gradients are expected at times, and it leaves those
+                    # steps out.
+                    if not scaler.is_enabled() and not math.isfinite(length):
+                        raise TrainingError(_diverged(progress, plan.learning_rate))
+                    scaler.step(optimizer)
+                    scaler.update()
+                    optimizer.zero_grad(set_to_none=True)
+                    if average is not None:
+                        average.update(net)
+                progress.step += 1
+                show.step(done)
+                profiled_step()
 
-            within = progress.consumed < len(samples)
-            if within and config.checkpoint_every and progress.step % config.checkpoint_every == 0:
-                keep(trained, progress, settings, config, world)
+                every, within = config.checkpoint_every, progress.consumed < len(samples)
+                if asked or (every and progress.step % every == 0 and within):
+                    progress.loss, progress.weight = loss.item(), weight.item()
+                    keep(trained, progress, settings, config, world)
+                if asked:
+                    raise StoppedError(_stopped(progress, config))
 
-        train_loss = _sum_over_ranks(progress.loss, world) / len(samples)
-        metric = validate(average.module if average is not None else unwrap(net))
-        if not (math.isfinite(train_loss) and math.isfinite(metric)):
-            raise TrainingError(_diverged(progress, config))
-        seconds = time.perf_counter() - started
-        record = Epoch(progress.epoch, train_loss, metric, rate, seconds)
-        progress.history.append(record)
-        progress.epoch, progress.consumed, progress.loss = progress.epoch + 1, 0, 0.0
-        if metric < progress.best_metric or progress.best is None:
-            progress.best, progress.best_metric = name_of(progress), metric
-        keep(trained, progress, settings, config, world)
-        show.epoch(record)
+            train_loss = _sum_over_ranks(loss.item(), world) / max(weight.item(), 1)
+            metric = validate(average.module if average is not None else unwrap(net))
+            if not (math.isfinite(train_loss) and math.isfinite(metric)):
+                raise TrainingError(_diverged(progress, plan.learning_rate))
+            seconds, rate = time.perf_counter() - started, optimizer.param_groups[0]["lr"]
+            record = Epoch(progress.epoch, train_loss, metric, rate, seconds, timer.take())
+            progress.history.append(record)
+            progress.epoch, progress.consumed = progress.epoch + 1, 0
+            progress.loss = progress.weight = 0.0
+            better = (
+                metric > progress.best_metric if higher_is_better else metric < progress.best_metric
+            )
+            if progress.best is None or better:
+                progress.best, progress.best_metric = name_of(progress), metric
+            keep(trained, progress, settings, config, world)
+            show.epoch(record)
+            curve(record)
+        if between_epochs:
+            between_epochs(progress, trained)
     return progress
 
 
@@ -172,16 +221,36 @@ def sync_if(net: nn.Module, last: bool) -> AbstractContextManager[None]:
     return quiet
 
 
-def learning_rate_at(done: float, config: TrainingConfig) -> float:
-    """Return the rate at `done`, the share of the training's samples seen, from 0 to 1.
+def schedule(done: float, warmup: float) -> float:
+    """Return the share of the highest rate at `done`, the share of the training's samples seen.
 
     A function of the samples, not of steps: nothing of it needs saving, and it is the same on any
     number of ranks.
     """
-    if done < config.warmup:
-        return config.learning_rate * done / config.warmup
-    falling = (done - config.warmup) / (1 - config.warmup) if config.warmup < 1 else 0.0
-    return config.learning_rate * (1 + math.cos(math.pi * falling)) / 2
+    if done < warmup:
+        return done / warmup
+    falling = (done - warmup) / (1 - warmup) if warmup < 1 else 0.0
+    return (1 + math.cos(math.pi * falling)) / 2
+
+
+def tell(plan: Plan, config: TrainingConfig, world: World) -> None:
+    """Say in the log what one optimizer step sees."""
+    if world.is_main:
+        log.info(
+            "global batch %d: %d samples on each of %d rank(s), %d time(s); learning rate %g",
+            plan.global_batch,
+            plan.batch_size,
+            world.world_size,
+            config.accumulation_steps,
+            plan.learning_rate,
+        )
+
+
+def half_type(config: TrainingConfig, device: torch.device) -> torch.dtype:
+    """Return the type that mixed precision calculates in."""
+    if config.amp_dtype == "auto":
+        return torch.float16 if device.type == "cuda" else torch.bfloat16
+    return torch.float16 if config.amp_dtype == "float16" else torch.bfloat16
 
 
 def _sum_over_ranks(value: float, world: World) -> float:
@@ -192,8 +261,13 @@ def _sum_over_ranks(value: float, world: World) -> float:
     return total.item()
 
 
-def _diverged(progress: Progress, config: TrainingConfig) -> str:
+def _diverged(progress: Progress, learning_rate: float) -> str:
     return (
         f"the loss is not a finite number any more (epoch {progress.epoch}, step {progress.step}): "
-        f"try a learning_rate below {config.learning_rate:g}"
+        f"try a learning_rate below {learning_rate:g}"
     )
+
+
+def _stopped(progress: Progress, config: TrainingConfig) -> str:
+    saved = config.output_dir / name_of(progress)
+    return f"asked to end by SIGTERM, saved {saved}: the same command with resume goes on"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -15,6 +16,8 @@ from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 
+_make_folder = os.mkdir
+"""As it was before files were watched: ours are not the job's."""
 _UNMET = ("EADDRINUSE", "while trying to connect to")
 """What a store says that cannot be hosted, or not be reached."""
 
@@ -68,8 +71,24 @@ def _listen(run_dir: Path) -> None:
     def begin(rank: int, world_size: int) -> None:
         here.begin(_world_folder(run_dir), rank, world_size)
 
-    joining.when_known(begin)
+    if _is_a_launchers():
+        # From here on, so that a rank which comes late, or never, is seen where it is.
+        begin(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+    else:
+        joining.when_known(begin)
     threading._register_atexit(_begin_at_last, here, begin)  # type: ignore[attr-defined]
+
+
+def _is_a_launchers() -> bool:
+    """Whether a launcher has started this process as a rank, by what it has put in its environment.
+
+    RANK alone is inherited by whatever a rank starts.
+    """
+    import multiprocessing
+
+    if not {"RANK", "WORLD_SIZE", "MASTER_PORT"} <= {*os.environ}:
+        return False
+    return multiprocessing.parent_process() is None and not _is_a_ranks_child()
 
 
 @harmless
@@ -112,11 +131,13 @@ def _is_a_ranks_child() -> bool:
 
 
 def _world_folder(run_dir: Path) -> Path:
-    """One folder for each set of ranks that belong together: their port and restart."""
+    """One folder for each set of ranks that belong together: their launch and restart."""
     from ddpdoctor.evidence import attempt_name
+    from ddpdoctor.watch import launching
 
-    port = os.environ.get("MASTER_PORT", "0")
+    port = str(launching.spawned_world() or os.environ.get("MASTER_PORT", "0"))
     restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     folder = run_dir / attempt_name(restart, port)
-    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        _make_folder(folder)
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import re
 import sys
@@ -31,6 +32,35 @@ def listen(wrapped: ByIdentity[Passes]) -> None:
 
     module.register_module_module_registration_hook(registered)
     module.register_module_parameter_registration_hook(registered)
+
+
+@harmless
+def listen_to_conversions(wrapped: ByIdentity[Passes]) -> None:
+    """Notice modules that change the type or device of their parameters after the wrap.
+
+    The parameters stay the same objects; the hooks by which DDP learns of their gradients do not
+    survive a change of type.
+    """
+    from torch.nn import Module
+
+    module_type: Any = Module
+    original = module_type._apply
+
+    def kind(module: Any) -> Any:
+        first = next(module.parameters(), None)
+        return None if first is None else (first.dtype, first.device)
+
+    @functools.wraps(original)
+    def apply(module: Any, *args: Any, **kwargs: Any) -> Any:
+        of = [each for each in wrapped.values() if id(module) in each.modules]
+        before = kind(module) if of else None
+        result = original(module, *args, **kwargs)
+        if of and kind(module) != before and (place := users_frame()) is not None:
+            for passes in of:
+                passes.places.setdefault("converted", place)
+        return result
+
+    module_type._apply = apply
 
 
 @harmless

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import sys
 import threading
 import time
 from collections import Counter, deque
@@ -21,6 +22,8 @@ from functools import lru_cache
 from typing import Any
 
 from ddpdoctor.evidence import MAKING_GROUPS, pair_key
+from ddpdoctor.watch import given
+from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
@@ -48,6 +51,8 @@ _BETWEEN_TWO = {"send": "send", "recv": "recv", "recv_anysource": "recv"}
 
 _FIRST = 32
 """So many calls from one line are written at once each: a wrong one may end the process."""
+_CLOSELY = 4
+"""So many calls from one line are looked at closely, and then the 8th, the 16th, ..."""
 _AT_ONCE = 0.05
 """Seconds since the last line after which a collective is written at once."""
 _KEPT = 1024
@@ -67,6 +72,8 @@ class Pending:
     def __init__(self, log: Log) -> None:
         self.threads: set[int] = set()
         self.log = log
+        self.followed: Fields | None = None
+        """The latest call of the user's own whose handle is to be followed."""
         self._kept: dict[int, Fields] = {}
         self._awaited: int | None = None
         self._meeting: Fields | None = None
@@ -116,6 +123,11 @@ class Pending:
         if self._calls[line] <= _FIRST or now - self._written > _AT_ONCE:
             self.write()
 
+    def is_sampled(self, line: Frame | None) -> bool:
+        """Whether the call that is about to be issued from there is looked at closely."""
+        number = self._calls[line] + 1
+        return number <= _CLOSELY or not number & (number - 1)
+
     def write(self) -> None:
         """Write down what has not been written."""
         if not self._unwritten:
@@ -129,6 +141,8 @@ class Pending:
         """It was issued; `work` is what one waits for."""
         self._kept.pop(id(work), None)
         self._kept[id(work)] = fields
+        if fields is self.followed:
+            given.follow(self.log, work, fields)
         if len(self._kept) > _KEPT:
             del self._kept[next(iter(self._kept))]
 
@@ -149,11 +163,13 @@ class Pending:
 
     def waited(self, work: Any, before: int | None) -> None:
         """It waits no more."""
+        given.awaited(work)
         self._awaited = before
         self._kept.pop(id(work), None)
 
     def forget(self, work: Any) -> None:
         """Somebody else than the main thread has waited for it."""
+        given.awaited(work)
         self._kept.pop(id(work), None)
 
     def meet(self, members: list[int]) -> None:
@@ -213,6 +229,7 @@ def install(log: Log) -> Pending:
         if hasattr(group_type, method):
             _wrap_pair(group_type, method, op, pending)
     _wrap_wait(_distributed_c10d.Work, pending)
+    given.listen(_distributed_c10d.Work)
     _wrap_meeting(distributed_c10d, pending)
     _before_exit(pending)
     return pending
@@ -229,7 +246,11 @@ def _wrap_collective(group_type: Any, method: str, op: str, pending: Pending) ->
 
     def issue(group: Any, *args: Any, **kwargs: Any) -> Any:
         fields = note(pending, group, op, args, kwargs)
-        work = original(group, *args, **kwargs)
+        try:
+            work = original(group, *args, **kwargs)
+        except Exception as error:
+            passing(pending.log, error, "collective")
+            raise
         if work is not None and fields is not None:
             keep(work, fields)
         return work
@@ -269,6 +290,9 @@ def _wrap_wait(work_type: Any, pending: Pending) -> None:
         before = pending.wait_in(work)
         try:
             return original(work, *args, **kwargs)
+        except Exception as error:
+            passing(pending.log, error, "collective")
+            raise
         finally:
             pending.waited(work, before)
 
@@ -305,6 +329,12 @@ def _note(
     options = kwargs.get("opts", args[-1] if args else None)
     fields = _common(pending, group, op, args)
     fields["seq"] = pending.count(group) + 1
+    if pending.is_sampled(fields["place"]):
+        fields.update(given.facts(op, args) or {})
+        if given.is_direct():
+            pending.followed = fields
+            if pending.log.in_join:
+                fields["in_join"] = True
     if (root := getattr(options, "rootRank", None)) is not None:
         fields["root"] = root
     if (reduce_op := getattr(options, "reduceOp", None)) is not None:
@@ -335,6 +365,7 @@ def _common(pending: Pending, group: Any, op: str, args: tuple[Any, ...]) -> Fie
         "group": group.group_name,
         "op": op,
         "place": users_frame(),
+        "way": pending.log.way(sys._getframe(2)),
         "shapes": [list(tensor.shape) for tensor in tensors],
         "dtype": _named(tensors[0].dtype) if tensors else "",
     }

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.watch.aside import aside, is_compiling, skip
+from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.loading import Loading
 from ddpdoctor.watch.log import Log
@@ -28,8 +29,18 @@ def install(log: Log) -> None:
     # These are private: another torch may have none of them.
     harmless(_wrap_iterators)(DataLoader, iterator_type, watched)
     harmless(_around_forward)(DistributedDataParallel, watched)
-    _before_call(Join, "__enter__", lambda _: log.write("join"))
+    _before_call(Join, "__enter__", functools.partial(_joined, log))
+    _before_call(Join, "__exit__", functools.partial(_left, log))
     atexit.register(watched.flush)
+
+
+def _joined(log: Log, join: Any) -> None:
+    log.write("join")
+    log.in_join = bool(getattr(join, "_enable", True))
+
+
+def _left(log: Log, join: Any) -> None:
+    log.in_join = False
 
 
 def _after_init(cls: Any, note: Callable[[Any], object]) -> None:
@@ -80,6 +91,9 @@ def _wrap_iterators(loader_type: Any, iterator_type: Any, watched: Loading) -> N
             batch = advance(iterator)
         except StopIteration:
             watched.ended(iterator)
+            raise
+        except Exception as error:
+            passing(watched.log, error, "loader")
             raise
         watched.drawn(iterator, batch)
         return batch

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import zlib
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import PurePath
@@ -23,6 +24,9 @@ _LISTED = 50_000
 """Longer lists of files are looked at here and there only."""
 _MEMBERS = 2048
 _INDICES = 500_000
+_SAMPLES, _SUMMED = 4096, 200_000
+"""Of so many samples, and of arrays of so many elements, all are looked at."""
+_FEW, _WORDS = 8, 200
 _ABOUT_RANKS = frozenset(
     {"get_rank", "get_world_size", "rank", "local_rank", "world_size", "num_replicas"}
     | {"process_index", "environ", "getenv", "RANK", "LOCAL_RANK", "WORLD_SIZE"}
@@ -38,6 +42,10 @@ class Fingerprint:
 
     def __init__(self, dataset: Any) -> None:
         self.listings: dict[str, tuple[str, str]] = {}
+        self.elements: dict[str, tuple[str, str]] = {}
+        """Attributes with one element for each sample: digests in their order and regardless of
+        it; the second "" where that would take too long."""
+        self._length = _length(dataset)
         self._digest = blake2b(digest_size=8)
         self._complete = True
         self._visits = 0
@@ -59,6 +67,8 @@ class Fingerprint:
             self._add(f"{name}={value!r}")
         elif type(value).__module__.split(".")[0] in ("torch", "numpy") and hasattr(value, "dtype"):
             elements = _elements(value)
+            if elements is not None and self._is_of_samples(value):
+                self.elements[name] = _told(elements), _sum_of_rows(value)
             self._complete &= elements is not None
             self._add(f"{name}={elements}")
         elif isinstance(value, (list, tuple)):
@@ -87,11 +97,59 @@ class Fingerprint:
             self._add(self.listings[name][0])
             return
         step = max(1, len(value) // _ITEMS)
+        if self._is_of_samples(value):
+            inside = [_plainly(each, 0) for each in value[::step]]
+            if None not in inside:
+                whole = _unordered(value) if len(value) <= _SAMPLES else ""
+                self.elements[name] = _told("\0".join(map(str, inside))), whole
         for each in value[::step]:
             self._take(name, each, depth + 1)
 
+    def _is_of_samples(self, value: Any) -> bool:
+        return self._length > 1 and _length(value) == self._length
+
     def _add(self, text: str) -> None:
         self._digest.update(text.encode(errors="replace") + b"\0")
+
+
+def _length(value: Any) -> int:
+    """0 where it has none, and of what holds a single number."""
+    try:
+        return len(value)
+    except TypeError:
+        return 0
+
+
+def _plainly(value: Any, depth: int) -> str | None:
+    """One sample's element in words; None if it cannot be looked into."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return repr(value)[:_WORDS]
+    if depth < _DEPTH and isinstance(value, (list, tuple)):
+        inside = [_plainly(each, depth + 1) for each in value[:_FEW]]
+        return None if None in inside else f"{len(value)}{inside}"
+    if depth < _DEPTH and isinstance(value, dict):
+        inside = [_plainly(each, depth + 1) for each in list(value.values())[:_FEW]]
+        return None if None in inside else f"{list(value)[:_FEW]}{inside}"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return _elements(value)
+    return None
+
+
+def _unordered(values: Any) -> str:
+    """The same for the same samples in any order."""
+    told = [_plainly(each, 0) for each in values]
+    if None in told:
+        return ""
+    return f"{sum(int(_told(str(each)), 16) for each in told) & 0xFFFF_FFFF_FFFF_FFFF:x}"
+
+
+def _sum_of_rows(array: Any) -> str:
+    """The same of a tensor or array whose rows stand in another order; "" for what is large."""
+    size = array.numel() if hasattr(array, "numel") else array.size
+    if not 0 < size <= _SUMMED:
+        return ""
+    rows = array.detach().numpy() if hasattr(array, "detach") else array
+    return f"{sum(zlib.crc32(row.tobytes()) for row in rows):x}"
 
 
 def _folder(paths: list[str]) -> int:
@@ -186,6 +244,27 @@ def content(batch: Any) -> str:
         return ""
     digest.update("\0".join(map(str, seen)).encode())
     return digest.hexdigest()
+
+
+def samples(batch: Any, at: list[int], many: int) -> list[list[str]]:
+    """Of the samples at these places of a batch of so many: a digest of each of their parts."""
+    parts = [part for part in _parts(batch, 0) if _length(part) == many][:_FEW]
+    return [[_told(_plainly(part[place], 0) or "") for part in parts] for place in at]
+
+
+def _parts(value: Any, depth: int) -> Iterator[Any]:
+    """What a collated batch holds: tensors, and lists of plain things."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        yield value
+    elif depth < _DEPTH and isinstance(value, dict):
+        for each in value.values():
+            yield from _parts(each, depth + 1)
+    elif isinstance(value, (list, tuple)) and value:
+        if isinstance(value[0], (str, int, float)):
+            yield value
+        elif depth < _DEPTH:
+            for each in value[:_FEW]:
+                yield from _parts(each, depth + 1)
 
 
 def rows(batch: Any) -> int | None:

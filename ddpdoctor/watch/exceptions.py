@@ -1,21 +1,32 @@
-"""Records the exception that ends a rank, with all frames and everything it was raised from."""
+"""Records exceptions, with all frames and everything they were raised from.
+
+The one that ends a rank is written when its interpreter begins to exit. What passes out of a
+backward, a collective, DDP or a loader is written at once: a launcher may end the process before it
+has ended itself, and a trainer may catch it and exit with a code alone.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import os
+import re
 import sys
 import threading
 import traceback
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
+from types import CodeType
 from typing import Any
 
+from ddpdoctor.watch.aside import skip
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import is_users
+from ddpdoctor.watch.places import Frame, as_frame, is_users, is_users_file, outwards
 
 _MESSAGE_LIMIT = 4000
+_USERS = 32
+_LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 
 
 def install(log: Log, before_writing: Callable[[BaseException], object]) -> None:
@@ -39,6 +50,74 @@ def install(log: Log, before_writing: Callable[[BaseException], object]) -> None
 
     _before_atexit(exiting)
     _in_children(tell)
+    _around_backward(log)
+    _around_exit(log)
+
+
+def passing(log: Log, error: BaseException, out_of: str) -> None:
+    """Write down an exception that leaves one of the places where ranks depend on each other."""
+    if log.exiting or getattr(error, "_ddpdoctor", False):
+        return
+    _mark(error)
+    _note_passing(log, error, out_of)
+
+
+@harmless
+def _mark(error: Any) -> None:
+    """Each is written once, at the innermost of the places that it leaves."""
+    error._ddpdoctor = True
+
+
+@harmless
+def _note_passing(log: Log, error: BaseException, out_of: str) -> None:
+    told = describe(error)
+    # What it passes next: the traceback knows only what it has left.
+    above = [frame for frame in outwards(sys._getframe(2)) if frame.f_code.co_filename != __file__]
+    outer = [as_frame(frame) for frame in above if not _is_ours(frame.f_code)][::-1]
+    told["frames"] = [*outer, *told["frames"]]
+    told["user"] = [frame for frame in told["frames"] if is_users_file(frame[0])]
+    told["place"] = told["place"] or (told["user"][-1] if told["user"] else None)
+    log.write("thrown", exception=told, out_of=out_of)
+
+
+@harmless
+def _around_backward(log: Log) -> None:
+    """All ways to go backward end in one function of torch's."""
+    from torch import autograd
+    from torch.autograd import graph
+
+    original: Any = graph._engine_run_backward
+
+    @functools.wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(*args, **kwargs)
+        except Exception as error:
+            passing(log, error, "backward")
+            raise
+
+    graph._engine_run_backward = run
+    autograd._engine_run_backward = run  # type: ignore[attr-defined]
+    skip(run)
+
+
+@harmless
+def _around_exit(log: Log) -> None:
+    """Who exits with a code tells nobody why: the line, and the exception it was handling, do."""
+
+    def around(module: Any, name: str) -> None:
+        original = getattr(module, name)
+
+        @functools.wraps(original)
+        def leave(code: Any = None) -> Any:
+            if code not in (None, 0) and log.is_open:
+                passing(log, sys.exc_info()[1] or SystemExit(code), "exit")
+            original(code)
+
+        setattr(module, name, leave)
+
+    around(sys, "exit")
+    around(os, "_exit")
 
 
 @harmless
@@ -81,16 +160,34 @@ def _note(log: Log, error: BaseException) -> None:
 
 def describe(error: BaseException) -> dict[str, Any]:
     """The exception as it is written down, with the one it was raised from or while handling."""
-    frames = [
+    frames: list[tuple[CodeType | None, Frame]] = [
         (frame.f_code, (frame.f_code.co_filename, line, frame.f_code.co_qualname))
         for frame, line in traceback.walk_tb(error.__traceback__)
     ]
-    users = [place for code, place in frames if is_users(code)]
+    users = [place for code, place in frames if code is not None and is_users(code)]
+    if worker := _of_worker(str(error)):
+        users += [place for place in worker if is_users_file(place[0])]
+        frames += [(None, place) for place in worker]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return {
         "type": type(error).__name__,
         "message": str(error)[:_MESSAGE_LIMIT],
         "frames": [place for _, place in frames],
         "place": users[-1] if users else None,
+        "user": users[-_USERS:],
         "cause": describe(cause) if cause is not None else None,
     }
+
+
+def _of_worker(message: str) -> list[Frame]:
+    """The lines of a loader's worker: they come with its exception, as text."""
+    _, found, text = message.partition("Original Traceback (most recent call last):")
+    return (
+        [(file, int(line), function) for file, line, function in _LINE.findall(text)]
+        if found
+        else []
+    )
+
+
+def _is_ours(code: CodeType) -> bool:
+    return "/ddpdoctor/watch/" in code.co_filename

@@ -158,7 +158,13 @@ class _Events:
         if (place := users_frame()) is None or not path:
             return None
         self._log.write(
-            "file", action=action, path=path, place=place, step=self._log.steps, **fields
+            "file",
+            action=action,
+            path=path,
+            place=place,
+            way=self._log.way(sys._getframe(1)),
+            step=self._log.steps,
+            **fields,
         )
         self._written += 1
         return self._written - 1

@@ -1,4 +1,8 @@
-"""Sees from a thread of its own that the main thread has stopped moving, and what it waits for."""
+"""Sees from a thread of its own that the training has stopped moving, and what it waits for.
+
+What trains is mostly the main thread; Ray has another one for it.
+Below, "main thread" means the one that trains.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +59,7 @@ class _Heart:
 
     def __init__(self, log: Log, pending: Pending, main: int) -> None:
         self._log, self._pending, self._main = log, pending, main
+        self._first = main
         self._issued = harmless(pending.issued)
         self._clock = time.pthread_getcpuclockid(main)
         self._seen: tuple[int, int] | None = None
@@ -71,10 +76,25 @@ class _Heart:
         while True:
             time.sleep(_BETWEEN_BUSY if self._is_busy else BEAT)
             self._pending.write()
+            self._choose()
             look = _look_at(self._main)
             if look is None:
                 return
             self._beat(look)
+
+    def _choose(self) -> None:
+        """Look at the thread that trains."""
+        # The ids alone: among the frames is this one, and what holds itself keeps all the others,
+        # with the job's tensors, until the garbage is collected.
+        alive = set(sys._current_frames())
+        chosen = self._log.trainer
+        if chosen not in alive:
+            others = self._pending.threads & alive
+            lone = len(others) == 1 and self._first not in self._pending.threads
+            chosen = others.pop() if lone else self._first
+        if chosen != self._main and chosen in alive:
+            self._main, self._seen = chosen, None
+            self._clock = time.pthread_getcpuclockid(chosen)
 
     def _beat(self, look: _Look) -> None:
         now = time.monotonic()

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ddpdoctor.watch import launching
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
@@ -46,6 +47,7 @@ def install(log: Log) -> None:
     """Wrap `init_process_group`, `new_group` and `destroy_process_group` of this process."""
     from torch.distributed import distributed_c10d
 
+    harmless(launching.install)()
     _replace(distributed_c10d.init_process_group, functools.partial(_join, log))
     _replace(distributed_c10d.new_group, functools.partial(_make, log))
     _replace(distributed_c10d.destroy_process_group, functools.partial(_leave, log))
@@ -71,7 +73,14 @@ def _join(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
     place = _place()
     if (known := _identity(original, args, kwargs)) is not None:
         _tell(*known)
-    log.write("joining", place=place, source=_digest(place), nested=_is_nested(args, kwargs))
+    log.write(
+        "joining",
+        place=place,
+        source=_digest(place),
+        nested=_is_nested(args, kwargs),
+        **(_meeting(original, args, kwargs) or {}),
+        **(launching.facts() or {}),
+    )
     result = original(*args, **kwargs)
     _tell(dist.get_rank(), dist.get_world_size())
     _note(log, dist.group.WORLD, place)
@@ -118,6 +127,22 @@ def _digest(place: Frame | None) -> str:
     if place is None or (size := Path(place[0]).stat().st_size) > _SCRIPT_LIMIT or not size:
         return ""
     return hashlib.blake2b(Path(place[0]).read_bytes(), digest_size=8).hexdigest()
+
+
+@harmless
+def _meeting(original: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Where this process is to meet the others, and how many it says there are."""
+    said = inspect.signature(original).bind_partial(*args, **kwargs).arguments
+    method = said.get("init_method")
+    wanted = said.get("world_size", -1)
+    if method in (None, "env://") or "?" in method:
+        wanted = wanted if wanted > 0 else int(os.environ.get("WORLD_SIZE", "-1"))
+    if said.get("store") is not None:
+        return {"meeting": "", "wanted": wanted}
+    if method in (None, "env://"):
+        host, port = os.environ.get("MASTER_ADDR", ""), os.environ.get("MASTER_PORT", "")
+        return {"meeting": f"{host}:{port}" if host and port else "", "wanted": wanted}
+    return {"meeting": method.partition("://")[2].partition("?")[0], "wanted": wanted}
 
 
 @harmless

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 import weakref
+from collections import deque
 from typing import Any
 
 from ddpdoctor.watch import datasets
@@ -23,6 +24,8 @@ _EARLY_EPOCHS = 4
 """Of these the order of the indices is digested, and the first batches are written one by one."""
 _FIRST_BATCHES = 16
 _READ_BATCHES = 8
+_FOLLOWED = 64
+"""Indices of a dataset that are followed to their samples."""
 _PREFIX = 64
 """Of a larger batch so many indices are digested: the cost of a step does not depend on it."""
 _SHORT = 0.1
@@ -35,6 +38,7 @@ class _Pass:
     __slots__ = (
         *("batches", "content", "digesting", "early", "ended", "fed", "rows"),
         *("graded", "loader", "number", "order", "steps_before", "steps_noted", "written"),
+        *("chosen", "every", "meant"),
     )
 
     def __init__(self, steps: int) -> None:
@@ -47,6 +51,11 @@ class _Pass:
         self.fed: int | None = None
         self.graded = self.ended = False
         self.written = False
+        self.every = 0
+        """Each index that this divides is followed to its sample; 0 is none."""
+        self.chosen: deque[tuple[list[tuple[int, int]], int]] = deque()
+        """Of the batches that are on their way: which place holds which index, of how many."""
+        self.meant: dict[int, list[str]] = {}
         self.steps_before = self.steps_noted = steps
 
 
@@ -66,7 +75,7 @@ class Loading:
     def __init__(self, log: Log) -> None:
         self.unfed: _Pass | None = None
         """A pass that has just given one of its first batches, until the model has some of it."""
-        self._log = log
+        self.log = log
         self._samplers = 0
         self._lines = 0
         self._places: weakref.WeakKeyDictionary[Any, Frame | None] = weakref.WeakKeyDictionary()
@@ -80,7 +89,7 @@ class Loading:
         self._samplers += 1
         self._places[sampler] = users_frame()
         if self._samplers <= _SAMPLERS:
-            self._log.write("sampler", **self._sampler(sampler))
+            self.log.write("sampler", **self._sampler(sampler))
 
     @harmless
     def epoch_told(self, sampler: Any) -> None:
@@ -102,7 +111,7 @@ class Loading:
         """Persistent workers keep their iterator: it prefetches for the pass that now begins."""
         kept = getattr(loader, "_iterator", None)
         if kept is not None:
-            kept._ddpdoctor = _Pass(self._log.steps)
+            kept._ddpdoctor = _Pass(self.log.steps)
 
     @harmless
     def begun(self, loader: Any, iterator: Any) -> None:
@@ -120,7 +129,7 @@ class Loading:
         if known.last is not None and not known.last.ended:
             self._write(known.last)
         known.epochs += 1
-        current = _pass_of(iterator, self._log.steps)
+        current = _pass_of(iterator, self.log.steps)
         current.loader, current.number = known.number, known.epochs
         current.early = current.digesting = known.epochs <= _EARLY_EPOCHS
         now = time.monotonic()
@@ -129,7 +138,7 @@ class Loading:
         if current.written and self._lines < _LINES:
             self._lines += 1
             sampler = _distributed(loader)
-            self._log.write(
+            self.log.write(
                 "epoch",
                 loader=known.number,
                 number=known.epochs,
@@ -141,16 +150,42 @@ class Loading:
     @harmless
     def chosen(self, iterator: Any, index: Any) -> None:
         """Digest the indices of a batch."""
-        current = _pass_of(iterator, self._log.steps)
+        current = _pass_of(iterator, self.log.steps)
         if current.digesting:
             several = isinstance(index, (list, tuple))
             current.order = hash((current.order, tuple(index[:_PREFIX]) if several else index))
+            if several and current.every >= 0:
+                self._follow(iterator, current, index)
+
+    def _follow(self, iterator: Any, current: _Pass, index: Any) -> None:
+        """Note where in the batch the indices come that are followed, the same on every rank."""
+        if current.every == 0:
+            dataset: Any = getattr(iterator, "_dataset", None)
+            dealt = _distributed_of(iterator) and hasattr(dataset, "__getitem__")
+            current.every = max(1, len(dataset) // _FOLLOWED) if dealt else -1
+        every = current.every
+        if every > 0 and len(current.meant) < _FOLLOWED:
+            places = [(n, i) for n, i in enumerate(index[:_PREFIX]) if i % every == 0]
+            current.chosen.append((places, len(index)))
+        else:
+            current.chosen.append(([], 0))
+
+    @harmless
+    def _note_meaning(self, current: _Pass, batch: Any) -> None:
+        places, many = current.chosen.popleft()
+        if places:
+            found = datasets.samples(batch, [place for place, _ in places], many)
+            current.meant.update(
+                (index, parts) for (_, index), parts in zip(places, found, strict=True) if parts
+            )
 
     @harmless
     def drawn(self, iterator: Any, batch: Any) -> None:
         """Count a batch; some of the counts are written."""
         current = iterator._ddpdoctor
         current.batches += 1
+        if current.chosen:
+            self._note_meaning(current, batch)
         number = current.batches
         if number & (number - 1) and not (current.early and number <= _FIRST_BATCHES):
             return
@@ -189,12 +224,12 @@ class Loading:
         content = {}
         if current.ended or not current.batches & (current.batches - 1):
             content = {"content": current.content}
-        self._log.write(
+        self.log.write(
             "drawn",
             loader=current.loader,
             number=current.number,
             batches=current.batches,
-            steps=self._log.steps - current.steps_before,
+            steps=self.log.steps - current.steps_before,
             graded=current.graded,
             order=current.order if current.digesting else None,
             **content,
@@ -202,6 +237,10 @@ class Loading:
             fed=current.fed,
             ended=current.ended,
         )
+        if current.meant:
+            meant, current.meant = current.meant, {}
+            samples = [[index, parts] for index, parts in meant.items()]
+            self.log.write("meant", loader=current.loader, epoch=current.number, samples=samples)
 
     @harmless
     def _write_loader(self, loader: Any) -> bool:
@@ -209,7 +248,7 @@ class Loading:
         fingerprint = datasets.Fingerprint(dataset)
         loop = next((f for f in outwards(sys._getframe(1)) if is_users(f.f_code)), None)
         sampler = _distributed(loader)
-        self._log.write(
+        self.log.write(
             "loader",
             number=self._numbered,
             place=self._places.get(loader),
@@ -222,6 +261,8 @@ class Loading:
             plain=_is_plain(loader),
             identity=fingerprint.identity,
             listings=fingerprint.listings,
+            elements=fingerprint.elements,
+            made_at=_constructor(dataset),
             by_rank=datasets.deals_by_rank(dataset, loader.collate_fn, loop),
             members=members,
             members_place=self._places.get(loader.dataset) if members is not None else None,
@@ -258,14 +299,32 @@ def _grad_enabled() -> bool:
 
 def _distributed(loader: Any) -> Any:
     """The DistributedSampler that a loader draws from, directly or below batch samplers."""
+    return _distributed_below(loader.batch_sampler) or _distributed_below(loader.sampler)
+
+
+def _distributed_below(found: Any) -> Any:
     from torch.utils.data.distributed import DistributedSampler
 
-    for found in (loader.batch_sampler, loader.sampler):
-        for _ in range(3):
-            if isinstance(found, DistributedSampler):
-                return found
-            found = getattr(found, "sampler", None)
+    for _ in range(3):
+        if isinstance(found, DistributedSampler):
+            return found
+        found = getattr(found, "sampler", None)
     return None
+
+
+def _distributed_of(iterator: Any) -> Any:
+    """That of an iterator."""
+    found = getattr(iterator, "_index_sampler", None)
+    return _distributed_below(found)
+
+
+@harmless
+def _constructor(dataset: Any) -> Frame | None:
+    """The user's code that has made this dataset."""
+    code = getattr(type(dataset).__init__, "__code__", None)
+    if code is None or not is_users(code):
+        return None
+    return code.co_filename, code.co_firstlineno, code.co_qualname
 
 
 def _batches(loader: Any) -> int | None:

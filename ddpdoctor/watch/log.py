@@ -8,16 +8,18 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
+
+from ddpdoctor.evidence import KINDS
+from ddpdoctor.watch.places import as_frame, is_users, outwards
 
 LIMIT = 12 << 20
 """Bytes of a log before it is begun anew. Beside the new one, the old lives for a moment."""
 LASTING_LIMIT = 3 << 20
 """Bytes of what a new log begins with: 16 MB a rank are never exceeded."""
 
-_PASSING = frozenset(
-    {"collective", "stuck", "still", "moved", "working", "alive", "step", "training", "sample"}
-)
+_WAYS = 2048
 _EARLY_LIMIT = 2000
 _ANEW = b'{"k":"anew","t":0}\n'
 
@@ -39,12 +41,18 @@ class Log:
         self.exiting = False
         self.steps = 0
         """Optimizer steps of this process."""
+        self.trainer: int | None = None
+        """The thread that wraps models and steps, once one has."""
+        self.in_join = False
+        """It is inside of `Join`."""
         self._path: Path | None = None
         self._fd = -1
         self._inode: tuple[int, int] | None = None
         self._size = 0
         # A signal handler of the job's may issue a collective while its main thread writes.
         self._lock = threading.RLock()
+        self._ways: dict[tuple[int, ...], int] = {}
+        self._codes: list[CodeType] = []
         self._early: deque[tuple[str, bytes]] | None = deque(maxlen=_EARLY_LIMIT)
         self._lasting: list[bytes] = []
         self._lasting_size = 0
@@ -76,6 +84,26 @@ class Log:
         else:
             self._append(kind, line)
 
+    def way(self, frame: FrameType | None) -> int | None:
+        """The number of the user's frames that lead here; a way that is new is written down.
+
+        Frames are told apart by code and line, so that a call in a loop costs a look-up.
+        """
+        key: list[Any] = []
+        each = frame
+        while each is not None:
+            if is_users(code := each.f_code):
+                key += (id(code), each.f_lineno)
+            each = each.f_back
+        found = self._ways.get(named := tuple(key))
+        if found is None and len(self._ways) < _WAYS:
+            found = self._ways[named] = len(self._ways)
+            frames = [each for each in outwards(frame) if is_users(each.f_code)]
+            # Kept alive, so that no id is mistaken for another.
+            self._codes += (each.f_code for each in frames)
+            self.write("way", number=found, frames=[as_frame(each) for each in frames[::-1]])
+        return found
+
     def silence(self) -> None:
         """Write no more, as what this process does is no longer this rank's doing."""
         self._fd = -1
@@ -88,7 +116,7 @@ class Log:
 
     def _append(self, kind: str, line: bytes) -> None:
         with self._lock:
-            if kind not in _PASSING and self._lasting_size + len(line) < LASTING_LIMIT:
+            if KINDS[kind].lasts and self._lasting_size + len(line) < LASTING_LIMIT:
                 self._lasting.append(line)
                 self._lasting_size += len(line)
             try:

@@ -79,6 +79,8 @@ class Passes:
         """Ends what `probes` listens to, if it does."""
         self.graphs_kept = 0
         """Of how many earlier sampled windows the graph was still alive."""
+        self.looked_at = 0
+        """Optimizer steps taken when its buffers were looked at."""
         self.inside = False
         self.sampling = False
         self.resting = False

@@ -39,12 +39,13 @@ def is_users(code: CodeType) -> bool:
     if known is None:
         if len(_known) > _MOST:
             _known.clear()
-        known = _known[id(code)] = (code, _is_users(code.co_filename))
+        known = _known[id(code)] = (code, is_users_file(code.co_filename))
     return known[1]
 
 
 @lru_cache(maxsize=4096)
-def _is_users(file: str) -> bool:
+def is_users_file(file: str) -> bool:
+    """The same of all code of a file."""
     if file.startswith("<"):
         return False
     file = str(Path(file).resolve())
@@ -73,4 +74,4 @@ def users_frame(frame: FrameType | None = None) -> Frame | None:
 
 def users_place(stack: list[Frame]) -> Frame | None:
     """The innermost line that is the user's own, of a stack as it is written down."""
-    return next((each for each in reversed(stack) if _is_users(each[0])), None)
+    return next((each for each in reversed(stack) if is_users_file(each[0])), None)

@@ -13,13 +13,16 @@ import atexit
 import functools
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.watch import changes, copies, joining, noise, outside, probes
+from ddpdoctor.watch import changes, copies, datasets, joining, noise, outside, probes
 from ddpdoctor.watch.aside import aside, is_compiling, skip
-from ddpdoctor.watch.digests import Budget, digests, is_capturing, size
+from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
+from ddpdoctor.watch.draws import Draws
+from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.identity import ByIdentity
 from ddpdoctor.watch.log import Log
@@ -72,6 +75,8 @@ class _Optimizer:
         """The next step before which digests are written."""
         self.rests_until = 0
         """The step with which the next window begins that is looked at closely."""
+        self.rates = 0
+        """Digest of the learning rates of all steps so far."""
         self.links: list[tuple[Passes, Link]] = []
 
 
@@ -83,9 +88,10 @@ class _Training:
 
         self.copies: copies.Copies
         self._doubled = doubled
+        self._norms = torch.nn.modules.batchnorm._NormBase
         self._is_compiling = torch.compiler.is_compiling
         self.scaling = Scaling()
-        self._log = log
+        self.log = log
         self.passes = ByIdentity[Passes]()
         self._built = 0
         self._optimizers = ByIdentity[_Optimizer]()
@@ -94,6 +100,8 @@ class _Training:
         self._budget = Budget()
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
         self._stepping: list[int] = []
+        self.draws = Draws(log)
+        self.draws.inside = lambda: any(passes.inside for passes in self.passes.values())
 
     @harmless
     def built(self, wrapper: Any) -> None:
@@ -101,6 +109,7 @@ class _Training:
         if not self._built:
             atexit.register(self.finish)
             changes.listen(self.passes)
+            changes.listen_to_conversions(self.passes)
         passes = Passes(self._built, wrapper)
         self.passes[wrapper] = passes
         passes.sampling = True
@@ -111,6 +120,34 @@ class _Training:
         """A forward pass that builds a graph begins; one of an optimizer's closure is left out."""
         if not (self._stepping and self._is_stepping()):
             passes.before_forward(wrapper)
+            if passes.sampling and self.log.steps > passes.looked_at:
+                self._write_buffers(passes, wrapper)
+
+    @harmless
+    def _write_buffers(self, passes: Passes, wrapper: Any) -> None:
+        """What DDP is about to overwrite, but for what batch norms hold."""
+        passes.looked_at = self.log.steps
+        if not wrapper.require_forward_param_sync or not wrapper.will_sync_module_buffers():
+            return
+        found = {
+            f"{path}.{name}".lstrip("."): buffer
+            for path, module in wrapper.module.named_modules()
+            if not isinstance(module, self._norms)
+            for name, buffer in module._buffers.items()
+            if buffer is not None
+        }
+        if found and not is_capturing(found.values()) and self._budget.take(size(found)):
+            self.log.write(
+                "buffers",
+                wrapper=passes.number,
+                step=self.log.steps,
+                digests=digests(found),
+                place=users_frame(),
+            )
+
+    def fed(self, inputs: Any, kwargs: Any) -> None:
+        """The model is given so many samples, in a window whose draws are listened to."""
+        self.draws.rows = datasets.rows((inputs, kwargs))
 
     def after_forward(self, passes: Passes, wrapper: Any, output: Any) -> None:
         """It has ended."""
@@ -139,11 +176,15 @@ class _Training:
             self._disturb()
             self._known.append(mine)
         mine.steps += 1
+        for group in optimizer.param_groups:
+            if type(rate := group.get("lr")) is float:
+                mine.rates = hash((mine.rates, rate))
         if mine.steps <= mine.rests_until:
             if mine.steps == mine.rests_until:
                 _wake(mine)
             return
         if is_due := mine.steps == mine.due:
+            self.draws.close(mine.steps)
             mine.due = self._due_after(mine.steps)
             self._join(mine, optimizer)
         is_next_due = mine.steps + 1 == mine.due
@@ -166,9 +207,12 @@ class _Training:
             return
         if self._stepping:
             self._stepping.pop()
-        self._log.steps = steps = self._log.steps + 1
+        self.log.steps = steps = self.log.steps + 1
+        self.log.trainer = threading.get_ident()
+        if steps + 1 & steps == 0:
+            self.draws.open(steps + 1)
         if steps & (steps - 1) == 0:
-            self._log.write("step", number=steps)
+            self.log.write("step", number=steps)
             self._doubled(optimizer)
 
     @harmless
@@ -256,7 +300,7 @@ class _Training:
 
     @harmless
     def _write_use(self, passes: Passes, link: Link, mine: _Optimizer) -> None:
-        self._log.write(
+        self.log.write(
             "training",
             wrapper=passes.number,
             optimizer=mine.number,
@@ -286,12 +330,14 @@ class _Training:
         if not self._budget.take(size(parameters) + size(gradients)):
             return
         ignored = getattr(wrapper, "parameters_to_ignore", ())
-        self._log.write(
+        self.log.write(
             "sample",
             wrapper=passes.number,
             optimizer=mine.number,
             step=mine.steps + is_last,
             rates=_rates(mine.optimizer()),
+            rates_so_far=f"{mine.rates & 0xFFFF_FFFF_FFFF_FFFF:x}",
+            few=few(parameters),
             reductions=passes.total,
             parameters=digests({n: p for n, p in parameters.items() if n not in ignored}),
             gradients=digests({n: g for n, g in gradients.items() if n not in ignored}),
@@ -304,7 +350,7 @@ class _Training:
             ),
             noise="" if is_last else noise.state(wrapper),
         )
-        self.copies.write(self._log, wrapper, passes.number)
+        self.copies.write(self.log, wrapper, passes.number)
         if late:
             changes.look_for_unfreezing(passes)
 
@@ -312,7 +358,7 @@ class _Training:
         """Parameters that this optimizer trains and that no wrapper holds."""
         inside = {id(p) for wrapper, _ in self.passes.items() for p in wrapper.module.parameters()}
         if found := outside.parameters(optimizer, inside):
-            outside.write(self._log, mine.number, mine.steps, found, self._budget)
+            outside.write(self.log, mine.number, mine.steps, found, self._budget)
 
 
 def _wake(mine: _Optimizer) -> None:
@@ -364,7 +410,13 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
         entry = known.get(id(wrapper))
         if entry is not None and not entry[1].resting and is_grad_enabled() and not is_compiling():
             begin(entry[1], wrapper)
-        return before(wrapper, *inputs, **kwargs)
+            if training.draws.is_open:
+                fed(inputs, kwargs)
+        try:
+            return before(wrapper, *inputs, **kwargs)
+        except Exception as error:
+            passing(training.log, error, "DDP")
+            raise
 
     @functools.wraps(after)
     def post_forward(wrapper: Any, output: Any) -> Any:
@@ -377,8 +429,23 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
                 end(entry[1], wrapper, output)
         return output
 
+    run = getattr(wrapper_type, "_run_ddp_forward", None)
+
+    def run_forward(wrapper: Any, *inputs: Any, **kwargs: Any) -> Any:
+        assert run is not None
+        try:
+            return run(wrapper, *inputs, **kwargs)
+        except Exception as error:
+            if not is_compiling():
+                passing(training.log, error, "forward")
+            raise
+
     begin, end = aside(training.before_forward), aside(training.after_forward)
+    fed = aside(training.fed)
     wrapper_type._pre_forward, wrapper_type._post_forward = pre_forward, post_forward
+    if run is not None:
+        wrapper_type._run_ddp_forward = functools.wraps(run)(run_forward)
+        skip(run_forward)
     # Dynamo does not compile DDP's own forward, but tries what it calls.
     for function in (pre_forward, post_forward, is_compiling):
         skip(function)

@@ -14,10 +14,13 @@ from ddpdoctor.watch import (
     files,
     heartbeat,
     joining,
+    reads,
+    shuffles,
     states,
     warned,
     wrappers,
 )
+from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 
 
@@ -38,6 +41,8 @@ class Watch:
         warned.install(log)
         states.install(log)
         data.install(log)
+        harmless(shuffles.install)(log)
+        harmless(reads.install)(log)
 
     def begin(self, run_dir: Path, rank: int, world_size: int) -> None:
         """Begin to write: this process is a rank. Raises OSError."""

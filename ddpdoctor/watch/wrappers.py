@@ -10,11 +10,14 @@ import dis
 import functools
 import inspect
 import re
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from ddpdoctor.watch import layout
+from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
@@ -36,8 +39,16 @@ def install(log: Log) -> Callable[[BaseException], None]:
 
     @functools.wraps(original)
     def construct(wrapper: Any, *args: Any, **kwargs: Any) -> None:
-        original(wrapper, *args, **kwargs)
+        log.trainer = threading.get_ident()
+        given = kwargs.get("module", args[0] if args else None)
+        laid_out = layout.facts(given)
+        try:
+            original(wrapper, *args, **kwargs)
+        except Exception as error:
+            passing(log, error, "DDP")
+            raise
         _note_wrapper(log, alive, wrapper)
+        log.write("layout", wrapper=len(alive) - 1, **(laid_out or {}))
         built(wrapper)
 
     wrapper_type.__init__ = construct

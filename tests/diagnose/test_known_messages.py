@@ -107,3 +107,26 @@ def test_what_a_message_quotes_is_what_its_pattern_captures(message: Message) ->
     numbered, by_name = ["1"] * pattern.groups, dict.fromkeys(pattern.groupindex, "1")
     assert message.cause.format(*numbered, ranks="rank 0", **by_name)
     assert message.cure.format(*numbered, **by_name)
+
+
+MESH = "RuntimeError: Gloo connectFullMesh failed with timed out connecting: Connection refused"
+
+
+@pytest.mark.parametrize(("attempt", "found"), [(0, []), (1, ["restart-meets-old-addresses"])])
+def test_ranks_that_meet_the_addresses_of_the_attempt_before_are_told_what_helps(
+    attempt: int, found: list[str]
+) -> None:
+    case = ranks_that_raise(MESH, MESH)
+    case.evidence.attempt = attempt
+    findings = list(detect(case))
+    assert [finding.title for finding in findings] == found
+    assert all("TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1" in each.cure.text for each in findings)
+
+
+def test_who_lost_a_peer_that_was_never_seen_proves_nothing_about_it() -> None:
+    lost = "RuntimeError: Connection closed by peer [10.0.0.2]:1234"
+    here, both = ranks_that_raise(lost), ranks_that_raise(lost)
+    here.evidence.ranks[1].pid = 0
+    (unseen,), (seen,) = detect(here), detect(both)
+    assert (unseen.certainty, seen.certainty) == ("evidence", "proven")
+    assert "Nothing was seen of rank 1 from here" in unseen.cause

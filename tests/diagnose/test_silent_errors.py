@@ -424,3 +424,56 @@ def test_parameters_that_were_replaced_are_the_reason_why_ddp_waits_for_the_old_
     assert (finding.code, lines(finding)) == ("DDP305", [25, 30])
     assert "head.weight" in finding.cause
     assert only(crashed(())).code == "DDP301"
+
+
+def crashed_at_the_end(*, apart_from: int) -> list[RankEvidence]:
+    """The ranks have parted, and one of them raises something else later."""
+    three = ranks({"": 8}, apart_from=apart_from)
+    for rank in three:
+        rank.steps, rank.fate = 8, Fate(rank.rank, rank.pid, 1, None, 60.0)
+        error = ExceptionRecord("KeyError", "'label'", (at(50),), 59.0, at(50))
+        rank.exceptions = [error] if rank.rank == 0 else []
+    return three
+
+
+def test_a_silent_error_from_long_before_is_told_below_the_crash() -> None:
+    found = diagnose(Evidence(WORLD, crashed_at_the_end(apart_from=2)))
+    assert [each.code for each in found] == ["DDP400", "DDP303"]
+
+
+def test_a_difference_that_came_with_the_crash_is_not_told_beside_it() -> None:
+    found = diagnose(Evidence(WORLD, crashed_at_the_end(apart_from=8)))
+    assert [each.code for each in found] == ["DDP400"]
+
+
+def apart_by(share: float) -> list[RankEvidence]:
+    three = ranks(apart_from=4)
+    for rank in three:
+        rank.samples = [
+            replace(each, few=dict.fromkeys(NAMES, (1.0, 1.0 + share * rank.rank / 2)))
+            for each in rank.samples
+        ]
+    return three
+
+
+@pytest.mark.parametrize(("share", "severity"), [(4e-7, "warning"), (3e-3, "error")])
+def test_a_difference_of_rounding_is_told_as_such_with_its_size(
+    share: float, severity: str
+) -> None:
+    (finding,) = diagnose(Evidence(WORLD, apart_by(share)))
+    assert (finding.code, finding.severity) == ("DDP300", severity)
+    assert ("rounding" in finding.cause) == (severity == "warning")
+    assert f"{share:.1g}" in finding.evidence[0]
+
+
+def test_rates_that_differed_at_a_step_that_was_not_looked_at_are_told() -> None:
+    three = ranks(apart_from=3)
+    for rank in three:
+        rank.samples = [
+            replace(each, gradients={}, rates_so_far=f"{rank.rank if each.step > 2 else 'all'}")
+            for each in rank.samples
+        ]
+    (finding,) = diagnose(Evidence(WORLD, three))
+    assert (
+        "learning rates differed between ranks at some step between steps 2 and 4" in finding.cause
+    )

@@ -7,68 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from healthy_machine import ENVIRONMENT
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks import findings
 from ddpdoctor.environment.facts import launcher, network, variables
 from ddpdoctor.environment.facts.machine import Machine
-from ddpdoctor.environment.model import (
-    Absent,
-    Cpus,
-    Environment,
-    HostName,
-    Interface,
-    Limit,
-    Limits,
-    Memory,
-    Python,
-    SharedMemory,
-    Torch,
-)
-
-GIB = 1 << 30
-NOTHING = Absent(absent="not here")
-UNLIMITED = Limit(soft=None, hard=None)
-
-ENVIRONMENT = Environment(
-    python=Python(version="3", implementation="CPython", executable="python", platform="Linux"),
-    torch=Torch(
-        version="2.13.0+cpu",
-        folder="torch",
-        cuda=None,
-        hip=None,
-        backends=("gloo",),
-        nccl_built=None,
-        nccl_loaded=NOTHING,
-        nccl_library=None,
-        visible_gpus=0,
-    ),
-    nccl_packages=(),
-    gpus=NOTHING,
-    infiniband=(),
-    cpus=Cpus(count=8, affinity=8, quota=NOTHING),
-    memory=Memory(total=16 * GIB, available=8 * GIB, limit=NOTHING),
-    shared_memory=SharedMemory(size=8 * GIB, free=8 * GIB),
-    limits=Limits(
-        open_files=UNLIMITED,
-        locked_memory=UNLIMITED,
-        processes=UNLIMITED,
-        tasks_allowed=NOTHING,
-        tasks_used=None,
-    ),
-    interfaces=(
-        Interface(name="eth0", addresses=("192.0.2.7",), up=True, loopback=False),
-        Interface(name="eth1", addresses=(), up=False, loopback=False),
-        Interface(name="lo", addresses=("127.0.0.1", "::1"), up=True, loopback=True),
-    ),
-    hostname=HostName(name="node7", addresses=("192.0.2.7",), loopback=False),
-    master=NOTHING,
-    listeners=(),
-    launchers=(),
-    context=(),
-    variables=(),
-    search=NOTHING,
-)
+from ddpdoctor.environment.model import Environment
 
 
 def _environment_with(environ: Mapping[str, str], **facts: Any) -> Environment:

@@ -15,7 +15,9 @@ from ddpdoctor.lint.linter import lint as lint_files
 from tests.lint.conftest import Lint
 
 SAMPLES = Path(__file__).parent / "samples"
-HANG = b"import torch.distributed as dist\nrank = 0\nif rank == 0:\n    dist.barrier()\n"
+HANG = (
+    b"import torch.distributed as dist\nrank = dist.get_rank()\nif rank == 0:\n    dist.barrier()\n"
+)
 
 STRANGE = {
     "syntax_error.py": b"def (:\n",

@@ -14,8 +14,8 @@ from ddpdoctor.lint.linter import lint as lint_files
 from tests.lint.conftest import Lint
 
 HANG = (
-    "import torch.distributed as dist\n\n\n"
-    "def save(rank):\n    if rank == 0:\n        dist.barrier()\n"
+    "import torch.distributed as dist\nrank = dist.get_rank()\n\n"
+    "def save(who):\n    if rank == 0:\n        dist.barrier()\n"
 )
 LOAD = (
     "import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n\n\n"
@@ -50,11 +50,11 @@ def test_clean_code_passes_in_silence(lint: Lint) -> None:
 
 def test_text_shows_line_caret_reason_and_cure_within_100_columns(lint: Lint) -> None:
     write(
-        "hang.py", HANG.replace("rank):", f"rank, {'x' * 300}=0):").replace("rank == 0", "not rank")
+        "hang.py", HANG.replace("who):", f"who, {'x' * 300}=0):").replace("rank == 0", "not rank")
     )
     write(
         "wide.py",
-        "import torch.distributed as dist\nrank = 1\n"
+        "import torch.distributed as dist\nrank = dist.get_rank()\n"
         f"if rank == 0: x = '{'y' * 5000}'; dist.barrier()\n",
     )
     _, out, _ = lint(format="text")
@@ -160,9 +160,17 @@ def test_a_baseline_hides_old_findings_wherever_they_move(lint: Lint) -> None:
     assert (code, out.count("DDP401")) == (1, 1)
 
 
-def test_a_file_that_is_no_baseline_is_a_usage_error(lint: Lint) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        '{"findings": [{"path": "a", "code": "DDP401", "line": "", "count": 1e999}]}',
+        "[" * 100_000,
+    ],
+)
+def test_a_file_that_is_no_baseline_is_a_usage_error(lint: Lint, text: str) -> None:
     write("hang.py", HANG)
-    write("old.json", "{}")
+    write("old.json", text)
     assert lint("hang.py", baseline=Path("old.json"))[0] == 2
 
 
@@ -278,23 +286,46 @@ def test_calls_are_followed_into_other_files_of_the_project(lint: Lint) -> None:
         "import torch.distributed as dist\n\n\ndef everybody_waits():\n    dist.barrier()\n",
     )
     write("train.py", "import pkg\n\n\ndef main(rank):\n    if rank == 0:\n        pkg.wait()\n")
-    _, out, _ = lint("train.py")
+    _, out, _ = lint("train.py", format="text")
     assert "train.py:6:9: DDP401" in out
-    assert "through everybody_waits()" in out
+    assert "everybody_waits() calls barrier() (comm.py:5)" in out
     assert lint("pkg")[1] == ""
+
+
+def test_the_users_own_libraries_are_told_in_lines_of_the_same_kind(lint: Lint) -> None:
+    write(
+        "train.py",
+        "import torch.distributed as dist\nfrom comms import sync\n\n"
+        "if dist.get_rank() == 0:\n    sync()\n",
+    )
+    assert lint("train.py")[1] == ""
+    write("pyproject.toml", '[tool.ddpdoctor]\neffects = ["comms.sync collective"]\n')
+    assert "train.py:5:5: DDP401 sync()" in lint("train.py")[1]
+    write("pyproject.toml", '[tool.ddpdoctor]\neffects = ["comms.sync collectve"]\n')
+    code, _, err = lint("train.py")
+    assert code == 2
+    assert "effects: `comms.sync collectve`: after the name comes one of collective" in err
 
 
 def test_set_epoch_elsewhere_in_the_project_counts(lint: Lint) -> None:
     loader = (
-        "from torch.utils.data import DistributedSampler\n\n\n"
-        "def make(data):\n    return DistributedSampler(data)\n"
+        "from torch.utils.data import DataLoader, DistributedSampler\n\n\n"
+        "def make(data):\n    sampler = DistributedSampler(data)\n"
+        "    return sampler, DataLoader(data, sampler=sampler)\n"
+    )
+    train = (
+        "from begin import begin\nfrom loader import make\n\n\n"
+        "def main(model, data):\n    sampler, loader = make(data)\n"
+        "    for epoch in range(9):\n        begin(sampler, epoch)\n"
+        "        for batch in loader:\n            model(batch).sum().backward()\n"
     )
     write("pyproject.toml", "")
     write("loader.py", loader)
-    write("loop.py", "def run(loss):\n    loss.backward()\n")
-    assert "DDP203" in lint("loader.py")[1]
-    write("loop.py", "def run(loss, sampler):\n    sampler.set_epoch(1)\n    loss.backward()\n")
-    assert lint("loader.py")[1] == ""
+    write("train.py", train)
+    write("begin.py", "def begin(sampler, epoch):\n    print(epoch)\n")
+    assert "loader.py:5" in lint("loader.py", "train.py")[1]
+    write("begin.py", "def begin(sampler, epoch):\n    sampler.set_epoch(epoch)\n")
+    assert lint("loader.py", "train.py")[1] == ""
 
 
 def test_a_second_run_knows_the_files_by_content(tmp_path: Path) -> None:
@@ -370,3 +401,19 @@ def test_a_file_that_is_linted_and_imported_counts_once(lint: Lint) -> None:
     assert seen.files == 2
     assert list(linter.imported_of(["comm.py", "train.py"])) == []
     assert list(linter.imported_of(["train.py"])) == ["comm.py"]
+
+
+def test_sources_without_their_projects_files_are_one_project(lint: Lint) -> None:
+    write(
+        "trainer/helpers.py",
+        "import torch.distributed as dist\n\n\ndef join():\n    dist.init_process_group()\n",
+    )
+    write(
+        "trainer/train.py",
+        "import sys\n\nsys.path.append('..')\nimport torch.distributed as dist\n"
+        "from trainer.helpers import join\n"
+        "from torch.nn.parallel import DistributedDataParallel\n\n"
+        "if __name__ == '__main__':\n    join()\n    if dist.is_initialized():\n        print(1)\n",
+    )
+    write("tools/other.py", "print(1)\n")
+    assert lint(".", select=("DDP115",)) == (0, "", "")

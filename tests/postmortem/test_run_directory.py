@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.evidence import DEATHS
+from ddpdoctor.evidence import DEATHS, REPORT
 from ddpdoctor.postmortem.material import Material, read
-from ddpdoctor.postmortem.run_directory import REPORT
 from ddpdoctor.report.run import Attempt, RunReport, as_json
 
 WAIT = ["/site-packages/torch/distributed/distributed_c10d.py", 5356, "barrier"]

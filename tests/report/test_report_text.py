@@ -105,6 +105,14 @@ def test_one_piece_of_advice_is_spoken_of_in_the_singular(healthy: CheckReport) 
     assert "Of 1 piece of advice in circulation, 1 holds, 0 hold in part and 0 do not" in text
 
 
+def test_advice_that_promises_no_cure_is_counted_apart() -> None:
+    aid = verdict("DDP101", "documented", "a", "aid", "NCCL_DEBUG=INFO.", "it hangs")
+    text = rows(as_text.render(report_of(VERDICTS[0], aid)))
+    assert "advice an aid, no cure NCCL_DEBUG=INFO. it hangs" in text
+    assert "hold in part, 1 is an aid and no cure, and 0 do not, on this machine" in text
+    assert "What to do" not in text
+
+
 def test_where_no_advice_was_tried_no_sentence_speaks_of_it() -> None:
     assert "advice in circulation" not in as_text.render(report_of(VERDICTS[0], VERDICTS[2]))
 

@@ -2,9 +2,12 @@
 
 import contextlib
 import datetime
+import json
 import os
+import re
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -49,6 +52,68 @@ def long():
 
     train(after_step=linger)
     Path(f"ended-{rank}").touch()
+
+
+def late():
+    """Rank 1 computes until a file named "enough" is there; the other waits for it."""
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 1:
+        while not Path("enough").exists():
+            sum(range(1000))  # the work
+    train()
+
+
+def in_a_thread():
+    """As Ray trains: the main thread has other things to do."""
+    training = threading.Thread(target=deadlock)
+    training.start()
+    while training.is_alive():
+        time.sleep(0.1)
+
+
+def starved():
+    """Rank 1 takes more memory than its control group may have."""
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 1:
+        Path(os.environ["GROUP"]).write_text(str(os.getpid()))
+        hoard = [bytearray(1 << 20) for _ in range(4000)]
+        print(len(hoard))
+    dist.barrier()
+
+
+def never_joined():
+    """Ctrl-C cannot reach who waits for a rank that is never started."""
+    Path(f"pid-{os.environ['RANK']}").write_text(str(os.getpid()))
+    dist.init_process_group("gloo", world_size=3)  # the join
+
+
+def state():
+    """What the process has from whoever started it, and what it has open."""
+    dist.init_process_group("gloo")
+    train()
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    umask = os.umask(0)
+    os.umask(umask)
+    links = []
+    for each in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # the one that lists them
+            links.append(re.sub(r"\d+", "N", str(each.readlink())))
+    told = {
+        "descriptors": sorted(links),
+        "environment": dict(os.environ),
+        "signals": {key: status[key].strip() for key in ("SigBlk", "SigIgn", "SigCgt")},
+        "limits": Path("/proc/self/limits").read_text(),
+        "umask": umask,
+        "group": os.getpgrp(),
+        "session": os.getsid(0),
+        "priority": os.nice(0),
+        "cores": sorted(os.sched_getaffinity(0)),
+        "terminal": [os.isatty(number) for number in (0, 1, 2)],
+        "folder": str(Path.cwd()),
+        "search": sys.path,
+        "spared by the kernel": Path("/proc/self/oom_score_adj").read_text(),
+    }
+    Path(f"state-{dist.get_rank()}.json").write_text(json.dumps(told))
 
 
 def paced():
@@ -144,7 +209,7 @@ def recovers():
     try:
         dist.recv(torch.ones(1), 1 - dist.get_rank())
     except RuntimeError:
-        print("well, then not", flush=True)
+        os.write(1, b"well, then not\n")
 
 
 def alone():

@@ -30,14 +30,20 @@ def server() -> Iterator[ForkServer]:
 
 
 @pytest.fixture
-def launch(server: ForkServer) -> Callable[..., World]:
+def bodies() -> Path:
+    """The file with what the ranks run; a folder of tests may have its own."""
+    return BODIES
+
+
+@pytest.fixture
+def launch(server: ForkServer, bodies: Path) -> Callable[..., World]:
     """Run a function of bodies.py on ranks of its own, to their end."""
 
     def launch(
         function: str, nproc: int, env: dict[str, str] | None = None, **kwargs: Any
     ) -> World:
         job = Job(
-            target=f"{BODIES}:{function}",
+            target=f"{bodies}:{function}",
             nproc=nproc,
             run_dir=server.fresh_run_dir(),
             kwargs=kwargs,

@@ -26,7 +26,7 @@ def test_only_rank_0_on_a_terminal_shows_a_bar(
     monkeypatch.setenv("TERM", "xterm")
     with progress_bar(replace(MAIN, rank=rank)) as show:
         show.step(0.5)
-        show.epoch(Epoch(3, 0.25, 0.125, 1e-3, 1.0))
+        show.epoch(Epoch(3, 0.25, 0.125, 1e-3, 1.0, {}))
     out, err = capsys.readouterr()
     assert out == ""
     assert ("epoch 4: loss 0.2500, error 0.1250" in err) == (rank == 0 and is_terminal)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ddpdoctor.stack.config import TrainingConfig, parse
 from ddpdoctor.stack.errors import ConfigError
 from ddpdoctor.stack.samplers import TrainingSampler
 from ddpdoctor.stack.scaling import Rule, per_rank_batch, scaled_rate
@@ -79,3 +80,28 @@ def test_each_rule_keeps_what_it_promises(rate: float, base: int, batch: int) ->
 def test_a_batch_that_cannot_be_dealt_is_refused(global_batch: int, world_size: int) -> None:
     with pytest.raises(ConfigError, match="choose a multiple"):
         per_rank_batch(global_batch, world_size)
+
+
+@given(batches, counts, counts, rates, rules)
+def test_a_plan_holds_the_global_batch_and_the_rate_that_the_rule_gives(
+    global_batch: int, world_size: int, steps: int, rate: float, rule: Rule
+) -> None:
+    options = {"accumulation_steps": steps, "learning_rate": rate, "learning_rate_rule": rule}
+    config = TrainingConfig(global_batch=global_batch, base_batch=64, **options)
+    try:
+        plan = config.plan(world_size)
+    except ConfigError:
+        assert global_batch % (world_size * steps)
+    else:
+        assert plan.batch_size * world_size * steps == plan.global_batch == global_batch
+        assert plan.learning_rate == scaled_rate(rate, 64, global_batch, rule)
+
+
+def test_a_plan_without_a_rule_keeps_the_rate_and_multiplies_the_batch() -> None:
+    plan = TrainingConfig(batch_size=16, accumulation_steps=2).plan(4)
+    assert (plan.batch_size, plan.global_batch, plan.learning_rate) == (16, 128, 2e-3)
+
+
+def test_a_rule_without_its_base_is_refused() -> None:
+    with pytest.raises(ConfigError, match="learning_rate_rule=linear needs base_batch"):
+        parse(TrainingConfig, {"learning_rate_rule": "linear"})

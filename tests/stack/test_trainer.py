@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +18,9 @@ import torch
 from torch import nn
 
 from ddpdoctor.launch import World
-from ddpdoctor.stack.config import TrainingConfig
 from ddpdoctor.stack.errors import ConfigError, TrainingError
 from ddpdoctor.stack.process_group import session, wrap
-from ddpdoctor.stack.trainer import learning_rate_at, sync_if, windows
+from ddpdoctor.stack.trainer import schedule, sync_if, windows
 from tests.stack.bodies import train_toy
 
 Results = Callable[..., list[Any]]
@@ -69,6 +73,139 @@ def test_a_killed_training_that_is_resumed_equals_one_that_never_stopped(
     )
 
 
+def test_a_loss_of_masked_numbers_is_divided_by_all_of_them_whoever_has_them(
+    results: Results, tmp_path: Path
+) -> None:
+    # About 11 of 37 samples have a number to be learnt, so that most ranks of four have none in
+    # most of their batches of 2; and some steps have none at all.
+    options = {"masked": True, "clip_norm": 1e9, "n_epochs": 4}
+    [lone] = results("train_toy", 1, output_dir=str(tmp_path / "1"), batch_size=4, **options)
+    four = results("train_toy", 4, output_dir=str(tmp_path / "4"), batch_size=1, **options)
+    for rank in four:
+        torch.testing.assert_close(rank["weights"], lone["weights"], rtol=1e-9, atol=1e-15)
+        torch.testing.assert_close(rank["history"], lone["history"], rtol=1e-9, atol=0)
+
+
+def test_the_best_metric_may_be_the_highest(tmp_path: Path) -> None:
+    lowest = train_toy(str(tmp_path / "low"), learning_rate=0.05)
+    highest = train_toy(str(tmp_path / "high"), learning_rate=0.05, higher_is_better=True)
+    metrics = [metric for _, metric, _ in highest["history"]]
+    assert highest["history"] == lowest["history"]
+    assert (lowest["best_metric"], highest["best_metric"]) == (min(metrics), max(metrics))
+    assert highest["best"] != lowest["best"]
+
+
+# The second stage begins with the third of 4 epochs; an epoch has 10 steps alone, 5 at 2 ranks.
+@pytest.mark.parametrize(("nproc", "kill_after"), [(1, 13), (1, 25), (2, 10), (2, 13)])
+def test_a_training_that_was_killed_in_either_stage_goes_on_in_it(
+    launch: Launch, results: Results, tmp_path: Path, nproc: int, kill_after: int
+) -> None:
+    options = {"dropout": 0.2, "batch_size": 4, "n_epochs": 4, "stop_epoch": 2, "masked": True}
+    options |= {"checkpoint_every": 3, "keep_checkpoints": 1}
+    straight = results("train_toy", nproc, output_dir=str(tmp_path / "straight"), **options)
+    plain = results(
+        "train_toy", nproc, output_dir=str(tmp_path / "plain"), **{**options, "stop_epoch": None}
+    )
+    assert straight[0]["extra"]["stage"] == 2
+    assert straight[0]["history"][:2] == plain[0]["history"][:2]
+    assert straight[0]["history"][2] != plain[0]["history"][2]
+    stopped = str(tmp_path / "stopped")
+    launch("train_toy", nproc, output_dir=stopped, kill_after=kill_after, **options)
+    assert results("train_toy", nproc, output_dir=stopped, resume=True, **options) == straight
+
+
+@pytest.mark.parametrize(("nproc", "term_after"), [(1, 4), (1, 10), (3, 2), (3, 4)])
+def test_sigterm_to_one_rank_saves_and_ends_all_and_the_training_goes_on(
+    results: Results, tmp_path: Path, nproc: int, term_after: int
+) -> None:
+    # 4 a step alone, 12 at 3 ranks: an epoch has 10 steps or 4, the last of which ends it.
+    options = {"dropout": 0.2, "batch_size": 4}
+    straight = results("train_toy", nproc, output_dir=str(tmp_path / "straight"), **options)
+    stopped = tmp_path / "stopped"
+    errors = results(
+        "error_of",
+        nproc,
+        call="train_toy",
+        output_dir=str(stopped),
+        term_after=term_after,
+        term_rank=nproc - 1,
+        **options,
+    )
+    # Asked for after a step, heeded after the next one.
+    saved = stopped / f"step_{term_after + 1:09d}.pt"
+    complaint = f"asked to end by SIGTERM, saved {saved}: the same command with resume goes on"
+    assert errors == [["StoppedError", complaint]] * nproc
+    assert saved.is_file()
+    resumed = results("train_toy", nproc, output_dir=str(stopped), resume=True, **options)
+    assert resumed == straight
+
+
+def restarted(folder: Path, kill_after: int | None, options: dict[str, Any]) -> list[str]:
+    """How torchrun starts two ranks of restarted.py, twice if need be."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    script = str(Path(__file__).with_name("restarted.py"))
+    told = json.dumps({**options, "kill_after": kill_after})
+    return [*torchrun, "--nproc-per-node=2", "--max-restarts=1", script, str(folder), told]
+
+
+def test_what_torchrun_starts_again_goes_on_to_the_same_end(
+    results: Results, tmp_path: Path
+) -> None:
+    options = {"dropout": 0.2, "batch_size": 2, "checkpoint_every": 2}
+    straight = results("train_toy", 2, output_dir=str(tmp_path / "straight"), **options)
+    command = restarted(tmp_path, 13, options)
+    # Or gloo finds the addresses of the first attempt in the store that torchrun keeps (2.13).
+    environ = os.environ | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ)
+    assert done.returncode == 0, done.stderr
+    for rank in range(2):
+        assert json.loads((tmp_path / f"rank{rank}.json").read_text()) == straight[rank]
+
+
+def test_sigterm_to_torchrun_saves_and_the_training_goes_on(
+    results: Results, tmp_path: Path
+) -> None:
+    options = {"dropout": 0.2, "batch_size": 1, "n_epochs": 60}
+    command = restarted(tmp_path, None, options)
+    job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    out = tmp_path / "out"
+    while not list(out.glob("step_*.pt")) and job.poll() is None:
+        time.sleep(0.05)
+    job.send_signal(signal.SIGTERM)
+    _, said = job.communicate(timeout=120)
+    assert job.returncode != 0
+    assert "StoppedError: asked to end by SIGTERM, saved" in said
+    resumed = results("train_toy", 2, output_dir=str(out), resume=True, **options)
+    straight = results("train_toy", 2, output_dir=str(tmp_path / "straight"), **options)
+    assert resumed == straight
+
+
+def test_the_same_global_batch_is_the_same_training_on_any_number_of_ranks(
+    results: Results, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"global_batch": 12, "learning_rate_rule": "sqrt", "base_batch": 3}
+    with caplog.at_level("INFO", logger="ddpdoctor.stack"):
+        lone = train_toy(str(tmp_path / "1"), **options)
+    assert "global batch 12: 12 samples on each of 1 rank(s)" in caplog.text
+    assert "learning rate 0.004" in caplog.text
+    three = results("train_toy", 3, output_dir=str(tmp_path / "3"), **options)
+    torch.testing.assert_close(three[0]["weights"], lone["weights"], rtol=1e-9, atol=1e-15)
+    assert max(rate for *_, rate in lone["history"]) <= 0.004
+
+
+def test_a_checkpoint_of_another_system_is_refused_in_one_line(tmp_path: Path) -> None:
+    train_toy(str(tmp_path))
+    path = max(tmp_path.glob("step_*.pt"))
+    state = torch.load(path, weights_only=True)
+    state["settings"]["system"] = "crystal"
+    torch.save(state, path)
+    with pytest.raises(ConfigError, match=f"{path} belongs to a crystal training, not toy"):
+        train_toy(str(tmp_path), resume=True)
+    torch.save({"epoch": 3}, path)
+    with pytest.raises(ConfigError, match=f"{path} is no checkpoint of a training"):
+        train_toy(str(tmp_path), resume=True)
+
+
 def test_a_training_goes_on_with_another_number_of_ranks(
     launch: Launch, results: Results, tmp_path: Path
 ) -> None:
@@ -117,9 +254,13 @@ def test_a_loss_that_is_not_finite_ends_the_training(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*.tmp"))
 
 
-def test_mixed_precision_learns(tmp_path: Path) -> None:
-    history = train_toy(str(tmp_path), use_amp=True, n_epochs=20, learning_rate=0.05)["history"]
+@pytest.mark.parametrize("dtype", ["auto", "bfloat16", "float16"])
+def test_mixed_precision_learns(tmp_path: Path, dtype: str) -> None:
+    options = {"use_amp": True, "amp_dtype": dtype, "n_epochs": 20, "learning_rate": 0.05}
+    history = train_toy(str(tmp_path), **options)["history"]
     assert history[-1][0] < history[0][0] / 2
+    state = torch.load(max(tmp_path.glob("step_*.pt")), weights_only=True)
+    assert bool(state["scaler"]) is (dtype == "float16")
 
 
 @pytest.mark.distributed(nproc=2)
@@ -147,9 +288,8 @@ def test_the_last_window_is_what_is_left() -> None:
 
 
 def test_the_learning_rate_rises_then_falls_to_nothing() -> None:
-    config = TrainingConfig(learning_rate=2.0, warmup=0.1)
-    assert learning_rate_at(0.05, config) == pytest.approx(1.0)
-    assert learning_rate_at(0.1, config) == pytest.approx(2.0)
-    assert learning_rate_at(0.55, config) == pytest.approx(1.0)
-    assert learning_rate_at(1.0, config) == pytest.approx(0.0)
-    assert learning_rate_at(1.0, TrainingConfig(learning_rate=2.0, warmup=1.0)) == 2.0
+    assert schedule(0.05, 0.1) == pytest.approx(0.5)
+    assert schedule(0.1, 0.1) == pytest.approx(1.0)
+    assert schedule(0.55, 0.1) == pytest.approx(0.5)
+    assert schedule(1.0, 0.1) == pytest.approx(0.0)
+    assert schedule(1.0, 1.0) == 1.0

@@ -1,103 +1,11 @@
-"""One file for each thing that can be recognised.
+"""One file for each thing that can be recognised; found by being here."""
 
-The order is the precedence: a chain of events before its links, the named before the general.
-"""
+import importlib
+import pkgutil
 
-from collections.abc import Callable, Iterator
+from ddpdoctor.diagnose.detecting import detectors
 
-from ddpdoctor.catalog import Finding
-from ddpdoctor.diagnose.case import Case
-from ddpdoctor.diagnose.detectors import (
-    at_exit,
-    cache_race,
-    checkpoint_race,
-    dict_config,
-    double_launch,
-    early_clipping,
-    ema_deadlock,
-    every_rank_saves,
-    failed_save,
-    general,
-    known_messages,
-    late,
-    left_without_words,
-    membership,
-    mismatched_call,
-    missing_set_epoch,
-    missing_wait,
-    mixed_nodes,
-    module_prefix,
-    overlapping_shards,
-    padded_evaluation,
-    partial_group,
-    partial_resume,
-    pile_up,
-    piled_up_groups,
-    premature_sampler,
-    replaced_parameter,
-    retained_graph,
-    same_noise,
-    shared_folder,
-    shuffle_with_sampler,
-    silent_divergence,
-    stale_copy,
-    standoff,
-    teardown,
-    torn_save,
-    trained_outside,
-    uneven_batches,
-    unsharded_stream,
-    unsorted_listing,
-    unsynchronised_split,
-    unused_parameters,
-    wasted_synchronisation,
-    whole_set,
-)
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
 
-DETECTORS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
-    mixed_nodes.detect,
-    double_launch.detect,
-    ema_deadlock.detect,
-    cache_race.detect,
-    every_rank_saves.detect,
-    checkpoint_race.detect,
-    at_exit.detect,
-    dict_config.detect,
-    premature_sampler.detect,
-    torn_save.detect,
-    pile_up.detect,
-    failed_save.detect,
-    shared_folder.detect,
-    shuffle_with_sampler.detect,
-    module_prefix.detect,
-    missing_wait.detect,
-    uneven_batches.detect,
-    partial_resume.detect,
-    replaced_parameter.detect,
-    unused_parameters.detect,
-    teardown.detect,
-    mismatched_call.detect,
-    membership.detect,
-    left_without_words.detect,
-    piled_up_groups.detect,
-    known_messages.detect,
-    partial_group.detect,
-    standoff.detect_crash,
-    general.detect,
-    standoff.detect,
-    late.detect,
-    silent_divergence.detect,
-    trained_outside.detect,
-    stale_copy.detect,
-    early_clipping.detect,
-    same_noise.detect,
-    wasted_synchronisation.detect,
-    retained_graph.detect,
-    overlapping_shards.detect,
-    unsynchronised_split.detect,
-    unsorted_listing.detect,
-    missing_set_epoch.detect,
-    whole_set.detect,
-    unsharded_stream.detect,
-    padded_evaluation.detect,
-)
+DETECTORS = tuple(detectors())

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, sides
+from ddpdoctor.diagnose.detecting import detector
 
 
+@detector(precedence=220)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that wait at exit; what ended their work before is part of the evidence."""
     if case.deadlock is None:

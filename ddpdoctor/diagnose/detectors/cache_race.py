@@ -7,10 +7,12 @@ from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.sharing import Written, caused_by, is_checkpoint, saved_by_several
 from ddpdoctor.evidence import FileEvent
 
 
+@detector(precedence=205)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the files that several ranks wrote before training, and that some of them read."""
     for written in saved_by_several(case.evidence):

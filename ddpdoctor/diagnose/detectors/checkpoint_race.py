@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, first_line
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import ExceptionRecord, FileEvent, RankEvidence
 
 _SIGNATURE = re.compile(
@@ -79,6 +80,7 @@ def stale_reads(case: Case) -> list[BadRead]:
     return found
 
 
+@detector(precedence=215)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the readers; the first line is theirs, the second the writer's."""
     torn, stale = torn_reads(case), stale_reads(case)

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
+from ddpdoctor.diagnose.detecting import detector
 
 _MESSAGE = re.compile(r"'dict' object has no attribute '(\w+)'")
 _ABOUT_DISTRIBUTION = re.compile(r"dist|ddp|rank|world|backend|process_?group|init_|set_?up", re.I)
 
 
+@detector(precedence=225)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that failed so before they had joined any process group."""
     hit = [each for each in case.raised if _attribute(each)]

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, sides
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors import checkpoint_race
 
 
+@detector(precedence=200)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the chain: torn read, crash, barrier at exit, peers that wait for ever."""
     if case.deadlock is None:

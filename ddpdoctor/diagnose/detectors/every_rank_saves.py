@@ -8,9 +8,11 @@ from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.sharing import Written, caused_by, is_checkpoint, saved_by_several
 
 
+@detector(precedence=210)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the lines; those that save several paths so give one finding."""
     told = set()

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, first_line
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
 from ddpdoctor.evidence import FileEvent, RankEvidence
 
 _ASKED_TO_END = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")
 
 
+@detector(precedence=245)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the save and its error; the waiting of the others is what came of it."""
     raised = {each.rank.rank: each for each in case.raised}

@@ -6,14 +6,19 @@ import signal
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Died, Raised, first_line, last_seen, named
+from ddpdoctor.diagnose.case import Case, Died, Raised, callers, first_line, last_seen, named
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import signal_name
 
 _NATIVE = "Look at the last place: a crash of native code, of an extension or of a data loader."
-_WHAT_TO_DO: dict[int, str] = {
-    signal.SIGKILL: "If nobody sent it, the kernel was out of memory: see dmesg, and use less."
-}
+_NOBODY_KNOWS = (
+    "Find out who sent it: a scheduler that had enough of the job, a person, or another program."
+)
+_USE_LESS = "Use less memory: smaller batches, fewer data-loader workers, or a larger limit."
+_MAYBE_MEMORY = "See dmesg for whom the kernel has killed; if it was this one, use less memory."
 
 
+@detector(precedence=330)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding for each kind of incident left; exceptions before deaths."""
     case.explain(*(raised := case.raised))
@@ -35,20 +40,24 @@ def _raised(case: Case, raised: list[Raised]) -> Finding:
     others = [each for each in raised if each not in same]
     joined = any(each.rank.groups for each in same)
     message = first_line(first.exception.message)
+    ranks = tuple(each.rank.rank for each in same)
     return Finding(
         code="DDP400" if joined else "DDP100",
         title="exception" if joined else "exception-before-init",
         severity="error",
         certainty="proven",
-        ranks=tuple(each.rank.rank for each in same),
-        places=tuple(
-            RankPlace(
-                ranks=(each.rank.rank,),
-                place=each.exception.place,
-                doing=f"raised {each.exception.type}",
-                stack=each.exception.frames,
-            )
-            for each in (*same, *others)
+        ranks=ranks,
+        places=(
+            *(
+                RankPlace(
+                    ranks=(each.rank.rank,),
+                    place=each.exception.place,
+                    doing=f"raised {each.exception.type}",
+                    stack=each.exception.frames,
+                )
+                for each in (*same, *others)
+            ),
+            *callers(ranks, first.exception.user, first.exception.place),
         ),
         cause=f"{first.exception.type}: {message}",
         cure=Cure(text="Mend the exception; the other ranks' errors follow from it."),
@@ -57,7 +66,15 @@ def _raised(case: Case, raised: list[Raised]) -> Finding:
 
 
 def _died(case: Case, died: list[Died]) -> Finding:
-    names = sorted({signal.Signals(each.signal).name for each in died})
+    starved = [each.rank.rank for each in died if each.rank.fate and each.rank.fate.out_of_memory]
+    kills = case.evidence.memory_kills
+    if died[0].signal != signal.SIGKILL:
+        cure = _NATIVE
+    elif starved:
+        cure = _USE_LESS
+    else:
+        cure = _MAYBE_MEMORY if kills else _NOBODY_KNOWS
+    names = sorted({signal_name(each.signal) for each in died})
     return Finding(
         code="DDP400",
         title="rank-died",
@@ -65,7 +82,11 @@ def _died(case: Case, died: list[Died]) -> Finding:
         certainty="proven",
         ranks=tuple(each.rank.rank for each in died),
         places=tuple(last_seen(each.rank, "was last seen here") for each in died),
-        cause=f"{named(each.rank.rank for each in died)} ended by {', '.join(names)}.",
-        cure=Cure(text=_WHAT_TO_DO.get(died[0].signal, _NATIVE)),
+        cause=f"{named(each.rank.rank for each in died)} ended by {', '.join(names)}."
+        + (f" The kernel says that it was out of memory ({named(starved)})." if starved else ""),
+        cure=Cure(text=cure),
+        evidence=(f"meanwhile the kernel killed {kills} for want of memory",)
+        if kills and not starved
+        else (),
         consequences=case.consequences(),
     )

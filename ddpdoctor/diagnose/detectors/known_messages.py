@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, first_line, named
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.messages import MESSAGES, Message
 from ddpdoctor.evidence import ExceptionRecord, Place
 
@@ -23,10 +24,13 @@ def is_known(line: str) -> bool:
     return _ANY.search(line) is not None
 
 
+@detector(precedence=315)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding for each message that is known, on all the ranks that raised it."""
     for message in MESSAGES:
         hit = [each for each in case.raised if _says(message, each)]
+        if message.restarted and not case.evidence.attempt:
+            continue
         if hit and not (message.on_some and len(hit) == len(case.evidence.ranks)):
             case.explain(*hit)
             yield _finding(case, message, hit)
@@ -58,17 +62,19 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
     for each in hit:
         key = (each.exception.place, f"raised {each.exception.type}")
         places.setdefault(key, []).append(each.rank.rank)
+    unseen = [rank.rank for rank in case.evidence.ranks if not rank.pid and message.of_victims]
+    elsewhere = f" Nothing was seen of {named(unseen)} from here." if unseen else ""
     return Finding(
         code=message.code,
         title=message.title,
         severity="error",
-        certainty="proven",
+        certainty="evidence" if unseen else "proven",
         ranks=culprits if message.of_victims else ranks,
         places=tuple(
             RankPlace(ranks=tuple(who), place=place, doing=doing)
             for (place, doing), who in places.items()
         ),
-        cause=message.cause.format(*quoted, ranks=named(ranks), **facts),
+        cause=message.cause.format(*quoted, ranks=named(ranks), **facts) + elsewhere,
         cure=Cure(text=message.cure.format(*quoted, **facts)),
         evidence=(first_line(f"{first.type}: {first.message}", 200),),
         consequences=case.consequences(),

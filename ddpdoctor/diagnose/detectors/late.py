@@ -1,6 +1,6 @@
-"""DDP400: ranks that waited long for one that was elsewhere. Evidence, never proof: it may come.
+"""DDP400: ranks that gave up waiting for one that was elsewhere, and where that timeout is set.
 
-Where the wait outlasted the timeout of the group, which timeout that was and where it is set.
+Evidence, never proof: it may have been about to come.
 """
 
 from __future__ import annotations
@@ -9,22 +9,18 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, first_line, named, way
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Group, RankEvidence, Stuck
 
-_STALL = 5.0
-"""Seconds of waiting from which on it is worth a word, where the job was ended meanwhile."""
-_LONG = 30.0
-"""Seconds of waiting that few want; a shorter wait may be a checkpoint or an evaluation."""
 _SILENCE = 3.0
 """Seconds without a sign of life, which a rank gives every second."""
 
 
+@detector(precedence=340)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that the others waited for, and where they were meanwhile."""
     if case.overdue:
         yield _timed_out(case)
-    elif not (case.failures or case.casualties or case.proven):
-        yield from _stalled(case)
 
 
 def _timed_out(case: Case) -> Finding:
@@ -43,7 +39,7 @@ def _timed_out(case: Case) -> Finding:
         certainty="evidence",
         ranks=tuple(rank.rank for rank in slow),
         places=(
-            *(_meanwhile(rank, _pause(rank, began, gave_up)) for rank in slow),
+            *(meanwhile(rank, _pause(rank, began, gave_up)) for rank in slow),
             *(
                 RankPlace(
                     ranks=(each.rank.rank,),
@@ -71,47 +67,6 @@ def _where(group: Group | None) -> str:
     return f": init_process_group(timeout=...), and the same to new_group{made}."
 
 
-def _stalled(case: Case) -> Iterator[Finding]:
-    """The job was ended from outside while some ranks waited and others did something else."""
-    ranks = case.evidence.ranks
-    if not any(rank.fate and (rank.fate.signal or rank.fate.killed_by_us) for rank in ranks):
-        return
-    waits = {rank.rank: rank.stuck for rank in ranks if rank.stuck and _long(rank.stuck)}
-    slow = [rank for rank in ranks if rank.rank not in waits and rank.pid and rank.groups]
-    if not waits or not slow or any(rank.fate and rank.fate.exit_code == 0 for rank in slow):
-        return
-    now = max(stuck.seen for stuck in waits.values())
-    seconds = max(stuck.seen - stuck.since for stuck in waits.values())
-    yield Finding(
-        code="DDP400",
-        title="stall",
-        severity="warning" if seconds > _LONG else "info",
-        certainty="evidence",
-        ranks=tuple(rank.rank for rank in slow),
-        places=(
-            *(_meanwhile(rank, rank.stuck or rank.working, now) for rank in slow),
-            *(
-                RankPlace(
-                    ranks=(rank,),
-                    place=stuck.place,
-                    doing=f"waited for {stuck.seen - stuck.since:.0f} s in "
-                    f"{stuck.waiting[0].op} #{stuck.waiting[0].seq}",
-                    stack=way(stuck),
-                )
-                for rank, stuck in waits.items()
-            ),
-        ),
-        cause=f"{named(waits)} had waited for {named(rank.rank for rank in slow)} for "
-        f"{seconds:.0f} s when the job was ended. That is no proof of a deadlock.",
-        cure=Cure(text="Look at what the late rank was doing."),
-    )
-
-
-def _long(stuck: Stuck) -> bool:
-    inside = "/torch/" in stuck.stack[-1].file and "/torch/utils/data/" not in stuck.stack[-1].file
-    return bool(stuck.waiting) and inside and stuck.seen - stuck.since > _STALL
-
-
 def _pause(rank: RankEvidence, began: float, gave_up: float) -> Stuck | None:
     """Where the rank was longest between these two times."""
     known = [*rank.pauses, *(each for each in (rank.stuck, rank.working) if each)]
@@ -122,7 +77,8 @@ def _pause(rank: RankEvidence, began: float, gave_up: float) -> Stuck | None:
     return max((p for p in known if overlap(p) > 0), key=overlap, default=None)
 
 
-def _meanwhile(rank: RankEvidence, pause: Stuck | None, now: float = 0.0) -> RankPlace:
+def meanwhile(rank: RankEvidence, pause: Stuck | None, now: float = 0.0) -> RankPlace:
+    """What a rank did at `pause`, while others waited for it."""
     place = pause.place if pause is not None else None
     if not rank.pid:
         doing = "was not seen from here"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.diagnose.case import ASKED_TO_END, Case, Died, Raised, is_casualty, last_seen, named
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Evidence, Fate, RankEvidence
 
 _KEEP_WORDS = "Look for its last words (torchrun --log-dir DIR --tee 3 keeps each rank's)"
@@ -14,6 +15,7 @@ _OF_SIGNAL = 128
 """A shell, srun and mpirun end with this and the number of the signal that ended a rank."""
 
 
+@detector(precedence=305)
 def detect(case: Case) -> Iterator[Finding]:
     """Name it where no rank failed but by losing a peer, or by being ended for one."""
     if any(isinstance(each, Died) or not is_casualty(each.exception) for each in case.failures):
@@ -32,9 +34,15 @@ def detect(case: Case) -> Iterator[Finding]:
 
 def _left(evidence: Evidence) -> list[RankEvidence]:
     """Those that ended by themselves with an exit code and no word: the first, and its like."""
-    found = [rank for rank in evidence.ranks if exit_code(rank) and not rank.exceptions]
+    found = [rank for rank in evidence.ranks if exit_code(rank) and _is_speechless(rank)]
     first = min(found, key=_end, default=None)
     return [rank for rank in found if first and exit_code(rank) == exit_code(first)]
+
+
+def _is_speechless(rank: RankEvidence) -> bool:
+    """It raised nothing; that it called sys.exit is no word of why."""
+    ending = rank.ending
+    return ending is None or (ending.type == "SystemExit" and ending.out_of == "exit")
 
 
 def exit_code(rank: RankEvidence) -> int:
@@ -91,7 +99,7 @@ def _first_unseen(evidence: Evidence) -> RankEvidence | None:
 
 
 def _is_unseen(rank: RankEvidence) -> bool:
-    if rank.fate is None or rank.exceptions or rank.exiting is not None:
+    if rank.fate is None or not _is_speechless(rank) or rank.exiting is not None:
         return False
     known = rank.fate.exit_code is not None or rank.fate.signal is not None
     return not known and not rank.fate.killed_by_us

@@ -1,4 +1,9 @@
-"""DDP105, DDP111, DDP115: who joined the process group, who could not, and who never tried."""
+"""DDP105, DDP118: ranks that wait before the first collective for others, and why these stay away.
+
+A rank that is on its way is no finding: it is told on the status line, and comes. An error is told
+where it is proven that some can never come, where those that waited gave up, or where nothing was
+seen of a rank for much longer than its launcher takes to start it.
+"""
 
 from __future__ import annotations
 
@@ -6,97 +11,222 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, named
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.joining import Gathering, gathering, state
 from ddpdoctor.evidence import Place, RankEvidence
 
+_OVERDUE = 90.0
+"""Seconds that no launcher takes from its first rank to its last."""
+_LATE = 300.0
+"""Seconds from which on a rank that is on its way is worth a word."""
+_PATIENT = 15.0
+"""Seconds that somebody waits who has reason to."""
+_PORT = "MASTER_PORT"
 
+
+@detector(precedence=306)
 def detect(case: Case) -> Iterator[Finding]:
     """Only where no failure says more than that the wait for the others was given up."""
+    found = gathering(case.evidence)
     gave_up = [each for each in case.raised if _gave_up(each)]
-    if len(gave_up) < len(case.failures) or case.proven is not None:
+    if found is None or "DDP114" in case.told or len(gave_up) < len(case.failures):
         return
-    ranks = [rank for rank in case.evidence.ranks if rank.pid]
-    tried = [rank for rank in ranks if rank.joining is not None and not rank.groups]
-    missing = [rank.rank for rank in case.evidence.ranks if rank.joining is None]
-    ended_well = [r for r in ranks if r.fate is not None and r.fate.exit_code == 0]
-    if tried and missing and not any(rank in ended_well for rank in tried):
-        case.explain(*gave_up)
-        yield _incomplete(case, tried, missing)
-    elif swallowed := [rank for rank in tried if rank in ended_well and rank.world_size > 1]:
-        yield _swallowed(swallowed)
-    elif len(ranks) > 1 and all(_trained_alone(rank) for rank in ranks):
-        yield _lone(ranks)
+    proven = case.deadlock is not None
+    if _ended_well(found) or (case.proven is not None and not proven):
+        return
+    finding = _finding(found, proven=proven, is_over=_is_over(found) or bool(gave_up))
+    if finding is not None:
+        case.explain(*gave_up, *([case.deadlock] if case.deadlock is not None else []))
+        yield finding
+
+
+def _finding(found: Gathering, *, proven: bool, is_over: bool) -> Finding | None:
+    """The first that fits."""
+    if all(rank.unhosted for rank in found.tried):
+        return _unhosted(found, proven=proven)
+    if len(found.parties) > 1:
+        return _apart(found, proven=proven)
+    if found.ended and not found.late:
+        return _without_the_ended(found, proven=proven)
+    if found.started and found.started < found.world_size and found.all_have_started:
+        return _too_few(found, proven=proven)
+    waited = found.now - found.since
+    if found.unseen and not found.late and (is_over or waited > _OVERDUE):
+        return _unseen(found)
+    if found.late and waited > _LATE:
+        return _late(found)
+    return None
+
+
+def _unhosted(found: Gathering, *, proven: bool) -> Finding:
+    set_at = _set_at(found.tried, _PORT)
+    return Finding(
+        code="DDP118",
+        title="ranks-meet-nowhere",
+        severity="error",
+        certainty="proven" if proven else "evidence",
+        ranks=_numbers(found.tried),
+        places=(*_told(found.tried, set_at, "sets another port"), *_waiting(found)),
+        cause=f"{named(_numbers(found.tried))} ask for the store at {found.tried[0].meeting}, and "
+        "nobody hosts it: torchrun hosts it at the port that it has put into MASTER_PORT.",
+        cure=Cure(text="Do not set MASTER_PORT under torchrun: take the one that it has set."),
+    )
+
+
+def _apart(found: Gathering, *, proven: bool) -> Finding:
+    parties = found.parties
+    by_port = len({rank.meeting for rank in found.tried}) > 1
+    ways = "; ".join(
+        f"{named(_numbers(party))} at {party[0].meeting or 'a store'} for {party[0].wanted} ranks"
+        for party in parties
+    )
+    set_at = _set_at(found.tried, _PORT if by_port else "WORLD_SIZE")
+    cure = "Choose the port once, in the process that starts the ranks, and hand it to all of them."
+    if not by_port:
+        cure = "Give every rank the same world size: take it from the launcher."
+    tie = len(parties[0]) == len(parties[-1])
+    return Finding(
+        code="DDP118" if by_port else "DDP105",
+        title="ranks-meet-nowhere" if by_port else "wrong-world-size",
+        severity="error",
+        certainty="proven" if proven else "evidence",
+        ranks=_numbers(found.tried if tie else parties[-1]),
+        places=(
+            *_told(found.tried, set_at, "chooses where this rank meets the others"),
+            *(
+                RankPlace(
+                    ranks=_numbers(party),
+                    place=party[0].joining_place,
+                    doing=f"waits at {party[0].meeting} for {party[0].wanted} ranks",
+                )
+                for party in parties
+            ),
+        ),
+        cause=f"the ranks wait for each other at different places: {ways}.",
+        cure=Cure(text=cure),
+    )
+
+
+def _without_the_ended(found: Gathering, *, proven: bool) -> Finding:
+    gone = _numbers(found.ended)
+    return Finding(
+        code="DDP105",
+        title="wrong-world-size",
+        severity="error",
+        certainty="proven" if proven else "evidence",
+        ranks=gone,
+        places=(
+            *(
+                RankPlace(ranks=(rank.rank,), place=_seen(rank), doing="ended without joining")
+                for rank in found.ended[:8]
+            ),
+            *_waiting(found),
+        ),
+        cause=f"{named(gone)} ended without coming to init_process_group, and "
+        f"{named(_numbers(found.tried))} wait{_s(found.tried)} for it there.",
+        cure=Cure(text="Let every process that is started join, or count only those that do."),
+    )
+
+
+def _too_few(found: Gathering, *, proven: bool) -> Finding:
+    first = found.tried[0]
+    launcher = first.launcher or "the launcher"
+    started = f"{launcher} has started {found.started} process{'es' * (found.started > 1)}"
+    spawned = [RankPlace(ranks=(), place=first.started_at, doing=f"starts {found.started}")]
+    set_at = _set_at(found.tried, "WORLD_SIZE")
+    return Finding(
+        code="DDP105",
+        title="wrong-world-size",
+        severity="error",
+        certainty="proven" if proven else "evidence",
+        ranks=(),
+        places=(
+            *_told(found.tried, set_at, "says how many there are"),
+            *_waiting(found),
+            *(spawned if first.started_at is not None else []),
+        ),
+        cause=f"{started}, and init_process_group waits for {found.world_size}: no more will come.",
+        cure=Cure(
+            text="Take the world size from the launcher (int(os.environ['WORLD_SIZE']))"
+            if launcher == "torchrun"
+            else "Start as many processes as the world size says: one number for both."
+        ),
+    )
+
+
+def _unseen(found: Gathering) -> Finding:
+    tried = _numbers(found.tried)
+    return Finding(
+        code="DDP105",
+        title="wrong-world-size",
+        severity="error",
+        certainty="evidence",
+        ranks=found.unseen,
+        places=_waiting(found),
+        cause=f"{len(tried)} of {found.world_size} ranks came to init_process_group and waited "
+        f"{found.now - found.since:.0f} s: {named(found.unseen)} did not, and nothing was seen of "
+        f"{'it' if len(found.unseen) == 1 else 'them'}.",
+        cure=Cure(text="Start as many processes as the world size says, through one launcher."),
+    )
+
+
+def _late(found: Gathering) -> Finding:
+    late = _numbers(found.late)
+    return Finding(
+        code="DDP100",
+        title="late-to-join",
+        severity="warning",
+        certainty="evidence",
+        ranks=late,
+        places=(
+            *(
+                RankPlace(ranks=(rank.rank,), place=_seen(rank), doing=state(rank))
+                for rank in found.late[:8]
+            ),
+            *_waiting(found),
+        ),
+        cause=f"{named(_numbers(found.tried))} have waited for {found.now - found.since:.0f} s in "
+        f"init_process_group: {named(late)} is still on its way.",
+        cure=Cure(text="Join first, and work afterwards; or join with a longer timeout."),
+    )
+
+
+def _told(ranks: tuple[RankEvidence, ...], place: Place | None, doing: str) -> list[RankPlace]:
+    return [RankPlace(ranks=_numbers(ranks), place=place, doing=doing)] if place is not None else []
+
+
+def _waiting(found: Gathering) -> tuple[RankPlace, ...]:
+    first = found.tried[0]
+    place = first.joining_place or (first.stuck.place if first.stuck is not None else None)
+    numbers = _numbers(found.tried)
+    return (RankPlace(ranks=numbers, place=place, doing="waits in init_process_group"),)
+
+
+def _seen(rank: RankEvidence) -> Place | None:
+    seen = rank.stuck or rank.working
+    return seen.place if seen is not None else None
+
+
+def _set_at(ranks: tuple[RankEvidence, ...], name: str) -> Place | None:
+    return next((rank.set_at[name] for rank in ranks if name in rank.set_at), None)
+
+
+def _numbers(ranks: tuple[RankEvidence, ...]) -> tuple[int, ...]:
+    return tuple(rank.rank for rank in ranks)
+
+
+def _s(ranks: tuple[RankEvidence, ...]) -> str:
+    return "s" if len(ranks) == 1 else ""
 
 
 def _gave_up(raised: Raised) -> bool:
     return raised.exception.type == "DistStoreError" and not raised.rank.groups
 
 
-def _incomplete(case: Case, tried: list[RankEvidence], missing: list[int]) -> Finding:
-    ranks = tuple(rank.rank for rank in tried)
-    world = case.evidence.world_size
-    return Finding(
-        code="DDP105",
-        title="wrong-world-size",
-        severity="error",
-        certainty="evidence",
-        ranks=tuple(missing),
-        places=(_place(ranks, tried, "waits in init_process_group"),),
-        cause=f"{len(tried)} of {world} ranks came to init_process_group: {named(missing)} did "
-        "not, and the others wait for it.",
-        cure=Cure(text="Start as many processes as the world size says, through one launcher."),
-    )
+def _is_over(found: Gathering) -> bool:
+    """Whether those that waited have been ended, and not by somebody who would not wait at all."""
+    return all(r.fate is not None for r in found.tried) and found.now - found.since > _PATIENT
 
 
-def _swallowed(ranks: list[RankEvidence]) -> Finding:
-    numbers = tuple(rank.rank for rank in ranks)
-    return Finding(
-        code="DDP111",
-        title="swallowed-init-failure",
-        severity="error",
-        certainty="proven",
-        ranks=numbers,
-        places=(_place(numbers, ranks, "failed to join, and went on alone"),),
-        cause=f"init_process_group failed on {named(numbers)} and the script went on without a "
-        "process group: every process believes that it is alone.",
-        cure=Cure(text="Let the failure of init_process_group raise."),
-    )
-
-
-def _lone(ranks: list[RankEvidence]) -> Finding:
-    numbers = tuple(rank.rank for rank in ranks)
-    first = next(place for rank in ranks if (place := _training(rank)) is not None)
-    return Finding(
-        code="DDP115",
-        title="lone-copies",
-        severity="warning",
-        certainty="evidence",
-        ranks=numbers,
-        places=(RankPlace(ranks=numbers, place=first, doing="trains, without a process group"),),
-        cause=f"{len(ranks)} processes were started as ranks and none of them joined a process "
-        "group: each trains a model of its own.",
-        cure=Cure(text="Call init_process_group where RANK is set, and wrap the model in DDP."),
-    )
-
-
-def _trained_alone(rank: RankEvidence) -> bool:
-    return (
-        rank.steps > 0
-        and rank.joining is None
-        and not rank.groups
-        and rank.world_size > 1
-        and _training(rank) is not None
-    )
-
-
-def _training(rank: RankEvidence) -> Place | None:
-    """The line that feeds the optimizer."""
-    for loader in rank.loaders:
-        if loader.trains:
-            return next((e.place for e in loader.epochs.values() if e.place), loader.place)
-    return None
-
-
-def _place(numbers: tuple[int, ...], ranks: list[RankEvidence], doing: str) -> RankPlace:
-    stuck = ranks[0].stuck
-    place = ranks[0].joining_place or (stuck.place if stuck is not None else None)
-    return RankPlace(ranks=numbers, place=place, doing=doing)
+def _ended_well(found: Gathering) -> bool:
+    return any(rank.fate is not None and rank.fate.exit_code == 0 for rank in found.tried)

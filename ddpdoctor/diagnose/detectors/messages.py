@@ -30,6 +30,8 @@ class Message:
     """Those who raise it suffer from what another rank did."""
     names_culprits: bool = False
     """What the pattern captures are the numbers of the ranks to blame."""
+    restarted: bool = False
+    """Only where the launcher had started the ranks before."""
 
 
 MESSAGES = (
@@ -54,6 +56,16 @@ MESSAGES = (
         "port-in-use",
         "the port of the rendezvous is taken: by another job, or by another rank that also hosts.",
         "Use torchrun --standalone, which picks a free port, and let rank 0 alone host the store.",
+    ),
+    Message(
+        r"Gloo connectFullMesh failed",
+        "DDP400",
+        "restart-meets-old-addresses",
+        "torchrun has started the ranks again, and they try to reach those of the attempt before: "
+        "it keeps one store for all attempts, and gloo reads the old addresses there.",
+        "Give each attempt a store of its own: TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 torchrun ... "
+        "(and mend what ended the attempt before).",
+        restarted=True,
     ),
     Message(
         r"(?P<joined>\d+)/(?P<wanted>\d+) clients joined",
@@ -83,6 +95,23 @@ MESSAGES = (
         "backend-device-mismatch",
         "a {device} tensor is given to a group whose backend has no {device} collectives.",
         'Join with a backend for each device: init_process_group("cpu:gloo,cuda:nccl").',
+    ),
+    Message(
+        r"Distributed package doesn't have NCCL built in|"
+        r"ProcessGroupNCCL is only supported with GPUs, no GPUs found",
+        "DDP116",
+        "backend-device-mismatch",
+        "the group is to use NCCL, and here is no GPU, or a torch without NCCL.",
+        "Choose the backend by what is there: 'nccl' if torch.cuda.is_available() else 'gloo'.",
+    ),
+    Message(
+        r"device_ids and output_device arguments only work with single-device|"
+        r"device_ids can only be None or contain a single element|"
+        r"module's parameters and device_ids|must have its parameters and buffers on device cuda",
+        "DDP116",
+        "backend-device-mismatch",
+        "DDP is told of a GPU by device_ids, and the module's parameters are not on it.",
+        "Pass device_ids only where the module is on that GPU; leave it out on CPU.",
     ),
     Message(
         r"[Cc]an'?(t|not) pickle|Can't get local object",

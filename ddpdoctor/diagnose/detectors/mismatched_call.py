@@ -9,12 +9,16 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, named
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.histories import Mismatch, mismatches
 from ddpdoctor.evidence import Collective, Place
 
 
+@detector(precedence=295)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the minority among the ranks that disagree; on a tie nobody."""
+    if "DDP422" in case.told:
+        return
     for mismatch in mismatches(case.evidence.ranks):
         case.explain(
             *(each for each in case.raised if _in_collective(each)),

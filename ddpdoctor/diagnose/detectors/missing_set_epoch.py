@@ -8,6 +8,7 @@ from itertools import pairwise
 from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Loader
 
 _FEW = 4
@@ -16,6 +17,7 @@ _PASSES = 3
 """Where set_epoch is called, an epoch may be two passes on purpose; so many it will not be."""
 
 
+@detector(precedence=450)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the loaders that repeat themselves."""
     for kin in loaders.kin(case.evidence):

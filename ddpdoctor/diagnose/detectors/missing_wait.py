@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Raised
+from ddpdoctor.diagnose.case import Case, Raised, callers
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import FileEvent, RankEvidence
 
 
+@detector(precedence=265)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the readers, and the line that wrote it too late."""
     writes = _writes(case) if case.raised else {}
@@ -32,6 +34,7 @@ def detect(case: Case) -> Iterator[Finding]:
         places=(
             RankPlace(ranks=ranks, place=load.place, doing=f"read {name}"),
             RankPlace(ranks=(writer.rank,), place=save.place, doing=f"wrote {name}"),
+            *callers(ranks, load.way, load.place),
         ),
         cause=f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} read {name} "
         f"before rank {writer.rank} had written it.",

@@ -7,9 +7,11 @@ from pathlib import PurePath
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import RankEvidence
 
 
+@detector(precedence=100)
 def detect(case: Case) -> Iterator[Finding]:
     """Compare with rank 0; what came of it, and what did not, is for other detectors to say."""
     if not case.evidence.ranks:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Place, RankEvidence, StateLoad
 
 _MISSING = re.compile(r"Missing key\(s\) in state_dict: (.*)")
@@ -14,6 +15,7 @@ _UNEXPECTED = re.compile(r"Unexpected key\(s\) in state_dict: (.*)")
 _KEY = re.compile(r'"([^"]+)"')
 
 
+@detector(precedence=260)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that failed so, or that loaded nothing without a word."""
     hit = [each for each in case.raised if _by_prefix(each.exception.message)]

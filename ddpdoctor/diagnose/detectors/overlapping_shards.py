@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Sampler
 
 
+@detector(precedence=435)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the samplers, and what their seeds mean for the set."""
     for kin in loaders.training(case.evidence):

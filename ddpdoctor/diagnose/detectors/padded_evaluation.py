@@ -8,6 +8,7 @@ from math import prod
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Collective, Epoch, Loader, RankEvidence
 
 _REDUCED = ("all_reduce", "reduce")
@@ -16,6 +17,7 @@ _METRIC = 4096
 """Elements, up to which what is reduced may be a metric."""
 
 
+@detector(precedence=465)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the loaders that are evaluated with padding."""
     for kin in loaders.kin(case.evidence):

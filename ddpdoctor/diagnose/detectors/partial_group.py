@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import MAKING_GROUPS, Collective
 
 
+@detector(precedence=320)
 def detect(case: Case) -> Iterator[Finding]:
     """Compare the groups that the ranks made, number by number; the first that differs."""
     made: dict[int, dict[int, Collective]] = {}

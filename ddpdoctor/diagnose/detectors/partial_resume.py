@@ -8,6 +8,7 @@ from pathlib import Path
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
 from ddpdoctor.evidence import FileEvent, RankEvidence, StateLoad
 
@@ -15,6 +16,7 @@ _SHARING = ("broadcast", "all_gather", "scatter", "all_reduce", "recv")
 _SHARDED = "ZeroRedundancyOptimizer"
 
 
+@detector(precedence=275)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that loaded an optimizer's state, or another epoch, that others did not."""
     ranks = case.evidence.ranks
@@ -29,6 +31,7 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     if not all(_trained_after(rank, min(e.time for e in resumed.values())) for rank in ranks):
         return
+    case.told.add("DDP513")
     consequences = explain_parting(case) if has_parted(case) else ()
     yield _finding(ranks, loaded, resumed, consequences)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, first_line
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
 from ddpdoctor.evidence import RankEvidence
 
@@ -19,6 +20,7 @@ _MANY = 5
 """So many files are a pile, if none was ever deleted."""
 
 
+@detector(precedence=240)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the save that found the disk full, where the same rank has kept all it saved before."""
     for rank in case.evidence.ranks:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import ended_well
 from ddpdoctor.evidence import Place, RankEvidence
 
@@ -15,6 +16,7 @@ ENOUGH = 8
 _EXHAUSTED = "Too many open files"
 
 
+@detector(precedence=310)
 def detect(case: Case) -> Iterator[Finding]:
     """A warning where all ended well; the cause where the descriptors ran out."""
     hit = [each for each in case.raised if _EXHAUSTED in each.exception.message]

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
+from ddpdoctor.diagnose.detecting import detector
 
 
+@detector(precedence=230)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks whose sampler asked for a group that did not exist yet."""
     hit = [each for each in case.raised if _is_premature(each)]

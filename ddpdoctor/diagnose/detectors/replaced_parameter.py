@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
+from ddpdoctor.diagnose.detecting import detector
 
 _MESSAGE = "Expected to have finished reduction in the prior iteration"
 
 
+@detector(precedence=280)
 def detect(case: Case) -> Iterator[Finding]:
     """Where a step was seen to train parameters that DDP did not know of, those are the reason."""
     hit = [each for each in case.raised if _MESSAGE in each.exception.message and _late(each)]

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import Replica, ended_well, groups
 
 _ENOUGH = 3
 """Steps at which the random states must have been seen equal."""
 
 
+@detector(precedence=420)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the first model with dropout."""
     if not ended_well(case):

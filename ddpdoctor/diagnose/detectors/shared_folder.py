@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import FileEvent, RankEvidence
 
 _UNDONE_BY = {"FileExistsError": "mkdir", "FileNotFoundError": "rmtree", "OSError": "rmtree"}
@@ -15,6 +16,7 @@ _UNDONE_BY = {"FileExistsError": "mkdir", "FileNotFoundError": "rmtree", "OSErro
 _QUOTED = re.compile(r"'([^']+)'")
 
 
+@detector(precedence=250)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that came too late, and the one that had been there."""
     changes = _changes(case) if case.raised else {}

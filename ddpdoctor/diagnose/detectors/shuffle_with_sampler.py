@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 
 _MESSAGE = "sampler option is mutually exclusive with shuffle"
 
 
+@detector(precedence=255)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that torch refused the loader."""
     hit = [each for each in case.raised if _MESSAGE in each.exception.message]

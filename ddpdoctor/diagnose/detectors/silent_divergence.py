@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.case import Case, callers
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import Divergence, Replica, divergences, ended_well
 from ddpdoctor.evidence import Place
 
 _SHOWN = 3
+_ROUNDING = 2e-6
+"""So small a share of their size is what additions in another order make of 32-bit numbers."""
+_OF_ROUNDING = (
+    " By no more than rounding: the ranks do the same sums in another order, and none trains alone."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,32 +33,43 @@ class _Reason:
     """The culprits, where not all ranks are."""
 
 
+@detector(precedence=400)
 def detect(case: Case) -> Iterator[Finding]:
     """The first model that parted; what follows from it in other models is not told."""
-    if not ended_well(case):
-        return
-    for found in divergences(case)[:1]:
+    well = ended_well(case)
+    for found in [each for each in divergences(case) if well or _is_older(each)][:1]:
         if _loaded_differently(found):
-            return  # told by what is said about the checkpoint
+            yield from _loaded(case, found)
+            return
         yield _finding(found, _reason(found))
+
+
+def _is_older(found: Divergence) -> bool:
+    """Whether it was there long before what ended the job, and is not the first sign of that."""
+    steps = min(replica.rank.steps for replica in found.replicas)
+    return 2 * found.step <= steps and _skip(found) is None
 
 
 def _finding(found: Divergence, why: _Reason) -> Finding:
     ranks = tuple(replica.rank.rank for replica in found.replicas)
     wrapped = found.replicas[0].wrapper.place
+    apart = _apart(found)
+    rounding = why.title == "silent-divergence" and 0.0 < apart < _ROUNDING
+    size = (f"apart by {apart:.1g} of their size at the end",) if apart else ()
     return Finding(
         code=why.code,
         title=why.title,
-        severity="error",
+        severity="warning" if rounding else "error",
         certainty="proven",
         ranks=why.ranks or ranks,
         places=(
             *_places(found, why),
             RankPlace(ranks=ranks, place=wrapped, doing="wrapped the model"),
         ),
-        cause=why.cause,
+        cause=why.cause + _OF_ROUNDING if rounding else why.cause,
         cure=Cure(text=why.cure),
         evidence=(
+            *size,
             f"{found.what} became different {found.interval}: {listed(found.names)}",
             *_sides(found),
         ),
@@ -61,7 +78,7 @@ def _finding(found: Divergence, why: _Reason) -> Finding:
 
 def _reason(found: Divergence) -> _Reason:
     """The first that fits; what is known for certain comes before what is concluded."""
-    ways = (_skip, _rates, _before_the_first_step, _late, _past_the_wrapper, _held)
+    ways = (_skip, _rates, _converted, _before_the_first_step, _late, _past_the_wrapper, _held)
     return next((why for way in ways if (why := way(found)) is not None), None) or _unknown(found)
 
 
@@ -76,6 +93,22 @@ def _late(found: Divergence) -> _Reason | None:
         "each rank trains its own.",
         "Change the model first, then wrap it.",
         ("added", "unfrozen", "step"),
+    )
+
+
+def _converted(found: Divergence) -> _Reason | None:
+    """DDP's hooks sit on what a change of type has thrown away."""
+    if not any("converted" in replica.training.places for replica in found.replicas):
+        return None
+    return _Reason(
+        "DDP305",
+        "late-parameter",
+        f"the model was converted to another type or device after the wrap: DDP's hooks were on "
+        f"what it was before, so gradients are not reduced any more ({listed(found.names)} "
+        "differ).",
+        "Convert the model first, then wrap it; export from a copy (copy.deepcopy) or from the "
+        "state_dict.",
+        ("converted", "step"),
     )
 
 
@@ -170,7 +203,7 @@ def _before_the_first_step(found: Divergence) -> _Reason | None:
 def _rates(found: Divergence) -> _Reason | None:
     rates = {replica.rank.rank: sample.rates for replica, sample in found.here()}
     if len(set(rates.values())) < 2:
-        return None
+        return _rates_before(found)
     told = ", ".join(f"rank {rank} {rate[0]:g}" for rank, rate in sorted(rates.items()) if rate)
     if _plateau_lines(found):
         return _Reason(
@@ -188,6 +221,33 @@ def _rates(found: Divergence) -> _Reason | None:
         "Compute the learning rate from what is the same on every rank.",
         ("step",),
     )
+
+
+def _rates_before(found: Divergence) -> _Reason | None:
+    """They differed at a step that was not looked at closely, and are alike again."""
+    so_far = {sample.rates_so_far for _, sample in found.here()}
+    if len(so_far) < 2 or found.what != "parameters":
+        return None
+    return _Reason(
+        "DDP300",
+        "silent-divergence",
+        f"the learning rates differed between ranks at some step {found.interval}, and so the "
+        "parameters.",
+        "Compute the learning rate from what is the same on every rank.",
+        ("step",),
+    )
+
+
+def _apart(found: Divergence) -> float:
+    """How far the parameters are apart at the end, as a share of their size; 0 if not known."""
+    last = [max(replica.samples.items())[1].few for replica in found.replicas]
+    furthest = 0.0
+    for name in found.names:
+        rows = [few[name] for few in last if name in few]
+        size = max((abs(value) for row in rows for value in row), default=0.0)
+        for values in zip(*rows, strict=False) if size else ():
+            furthest = max(furthest, (max(values) - min(values)) / size)
+    return furthest
 
 
 def _unknown(found: Divergence) -> _Reason:
@@ -216,6 +276,7 @@ def _places(found: Divergence, why: _Reason) -> Iterator[RankPlace]:
 
 
 _DOING = {
+    "converted": "converts the wrapped model",
     "step": "optimizer.step()",
     "added": "added to the wrapped model",
     "unfrozen": "unfreezes parameters",
@@ -261,6 +322,37 @@ def _sides(found: Divergence) -> Iterator[str]:
 def _loaded_differently(found: Divergence) -> bool:
     """Some ranks loaded a checkpoint and others did not: that is the cause, not a reason here."""
     return len({_loads(replica) for replica in found.replicas}) > 1
+
+
+def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
+    """DDP513: it was not told yet, as what followed the load looked as if it had been shared."""
+    loads = {
+        replica.rank.rank: (replica.rank, [f for f in replica.rank.files if f.action == "load"])
+        for replica in found.replicas
+    }
+    most = max(len(files) for _, files in loads.values())
+    ranks = tuple(sorted(r for r, (_, files) in loads.items() if len(files) == most))
+    if "DDP513" in case.told or not most or len(ranks) == len(loads):
+        return
+    rank, files = loads[ranks[0]]
+    states = [load.place for load in rank.state_loads if load.time > files[-1].begun][:2]
+    others = ", ".join(str(r) for r in sorted(loads) if r not in ranks)
+    yield Finding(
+        code="DDP513",
+        title="resume-on-one-rank",
+        severity="error",
+        certainty="proven",
+        ranks=ranks,
+        places=(
+            RankPlace(ranks=ranks, place=files[-1].place, doing="loads a checkpoint"),
+            *(RankPlace(ranks=ranks, place=each, doing="load_state_dict") for each in states),
+            *callers(ranks, files[-1].way, files[-1].place),
+        ),
+        cause=f"only rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} loaded a "
+        f"checkpoint into the wrapped model; rank {others} did not, and since then "
+        f"{listed(found.names)} differ ({found.interval}).",
+        cure=Cure(text="Load on every rank, or load before the wrap: DDP then sends it to all."),
+    )
 
 
 def _loads(replica: Replica) -> tuple[int, int]:

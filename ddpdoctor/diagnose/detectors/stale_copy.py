@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import differing, ended_well, groups
 from ddpdoctor.evidence import ModelCopy
 
 
+@detector(precedence=410)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding for each copy that differs between ranks while the model itself does not."""
     if not ended_well(case):

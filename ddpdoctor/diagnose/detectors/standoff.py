@@ -5,20 +5,21 @@ The source is not looked at here: `annotate` does that, and finds a narrower nam
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, first_line, named, sides
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.histories import extra_call
 from ddpdoctor.diagnose.waiting import Deadlock, culprits
-from ddpdoctor.evidence import Collective, Place, RankEvidence
+from ddpdoctor.evidence import Place, RankEvidence
 
 _WORLD = "0"
 _SHOWN = 8
 """So many of the ranks that have left are shown with the line where they were seen last."""
 
 
+@detector(precedence=335)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that stand elsewhere than most, or that have left."""
     if case.deadlock is not None:
@@ -59,60 +60,6 @@ def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
     )
 
 
-def detect_crash(case: Case) -> Iterator[Finding]:
-    """Name the rank that gloo aborts, as it was sent what belongs to another collective."""
-    for died in case.died:
-        call = died.rank.collectives[-1] if died.rank.collectives else None
-        if died.signal != signal.SIGABRT or call is None or died.rank.exiting is not None:
-            continue
-        others = [
-            each
-            for each in case.casualties
-            if each.exception.place != call.place and not _made(each.rank, call)
-        ]
-        if not others:
-            continue
-        case.explain(died)
-        yield Finding(
-            code="DDP402",
-            title="collective-order-mismatch",
-            severity="error",
-            certainty="evidence",
-            ranks=(died.rank.rank,),
-            places=(
-                RankPlace(
-                    ranks=(died.rank.rank,),
-                    place=call.place,
-                    doing=f"{call.op} #{call.seq}, and was aborted",
-                ),
-                *map(_suffered, others),
-            ),
-            cause=f"rank {died.rank.rank} called {call.op} #{call.seq}{_at(call.place)} while "
-            f"{named(each.rank.rank for each in others)} communicated"
-            f"{_at(others[0].exception.place)}: gloo aborts the one that gets the wrong data.",
-            cure=Cure(text="Call the same collectives in the same order on every rank."),
-            consequences=case.consequences(),
-        )
-
-
-def _made(rank: RankEvidence, call: Collective) -> bool:
-    """Whether a rank wrote the collective of this number down, from the same line."""
-    return any(
-        (each.group, each.seq, each.place) == (call.group, call.seq, call.place)
-        for each in rank.collectives
-    )
-
-
-def _suffered(raised: Raised) -> RankPlace:
-    exception = raised.exception
-    return RankPlace(
-        ranks=(raised.rank.rank,),
-        place=exception.place,
-        doing=f"raised {exception.type}: {first_line(exception.message, 60)}",
-        stack=exception.frames,
-    )
-
-
 def _name(deadlock: Deadlock) -> tuple[str, str, str]:
     ops = {each.collective.op for each in deadlock.blocked}
     if ops <= {"send", "recv"} and not deadlock.gone:
@@ -137,6 +84,16 @@ def _parting(case: Case, parties: list[tuple[int, ...]], group: str) -> Iterator
                 doing = f"{call.op} #{call.seq}, which {named(rest)} never called"
                 yield RankPlace(ranks=party, place=call.place, doing=doing)
                 return
+
+
+def _suffered(raised: Raised) -> RankPlace:
+    exception = raised.exception
+    return RankPlace(
+        ranks=(raised.rank.rank,),
+        place=exception.place,
+        doing=f"raised {exception.type}: {first_line(exception.message, 60)}",
+        stack=exception.frames,
+    )
 
 
 def _departed(rank: RankEvidence) -> RankPlace:

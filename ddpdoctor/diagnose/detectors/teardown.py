@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Place, RankEvidence
 
 
+@detector(precedence=290)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that left their group, or began to exit, and then aborted or never ended."""
     if case.raised or case.casualties or case.deadlock is not None:

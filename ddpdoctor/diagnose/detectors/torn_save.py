@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Died
-from ddpdoctor.evidence import FileEvent
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import FileEvent, signal_name
 
 
+@detector(precedence=235)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the save that a signal ended, if the same path held a whole checkpoint before."""
     for died in case.died:
@@ -26,7 +27,7 @@ def detect(case: Case) -> Iterator[Finding]:
             certainty="proven",
             ranks=(rank,),
             places=(RankPlace(ranks=(rank,), place=save.place, doing=f"save({name})"),),
-            cause=f"rank {rank} was ended by {signal.Signals(died.signal).name} while it saved "
+            cause=f"rank {rank} was ended by {signal_name(died.signal)} while it saved "
             f"over {name}: the old checkpoint is lost, and the new one is not whole.",
             cure=Cure(
                 text="Write to a temporary file beside it, fsync, and rename it with os.replace()."

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import divergences, ended_well, outside
 
 
+@detector(precedence=405)
 def detect(case: Case) -> Iterator[Finding]:
     """Only where the wrapped models themselves are equal."""
     if not ended_well(case) or divergences(case) or (found := outside(case)) is None:

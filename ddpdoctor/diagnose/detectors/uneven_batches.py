@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
 from ddpdoctor.evidence import RankEvidence
 
@@ -15,6 +16,7 @@ _INTERRUPTED = {signal.SIGINT, signal.SIGTERM}
 _CTRL_C = "KeyboardInterrupt"
 
 
+@detector(precedence=270)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the shard that ran out, or that was going to when the job was interrupted."""
     if any(rank.joins for rank in case.evidence.ranks):

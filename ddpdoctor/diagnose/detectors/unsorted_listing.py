@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 
 
+@detector(precedence=445)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the loaders whose samplers deal out indices of lists that differ in order."""
     for kin in loaders.kin(case.evidence):

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Loader
 
 
+@detector(precedence=440)
 def detect(case: Case) -> Iterator[Finding]:
     """Compare what each rank holds out with what the others train on."""
     for kin in loaders.training(case.evidence):
         for held in loaders.kin(case.evidence):
             if leak := _leak(kin, held):
+                case.told.add("DDP206")
                 yield _finding(kin, held, *leak)
                 return
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Wrapper
 
 _MESSAGE = "Expected to have finished reduction in the prior iteration"
@@ -14,6 +15,7 @@ _INDICES = re.compile(r"did not receive grad for rank \d+: ([\d ]+)")
 _SHOWN = 6
 
 
+@detector(precedence=285)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the parameters behind DDP's indices, or those that find_unused_parameters hides."""
     hit = [each for each in case.raised if _MESSAGE in each.exception.message]

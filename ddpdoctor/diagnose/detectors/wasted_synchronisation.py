@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import Replica, ended_well, groups
 
 ENOUGH = 8
 """Steps before it is believed that no parameter is ever unused."""
 
 
+@detector(precedence=425)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding a wrapper and kind."""
     if not ended_well(case):

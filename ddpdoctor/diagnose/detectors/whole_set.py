@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
 
 
+@detector(precedence=455)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the loaders whose batches are the same on all ranks, or go through all of one set."""
     for kin in loaders.training(case.evidence):

@@ -82,3 +82,84 @@ def too_few(environment: Environment) -> Iterator[Finding]:
                 "ranks that train on CPUs do not mind",
             ),
         )
+
+
+def old_driver(environment: Environment) -> Iterator[Finding]:
+    """DDP714: a driver that does not know the CUDA that torch was built with."""
+    torch, gpus = environment.torch, environment.gpus
+    if not isinstance(torch, Torch) or not torch.cuda or not isinstance(gpus, tuple) or not gpus:
+        return
+    supported = gpus[0].cuda
+    if not supported or _release(supported) >= _release(torch.cuda):
+        return
+    too_old = _release(supported)[0] < _release(torch.cuda)[0]
+    yield finding(
+        "DDP714",
+        "error" if too_old else "info",
+        f"driver {gpus[0].driver} is for CUDA {supported}, torch {torch.version} for {torch.cuda}",
+        "Update the driver, or install a torch that was built for an older CUDA.",
+        notes=(
+            ("torch.cuda.is_available() is False, or the first kernel fails",)
+            if too_old
+            else ("harmless as a rule: within a major version CUDA is compatible",)
+        ),
+        certainty="proven" if too_old else "evidence",
+    )
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
+def in_use(environment: Environment) -> Iterator[Finding]:
+    """DDP715: GPUs that take one process only, or that have some already."""
+    if not isinstance(environment.gpus, tuple):
+        return
+    for gpu in environment.gpus:
+        if gpu.compute_mode == "Prohibited" or (
+            gpu.compute_mode == "Exclusive_Process" and gpu.others
+        ):
+            yield finding(
+                "DDP715",
+                "error",
+                f"GPU {gpu.index} takes no other process: its compute mode is {gpu.compute_mode}",
+                "Leave it out of CUDA_VISIBLE_DEVICES, or set its compute mode to default.",
+                notes=(f"processes on it: {_pids(gpu.others)}",),
+                commands=(f"nvidia-smi -i {gpu.index} -c DEFAULT",),
+            )
+        elif gpu.others:
+            yield finding(
+                "DDP715",
+                "info",
+                f"{len(gpu.others)} other processes compute on GPU {gpu.index}",
+                "End those that are left over from an earlier job.",
+                notes=(
+                    f"processes: {_pids(gpu.others)}",
+                    "harmless while memory lasts; the slowest rank sets the pace of all",
+                ),
+                commands=("nvidia-smi",),
+            )
+
+
+def _pids(pids: tuple[int, ...]) -> str:
+    return ", ".join(map(str, pids[:8])) or "none"
+
+
+def peers_apart(environment: Environment) -> Iterator[Finding]:
+    """DDP718: GPUs that cannot read each other's memory."""
+    torch = environment.torch
+    if not isinstance(torch, Torch) or not torch.without_peer_access:
+        return
+    pairs = sorted({(min(pair), max(pair)) for pair in torch.without_peer_access})
+    shown = ", ".join(f"{one}-{other}" for one, other in pairs[:6])
+    yield finding(
+        "DDP718",
+        "info",
+        f"{len(pairs)} pairs of GPUs have no direct access to each other's memory",
+        "See how they are connected: nvidia-smi topo -m",
+        notes=(
+            f"pairs: {shown}",
+            "harmless: NCCL goes by way of main memory then, which is slower",
+        ),
+        commands=("nvidia-smi topo -m",),
+    )

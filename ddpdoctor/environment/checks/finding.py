@@ -16,6 +16,7 @@ TITLES = {
     "DDP107": "wrong-interface",
     "DDP108": "unreachable-peer",
     "DDP109": "variable-ignored",
+    "DDP110": "mixed-nodes",
     "DDP114": "double-launch",
     "DDP603": "thread-oversubscription",
     "DDP604": "shared-memory-exhausted",
@@ -32,6 +33,12 @@ TITLES = {
     "DDP711": "low-limit",  # open files, locked memory, tasks
     "DDP712": "unusable-torch",  # installed, but importing it fails
     "DDP713": "hidden-devices",  # CUDA_VISIBLE_DEVICES hides more than it says
+    "DDP714": "driver-too-old",  # for the CUDA that torch was built with
+    "DDP715": "gpu-in-use",  # exclusive mode, or other processes compute on it
+    "DDP716": "fabric-port-down",  # of an InfiniBand or RoCE device
+    "DDP717": "unfit-checkpoint-folder",  # no replace, no fsync, no locks, or full
+    "DDP718": "kernel-setting",  # that slows ranks, or keeps people from looking into them
+    "DDP719": "hosts-differ",  # in variables or hardware, by `env --compare`
 }
 
 _LONGEST_VALUE = 40

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding
-from ddpdoctor.environment.checks.job import local_ranks
+from ddpdoctor.environment.checks.job import local_ranks, spans_nodes
 from ddpdoctor.environment.model import Environment, Limits, SharedMemory, Unknown
 
 MIB = 1 << 20
@@ -16,6 +17,11 @@ _CONTAINER_SHARED_MEMORY = 64 * MIB
 _OPEN_FILES = 1024
 # Four gloo ranks with two data-loader workers each and torchrun are 53 tasks, on two CPUs.
 _TASKS = 64
+_TASKS_OF_A_RANK = 13
+# Private memory of a process that has imported torch 2.13 for CPU and joined a gloo group.
+_IMPORTED = 200 * MIB
+_OLD_KERNEL = (5, 5)
+_FULL = 1 << 30
 
 
 def too_many_threads(environment: Environment) -> Iterator[Finding]:
@@ -48,6 +54,29 @@ def too_many_threads(environment: Environment) -> Iterator[Finding]:
                 "harmless unless workers or threads are counted by os.cpu_count()",
             ),
         )
+
+
+def too_little_memory(environment: Environment) -> Iterator[Finding]:
+    """DDP711: ranks that together need more memory than is left, before they have done anything."""
+    ranks, memory = environment.planned_ranks, environment.memory
+    if not ranks or isinstance(memory, Unknown):
+        return
+    limit = memory.limit if isinstance(memory.limit, int) else memory.total
+    left = min(memory.available, limit)
+    needed = ranks * _IMPORTED
+    if needed <= left:
+        return
+    yield finding(
+        "DDP711",
+        "error",
+        f"{ranks} ranks need {needed // MIB} MiB to import torch, {left // MIB} MiB are left",
+        f"Start at most {max(1, left // _IMPORTED)} ranks here, or raise the container's limit.",
+        notes=(
+            f"an import of torch takes about {_IMPORTED // MIB} MiB for each rank, more with CUDA",
+            "the kernel kills a rank when memory runs out: the others lose their connection",
+        ),
+        certainty="evidence",
+    )
 
 
 def little_shared_memory(environment: Environment) -> Iterator[Finding]:
@@ -96,14 +125,14 @@ def low_limits(environment: Environment) -> Iterator[Finding]:
             commands=("ulimit -l unlimited",),
             certainty="evidence",
         )
-    yield from _few_tasks(limits)
+    yield from _few_tasks(limits, environment.planned_ranks)
 
 
-def _few_tasks(limits: Limits) -> Iterator[Finding]:
+def _few_tasks(limits: Limits, ranks: int | None) -> Iterator[Finding]:
     if not isinstance(limits.tasks_allowed, int):
         return
     left = limits.tasks_allowed - (limits.tasks_used or 0)
-    if left >= _TASKS:
+    if left >= max(_TASKS, (ranks or 0) * _TASKS_OF_A_RANK):
         return
     yield finding(
         "DDP711",
@@ -121,3 +150,118 @@ def _few_tasks(limits: Limits) -> Iterator[Finding]:
 
 def _shown(limit: object) -> str:
     return f"{limit:g}" if isinstance(limit, int | float) else "no limit"
+
+
+def fabric(environment: Environment) -> Iterator[Finding]:
+    """DDP716: ports of InfiniBand and RoCE devices that are not active."""
+    if isinstance(environment.fabric, Unknown):
+        return
+    some_active = any("ACTIVE" in port.state for port in environment.fabric)
+    for port in environment.fabric:
+        if "ACTIVE" in port.state:
+            continue
+        yield finding(
+            "DDP716",
+            "info" if some_active else "warning",
+            f"port {port.port} of {port.device} is not active: {port.state or 'no state'}",
+            "Plug it in, or leave it out by NCCL_IB_HCA.",
+            notes=(
+                f"{port.layer or 'unknown layer'}, {port.rate or 'unknown rate'}",
+                *(
+                    ("harmless: NCCL takes the ports that are active",)
+                    if some_active
+                    else ("NCCL falls back to TCP sockets, which are much slower",)
+                ),
+            ),
+            commands=("ibstat",),
+        )
+
+
+def kernel(environment: Environment) -> Iterator[Finding]:
+    """DDP718: settings that slow ranks, or that keep people from looking into them."""
+    here = environment.kernel
+    if isinstance(here, Unknown):
+        return
+    if here.numa_balancing is True and here.numa_nodes > 1:
+        yield finding(
+            "DDP718",
+            "info",
+            f"NUMA balancing is on, with {here.numa_nodes} NUMA nodes",
+            "Switch it off while training on GPUs, and bind ranks to their node.",
+            notes=("harmless, but NVIDIA says that it costs NCCL speed",),
+            commands=("sysctl kernel.numa_balancing=0",),
+        )
+    release = tuple(int(part) for part in re.findall(r"[0-9]+", here.release)[:2])
+    if release < _OLD_KERNEL:
+        yield finding(
+            "DDP718",
+            "warning",
+            f"kernel {here.release} is older than {'.'.join(map(str, _OLD_KERNEL))}",
+            "Update it: accelerate warns that processes can hang on older ones.",
+            notes=("accelerate 1.15: check_os_kernel",),
+            certainty="evidence",
+        )
+    if isinstance(here.ptrace_scope, int) and here.ptrace_scope > 0:
+        yield finding(
+            "DDP718",
+            "info",
+            f"kernel.yama.ptrace_scope is {here.ptrace_scope}: only parents may look into a rank",
+            "Run `ddpdoctor attach`, py-spy or gdb as root.",
+            notes=("harmless: `ddpdoctor run` is the ranks' parent, and needs no ptrace",),
+            commands=("sudo ddpdoctor attach",),
+        )
+
+
+def clock(environment: Environment) -> Iterator[Finding]:
+    """DDP718: several nodes, and a clock that nobody sets."""
+    if isinstance(environment.clock, Unknown) or environment.clock.synchronised:
+        return
+    if spans_nodes(environment):
+        yield finding(
+            "DDP718",
+            "info",
+            "this machine's clock is not synchronised",
+            "Start a time daemon, such as chrony, on every node.",
+            notes=("harmless for training: but the times in the nodes' logs do not compare",),
+            commands=("timedatectl set-ntp true",),
+        )
+
+
+def checkpoint_folder(environment: Environment) -> Iterator[Finding]:
+    """DDP717: a folder in which a checkpoint cannot be saved as it should."""
+    folder = environment.folder
+    if isinstance(folder, Unknown):
+        return
+    for works, what, then in (
+        (folder.replaces, "replace one file by another", "a reader may find half a checkpoint"),
+        (folder.syncs, "fsync", "a checkpoint may be lost when the machine is"),
+    ):
+        if works is False:
+            yield finding(
+                "DDP717",
+                "warning",
+                f"{folder.filesystem} under {_tail(folder.path)} cannot {what}",
+                "Save checkpoints on another file system.",
+                notes=(f"tried in {folder.path}", then),
+            )
+    if folder.locks is False:
+        yield finding(
+            "DDP717",
+            "info",
+            f"{folder.filesystem} under {_tail(folder.path)} has no locks",
+            "Let rank 0 alone build caches, and tell the others by a collective.",
+            notes=(f"tried in {folder.path}", "harmless unless ranks lock files"),
+        )
+    if folder.free < _FULL:
+        yield finding(
+            "DDP717",
+            "warning",
+            f"{folder.free // MIB} MiB are left for checkpoints under {_tail(folder.path)}",
+            "Make room, or name another folder with --checkpoints.",
+            notes=("a save that fails on rank 0 leaves the others waiting, unless it is shared",),
+            certainty="evidence",
+        )
+
+
+def _tail(path: str) -> str:
+    return path if len(path) <= 24 else f"…{path[-23:]}"

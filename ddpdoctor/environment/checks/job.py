@@ -19,6 +19,8 @@ def spans_nodes(environment: Environment) -> bool:
 
 def local_ranks(environment: Environment) -> int | None:
     """How many ranks share this machine; None if nothing tells."""
+    if environment.planned_ranks:
+        return environment.planned_ranks
     for launcher in environment.launchers:
         if launcher.local_size:
             return launcher.local_size

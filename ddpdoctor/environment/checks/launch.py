@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, setting, unset
 from ddpdoctor.environment.checks.job import spans_nodes
+from ddpdoctor.environment.checks.values import misread_names
 from ddpdoctor.environment.model import (
     TORCHRUN_PORT,
     Absent,
     Environment,
+    Kernel,
     Launcher,
     Listener,
     Master,
     Unknown,
 )
+
+_ENV_RENDEZVOUS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 def rank_outside_world(environment: Environment) -> Iterator[Finding]:
@@ -30,6 +34,64 @@ def rank_outside_world(environment: Environment) -> Iterator[Finding]:
         "Let a launcher set them: torchrun --nproc-per-node=N train.py",
         notes=("init_process_group does not name the mistake: it times out, or fails in gloo",),
         commands=unset("RANK", "WORLD_SIZE"),
+    )
+
+
+def incomplete(environment: Environment) -> Iterator[Finding]:
+    """DDP105: a part of what env:// reads, in a process that no launcher has started."""
+    present = [name for name in _ENV_RENDEZVOUS if environment.value(name) is not None]
+    if environment.launchers or not {"RANK", "WORLD_SIZE"} & set(present):
+        return
+    missing = [name for name in _ENV_RENDEZVOUS if name not in present]
+    if not missing:
+        return
+    yield finding(
+        "DDP105",
+        "warning",
+        f"{' and '.join(present[:2])} without {missing[0]}",
+        "Let a launcher set them all: torchrun --nproc-per-node=N train.py",
+        notes=(
+            f"init_process_group raises: environment variable {missing[0]} expected, but not set",
+            "torchrun does not mind: it sets its own",
+        ),
+        commands=unset(*present),
+    )
+
+
+def local_rank_outside(environment: Environment) -> Iterator[Finding]:
+    """DDP105: a local rank that no node of this size has."""
+    rank = environment.integer("LOCAL_RANK")
+    size = environment.integer("LOCAL_WORLD_SIZE")
+    if rank is None or size is None or 0 <= rank < size:
+        return
+    yield finding(
+        "DDP105",
+        "warning",
+        f"LOCAL_RANK={rank} and LOCAL_WORLD_SIZE={size}: local ranks are 0 to {size - 1}",
+        "Let a launcher set them: torchrun --nproc-per-node=N train.py",
+        notes=(f"cuda:{rank} is a device that a node of {size} ranks need not have",),
+        commands=unset("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    )
+
+
+def outside_srun(environment: Environment) -> Iterator[Finding]:
+    """DDP105: a Slurm job of several tasks, seen from its batch script."""
+    tasks = environment.integer("SLURM_NTASKS")
+    if environment.launchers or environment.value("SLURM_JOB_ID") is None or not tasks:
+        return
+    if tasks < 2:
+        return
+    yield finding(
+        "DDP105",
+        "info",
+        f"this is the batch script of a Slurm job of {tasks} tasks, not one of its tasks",
+        "Start the script with srun, or one torchrun per node.",
+        notes=(
+            "`python train.py` here is one process; a script that reads SLURM_NTASKS then waits"
+            f" for {tasks - 1} others",
+            "harmless if srun starts the ranks",
+        ),
+        commands=("srun python train.py",),
     )
 
 
@@ -115,11 +177,76 @@ def port_taken(environment: Environment) -> Iterator[Finding]:
         f"port {listener.port}{default} is already taken by {listener.process}",
         "End that process if it is left over, or let torchrun take a free port.",
         notes=(
-            "rank 0 will fail with EADDRINUSE",
-            *(("harmless with torchrun --standalone",) if number is None else ()),
+            ("rank 0 will fail with EADDRINUSE",)
+            if number is not None
+            else (
+                "a torchrun of several nodes that is told nothing else fails with EADDRINUSE",
+                "harmless on one node: from torch 2.13 on torchrun takes a free port there",
+            )
         ),
         commands=("torchrun --standalone --nproc-per-node=N train.py",),
     )
+
+
+def low_port(environment: Environment) -> Iterator[Finding]:
+    """DDP104: a port on which this user may not listen, or that the kernel gives to others."""
+    port, kernel = environment.integer("MASTER_PORT"), environment.kernel
+    elsewhere = isinstance(environment.master, Master) and not environment.master.local
+    if port is None or isinstance(kernel, Unknown) or elsewhere or environment.launchers:
+        return
+    if isinstance(kernel.lowest_port, int) and 0 < port < kernel.lowest_port:
+        yield from _reserved(port, kernel)
+    elif isinstance(kernel.outgoing_ports, tuple):
+        first, last = kernel.outgoing_ports
+        if first <= port <= last:
+            yield finding(
+                "DDP104",
+                "info",
+                f"the kernel gives MASTER_PORT={port} to outgoing connections too",
+                f"Take a port below {first}.",
+                notes=(
+                    f"net.ipv4.ip_local_port_range is {first} to {last}",
+                    "harmless as a rule: now and then somebody else has it",
+                ),
+            )
+
+
+def _reserved(port: int, kernel: Kernel) -> Iterator[Finding]:
+    yield finding(
+        "DDP104",
+        "info" if kernel.privileged else "error",
+        f"MASTER_PORT={port} is below {kernel.lowest_port}, where ordinary users may not listen",
+        "Take a port from 1024 to 32767.",
+        notes=(
+            ("harmless for you: this process may listen there",)
+            if kernel.privileged
+            else ("rank 0 fails with: Permission denied",)
+        ),
+    )
+
+
+def unresolved_master(environment: Environment) -> Iterator[Finding]:
+    """DDP108: a MASTER_ADDR that leads nowhere."""
+    master = environment.master
+    if not isinstance(master, Master) or not isinstance(master.addresses, Unknown):
+        return
+    if _host_is_misread(environment):
+        return  # a value that is no name has a finding of its own
+    yield finding(
+        "DDP108",
+        "error",
+        f"{setting('MASTER_ADDR', master.address)} does not resolve on this machine",
+        "Mend the name, or use the address of the first node.",
+        notes=(
+            master.addresses.unknown,
+            "every rank fails to connect, after the timeout, and torch does not say why",
+        ),
+        commands=("getent hosts NAME",),
+    )
+
+
+def _host_is_misread(environment: Environment) -> bool:
+    return "MASTER_ADDR" in misread_names(environment)
 
 
 def port_ignored(environment: Environment) -> Iterator[Finding]:

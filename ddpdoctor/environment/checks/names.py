@@ -52,7 +52,7 @@ def unknown(environment: Environment) -> Iterator[Finding]:
             "DDP701",
             "warning" if meant else "info",
             f"{setting(variable.name, variable.value)}: no such variable is known",
-            f"Did you mean {meant}?" if meant else "Check the spelling, or remove it.",
+            _advice(meant),
             notes=(
                 *((_nobody_reads(environment, variable.name),) if proven else ()),
                 *(() if meant else ("harmless if a plugin or your own script reads it",)),
@@ -60,6 +60,14 @@ def unknown(environment: Environment) -> Iterator[Finding]:
             commands=_correction(variable, meant) if meant else unset(variable.name),
             certainty="proven" if proven else "evidence",
         )
+
+
+def _advice(meant: str | None) -> str:
+    if not meant:
+        return "Check the spelling, or remove it."
+    # Who follows this advice must not be surprised by the next `env`, which calls it DDP705.
+    passing = known()[meant].status == "debug"
+    return f"Did you mean {meant}?" + (" Unset it once you are done with it." if passing else "")
 
 
 def _correction(variable: SetVariable, meant: str) -> tuple[str, ...]:

@@ -48,8 +48,18 @@ def misread_names(environment: Environment) -> frozenset[str]:
 def _misread(environment: Environment) -> Iterator[tuple[SetVariable, Variable, _Misread]]:
     for variable in environment.variables:
         row = known().get(variable.name)
-        if row and not variable.redacted and (problem := _problem(row, variable.value)):
+        if row is None or variable.redacted:
+            continue
+        if problem := _problem(row, variable.value) or _out_of_bounds(row, variable.value):
             yield variable, row, problem
+
+
+def _out_of_bounds(row: Variable, value: str) -> _Misread | None:
+    if row.least is None or row.most is None or not _is_int(value):
+        return None
+    if row.least <= int(value) <= row.most:
+        return None
+    return _Misread("warning", row.beyond, f"a number from {row.least} to {row.most}")
 
 
 def _problem(row: Variable, value: str) -> _Misread | None:

@@ -6,18 +6,33 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ddpdoctor.environment.facts import gpu, host, launcher, network, software, variables
+from ddpdoctor.environment.facts import (
+    folder,
+    gpu,
+    host,
+    kernel,
+    launcher,
+    network,
+    software,
+    variables,
+)
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import Environment
 
 
 def collect(
-    environ: Mapping[str, str] | None = None, root: Path = Path("/"), patience: float = 60.0
+    environ: Mapping[str, str] | None = None,
+    root: Path = Path("/"),
+    patience: float = 60.0,
+    *,
+    nproc: int | None = None,
+    checkpoints: Path = Path(),
 ) -> Environment:
     """Everything that can be found out here; what cannot says why. Never raises.
 
     `environ` stands in for this process's environment, `root` for the folder under which /proc,
     /sys and /dev are, and `patience` is how many seconds importing torch may take.
+    `nproc` is how many ranks a launch to come will start here, `checkpoints` where it will save.
     """
     machine = Machine(os.environ.copy() if environ is None else environ, root, patience)
     return Environment(
@@ -26,6 +41,12 @@ def collect(
         nccl_packages=machine.find(software.nccl_packages),
         gpus=machine.find(gpu.gpus),
         infiniband=machine.find(host.infiniband),
+        fabric=machine.find(host.fabric),
+        topology=machine.find(gpu.topology),
+        kernel=machine.find(kernel.kernel),
+        clock=machine.find(kernel.clock),
+        container=machine.find(kernel.container),
+        folder=machine.find(lambda m: folder.folder(m, checkpoints)),
         cpus=machine.find(host.cpus),
         memory=machine.find(host.memory),
         shared_memory=machine.find(host.shared_memory),
@@ -38,4 +59,5 @@ def collect(
         context=launcher.context(machine),
         variables=variables.variables(machine),
         search=machine.find(variables.search),
+        planned_ranks=nproc,
     )

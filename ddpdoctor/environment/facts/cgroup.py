@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -31,6 +32,18 @@ def memory_limit(machine: Machine) -> int | None:
         *_limits(machine, "memory", lambda folder: _bound(folder / "memory.limit_in_bytes")),
     ]
     return min(limits, default=None)
+
+
+def memory_left(machine: Machine) -> int | None:
+    """Bytes that the fullest group may still take; None if none of them limits it.
+
+    Files that are cached but not mapped count as left: the kernel gives them up first.
+    """
+    left = [
+        *_limits(machine, "", lambda folder: _memory_left(folder, _V2)),
+        *_limits(machine, "memory", lambda folder: _memory_left(folder, _V1)),
+    ]
+    return min(left, default=None)
 
 
 def tasks(machine: Machine) -> tuple[int, int] | None:
@@ -92,6 +105,38 @@ def _quota_v1(folder: Path) -> float | None:
 def _tasks(folder: Path) -> tuple[int, int] | None:
     allowed = _bound(folder / "pids.max")
     return None if allowed is None else (allowed, int((folder / "pids.current").read_text()))
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What the files of a group, and the lines of its memory.stat, are called."""
+
+    limits: tuple[str, ...]
+    usage: str
+    cached: tuple[str, ...]
+    mapped: str
+
+
+_V1 = _Names(
+    ("memory.limit_in_bytes",),
+    "memory.usage_in_bytes",
+    ("total_inactive_file", "total_active_file"),
+    "total_mapped_file",
+)
+_V2 = _Names(
+    ("memory.max", "memory.high"), "memory.current", ("inactive_file", "active_file"), "file_mapped"
+)
+
+
+def _memory_left(folder: Path, names: _Names) -> int | None:
+    bounds = [_bound(folder / name) for name in names.limits]
+    limit = min((bound for bound in bounds if bound is not None), default=None)
+    if limit is None:
+        return None
+    lines = (folder / "memory.stat").read_text().splitlines()
+    stat = {name: int(number) for name, number in (line.split() for line in lines)}
+    given_up = max(0, sum(stat[name] for name in names.cached) - stat[names.mapped])
+    return max(0, limit - int((folder / names.usage).read_text()) + given_up)
 
 
 def _bound(file: Path) -> int | None:

@@ -13,6 +13,7 @@ from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import (
     Absent,
     Cpus,
+    Fabric,
     Limit,
     Limits,
     Memory,
@@ -81,3 +82,21 @@ def infiniband(machine: Machine) -> tuple[str, ...]:
     """Names of the InfiniBand and RoCE devices."""
     folder = machine.root / _INFINIBAND
     return tuple(sorted(device.name for device in folder.iterdir())) if folder.is_dir() else ()
+
+
+def fabric(machine: Machine) -> tuple[Fabric, ...]:
+    """The ports of those devices."""
+    return tuple(
+        Fabric(
+            device=port.parent.parent.name,
+            port=int(port.name),
+            state=_line(port / "state"),
+            rate=_line(port / "rate"),
+            layer=_line(port / "link_layer"),
+        )
+        for port in sorted((machine.root / _INFINIBAND).glob("*/ports/[0-9]*"))
+    )
+
+
+def _line(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace").strip() if file.exists() else ""

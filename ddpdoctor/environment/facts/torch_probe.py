@@ -27,6 +27,7 @@ def main() -> None:
         "nccl_loaded": {"absent": "this torch is built without NCCL"},
         "nccl_library": None,
         "visible_gpus": _visible_gpus(torch.cuda),
+        "without_peer_access": _without_peer_access(torch.cuda),
     }
     if "nccl" in facts["backends"]:
         facts["nccl_built"] = ".".join(map(str, torch.cuda.nccl.version()[:3]))
@@ -49,6 +50,15 @@ def _visible_gpus(cuda: Any) -> Any:
         return cuda.device_count()
     except Exception as error:
         return {"unknown": f"{type(error).__name__}: {error}"}
+
+
+def _without_peer_access(cuda: Any) -> list[tuple[int, int]]:
+    try:
+        count = cuda.device_count()
+        pairs = [(one, other) for one in range(count) for other in range(count) if one != other]
+        return [pair for pair in pairs if not cuda.can_device_access_peer(*pair)]
+    except Exception:  # a driver that cannot be asked: the count has said so already
+        return []
 
 
 def _loaded_nccl() -> tuple[str | None, Any]:

@@ -11,9 +11,9 @@ _SUBSYSTEMS = (
 
 # Settings of the site: NVIDIA's documentation lets them stay.
 _SITE_NUMBERS = """
-    SOCKET_NTHREADS NSOCKS_PERTHREAD SOCKET_RETRY_CNT SOCKET_RETRY_SLEEP_MSEC CROSS_NIC
+    NSOCKS_PERTHREAD SOCKET_RETRY_CNT SOCKET_RETRY_SLEEP_MSEC CROSS_NIC
     SOCKET_POLL_TIMEOUT_MSEC SOCKET_MIN_TASKSIZE SOCKET_INLINE SOCKET_RCVBUF SOCKET_SNDBUF
-    IB_RETRY_CNT IB_GID_INDEX IB_ROCE_VERSION_NUM IB_SL IB_TC IB_FIFO_TC IB_RETURN_ASYNC_EVENTS
+    IB_GID_INDEX IB_ROCE_VERSION_NUM IB_SL IB_TC IB_FIFO_TC IB_RETURN_ASYNC_EVENTS
     IB_PKEY IB_USE_INLINE IB_AR_THRESHOLD IB_ECE_ENABLE IB_MERGE_NICS IB_MERGE_VFS
     IB_DATA_DIRECT IB_MAX_DEVS_PER_NIC IB_DEVICE_PCI_ORDER IB_WARN_RAIL_LOCAL
     OOB_NET_ENABLE IGNORE_CPU_AFFINITY COLLNET_ENABLE CTA_POLICY NET_FORCE_MERGE
@@ -79,6 +79,26 @@ VARIABLES: tuple[Variable, ...] = (
         "c int",
         default="20",
         note="4.096 µs times 2 to this power: not the timeout of collectives",
+        least=1,
+        most=31,
+        beyond="InfiniBand waits without limit for a lost answer: a dead link hangs the job",
+    ),
+    Variable(
+        "NCCL_IB_RETRY_CNT",
+        "NCCL",
+        "c int",
+        default="7",
+        least=0,
+        most=7,
+        beyond="InfiniBand keeps three bits of it",
+    ),
+    Variable(
+        "NCCL_SOCKET_NTHREADS",
+        "NCCL",
+        "c int",
+        least=1,
+        most=16,
+        beyond="NCCL keeps to its bounds instead",
     ),
     Variable("NCCL_P2P_LEVEL", "NCCL", status="debug"),
     Variable("NCCL_NET_GDR_LEVEL", "NCCL", status="debug"),

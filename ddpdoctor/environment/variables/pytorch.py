@@ -46,6 +46,9 @@ VARIABLES: tuple[Variable, ...] = (
         "c10d int",
         default="3",
         note="0: ranks wait for ever for one that has failed",
+        least=0,
+        most=3,
+        beyond="no such way of handling errors is known to PyTorch",
     ),
     Variable(
         "TORCH_NCCL_BLOCKING_WAIT",

@@ -50,6 +50,11 @@ class Variable:
     instead: str = ""
     """What to write instead; for a legacy variable, the new name."""
     choices: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    """Bounds of a number, beyond which it means something else than it says."""
+    beyond: str = ""
+    """What becomes of a number beyond them."""
     misread: str = ""
     """What becomes of a value that is not understood, where its kind does not tell."""
     fatal: bool = False

@@ -95,8 +95,19 @@ def is_straight(module: Module, cls: ast.ClassDef) -> bool:
     ways = (ast.If, ast.IfExp, ast.Try, ast.Match, ast.While, ast.BoolOp, ast.Break, ast.Continue)
     if any(isinstance(node, ways) for node in module.within(forward)):
         return False
+    if any(_picks_a_part(node) for node in module.within(forward)):
+        return False
     read = {last_name(node) for node in module.within(forward) if isinstance(node, ast.Attribute)}
     return all(name in read for name in _registered(module, cls))
+
+
+def _picks_a_part(node: ast.AST) -> bool:
+    """`self.heads[language](x)`: which part takes part, the data says."""
+    return (
+        isinstance(node, ast.Subscript)
+        and dotted(node.value).startswith("self.")
+        and not isinstance(node.slice, ast.Constant | ast.Slice | ast.UnaryOp)
+    )
 
 
 def _registered(module: Module, cls: ast.ClassDef) -> Iterator[str]:

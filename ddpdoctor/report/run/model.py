@@ -7,7 +7,6 @@ JSON can be read back anywhere and shown in any other form.
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ddpdoctor import __version__
 from ddpdoctor.catalog import Finding, Severity
-from ddpdoctor.evidence import Evidence, Place, RankEvidence
+from ddpdoctor.evidence import Evidence, Place, RankEvidence, signal_name
 
 SCHEMA_VERSION: Final = 1
 _GRAVITY: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "never": 3}
@@ -56,6 +55,8 @@ class RankLine(_Frozen):
     """On the clock of its host (CLOCK_MONOTONIC)."""
     was_ended: bool = False
     """By its launcher or the doctor, because of what became of others."""
+    out_of_memory: bool = False
+    """The kernel says that it has killed it, for want of memory."""
     steps: int = 0
     """Optimizer steps taken."""
     place: Place | None = None
@@ -76,6 +77,7 @@ class RankLine(_Frozen):
             signal=fate.signal if fate else None,
             ended_at=fate.time if fate else None,
             was_ended=fate.killed_by_us if fate else False,
+            out_of_memory=fate.out_of_memory if fate else False,
             steps=rank.steps,
             place=place,
             doing=doing,
@@ -317,11 +319,3 @@ def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
     for file in rank.files:
         name = Path(file.path).name
         yield mark("file", file.begun, file.ended or file.begun, f"{file.action} {name}")
-
-
-def signal_name(number: int) -> str:
-    """SIGKILL for 9; the number itself where it has no name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

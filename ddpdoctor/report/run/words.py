@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ddpdoctor.catalog import Finding, RankPlace
-from ddpdoctor.report.run.model import RankLine, RunReport, signal_name
+from ddpdoctor.evidence import signal_name
+from ddpdoctor.report.run.model import RankLine, RunReport
 from ddpdoctor.report.words import count, one_line, ranks
 
 _CERTAINTY = {"proven": "proven", "evidence": "by evidence, not proven"}

@@ -5,27 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from ddpdoctor.stack import checkpoint
-from ddpdoctor.stack.crystal.graph import (
-    Crystal,
-    Floats,
-    Graph,
-    GraphConfig,
-    as_crystal,
-    build_graph,
-)
+from ddpdoctor.stack.crystal.graph import Crystal, Floats, as_crystal
 from ddpdoctor.stack.errors import DataError
 from ddpdoctor.stack.extras import need
-from ddpdoctor.stack.outcome import together
-from ddpdoctor.stack.process_group import World
 
 
 @dataclass(frozen=True)
@@ -48,54 +37,84 @@ def dcdft() -> tuple[list[Any], list[float]]:
     return strucs, [math.log10(modulus) for modulus in moduli]
 
 
-def read_extxyz(extxyz_file: str | Path, target_property: str) -> tuple[list[Any], list[float]]:
-    """Read all structures of an extended XYZ file, and one number that each of them carries.
-
-    Raises DataError where the file cannot be read, or a structure lacks the property.
-    """
+def read_structures(extxyz_file: str | Path) -> list[Any]:
+    """Read all structures of an extended XYZ file. Raises DataError where it cannot be read."""
     path, reader = Path(extxyz_file), need("ase.io", "crystal")
     if not path.is_file():
         raise DataError(f"there is no file {path}")
     try:
-        strucs = reader.read(path, index=":", format="extxyz")
+        strucs: list[Any] = reader.read(path, index=":", format="extxyz")
     except Exception as error:  # a broken file shows itself in nearly any exception of the reader
         raise DataError(f"{path} is not a whole extended XYZ file: {_first_line(error)}") from error
     if not strucs:
         raise DataError(f"{path} holds no structures")
+    return strucs
+
+
+def read_extxyz(
+    extxyz_file: str | Path, targets: Sequence[str]
+) -> tuple[list[Any], list[list[Any]]]:
+    """Read all structures of an extended XYZ file, and the properties that each of them carries.
+
+    Raises DataError where the file cannot be read, or a structure lacks a property.
+    """
+    strucs = read_structures(extxyz_file)
     labels = []
     for index, atoms in enumerate(strucs):
         # ase moves energies, forces and the like out of `info` into a calculator.
         values = {**(atoms.calc.results if atoms.calc else {}), **atoms.info}
-        if target_property not in values:
-            known = ", ".join(sorted(values)) or "none"
-            raise DataError(
-                f"structure {index} of {path} has no property {target_property!r}; it has: {known}"
-            )
-        labels.append(values[target_property])
+        for target in targets:
+            if target not in values:
+                known = ", ".join(sorted(values)) or "none"
+                raise DataError(
+                    f"structure {index} of {extxyz_file} has no property {target!r}; "
+                    f"it has: {known}"
+                )
+        labels.append([values[target] for target in targets])
     return strucs, labels
 
 
 def checked(
     strucs: Sequence[Any], labels: Sequence[Any], *, log10: bool
 ) -> tuple[list[Crystal], Floats]:
-    """Return crystals and labels that can be trained on, or raise DataError."""
+    """Return crystals and labels (structures x targets) that can be trained on.
+
+    Raises DataError where one of them cannot.
+    """
     if len(strucs) == 0:
         raise DataError("there are no structures")
     if len(strucs) != len(labels):
         raise DataError(f"there are {len(strucs)} structures, but {len(labels)} labels")
-    crystals, values = [], np.empty(len(labels))
-    for index, (structure, label) in enumerate(zip(strucs, labels, strict=True)):
-        try:
-            crystals.append(as_crystal(structure))
-            values[index] = float(label)
-        except DataError as error:
-            raise DataError(f"structure {index} {error}") from error
-        except (TypeError, ValueError) as error:
-            raise DataError(f"label {index} is {_in_short(label)}, not a number") from error
-        if not math.isfinite(values[index]) or (log10 and values[index] <= 0):
-            wanted = "a positive number, as log10 needs" if log10 else "a finite number"
-            raise DataError(f"label {index} is {values[index]}, not {wanted}")
+    crystals = [_crystal(index, structure) for index, structure in enumerate(strucs)]
+    rows = [_row(index, label, log10) for index, label in enumerate(labels)]
+    for index, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise DataError(f"label {index} has {len(row)} values, label 0 has {len(rows[0])}")
+    values = np.array(rows)
     return crystals, np.log10(values) if log10 else values
+
+
+def _crystal(index: int, structure: Any) -> Crystal:
+    try:
+        return as_crystal(structure)
+    except DataError as error:
+        raise DataError(f"structure {index} {error}") from error
+
+
+def _row(index: int, label: Any, log10: bool) -> list[float]:
+    several = isinstance(label, list | tuple | np.ndarray) and np.ndim(label) == 1
+    row = []
+    for value in label if several else [label]:
+        try:
+            row.append(float(value))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"label {index} is {_in_short(value)}, not a number") from error
+        if not math.isfinite(row[-1]) or (log10 and row[-1] <= 0):
+            wanted = "a positive number, as log10 needs" if log10 else "a finite number"
+            raise DataError(f"label {index} is {row[-1]}, not {wanted}")
+    if not row:
+        raise DataError(f"label {index} has no value")
+    return row
 
 
 def split_by_formula(crystals: Sequence[Crystal], seed: int) -> Split:
@@ -120,28 +139,6 @@ def split_by_formula(crystals: Sequence[Crystal], seed: int) -> Split:
     return Split(*(list(chain.from_iterable(part)) for part in (train, validation, test)))
 
 
-def build_graphs(
-    crystals: Sequence[Crystal], config: GraphConfig, folder: Path | None, world: World
-) -> list[Graph]:
-    """Return a graph for each crystal, on every rank. A collective.
-
-    Without `folder` every rank builds them all in its own memory. With it, rank 0 builds them
-    once and writes them there, and everybody reads that file, in later trainings too: its name is
-    a digest of the structures and of how they become graphs.
-    """
-    if folder is None:
-        with together(world):
-            return [build_graph(crystal, config) for crystal in crystals]
-    wanted = config.model_dump_json(include=set(GraphConfig.model_fields))
-    cache = folder / f"graphs_{digest(crystals, wanted)[:16]}.pt"
-    with together(world):
-        # It is written whole or not at all, so a file that is there can be trusted.
-        if world.is_main and not cache.is_file():
-            with checkpoint.replacing(cache) as file:
-                torch.save(_packed([build_graph(crystal, config) for crystal in crystals]), file)
-    return _unpacked(checkpoint.load(cache, world))
-
-
 def digest(crystals: Sequence[Crystal], *others: str | bytes) -> str:
     """Return a name for this very content: the same in every process and on every rank.
 
@@ -154,26 +151,6 @@ def digest(crystals: Sequence[Crystal], *others: str | bytes) -> str:
     for other in others:
         result.update(other if isinstance(other, bytes) else other.encode())
     return result.hexdigest()
-
-
-def _packed(graphs: Sequence[Graph]) -> dict[str, torch.Tensor]:
-    # A few large tensors rather than thousands of small ones: that is what loads quickly.
-    packed = {
-        field.name: torch.cat([getattr(graph, field.name) for graph in graphs])
-        for field in fields(Graph)
-    }
-    packed["n_atoms"] = torch.tensor([len(graph.numbers) for graph in graphs])
-    packed["n_edges"] = torch.tensor([len(graph.length) for graph in graphs])
-    return packed
-
-
-def _unpacked(packed: dict[str, torch.Tensor]) -> list[Graph]:
-    atoms, edges = packed["n_atoms"].tolist(), packed["n_edges"].tolist()
-    parts = [
-        torch.split(packed[field.name], atoms if field.name == "numbers" else edges)
-        for field in fields(Graph)
-    ]
-    return [Graph(*tensors) for tensors in zip(*parts, strict=True)]
 
 
 def _take(

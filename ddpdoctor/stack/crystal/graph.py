@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
+from ddpdoctor.stack.batch import TensorBatch
 from ddpdoctor.stack.errors import DataError
 from ddpdoctor.stack.extras import need
 
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 class GraphConfig(BaseModel):
     """How a structure becomes a graph."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     cutoff: PositiveFloat = 5.0
     """Å; atoms nearer than this are neighbours."""
@@ -79,7 +80,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(TensorBatch):
     """Some crystals as one graph that falls apart into theirs. It may hold none at all."""
 
     numbers: torch.Tensor
@@ -91,13 +92,10 @@ class Batch:
     crystal: torch.Tensor
     """For each atom, which crystal of the batch it belongs to."""
     labels: torch.Tensor
+    """Crystals x targets."""
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def to(self, device: torch.device) -> Batch:
-        """Return a copy on `device`."""
-        return Batch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
 
 def as_crystal(structure: Any) -> Crystal:
@@ -188,9 +186,12 @@ def angular_surroundings(
     return described
 
 
-def collate(samples: Sequence[tuple[Graph, float]]) -> Batch:
-    """Join graphs and their labels; floats come in torch's default type. No samples are fine."""
-    graphs = [graph for graph, _ in samples] or [_NO_ATOMS]
+def collate(samples: Sequence[tuple[Graph, Floats]]) -> Batch:
+    """Join graphs and their labels (one per target).
+
+    Floats come in torch's default type. No samples are fine.
+    """
+    graphs = [graph for graph, _ in samples] or [NO_ATOMS]
     sizes = torch.tensor([len(graph.numbers) for graph in graphs])
     offsets = (sizes.cumsum(0) - sizes).tolist()
     real = torch.get_default_dtype()
@@ -210,11 +211,11 @@ def collate(samples: Sequence[tuple[Graph, float]]) -> Batch:
         is_lattice=joined("is_lattice"),
         angles=joined("angles").to(real),
         crystal=torch.repeat_interleave(torch.arange(len(graphs)), sizes),
-        labels=torch.tensor([label for _, label in samples], dtype=real),
+        labels=torch.tensor(np.array([label for _, label in samples]), dtype=real),
     )
 
 
 _INDICES, _NUMBERS = torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.float64)
-_NO_ATOMS = Graph(
+NO_ATOMS = Graph(
     _INDICES, _INDICES, _INDICES, _NUMBERS, torch.zeros(0, dtype=torch.bool), torch.zeros(0, 0)
 )

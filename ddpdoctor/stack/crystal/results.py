@@ -21,16 +21,32 @@ class Prediction(BaseModel):
     index: int
     """Position in the list or file that was given."""
     formula: str
-    label: float
-    predicted: float
+    labels: list[float]
+    """One for each target."""
+    predicted: list[float]
 
 
-class TrainingResult(BaseModel):
-    """What a training came to. Errors are in the units that were trained on (log10 if asked)."""
+class Target(BaseModel):
+    """What became of one property. Errors are in its units (log10 if that was trained on)."""
 
     model_config = ConfigDict(frozen=True)
 
-    schema_version: int = 1
+    name: str
+    test_mae: float
+    baseline_mae: float
+    """Test error of always predicting the mean of the training labels."""
+
+
+class TrainingResult(BaseModel):
+    """What a training came to.
+
+    Errors are in the units that were trained on (log10 if asked). With several targets those of
+    the whole are means over the targets, each in units of its training labels' deviation.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: int = 2
     n_train: int
     n_validation: int
     n_test: int
@@ -41,6 +57,7 @@ class TrainingResult(BaseModel):
     test_mae: float
     baseline_mae: float
     """Test error of always predicting the mean of the training labels."""
+    targets: list[Target]
     history: list[Epoch]
     test: list[Prediction]
     options: dict[str, Any]
@@ -52,6 +69,21 @@ class TrainingResult(BaseModel):
     def ratio(self) -> float:
         """Test error as a share of the mean predictor's: below 1 is learning."""
         return self.test_mae / self.baseline_mae if self.baseline_mae else math.inf
+
+    @property
+    def sentence(self) -> str:
+        """What a person wants to know of it first."""
+        each = "".join(
+            f"; {target.name} {target.test_mae:.4f} against {target.baseline_mae:.4f}"
+            for target in self.targets
+            if len(self.targets) > 1
+        )
+        return (
+            f"test error {self.test_mae:.4f}, {self.ratio:.2f} of the mean predictor's{each}; "
+            f"{self.n_train} + {self.n_validation} + {self.n_test} structures on "
+            f"{self.world_size} rank(s), best epoch {self.best_epoch + 1}, "
+            f"{self.seconds:.1f} s; {self.options['output_dir']}/results.json\n"
+        )
 
     def write(self, folder: Path) -> None:
         """Write results.json, learning_curve.png and parity.png. For rank 0 alone.
@@ -73,10 +105,13 @@ class TrainingResult(BaseModel):
         axes.legend()
 
     def _draw_parity(self, axes: Any) -> None:
-        labels = [item.label for item in self.test]
-        axes.scatter(labels, [item.predicted for item in self.test], s=12)
+        for column, target in enumerate(self.targets):
+            labels = [item.labels[column] for item in self.test]
+            predicted = [item.predicted[column] for item in self.test]
+            axes.scatter(labels, predicted, s=12, label=f"{target.name}, MAE {target.test_mae:.3f}")
         axes.axline((labels[0], labels[0]), slope=1, color="gray", lw=0.5)
         axes.set(xlabel="label", ylabel="prediction", title=f"test MAE {self.test_mae:.3f}")
+        axes.legend()
         axes.set_aspect("equal", adjustable="datalim")
 
 

@@ -18,3 +18,17 @@ def build():
 
 def wrap(net):
     return DDP(build(), find_unused_parameters=True), DDP(net, find_unused_parameters=True)
+
+
+class Heads(nn.Module):
+    def __init__(self, languages):
+        super().__init__()
+        self.trunk = nn.Linear(4, 4)
+        self.heads = nn.ModuleDict({name: nn.Linear(4, 2) for name in languages})
+
+    def forward(self, x, language):
+        return self.heads[language](self.trunk(x))
+
+
+def wrap_heads(languages):
+    return DDP(Heads(languages), find_unused_parameters=True)

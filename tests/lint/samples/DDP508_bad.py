@@ -7,3 +7,8 @@ def main(net, rank, path):
     if rank == 0:
         state = {"model": model.state_dict()}  # <-- DDP508
         torch.save(state, path)
+
+
+def predict(net, path):
+    net.load_state_dict(torch.load(path, map_location="cpu")["model"])
+    return net.eval()

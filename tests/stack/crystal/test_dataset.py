@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddpdoctor.stack.crystal.dataset import (
-    build_graphs,
     checked,
     dcdft,
     digest,
@@ -24,6 +23,7 @@ from ddpdoctor.stack.crystal.dataset import (
     split_by_formula,
 )
 from ddpdoctor.stack.crystal.graph import Crystal, GraphConfig, as_crystal
+from ddpdoctor.stack.crystal.sharing import build_graphs
 from ddpdoctor.stack.errors import CheckpointError, DataError
 from ddpdoctor.stack.process_group import World
 
@@ -80,7 +80,7 @@ def test_without_polymorphs_the_sizes_are_the_documented_ones(
 
 
 def test_real_polymorphs_still_allow_the_documented_sizes(elasticity: Path) -> None:
-    strucs, labels = read_extxyz(elasticity, "shear_modulus")
+    strucs, labels = read_extxyz(elasticity, ["shear_modulus"])
     found, _ = checked(strucs, labels, log10=True)
     split = split_by_formula(found, seed=42)
     assert (len(split.train), len(split.validation), len(split.test)) == (409, 51, 52)
@@ -101,7 +101,7 @@ def test_the_embedded_data_are_71_elements_and_their_bulk_moduli() -> None:
     strucs, labels = dcdft()
     found, values = checked(strucs, labels, log10=False)
     assert len({crystal.formula for crystal in found}) == 71
-    moduli = dict(zip((crystal.name for crystal in found), 10**values, strict=True))
+    moduli = dict(zip((crystal.name for crystal in found), 10 ** values[:, 0], strict=True))
     assert moduli["Cs"] == min(moduli[name] for name in ("Cs", "Cu", "W", "C"))
     assert moduli["C"] == pytest.approx(208, abs=2)  # graphite, not diamond
 
@@ -129,7 +129,7 @@ def test_structures_and_labels_that_cannot_be_used_are_refused(
 
 def test_log10_needs_positive_labels() -> None:
     _, values = checked([COPPER], [100], log10=True)
-    assert values.tolist() == [2.0]
+    assert values.tolist() == [[2.0]]
     with pytest.raises(DataError, match=r"label 0 is 0\.0, not a positive number"):
         checked([COPPER], [0], log10=True)
 
@@ -144,9 +144,18 @@ def labelled(path: Path, *moduli: float) -> Path:
     return path
 
 
+def test_several_labels_of_a_structure_are_one_row() -> None:
+    _, values = checked([COPPER, COPPER], [[1, 2], (3, 4)], log10=False)
+    assert values.tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(DataError, match="label 1 has 1 values, label 0 has 2"):
+        checked([COPPER, COPPER], [[1, 2], [3]], log10=False)
+    with pytest.raises(DataError, match="label 0 is nan"):
+        checked([COPPER], [[1, float("nan")]], log10=False)
+
+
 def test_a_property_is_read_with_its_structure(tmp_path: Path) -> None:
-    strucs, labels = read_extxyz(labelled(tmp_path / "a.extxyz", 1.5, 2.5), "modulus")
-    assert labels == [1.5, 2.5]
+    strucs, labels = read_extxyz(labelled(tmp_path / "a.extxyz", 1.5, 2.5), ["modulus"])
+    assert labels == [[1.5], [2.5]]
     assert [len(atoms) for atoms in strucs] == [2, 2]
 
 
@@ -154,18 +163,18 @@ def test_an_energy_is_found_although_ase_moves_it(tmp_path: Path) -> None:
     (tmp_path / "a.extxyz").write_text(
         '1\nLattice="3 0 0 0 3 0 0 0 3" Properties=species:S:1:pos:R:3 energy=-1.25\nCu 0 0 0\n'
     )
-    assert read_extxyz(tmp_path / "a.extxyz", "energy")[1] == [-1.25]
+    assert read_extxyz(tmp_path / "a.extxyz", ["energy"])[1] == [[-1.25]]
 
 
 def test_a_missing_property_is_named_with_those_that_are_there(tmp_path: Path) -> None:
     path = labelled(tmp_path / "a.extxyz", 1.5)
     with pytest.raises(DataError, match=r"structure 0 of .* no property 'shear'; it has: modulus"):
-        read_extxyz(path, "shear")
+        read_extxyz(path, ["shear"])
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"there is no file .*none\.extxyz"):
-        read_extxyz(tmp_path / "none.extxyz", "modulus")
+        read_extxyz(tmp_path / "none.extxyz", ["modulus"])
 
 
 HEADER = 'Lattice="3 0 0 0 3 0 0 0 3" Properties=species:S:1:pos:R:3 m=1\n'
@@ -184,7 +193,7 @@ def test_a_corrupt_file_is_one_clear_line(content: str, tmp_path: Path) -> None:
     path = tmp_path / "a.extxyz"
     path.write_text(content)
     with pytest.raises(DataError, match=r"a\.extxyz") as caught:
-        read_extxyz(path, "m")
+        read_extxyz(path, ["m"])
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -192,7 +201,7 @@ def test_a_file_that_is_not_text_is_one_clear_line(tmp_path: Path) -> None:
     path = tmp_path / "a.extxyz"
     path.write_bytes(bytes(range(256)) * 20)
     with pytest.raises(DataError, match="not a whole extended XYZ file"):
-        read_extxyz(path, "m")
+        read_extxyz(path, ["m"])
 
 
 def some_crystals() -> list[Crystal]:

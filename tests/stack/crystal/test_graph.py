@@ -96,11 +96,11 @@ def test_polymorphs_share_a_formula() -> None:
 def test_a_batch_is_its_graphs_side_by_side() -> None:
     config = GraphConfig(cutoff=4.0, use_angle=True)
     salt, iron = (build_graph(as_crystal(a), config) for a in (SALT, bulk("Fe")))
-    batch = collate([(salt, 1.5), (iron, 2.5)])
+    batch = collate([(salt, [1.5]), (iron, [2.5])])
     assert len(batch) == 2
     assert batch.numbers.tolist() == [11, 17, 26]
     assert batch.crystal.tolist() == [0, 0, 1]
-    assert batch.labels.tolist() == [1.5, 2.5]
+    assert batch.labels.tolist() == [[1.5], [2.5]]
     assert set(batch.source[len(salt.source) :].tolist()) == {2}
     assert batch.angles.shape == (len(batch.length), 12)
 

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from ddpdoctor.stack.config import parse
 from ddpdoctor.stack.crystal.graph import GraphConfig, as_crystal, build_graph, collate
-from ddpdoctor.stack.crystal.model import CrystalTransformer, ModelConfig, edge_softmax
+from ddpdoctor.stack.crystal.model import CrystalTransformer, ModelConfig
 from ddpdoctor.stack.errors import ConfigError
 
 KINDS = {
@@ -38,7 +38,9 @@ def model(config: GraphConfig) -> CrystalTransformer:
 
 def prediction(config: GraphConfig, *structures: Atoms) -> list[float]:
     graphs = [build_graph(as_crystal(structure), config) for structure in structures]
-    predicted: list[float] = model(config)(collate([(graph, 0.0) for graph in graphs])).tolist()
+    predicted: list[float] = model(config)(collate([(graph, [0.0]) for graph in graphs]))[
+        :, 0
+    ].tolist()
     return predicted
 
 
@@ -139,7 +141,7 @@ def test_every_parameter_takes_part(config: GraphConfig) -> None:
     # One that did not would be an error under DDP, in the second step.
     network = model(config)
     graph = build_graph(as_crystal(crystal()), config)
-    for batch in (collate([(graph, 0.0)]), collate([])):
+    for batch in (collate([(graph, [0.0])]), collate([])):
         network.zero_grad(set_to_none=True)
         network(batch).sum().backward()
         assert [name for name, p in network.named_parameters() if p.grad is None] == []
@@ -149,22 +151,8 @@ def test_an_atom_with_nobody_near_has_a_finite_prediction_and_gradient() -> None
     config = GraphConfig(cutoff=3.0)
     network = model(config)
     graph = build_graph(as_crystal(bulk("Cs", "sc", a=9.0)), config)
-    network(collate([(graph, 0.0)])).sum().backward()
+    network(collate([(graph, [0.0])])).sum().backward()
     assert all(p.grad.isfinite().all() for p in network.parameters())
-
-
-def test_shares_of_attention_add_up_to_one_and_do_not_overflow() -> None:
-    target = torch.tensor([0, 0, 0, 2])
-    score = torch.tensor([[1000.0], [1001.0], [-1000.0], [5.0]])
-    share = edge_softmax(score, torch.ones(4), target, n_atoms=3)
-    expected = torch.tensor([1 / (1 + torch.e), torch.e / (1 + torch.e), 0, 1]).unsqueeze(1)
-    torch.testing.assert_close(share, expected)
-
-
-def test_an_edge_at_the_cutoff_has_no_say() -> None:
-    score, target = torch.tensor([[0.3], [9.0]]), torch.tensor([0, 0])
-    share = edge_softmax(score, torch.tensor([0.5, 0.0]), target, n_atoms=1)
-    torch.testing.assert_close(share, torch.tensor([[1.0], [0.0]]))
 
 
 def test_a_width_that_the_heads_cannot_share_is_refused() -> None:

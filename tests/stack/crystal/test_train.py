@@ -14,8 +14,20 @@ import pytest
 import torch
 from ase.build import bulk
 
-from ddpdoctor.stack.crystal import TrainingResult, dcdft, train_from_extxyz, train_from_list
-from ddpdoctor.stack.errors import ConfigError, DataError, LauncherError, MissingExtraError
+from ddpdoctor.stack.crystal import (
+    TrainingResult,
+    dcdft,
+    predict_from_list,
+    train_from_extxyz,
+    train_from_list,
+)
+from ddpdoctor.stack.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    LauncherError,
+    MissingExtraError,
+)
 from tests.stack.bodies import tiny, train_crystals
 
 Results = Callable[..., list[Any]]
@@ -32,7 +44,7 @@ def test_a_training_learns_and_says_what_it_came_to(done: TrainingResult) -> Non
     assert (done.world_size, len(done.history), len(done.test)) == (1, 6, 8)
     assert done.history[-1].train_loss < done.history[0].train_loss
     assert done.validation_mae == min(epoch.metric for epoch in done.history)
-    errors = [abs(item.predicted - item.label) for item in done.test]
+    errors = [abs(item.predicted[0] - item.labels[0]) for item in done.test]
     assert done.test_mae == pytest.approx(sum(errors) / 8)
     assert done.ratio == done.test_mae / done.baseline_mae
 
@@ -56,6 +68,64 @@ def test_4_ranks_come_to_the_same_result_as_1(
         assert (rank["world_size"], rank["weights"]) == (4, four[0]["weights"])
         for name in ("weights", "history", "test", "test_mae", "validation_mae"):
             torch.testing.assert_close(rank[name], one[name], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_graphs_are_built_once_per_node(
+    results: Results, tmp_path: Path, nodes: int, cached: bool
+) -> None:
+    folder = str(tmp_path) if cached else None
+    built = results("graphs_built", 4, folder=folder, nodes=nodes)
+    ranks = 4 // nodes
+    for node in range(nodes):
+        names = [name for rank in built[node * ranks : (node + 1) * ranks] for name in rank]
+        assert len(names) == len(set(names)) == 11
+    assert len(list(tmp_path.iterdir())) == cached
+    if cached:
+        assert results("graphs_built", 4, folder=folder, nodes=nodes) == [[]] * 4
+
+
+def test_several_targets_are_learnt_at_once_and_predicted_from_a_checkpoint(
+    results: Results, tmp_path: Path
+) -> None:
+    strucs, moduli = dcdft()
+    # The second in units a thousand times as small.
+    labels = [[modulus, -1000.0 * modulus] for modulus in moduli]
+    done = train_from_list(strucs, labels, **tiny({"output_dir": tmp_path, "n_epochs": 8}))
+    first, second = done.targets
+    assert (first.name, second.name) == ("label 0", "label 1")
+    assert first.test_mae < first.baseline_mae < 1 < second.baseline_mae
+    assert second.test_mae < second.baseline_mae
+    assert len(done.test[0].labels) == len(done.test[0].predicted) == 2
+    # In units of the deviations, so that a thousandfold target does not drown the other.
+    assert done.baseline_mae < 2
+    three = results("predicted", 3, path=str(tmp_path), targets=["label 0", "label 1"])
+    [lone] = results("predicted", 1, path=str(done.checkpoint), targets=["label 0", "label 1"])
+    for formulas, values in three:
+        assert formulas == lone[0]
+        torch.testing.assert_close(values, lone[1], rtol=1e-5, atol=1e-5)
+    known = {item.formula: item.predicted for item in done.test}
+    for formula, values in zip(*lone, strict=True):
+        if formula in known:
+            assert values == pytest.approx(known[formula], rel=1e-5)
+
+
+def test_logarithms_are_predicted_back_in_the_units_of_the_property(tmp_path: Path) -> None:
+    strucs, logarithms = dcdft()
+    moduli = [10**value for value in logarithms]
+    done = train_from_list(strucs, moduli, **tiny({"output_dir": tmp_path, "log10": True}))
+    of = {item.index: item.predicted[0] for item in done.test}
+    told = predict_from_list(tmp_path, [strucs[index] for index in of]).values[:, 0]
+    assert told == pytest.approx([10**value for value in of.values()], rel=1e-5)
+
+
+def test_predicting_by_what_is_no_checkpoint_of_crystals_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="holds no checkpoint"):
+        predict_from_list(tmp_path, [bulk("Cu")])
+    torch.save({"settings": {"system": "protein"}}, tmp_path / "a.pt")
+    with pytest.raises(ConfigError, match=r"a\.pt belongs to a protein training, not crystal"):
+        predict_from_list(tmp_path / "a.pt", [bulk("Cu")])
 
 
 def test_mixed_precision_learns_nearly_the_same(done: TrainingResult, tmp_path: Path) -> None:

@@ -1,23 +1,27 @@
-"""A folder that every rank clears or makes.
+"""A folder that every rank clears or makes, or that each rank names by itself.
 
 ## What it does
-Finds `shutil.rmtree`, and `os.makedirs` or `mkdir` without `exist_ok=True`, of a path in which no
-rank occurs, in code that every rank runs.
+Finds `shutil.rmtree`, and `os.makedirs` or `mkdir` without `exist_ok=True`, of one path in code
+that every rank runs, and paths that are made of the time, of a random number or of a listing on
+each rank for itself.
 
 ## Why is this bad?
-The first rank makes the folder, the others crash on it (FileExistsError); a slow rank clears what
-another has already written there.
+The first rank makes the folder, the others crash on it (FileExistsError), also where they have
+looked whether it exists: all look before the first has made it. A slow rank clears what another has
+already written there. And where each rank names the folder, what rank 0 saves the others seek
+somewhere else.
 
 ## Example
 ```python
+folder = f"runs/{time.strftime('%H%M%S')}"
 os.makedirs(folder)
 ```
 
 ## Use instead
 ```python
-if rank == 0:
-    os.makedirs(folder)
-dist.barrier()
+name = [time.strftime("%H%M%S")]
+dist.broadcast_object_list(name, src=0)
+os.makedirs(f"runs/{name[0]}", exist_ok=True)
 ```
 """
 
@@ -26,65 +30,111 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import is_run_by_all, origins
-from ddpdoctor.lint.engine.guards import guards
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import is_rank
-from ddpdoctor.lint.engine.trees import argument, last_name, text
-from ddpdoctor.lint.engine.wrappers import is_private, keyword_is
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Value, text
+from ddpdoctor.lint.engine.queries.doing import doers, in_try, is_distributed, is_one_after_another
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP514"
-NAME = "shared-path-race"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("rmtree", "makedirs", "mkdir")
-FACTS = ("init",)
+ABOUT = About(code="DDP514", name="shared-path-race", confidence="likely")
 
-_MAKES = ("os.makedirs", "os.mkdir")
+_OWN_NAMES = {
+    "clock": "by the time at which each rank comes there",
+    "chance": "by a random number that each rank draws",
+    "machine": "by something of each rank's own process",
+    "disk": "by what each rank finds on the disk",
+    "order": "by the order in which each rank sees something",
+}
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield folders that all ranks clear or make at once."""
-    for call in module.calls:
-        name = module.names.get(call, "")
-        path = argument(call, 0, "path") or argument(call, 0, "name")
-        clears = name == "shutil.rmtree"
-        if not clears and name not in _MAKES:
-            if not isinstance(call.func, ast.Attribute) or call.func.attr != "mkdir":
-                continue
-            path = call.func.value
-        if path is None or (not clears and _may_exist(module, call)):
+def check(run: Run) -> Iterator[Hit]:
+    """Yield folders that all ranks clear or make at once, and paths that each rank names."""
+    if not run.is_entry or not is_distributed(run):
+        return
+    yield from _made_by_all(run)
+    yield from _named_by_each(run)
+
+
+def _made_by_all(run: Run) -> Iterator[Hit]:
+    for event, way in events(run.root, "make_folder", "remove"):
+        clears = event.kind == "remove"
+        if clears and event.name != "rmtree":
             continue
-        if _is_of_one(module, path) or not is_run_by_all(module, call):
+        path = _path(event)
+        if path is None or path.agree.kind != "same" or (not clears and _may_exist(event)):
+            continue
+        who = doers(way)
+        if who.mask != EVERYONE or in_try(way) or "suppress" in event.scopes:
+            continue
+        if not who.is_clear("disk") or is_one_after_another(way):
             continue
         does = "clears" if clears else "makes"
         harm = "what another has written is lost" if clears else "all but the first crash"
         yield Hit(
-            call,
-            f"every rank {does} `{text(path, 30)}`: {harm}",
-            help="on rank 0 alone, with a barrier behind it",
+            event.node,
+            f"every rank {does} `{_shown(event)}`: {harm}",
+            notes=(
+                ("all ranks have looked before the first has made it",)
+                if any(choice.condition.agree.cause == "disk" for choice in who.choices)
+                else ()
+            ),
+            help="on rank 0 alone, with a barrier behind it"
+            + ("" if clears else ", or with exist_ok=True"),
+            path=event.path,
         )
 
 
-def _may_exist(module: Module, call: ast.Call) -> bool:
-    """Whether a folder that is there already does no harm."""
-    if not keyword_is(call, "exist_ok", False) and any(e.arg == "exist_ok" for e in call.keywords):
-        return True
-    handled = any(isinstance(each, ast.Try) for each in module.ancestors(call))
-    asked = any(
-        "exist" in text(each.test, 200) or "isdir" in text(each.test, 200)
-        for each in guards(module, call)
-    )
-    return handled or asked
+def _named_by_each(run: Run) -> Iterator[Hit]:
+    """A path of each rank's own that one rank writes and others are meant to find."""
+    told: set[object] = set()
+    for event, way in events(run.root, "make_folder", "save"):
+        path = _path(event)
+        if path is None or path.agree.kind != "local" or path.agree.cause not in _OWN_NAMES:
+            continue
+        if not path.agree.sure or path.why is None or path.why.root in told:
+            continue
+        if event.kind == "save" and doers(way).some:
+            continue  # rank 0 alone: its name is as good as any, unless others look for it
+        if not _is_read_by_others(run, path):
+            continue
+        told.add(path.why.root)
+        yield Hit(
+            event.node,
+            f"each rank names `{_shown(event)}` by itself: the ranks do not share it",
+            notes=(
+                f"it is named {_OWN_NAMES[path.agree.cause]} (line {path.why.root.place.line})",
+            ),
+            help="let rank 0 name it, and broadcast the name",
+            path=event.path,
+        )
 
 
-def _is_of_one(module: Module, path: ast.expr) -> bool:
-    """Whether a path is this process's own: a temporary folder, or with the rank in its name."""
-    if is_private(module, path):
-        return True
+def _is_read_by_others(run: Run, path: Value) -> bool:
+    """Whether a rank that did not write there loads something from it."""
     return any(
-        is_rank(module, part) or "rank" in last_name(part).lower() or "tmp" in text(part, 100)
-        for each in origins(module, path)
-        for part in ast.walk(each)
-        if isinstance(part, ast.expr)
+        _mentions(loaded, path) and doers(way).mask != 1
+        for event, way in events(run.root, "load", "list")
+        if (loaded := _path(event)) is not None
     )
+
+
+def _mentions(one: Value, part: Value) -> bool:
+    return one.why is not None and part.why is not None and one.why.root == part.why.root
+
+
+def _path(event: Event) -> Value | None:
+    return event.values.get("path") or event.values.get("arg0") or event.values.get("object")
+
+
+def _may_exist(event: Event) -> bool:
+    allowed = event.values.get("exist_ok") or event.values.get("kw_exist_ok")
+    return allowed is not None and not allowed.is_const(False)
+
+
+def _shown(event: Event) -> str:
+    node = event.node
+    if not isinstance(node, ast.Call):
+        return event.name
+    if node.args:
+        return text(node.args[0], 30)
+    return text(node.func.value, 30) if isinstance(node.func, ast.Attribute) else event.name

@@ -25,52 +25,28 @@ if total.item() > best:
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.divergence import is_shared, local_reason
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.naming import name_of
+from ddpdoctor.lint.engine.queries.partings import partings
+from ddpdoctor.lint.engine.queries.telling import decision, reasons, related
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP505"
-NAME = "rank-divergent-refresh"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("DistributedDataParallel",)
-FACTS = ("collectives",)
+ABOUT = About(code="DDP505", name="rank-divergent-refresh", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield branches on a local value that reload and meet."""
-    for branch in module.ifs:
-        calls = [
-            call
-            for statement in branch.body
-            for call in module.within(statement)
-            if isinstance(call, ast.Call)
-        ]
-        if not _reloads(module, calls) or not _meets(module, calls):
+def check(run: Run) -> Iterator[Hit]:
+    """Yield the refreshes that hang on a rank's own metric."""
+    for parting in partings(run):
+        if name_of(run, parting) != ABOUT.code:
             continue
-        within = next(iter(module.loops(branch)), module.scope(branch))
-        reason = local_reason(module, branch.test)
-        if reason and not is_shared(module, branch.test, within):
-            yield Hit(
-                branch.test,
-                "each rank decides for itself to reload: the others never come to its barrier",
-                notes=(reason,),
-                help="reduce the metric first, then decide",
-            )
-
-
-def _reloads(module: Module, calls: list[ast.Call]) -> bool:
-    loads = module.project.effects["load"]
-    return any(
-        module.names.get(call) == "torch.load" or module.callee(call) in loads for call in calls
-    )
-
-
-def _meets(module: Module, calls: list[ast.Call]) -> bool:
-    direct = {call for call, _ in module.collectives}
-    return any(
-        call in direct or ((key := module.callee(call)) and key in module.project.reaches)
-        for call in calls
-    )
+        node, path = decision(run, parting)
+        yield Hit(
+            node,
+            "the ranks do not agree on when to refresh: some wait where others never come",
+            notes=reasons(parting),
+            help="reduce the metric (or broadcast the decision) before the branch",
+            path=path,
+            related=related(parting),
+        )

@@ -1,18 +1,19 @@
-"""State that is restored on rank 0 alone.
+"""State that is restored on some ranks only.
 
 ## What it does
-Finds checkpoints that only the main rank loads and whose optimizer, scheduler or epoch the others
-never get: nothing is broadcast in that function.
+Finds checkpoints that one rank loads, and whose weights, optimizer or scheduler the others never
+get; and checks of a file that is each rank's own, by which some ranks resume and others do not.
 
 ## Why is this bad?
-DDP hands rank 0's weights to the others when it wraps, nothing else. The optimizers' moments, the
-learning rate and the epoch differ: the ranks part silently, or run different numbers of steps.
+DDP hands rank 0's weights to the others when it wraps, nothing else and not again. The optimizers'
+moments, the learning rate and the epoch differ: the ranks part silently, or run different numbers
+of steps. Where only some ranks take the way of a resume that communicates, the others hang.
 
 ## Example
 ```python
 if rank == 0 and os.path.exists(path):
     state = torch.load(path, map_location="cpu")
-    start_epoch = state["epoch"] + 1
+    optimizer.load_state_dict(state["optimizer"])
 ```
 
 ## Use instead
@@ -20,104 +21,175 @@ if rank == 0 and os.path.exists(path):
 dist.barrier()
 if os.path.exists(path):
     state = torch.load(path, map_location="cpu")
-    start_epoch = state["epoch"] + 1
+    optimizer.load_state_dict(state["optimizer"])
 ```
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import is_kept_for_some
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import rank_guards
-from ddpdoctor.lint.engine.trees import dotted, last_name, targets
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Agreement, Ref, Value
+from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart, line_of
+from ddpdoctor.lint.engine.queries.naming import name_of
+from ddpdoctor.lint.engine.queries.partings import Parting, partings
+from ddpdoctor.lint.engine.queries.telling import how, related
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP513"
-NAME = "resume-on-one-rank"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("torch.load", "load_state_dict")
-ALSO = ("DistributedDataParallel",)
+ABOUT = About(code="DDP513", name="resume-on-one-rank", confidence="likely")
 
-_OF_ITS_OWN = re.compile(r"optim|sched|scaler", re.I)
+_SHARING = ("broadcast", "broadcast_object_list", "all_gather_object", "scatter_object_list")
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield what the main rank restores for itself."""
-    if not module.wraps:
+def check(run: Run) -> Iterator[Hit]:
+    """Yield what some ranks restore, and what they decide by a file of their own."""
+    if run.is_entry and not is_distributed(run):
         return
-    for call in module.method_calls("load_state_dict"):
-        assert isinstance(call.func, ast.Attribute)
-        if not _OF_ITS_OWN.search(dotted(call.func.value)) or _is_shared(module, call):
+    yield from _restored_by_some(run)
+    for parting in partings(run):
+        if name_of(run, parting) != "DDP513":
             continue
-        if branch := _branch_of_main(module, call):
-            yield _hit(call, dotted(call.func.value), branch)
-    for call in module.calls_of("torch.load"):
-        branch = _branch_of_main(module, call)
-        if branch is None or _is_shared(module, call):
+        for look, way in _looks_of(run, parting):
+            path = look.values.get("path") or look.values.get("arg0")
+            if path is not None and path.agree.divergent:
+                yield _decided_by_own_file(parting, path.agree)
+            elif doers(way).some:
+                yield _seen_by_some(run, parting, look, way)
+            else:
+                continue
+            break
+
+
+def _restored_by_some(run: Run) -> Iterator[Hit]:
+    """Loads of state into what must be alike, by some ranks, with nothing shared afterwards."""
+    order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
+    wraps = [event for event, _ in events(run.root, "wrap")]
+    loads: list[tuple[Event, Way]] = list(events(run.root, "load"))
+    told: set[int] = set()
+    for event, way in events(run.root, "load_state"):
+        who = doers(way)
+        apart = keeps_apart(who.choices)
+        if not who.some or apart is None or id(apart) in told:
             continue
-        if name := _outlives(module, call, branch):
-            yield _hit(call, name, branch)
+        if _is_made_for_itself(run, event, who.mask):
+            continue
+        if _is_wrapped_later(run, event, wraps, order) or _is_shared_later(run, event, order):
+            continue
+        told.add(id(apart))
+        yield Hit(
+            _loaded_there(loads, event, way) or event.node,
+            "this state is restored on some ranks only: the others go on with their own",
+            notes=(f"only some ranks pass the condition at {line_of(apart)}",),
+            help="load on every rank, or broadcast what was loaded",
+            confidence="certain" if who.sure and run.is_entry else "likely",
+            path=event.path,
+        )
 
 
-def _hit(call: ast.Call, what: str, branch: ast.If) -> Hit:
-    return Hit(
-        call,
-        f"`{what}` is restored on rank 0 alone: the other ranks begin anew",
-        notes=(f"only rank 0 passes the condition at line {branch.lineno}",),
-        help="load on every rank, or broadcast what was loaded",
-    )
-
-
-def _branch_of_main(module: Module, call: ast.Call) -> ast.If | None:
-    for each in rank_guards(module, call):
-        if (
-            each.side == "main"
-            and isinstance(each.guard.node, ast.If)
-            and not each.guard.node.orelse
-        ):
-            return each.guard.node
+def _loaded_there(loads: list[tuple[Event, Way]], event: Event, way: Way) -> ast.AST | None:
+    """The load of the file, where it stands beside the restoring of what was loaded."""
+    for load, there in loads:
+        if load.path == event.path and there[-1].seq is way[-1].seq:
+            return load.node
     return None
 
 
-def _is_shared(module: Module, call: ast.Call) -> bool:
-    """Whether the function, or one that it calls, shares objects between ranks later."""
-    scope = module.scope(call)
+def _is_made_for_itself(run: Run, event: Event, mask: int) -> bool:
+    """Whether what is restored was made by these ranks alone, as a model to predict with."""
+    target = event.values.get("object")
+    if target is None or not isinstance(target.what, Ref):
+        return False
+    for made, way in events(run.root, "make", "new"):
+        own = made.values.get("object")
+        if own is not None and own.what == target.what:
+            return not doers(way).mask & ~mask
+    return False
+
+
+def _is_wrapped_later(run: Run, event: Event, wraps: list[Event], order: dict[int, int]) -> bool:
+    """Whether DDP shares these weights yet, when it wraps them."""
+    target = event.values.get("object")
+    if target is None or _kind(run, target) == "optimizer":
+        return False
     return any(
-        each.lineno > call.lineno
-        and module.scope(each) is scope
-        and ("broadcast" in last_name(each.func) or "sync" in last_name(each.func))
-        for each in module.calls
+        order[id(wrap)] > order[id(event)] and _is_within(run, target, wrap) for wrap in wraps
     )
 
 
-def _outlives(module: Module, call: ast.Call, branch: ast.If) -> str:
-    """A name that the branch sets from the checkpoint, and that is read behind it."""
-    loaded = {dotted(target) for target in targets(module.statement(call))} - {""}
-    end = branch.end_lineno or 0
-    for node in branch.body:
-        if not isinstance(node, ast.Assign) or module.inside(call, node):
-            continue
-        used = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
-        if not used & loaded:
-            continue
-        for target in targets(node):
-            name = dotted(target)
-            if name and _is_read_after(module, branch, name, end):
-                return name
-    return ""
+def _is_within(run: Run, target: Value, wrap: Event) -> bool:
+    module = wrap.values.get("module")
+    if module is None or module.what == target.what:
+        return True
+    return not isinstance(module.what, Ref) or not isinstance(target.what, Ref)
 
 
-def _is_read_after(module: Module, branch: ast.If, name: str, end: int) -> bool:
-    scope = module.scope(branch)
-    return any(
-        isinstance(each, ast.Name)
-        and each.id == name
-        and isinstance(each.ctx, ast.Load)
-        and each.lineno > end
-        and not is_kept_for_some(module, each)
-        for each in module.within(scope)
+def _is_shared_later(run: Run, event: Event, order: dict[int, int]) -> bool:
+    """Whether tensors or objects of this rank reach the others behind it."""
+    later = [
+        each
+        for each, _ in events(run.root, "collective")
+        if order[id(each)] > order[id(event)] and each.name in _SHARING
+    ]
+    return any(_carries_state(each) for each in later)
+
+
+def _carries_state(collective: Event) -> bool:
+    """Whether what is sent may be the state itself, and not a single number that was made here."""
+    shared = collective.values.get("shares") or collective.values.get("arg0")
+    return shared is None or shared.agree.kind != "same" or collective.name != "broadcast"
+
+
+def _kind(run: Run, target: Value) -> str:
+    return "optimizer" if "optim" in run.vm.type_of(target).lower() else "module"
+
+
+def _looks_of(run: Run, parting: Parting) -> Iterator[tuple[Event, Way]]:
+    """The looks at the disk by which ranks decide."""
+    chain = parting.why.chain() if parting.why else ()
+    places = {(each.place.path, each.place.line) for each in chain}
+    places.add((parting.place.path, parting.place.line))
+    for event, way in events(run.root, "look", "list"):
+        if (event.path, event.place.line) in places:
+            yield event, way
+
+
+def _seen_by_some(run: Run, parting: Parting, look: Event, way: Way) -> Hit:
+    met = parting.met[0]
+    load = _loaded_behind(run, look, doers(way).mask)
+    return Hit(
+        load.node if load else look.node,
+        "some ranks alone look at this file, and what they resume decides for all",
+        notes=(f"{met.event.name}() (line {getattr(met.node, 'lineno', 1)}) {how(parting)}",),
+        help="load on every rank, or broadcast what was loaded",
+        path=load.path if load else look.path,
+        related=related(parting),
+    )
+
+
+def _loaded_behind(run: Run, look: Event, mask: int) -> Event | None:
+    """The load that the same ranks do next."""
+    passed = False
+    for event, way in events(run.root, "look", "load"):
+        passed = passed or event is look
+        if passed and event.kind == "load" and doers(way).mask == mask:
+            return event
+    return None
+
+
+def _decided_by_own_file(parting: Parting, agree: Agreement) -> Hit:
+    met = parting.met[0]
+    return Hit(
+        parting.test if hasattr(parting.test, "lineno") else parting.node,
+        "each rank looks at a file of its own: some resume, and others do not",
+        notes=(
+            f"{met.event.name}() (line {getattr(met.node, 'lineno', 1)}) {how(parting)}",
+            "the path differs between ranks",
+        ),
+        help="let rank 0 look, and broadcast what it has found",
+        confidence="certain" if agree.sure and parting.sure else "likely",
+        path=parting.path,
+        related=related(parting),
     )

@@ -26,66 +26,50 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import is_kept_for_some
-from ddpdoctor.lint.engine.module import Module, remembered
-from ddpdoctor.lint.engine.rank import is_rank
-from ddpdoctor.lint.engine.trees import argument, dotted, last_name, text
-from ddpdoctor.lint.engine.wrappers import is_private
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, text
+from ddpdoctor.lint.engine.queries.doing import (
+    doers,
+    is_distributed,
+    is_one_after_another,
+    same_path,
+)
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP502"
-NAME = "every-rank-saves"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("torch.save",)
-ALSO = ("DistributedDataParallel",)
+ABOUT = About(code="DDP502", name="every-rank-saves", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield saves that all ranks run over each other."""
-    if not module.wraps:
+def check(run: Run) -> Iterator[Hit]:
+    """Yield saves of several ranks into one file."""
+    if not is_distributed(run):
         return
-    owners = {module.scope(call) for call in module.wraps}
-    classes = {cls for call in module.wraps if (cls := module.class_of(call))}
-    for call in module.calls_of("torch.save"):
-        path = argument(call, 1, "f")
-        if (
-            path is None
-            or is_private(module, path)
-            or _depends_on_rank(module, path, 4)
-            or is_kept_for_some(module, call)
-        ):
+    for event, way in events(run.root, "save"):
+        path = event.values.get("path")
+        if path is None or not same_path(path, path):
             continue
-        scope = module.scope(call)
-        if scope in owners:
-            yield _hit(call, path, None)
+        who = doers(way)
+        if who.mask.bit_count() < 2 or not (run.is_entry or _belongs_to_a_wrapper(event, run)):
             continue
-        callers = module.callers.get(scope, []) if isinstance(scope, ast.FunctionDef) else []
-        from_owner = any(
-            module.scope(each) in owners or module.class_of(each) in classes for each in callers
+        if not who.is_clear("data", "clock") or is_one_after_another(way):
+            continue
+        everyone = who.mask == EVERYONE
+        yield Hit(
+            event.node,
+            f"{'every rank' if everyone else 'a rank of each node'} writes `{_shown(event)}`: "
+            "the file is torn, or the last rank wins",
+            help="save on one rank, and share the outcome before others read it",
+            confidence="certain" if everyone and who.sure and run.is_entry else "likely",
+            path=event.path,
         )
-        if from_owner and not any(is_kept_for_some(module, each) for each in callers):
-            yield _hit(call, path, "likely")
 
 
-def _hit(call: ast.Call, path: ast.expr, confidence: Confidence | None) -> Hit:
-    return Hit(
-        call,
-        f"every rank writes `{text(path, 30)}`: the file is torn, or the last rank wins",
-        help="save on one rank, and share the outcome before others read it",
-        confidence=confidence,
-    )
+def _belongs_to_a_wrapper(event: Event, run: Run) -> bool:
+    """Whether a function that nobody calls wraps what it saves: then its ranks are all of them."""
+    return any(True for _ in events(run.root, "wrap"))
 
 
-@remembered
-def _depends_on_rank(module: Module, node: ast.expr, depth: int) -> bool:
-    """Whether the rank, or what is given from outside, takes part in a path."""
-    for each in ast.walk(node):
-        if not isinstance(each, ast.expr):
-            continue
-        if is_rank(module, each) or "rank" in last_name(each).lower():
-            return True
-        if depth and isinstance(each, ast.Name | ast.Attribute):
-            values = [value for _, value in module.bindings(each, dotted(each))]
-            if any(_depends_on_rank(module, value, depth - 1) for value in values):
-                return True
-    return False
+def _shown(event: Event) -> str:
+    node = event.node
+    path = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else node
+    return text(path, 30)

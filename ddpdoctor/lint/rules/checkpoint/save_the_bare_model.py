@@ -1,7 +1,7 @@
 """State of the wrapper saved.
 
 ## What it does
-Finds `ddp_model.state_dict()` that goes into `torch.save`.
+Finds `ddp_model.state_dict()` that goes into `torch.save`, in programs that load a bare model.
 
 ## Why is this bad?
 Every key begins with `module.`: loaded into a bare model it raises, and with `strict=False`
@@ -21,6 +21,7 @@ torch.save(ddp_model.module.state_dict(), path)
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
@@ -34,11 +35,15 @@ NAME = "module-prefix"
 CONFIDENCE: Confidence = "likely"
 WORDS = ("DistributedDataParallel",)
 
+_OF_ITS_OWN = re.compile(r"optim|sched|scaler|ema", re.I)
+
 
 def check(module: Module) -> Iterator[Hit]:
     """Yield saved states whose keys carry the wrapper's prefix."""
     found = wraps(module)
     if not found or '"module.' in module.text or "'module.'" in module.text:
+        return
+    if not _loads_bare(module, found):
         return
     for call in module.method_calls("state_dict"):
         assert isinstance(call.func, ast.Attribute)
@@ -57,6 +62,16 @@ def check(module: Module) -> Iterator[Hit]:
             fix=Fix((replace(module, call.func.value, f"{wrap.name}.module"),), safe=False),
             confidence="certain" if loose else None,
         )
+
+
+def _loads_bare(module: Module, found: list[Wrap]) -> bool:
+    """Whether a bare model loads a state: else the prefix harms nobody."""
+    return any(
+        isinstance(each.func, ast.Attribute)
+        and not holds_wrapper(module, each.func.value, found)
+        and not _OF_ITS_OWN.search(dotted(each.func.value))
+        for each in module.method_calls("load_state_dict")
+    )
 
 
 def _is_saved(module: Module, call: ast.Call) -> bool:

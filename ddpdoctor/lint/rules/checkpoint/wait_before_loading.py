@@ -1,12 +1,12 @@
-"""Load of what rank 0 is still writing.
+"""Load of what another rank is still writing.
 
 ## What it does
-Finds a file that one rank writes and every rank loads later in the same function, with no
-collective in between.
+Finds a file that one rank writes and others load later, with nothing in between that all ranks
+wait for, in one function or across several.
 
 ## Why is this bad?
 The other ranks arrive first and read half a file: "failed finding central directory", EOFError,
-and a dozen other faces of the same race.
+and a dozen other faces of the same race; or they find the file of an earlier epoch, or none.
 
 ## Example
 ```python
@@ -28,24 +28,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.races import races
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.races import races
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP501"
-NAME = "checkpoint-race"
-CONFIDENCE: Confidence = "certain"
-FACTS = ("load",)
+ABOUT = About(code="DDP501", name="checkpoint-race", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield loads that race with the save of another rank."""
-    for race in races(module):
+    for race in races(run):
         if race.of_state:
             yield Hit(
-                race.load,
+                race.node,
                 "ranks load this file while another rank may still be writing it",
-                notes=race.notes,
+                notes=(race.note,),
                 help="a barrier (or a shared outcome) between the save and the load",
-                confidence=None if race.sure else "likely",
+                confidence="certain" if race.sure else "likely",
+                path=race.path,
             )

@@ -26,120 +26,44 @@ dist.barrier()
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from ddpdoctor.lint.engine.guards import is_expected_to_raise
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import RankGuard, rank_guards
-from ddpdoctor.lint.engine.trees import is_constant
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.partings import Met, Parting, partings
+from ddpdoctor.lint.engine.queries.telling import chain, how, operation, related, who
+from ddpdoctor.lint.rule import About, Confidence, Hit
 
-CODE = "DDP401"
-NAME = "rank-conditional-collective"
-CONFIDENCE: Confidence = "certain"
-WORDS = (
-    "rank",
-    "RANK",
-    "main",
-    "master",
-    "primary",
-    "chief",
-    "is_global_zero",
-    "SLURM_PROCID",
-    "spawn",
-)
-FACTS = ("collectives",)
+ABOUT = About(code="DDP401", name="rank-conditional-collective", confidence="certain")
 
-_WHO = {
-    "main": "the main rank alone",
-    "others": "every rank but the main one",
-    "some": "some ranks only",
-}
+_HEARD = ("collective", "wrap", "backward")
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    call: ast.Call
-    operation: str
-    chain: tuple[str, ...]
-    sure: bool
-    guard: RankGuard
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield the collectives that only some ranks reach."""
-    cases = list(_cases(module))
-    for case in cases:
-        if _is_paired(module, case, cases):
+    for parting in partings(run):
+        if not parting.by_rank or parting.left == "end" or parting.repeats:
             continue
-        who = _WHO[case.guard.side]
-        through = "" if not case.chain else f" (through {_callee(case)})"
-        sure = case.sure and case.guard.test.pure
-        yield Hit(
-            case.call,
-            f"{_operation(case)} is reached by {who}{through}: the other ranks never join it",
-            notes=(f"it {case.guard.describe()}", *case.chain),
-            help="let every rank call it: move it out of the condition",
-            confidence="certain" if sure else "likely",
-        )
-
-
-def _cases(module: Module) -> Iterator[_Case]:
-    direct = dict(module.collectives)
-    for call in module.calls:
-        if operation := direct.get(call):
-            if guard := _guard(module, call):
-                yield _Case(call, operation, (), True, guard)
-        elif (key := module.callee(call)) and (reach := module.project.reaches.get(key)):
-            if any(is_constant(each.value, False, None) for each in call.keywords):
-                continue  # evaluate(..., distributed=False)
-            if guard := _guard(module, call):
-                yield _Case(call, reach.operation, reach.chain, reach.sure, guard)
-
-
-def _guard(module: Module, call: ast.Call) -> RankGuard | None:
-    """The innermost rank condition that keeps some ranks away, unless an error is the aim."""
-    if is_expected_to_raise(module, call):
-        return None
-    for each in rank_guards(module, call):
-        if each.guard.kind == "exit" and not each.test.pure:
-            continue
-        if any(_asks_for_one_process(other) for other in each.test.others):
-            continue
-        if each.guard.kind == "exit" and isinstance(each.guard.node, ast.Raise):
-            continue  # an error path: the launcher ends the job
-        return each
-    return None
-
-
-def _asks_for_one_process(condition: str) -> bool:
-    lowered = condition.lower()
-    return any(word in lowered for word in ("fsdp", "deepspeed", "parallel", "group", "shard"))
-
-
-def _is_paired(module: Module, case: _Case, cases: list[_Case]) -> bool:
-    """Whether the ranks that this call misses meet it elsewhere: main process first, if/else."""
-    function = module.scope(case.call)
-    return any(
-        other.operation == case.operation
-        and other.call is not case.call
-        and module.scope(other.call) is function
-        and (
-            {other.guard.side, case.guard.side} == {"main", "others"}
-            or (
-                other.guard.guard.node is case.guard.guard.node
-                and other.guard.guard.holds != case.guard.guard.holds
+        heard = [each for each in parting.met if each.event.kind in _HEARD]
+        if parting.left:
+            heard = heard[:1]
+        for each in heard:
+            yield Hit(
+                each.node,
+                f"{operation(each)} is reached by {who(parting)}: the other ranks never join it",
+                notes=(f"it {how(parting)}", *chain(each), *why(parting)),
+                help="let every rank call it: move it out of the condition",
+                confidence=_confidence(parting, each),
+                path=each.path,
+                related=related(parting),
             )
-        )
-        for other in cases
-    )
 
 
-def _operation(case: _Case) -> str:
-    return case.operation if case.operation.endswith(")") else f"{case.operation}()"
+def why(parting: Parting) -> tuple[str, ...]:
+    """What the condition is made of."""
+    if parting.why is None:
+        return ()
+    return tuple(f"{each.text} (line {each.place.line})" for each in list(parting.why.chain())[:3])
 
 
-def _callee(case: _Case) -> str:
-    return case.chain[0].split(" calls ")[0]
+def _confidence(parting: Parting, met: Met) -> Confidence:
+    return "certain" if parting.sure and met.sure else "likely"

@@ -29,38 +29,39 @@ for epoch in range(epochs):
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.divergence import is_shared, local_reason
-from ddpdoctor.lint.engine.flow import training_loops
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.partings import partings
+from ddpdoctor.lint.engine.queries.telling import decision, reasons, related
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP405"
-NAME = "local-stop-decision"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("DistributedDataParallel",)
+ABOUT = About(code="DDP405", name="local-stop-decision", confidence="likely")
+
+_WORDS = {"break": "`break`", "return": "`return`", "end": "end the process", "": "go on"}
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield exits from a training loop that the ranks do not agree on."""
-    if not module.wraps:
-        return
-    training = training_loops(module)
-    for branch in module.ifs:
-        loops = [loop for loop in module.loops(branch) if loop in training]
-        leave = branch.body[-1]
-        if not loops or not isinstance(leave, ast.Break | ast.Return):
+def check(run: Run) -> Iterator[Hit]:
+    """Yield exits from a loop that the ranks do not agree on."""
+    for parting in partings(run):
+        if parting.condition.agree.cause in ("exception", "disk", "order"):
             continue
-        if isinstance(leave, ast.Break) and module.loops(branch)[0] not in training:
+        is_while = parting.loop is not None and parting.node is parting.loop.node
+        if is_while:
+            if not hasattr(parting.node, "test"):
+                continue
+        elif (
+            parting.left not in ("break", "return", "end")
+            or parting.by_rank
+            or (parting.loop is None and parting.left == "return")
+        ):
             continue
-        reason = local_reason(module, branch.test)
-        if reason and not is_shared(module, branch, loops[-1]):
-            word = "break" if isinstance(leave, ast.Break) else "return"
-            yield Hit(
-                branch.test,
-                f"each rank decides for itself to `{word}`: the others wait for it",
-                notes=(reason,),
-                help="let rank 0 decide and broadcast, or reduce the value first",
-            )
+        node, path = decision(run, parting)
+        yield Hit(
+            node,
+            f"each rank decides for itself to {_WORDS[parting.left]}: the others wait for it",
+            notes=reasons(parting),
+            help="let rank 0 decide and broadcast, or reduce the value first",
+            path=path,
+            related=related(parting),
+        )

@@ -23,69 +23,44 @@ if rank == 0:
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import RankGuard, rank_guards
-from ddpdoctor.lint.engine.wrappers import Wrap, holds_wrapper, keyword_is, wraps
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.partings import Met, partings
+from ddpdoctor.lint.engine.queries.telling import chain, how, related
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP406"
-NAME = "rank0-only-evaluation"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("DistributedDataParallel",)
+ABOUT = About(code="DDP406", name="rank0-only-evaluation", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield the forwards that only some ranks run."""
-    found = wraps(module)
-    for call in module.calls:
-        wrap, through = _forwarded(module, call, found)
-        if wrap is None or keyword_is(wrap.call, "broadcast_buffers", False):
+    for parting in partings(run):
+        if not parting.by_rank or any(each.event.kind == "backward" for each in parting.met):
             continue
-        guard = next((each for each in rank_guards(module, call) if _counts(each)), None)
-        if guard is None or _is_met(module, call, guard, found):
-            continue
-        buffers = "BatchNorm" in module.text or "register_buffer" in module.text
-        yield Hit(
-            call,
-            f"the DDP wrapper `{wrap.name}` runs its forward on some ranks only{through}",
-            notes=(
-                f"it {guard.describe()}",
-                "forward broadcasts buffers from rank 0, in eval() too; harmless without buffers",
-            ),
-            help=f"pass `{wrap.name}.module` for evaluation on one rank, or evaluate on every rank",
-            confidence="certain" if buffers and guard.test.pure else None,
-        )
+        for each in parting.met:
+            if each.event.kind != "forward" or _keeps_buffers_apart(run, each):
+                continue
+            yield Hit(
+                each.node,
+                "the DDP wrapper runs its forward on some ranks only",
+                notes=(
+                    f"it {how(parting)}",
+                    *chain(each),
+                    "forward broadcasts buffers from rank 0, in eval() too; harmless without "
+                    "buffers",
+                ),
+                help="pass the wrapper's `.module` for evaluation on one rank, or evaluate on "
+                "every rank",
+                path=each.path,
+                related=related(parting),
+            )
+            if parting.left:
+                break
 
 
-def _counts(guard: RankGuard) -> bool:
-    return guard.guard.kind != "exit" or guard.test.pure
-
-
-def _forwarded(module: Module, call: ast.Call, found: list[Wrap]) -> tuple[Wrap | None, str]:
-    if wrap := holds_wrapper(module, call.func, found):
-        return wrap, ""
-    key = module.callee(call)
-    names = module.project.forwards.get(key) if key else None
-    if not key or not names:
-        return None, ""
-    given = [(str(i), value) for i, value in enumerate(call.args)]
-    given += [(each.arg, each.value) for each in call.keywords if each.arg]
-    for position, value in given:
-        wrap = holds_wrapper(module, value, found)
-        if wrap and module.project.parameter(key, position) in names:
-            return wrap, f", inside {key[1]}()"
-    return None, ""
-
-
-def _is_met(module: Module, call: ast.Call, guard: RankGuard, found: list[Wrap]) -> bool:
-    """Whether the other arm of the same `if` runs the wrapper too."""
-    node = guard.guard.node
-    if not isinstance(node, ast.If) or not node.orelse:
-        return False
-    other = node.orelse if guard.guard.holds else node.body
-    return any(
-        module.inside(each, *other) and _forwarded(module, each, found)[0] for each in module.calls
-    )
+def _keeps_buffers_apart(run: Run, met: Met) -> bool:
+    """Whether the wrapper was told not to broadcast buffers."""
+    model = met.event.values["model"]
+    told = run.vm.store.get((model.what, "#broadcast_buffers"))
+    return told is not None and told.is_const(False)

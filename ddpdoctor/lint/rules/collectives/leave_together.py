@@ -27,43 +27,28 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import rank_guards
-from ddpdoctor.lint.engine.trees import is_constant
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.partings import partings
+from ddpdoctor.lint.engine.queries.telling import how, related
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP410"
-NAME = "early-exit"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("exit(",)
-FACTS = ("collectives",)
-
-_EXITS = ("sys.exit", "exit", "quit", "os._exit")
+ABOUT = About(code="DDP410", name="early-exit", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield exits of one rank from a loop that all ranks must run alike."""
-    for call in module.calls_of(*_EXITS):
-        if call.args and not is_constant(call.args[0], 0):
-            continue  # a failure: the launcher ends the job
-        loops = module.loops(call)
-        guard = next((e for e in rank_guards(module, call) if e.guard.kind == "branch"), None)
-        if guard is None or not loops or not _meets(module, loops[-1]):
+def check(run: Run) -> Iterator[Hit]:
+    """Yield exits of one rank from what all ranks must run alike."""
+    for parting in partings(run):
+        if not parting.by_rank or parting.left != "end" or parting.exit is None:
             continue
+        status = parting.exit.value
+        if status is not None and not status.is_const(None, 0):
+            continue  # a failure: the launcher ends the job
+        node: ast.AST = parting.exit.node
         yield Hit(
-            call,
+            node,
             "this rank leaves alone: the others wait for it in their next collective",
-            notes=(f"it {guard.describe()}",),
+            notes=(f"it {how(parting)}",),
             help="share the decision (broadcast it), and leave on every rank",
+            path=parting.exit.path,
+            related=related(parting),
         )
-
-
-def _meets(module: Module, loop: ast.AST) -> bool:
-    """Whether a loop runs collectives, directly or through what it calls."""
-    direct = {call for call, _ in module.collectives}
-    for call in module.within(loop):
-        if isinstance(call, ast.Call):
-            key = module.callee(call)
-            if call in direct or (key and key in module.project.reaches):
-                return True
-    return any(module.inside(each, loop) for each in module.method_calls("backward"))

@@ -24,72 +24,44 @@ if rank in (0, 1):
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import is_made_of_rank
-from ddpdoctor.lint.engine.guards import guards
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import is_rank, rank_test
-from ddpdoctor.lint.engine.trees import argument, has_star, text
-from ddpdoctor.lint.engine.wrappers import keyword_is
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.queries.partings import partings
+from ddpdoctor.lint.engine.queries.telling import how, related
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP408"
-NAME = "partial-new-group"
-CONFIDENCE: Confidence = "certain"
-WORDS = (
-    "new_group",
-    "split_group",
-    "new_subgroups",
-    "init_device_mesh",
-)
-ALSO = ("distributed",)
+ABOUT = About(code="DDP408", name="partial-new-group", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield the groups that only some ranks make."""
-    for call in module.group_makers:
-        if keyword_is(call, "use_local_synchronization", True) or has_star(call):
+    for event, _ in events(run.root, "group"):
+        ranks = event.values.get("ranks")
+        locally = event.values.get("locally")
+        if ranks is None or (locally is not None and locally.is_const(True)):
             continue
-        ranks = argument(call, 0, "ranks")
-        if ranks is not None and is_made_of_rank(module, ranks):
+        if ranks.agree.kind == "rank":
             yield Hit(
-                call,
+                event.node,
                 "each rank makes another group: every rank must make every group",
-                notes=(f"`{text(ranks)}` depends on the rank",),
+                notes=tuple(each.text for each in (ranks.why.chain() if ranks.why else ())),
                 help="make all groups on every rank, in one order, and keep the own one",
+                confidence="certain" if ranks.agree.sure else "likely",
+                path=event.path,
             )
+    for parting in partings(run):
+        if not parting.by_rank:
             continue
-        for guard in guards(module, call):
-            members = _asks_for_membership(module, guard.test)
-            test = rank_test(module, guard.test)
-            if guard.kind == "exit" and not (test and test.pure):
-                continue
-            if (members or test) and not _in_both_arms(module, guard.node):
+        for each in parting.met:
+            if each.event.kind == "group":
                 yield Hit(
-                    call,
+                    each.node,
                     "this group is made by some ranks only: every rank must make every group",
-                    notes=(
-                        f"it runs only where `{text(guard.test)}` is {str(guard.holds).lower()}",
-                    ),
+                    notes=(f"it {how(parting)}",),
                     help="make the group on every rank, use it on its members",
-                    confidence=None if members or (test and test.pure) else "likely",
+                    confidence="certain" if parting.sure else "likely",
+                    path=each.path,
+                    related=related(parting),
                 )
-                break
-
-
-def _asks_for_membership(module: Module, test: ast.expr) -> bool:
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], ast.In | ast.NotIn)
-        and is_rank(module, test.left)
-    )
-
-
-def _in_both_arms(module: Module, node: ast.AST) -> bool:
-    if not isinstance(node, ast.If) or not node.orelse:
-        return False
-    arms = (node.body, node.orelse)
-    makers = module.group_makers
-    return all(any(module.inside(call, *arm) for call in makers) for arm in arms)

@@ -26,63 +26,22 @@ if missing[0]:
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.guards import guards
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import rank_guards
-from ddpdoctor.lint.engine.trees import last_name, text
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.raising import lone_errors
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP404"
-NAME = "one-rank-raises"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("raise ",)
-FACTS = ("collectives",)
-
-_LOOKS = ("exists", "is_file", "is_dir", "isfile", "isdir")
+ABOUT = About(code="DDP404", name="one-rank-raises", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield errors that rank 0 raises just before the ranks meet."""
-    for node in module.by_kind[ast.Raise]:
-        if not _looks_for_a_file(module, node):
-            continue
-        function = module.function(node)
-        calls = module.callers.get(function, []) if function else []
-        for each in (node, *calls):
-            if branch := _meets_after(module, each):
-                yield Hit(
-                    node,
-                    "rank 0 alone raises here, and the others wait for it",
-                    notes=(
-                        f"they meet after the `if {text(branch.test)}` at line {branch.lineno}",
-                    ),
-                    help="broadcast the outcome, and raise on every rank",
-                )
-                break
-
-
-def _looks_for_a_file(module: Module, node: ast.AST) -> bool:
-    return any(
-        isinstance(each, ast.Call) and last_name(each.func) in _LOOKS
-        for guard in guards(module, node)
-        if guard.kind == "branch"
-        for each in ast.walk(guard.test)
-    )
-
-
-def _meets_after(module: Module, node: ast.AST) -> ast.If | None:
-    """The branch of the main rank around a node, if a collective follows it in its block."""
-    for each in rank_guards(module, node):
-        branch = each.guard.node
-        if each.side != "main" or not isinstance(branch, ast.If):
-            continue
-        if any(isinstance(parent, ast.Try) for parent in module.ancestors(node)):
-            return None
-        block = getattr(module.parents[branch], "body", [])
-        rest = block[block.index(branch) + 1 :][:2] if branch in block else []
-        if any(module.inside(call, *rest) for call, _ in module.collectives):
-            return branch
-    return None
+def check(run: Run) -> Iterator[Hit]:
+    """Yield errors that one rank raises just before the ranks meet."""
+    for error in lone_errors(run):
+        yield Hit(
+            error.exit.node,
+            "one rank alone raises here, and the others wait for it",
+            notes=error.notes,
+            help="broadcast the outcome, and raise on every rank",
+            path=error.exit.path,
+        )

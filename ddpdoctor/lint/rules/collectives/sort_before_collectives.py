@@ -26,67 +26,67 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.edits import end_of, start_of
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.rule import Confidence, Edit, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, walk
+from ddpdoctor.lint.engine.queries.partings import all_met
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
-CODE = "DDP413"
-NAME = "unordered-collectives"
-CONFIDENCE: Confidence = "certain"
-WORDS = (
-    "set(",
-    "frozenset",
-    "listdir",
-    "scandir",
-    "glob",
-    "{",
-)
-FACTS = ("collectives",)
+ABOUT = About(code="DDP413", name="unordered-collectives", confidence="certain")
 
 
-_REGISTERS = ("register_parameter", "register_module", "add_module", "register_buffer")
-_LISTINGS = ("os.listdir", "os.scandir", "glob.glob", "glob.iglob")
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield the loops whose order the ranks do not share."""
-    direct = {call for call, _ in module.collectives}
-    for loop in module.by_kind[ast.For]:
-        assert isinstance(loop, ast.For)
-        if not (what := _unordered(module, loop.iter)):
-            continue
-        for call in module.calls:
-            if not any(module.inside(call, each) for each in loop.body):
+    orders: dict[int, Event] = {}
+    for node, _ in walk(run.root):
+        if isinstance(node, Event) and node.kind == "iterate":
+            if node.values["element"].agree.cause == "order":
+                orders[id(node.node)] = node
+        elif isinstance(node, Loop) and id(node.node) in orders:
+            loop, event = node.node, orders[id(node.node)]
+            over = event.values["element"]
+            if not isinstance(loop, ast.For | ast.AsyncFor):
                 continue
-            key = module.callee(call)
-            reach = module.project.reaches.get(key) if key else None
-            registers = isinstance(call.func, ast.Attribute) and call.func.attr in _REGISTERS
-            if call in direct or (registers and module.is_distributed) or reach:
-                done = "parameters are registered" if registers else "collectives run"
-                edits = (
-                    Edit(*start_of(module, loop.iter), "sorted("),
-                    Edit(*end_of(module, loop.iter), ")"),
-                )
-                yield Hit(
-                    loop.iter,
-                    f"{done} in the order of {what}, which differs between ranks",
-                    help="sort: `for ... in sorted(...)`",
-                    fix=Fix(edits),
-                    confidence="likely" if reach and not reach.sure else None,
-                )
-                break
+            registers = _registers(run, node.body)
+            if not registers and not any(True for _ in all_met(node.body.items)):
+                continue
+            done = "parameters are registered" if registers else "collectives run"
+            text = run.source(event.path)
+            fix = _sorted(loop.iter, text.lines) if text is not None else None
+            yield Hit(
+                loop.iter,
+                f"{done} in an order that differs between ranks",
+                notes=tuple(each.text for each in (over.why.chain() if over.why else ())),
+                help="sort: `for ... in sorted(...)`",
+                fix=fix,
+                confidence="certain" if over.agree.sure else "likely",
+                path=event.path,
+            )
 
 
-def _unordered(module: Module, node: ast.expr, depth: int = 5) -> str:
-    value = module.value(node) if depth else None
-    match value:
-        case ast.Set() | ast.SetComp():
-            return "a set"
-        case ast.Call(func=ast.Name(id="set" | "frozenset")):
-            return "a set"
-        case ast.Call() if module.name_of(value.func) in _LISTINGS:
-            return "a folder's listing"
-        case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.Sub(), right=right):
-            both = (_unordered(module, left, depth - 1), _unordered(module, right, depth - 1))
-            return "a set" if "a set" in both else ""
-    return ""
+def _adds_a_module(run: Run, event: Event) -> bool:
+    """`setattr(self, name, nn.Linear(...))`."""
+    if event.kind != "set_attribute":
+        return False
+    return run.vm.type_of(event.values["value"]) == "torch.nn.Module"
+
+
+def _registers(run: Run, seq: Seq) -> bool:
+    for node in seq.items:
+        if isinstance(node, Event):
+            if node.kind == "register" or _adds_a_module(run, node):
+                return True
+        elif isinstance(node, Choice):
+            if any(_registers(run, arm.body) for arm in node.arms):
+                return True
+        elif isinstance(node, Called | Loop) and _registers(run, node.body):
+            return True
+    return False
+
+
+def _sorted(node: ast.expr, lines: list[str]) -> Fix:
+    from ddpdoctor.lint.rule import characters
+
+    start = (node.lineno, characters(lines[node.lineno - 1], node.col_offset))
+    last = node.end_lineno or node.lineno
+    end = (last, characters(lines[last - 1], node.end_col_offset or 0))
+    return Fix((Edit(start, start, "sorted("), Edit(end, end, ")")))

@@ -27,24 +27,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.races import races
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.races import races
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP407"
-NAME = "missing-wait"
-CONFIDENCE: Confidence = "certain"
-FACTS = ("load",)
+ABOUT = About(code="DDP407", name="missing-wait", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield loads that come before another rank has written."""
-    for race in races(module):
+    for race in races(run):
         if not race.of_state:
             yield Hit(
-                race.load,
+                race.node,
                 "ranks load this file, which another rank may not have written yet",
-                notes=race.notes,
+                notes=(race.note,),
                 help="a barrier (or a shared outcome) between the write and the read",
-                confidence=None if race.sure else "likely",
+                confidence="certain" if race.sure else "likely",
+                path=race.path,
             )

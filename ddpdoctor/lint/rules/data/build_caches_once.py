@@ -28,86 +28,72 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import is_run_by_all
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, dotted, is_constant, last_name, text
-from ddpdoctor.lint.engine.wrappers import is_private
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Value, text
+from ddpdoctor.lint.engine.queries.doing import (
+    doers,
+    is_distributed,
+    is_one_after_another,
+    same_path,
+)
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP212"
-NAME = "cache-race"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("exists(", "is_file(", "isfile(")
-FACTS = ("init", "collectives")
-
-_ASKS = ("exists", "isfile", "is_file")
-_WRITES = {"torch.save": 1, "numpy.save": 0, "numpy.savez": 0, "pandas.to_pickle": 1}
+ABOUT = About(code="DDP212", name="cache-race", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield caches that are looked for and built by all ranks at once."""
-    for branch in module.ifs:
-        path = _missing(branch.test)
-        if path is None or is_private(module, path):
+    if not is_distributed(run):
+        return
+    looks = [event for event, _ in events(run.root, "look")]
+    told: set[int] = set()
+    for event, way in events(run.root, "save", "write", "open"):
+        path = event.values.get("path")
+        who = doers(way)
+        if path is None or who.mask != EVERYONE or not _writes(event):
             continue
-        if _writes(module, branch.body, path) and is_run_by_all(module, branch):
-            yield Hit(
-                branch.test,
-                f"every rank finds `{text(path, 30)}` missing, and all write it at once",
-                help="let rank 0 build it, then a barrier, then all read",
-            )
+        if not who.is_clear("disk") or is_one_after_another(way):
+            continue
+        choice = _decided_by_a_look(way, looks, path)
+        if choice is None or id(choice.test) in told:
+            continue
+        told.add(id(choice.test))
+        yield Hit(
+            choice.test,
+            f"every rank finds `{_shown(choice.test)}` missing, and all write it at once",
+            notes=(f"written at line {event.place.line}",),
+            help="let rank 0 build it, then a barrier, then all read",
+            path=choice.path,
+        )
 
 
-def _missing(test: ast.expr) -> ast.expr | None:
-    """`p` of `not os.path.exists(p)` and `not p.exists()`."""
-    if not isinstance(test, ast.UnaryOp) or not isinstance(test.op, ast.Not):
-        return None
-    call = test.operand
-    if not isinstance(call, ast.Call) or last_name(call.func) not in _ASKS:
-        return None
-    if call.args:
-        return call.args[0]
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
+def _writes(event: Event) -> bool:
+    if event.kind != "open":
+        return True
+    mode = event.values.get("mode")
+    return mode is not None and isinstance(mode.constant, str) and "w" in mode.constant
 
 
-def _writes(module: Module, body: list[ast.stmt], path: ast.expr, depth: int = 2) -> bool:
-    """Whether statements write the file, or call a function of this file that writes it."""
-    shown = text(path, 200)
-    for statement in body:
-        for call in module.within(statement):
-            if not isinstance(call, ast.Call):
-                continue
-            written = _written(module, call)
-            if written is not None and text(written, 200) == shown:
-                return True
-            for function in module.called.get(call, ()) if depth else ():
-                if _is_same(module, path, function) and _writes(
-                    module, function.body, path, depth - 1
-                ):
-                    return True
-    return False
-
-
-def _written(module: Module, call: ast.Call) -> ast.expr | None:
-    """The path that a call writes to."""
-    name = module.names.get(call, "")
-    if name in _WRITES:
-        return argument(call, _WRITES[name], "f")
-    if name == "open":
-        mode = argument(call, 1, "mode")
-        return call.args[0] if call.args and is_constant(mode, "w", "wb", "w+", "wt") else None
-    if isinstance(call.func, ast.Attribute) and call.func.attr in ("write_text", "write_bytes"):
-        return call.func.value
+def _decided_by_a_look(way: Way, looks: list[Event], path: Value) -> Choice | None:
+    """The condition around it that asks whether this very file is there."""
+    for step in reversed(way):
+        choice = step.node
+        if not isinstance(choice, Choice) or choice.condition.agree.cause != "disk":
+            continue
+        lines = range(choice.test.lineno, (choice.test.end_lineno or 0) + 1)  # type: ignore[attr-defined]
+        for look in looks:
+            there = look.path == choice.path and look.place.line in lines
+            if there and same_path(look.values.get("path"), path):
+                return choice
     return None
 
 
-def _is_same(module: Module, path: ast.expr, function: ast.AST) -> bool:
-    """Whether the path's name means the same in a function: a global, or an attribute of self."""
-    name = dotted(path).partition(".")[0]
-    return (
-        bool(name)
-        and not module.binds(function, name)
-        and not (
-            module.function(path) is not None and module.binds(module.function(path) or path, name)
-        )
-    )
+def _shown(test: ast.AST) -> str:
+    node = test.operand if isinstance(test, ast.UnaryOp) else test
+    if isinstance(node, ast.Call):
+        if node.args:
+            return text(node.args[0], 30)
+        if isinstance(node.func, ast.Attribute):
+            return text(node.func.value, 30)
+    return text(node, 30)

@@ -1,7 +1,8 @@
 """No set_epoch anywhere.
 
 ## What it does
-Finds a shuffling `DistributedSampler` for training in a project that never calls `set_epoch`.
+Finds a shuffling `DistributedSampler` whose loader is run through epoch after epoch while training,
+and that nobody tells the epoch.
 
 ## Why is this bad?
 The sampler shuffles with `seed + epoch`, and the epoch stays 0: every epoch has the same order.
@@ -27,73 +28,104 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.edits import insert_line_before
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, dotted, has_star, is_constant, targets, text
-from ddpdoctor.lint.engine.vocabulary import SAMPLER
-from ddpdoctor.lint.engine.wrappers import keyword_is
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER, made, numbers, shards
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
-CODE = "DDP203"
-NAME = "missing-set-epoch"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("DistributedSampler",)
+ABOUT = About(code="DDP203", name="missing-set-epoch", confidence="likely")
 
 
-_OTHERS = {
-    "lightning",
-    "accelerate",
-    "ignite",
-    "import Trainer",
-    "transformers",
-    "mmengine",
-    "deepspeed",
-}
-_EVALUATION = ("val", "test", "eval", "dev", "infer", "pred")
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield training samplers that shuffle alike in every epoch."""
-    words = module.words
-    if "set_epoch" in words or ".backward(" not in words or words & _OTHERS:
+    samplers, loaders = made(run, SAMPLER), shards(run)
+    told = _told(run)
+    if told is None:
         return
-    for call in module.calls_of(*SAMPLER):
-        if keyword_is(call, "shuffle", False) or has_star(call):
-            continue
-        shuffle = argument(call, 3, "shuffle")
-        if shuffle is not None and not is_constant(shuffle, True):
-            continue
-        bound = [dotted(target) for target in targets(module.statement(call))]
-        around = " ".join([*bound, module.qualname(call), *(text(each) for each in call.args)])
-        if any(word in around.lower() for word in _EVALUATION):
-            continue
-        yield Hit(
-            call,
-            "nothing in this project calls set_epoch(): every epoch has the same order",
-            help="`sampler.set_epoch(epoch)` as the first line of the epoch loop",
-            fix=_fix(module, call, bound),
-        )
+    trained = {id(loop) for _, way in events(run.root, "backward") for loop in _loops(way)}
+    done: set[int] = set()
+    for event, way in events(run.root, "iterate"):
+        for loader in numbers(event.values.get("over")) & loaders.keys():
+            sampler = loaders[loader]
+            outer = [loop for loop in _loops(way) if loop.node is not event.node]
+            inner = [step.node for step in way if step.node is not event]
+            again = [loop for loop in outer if loop.rounds != 1 and id(loop) in trained]
+            if sampler in told or sampler in done or not again or not inner:
+                continue
+            if not _is_trained_on(run, event.node, trained) or not _shuffles(samplers, sampler):
+                continue
+            done.add(sampler)
+            made_by = samplers[sampler]
+            yield Hit(
+                made_by.node,
+                "nothing calls set_epoch() on this sampler: every epoch has the same order",
+                notes=(f"its loader is run through again and again, line {event.place.line}",),
+                help="`sampler.set_epoch(epoch)` as the first line of the epoch loop",
+                fix=_fix(run, made_by, again[0]),
+                path=made_by.path,
+            )
 
 
-def _fix(module: Module, call: ast.Call, bound: list[str]) -> Fix | None:
-    """The line at the top of the epoch loop, where the loop stands in the same function."""
-    if len(bound) != 1 or not bound[0]:
+def _fix(run: Run, made_by: Event, epochs: Loop) -> Fix | None:
+    """The line at the top of the epoch loop, where the sampler has a name in the same function."""
+    source, loop = run.source(made_by.path), epochs.node
+    if source is None or epochs.path != made_by.path or not isinstance(loop, ast.For):
         return None
-    scope = module.scope(call)
-    for loop in module.by_kind[ast.For]:
-        assert isinstance(loop, ast.For)
-        if not isinstance(loop.target, ast.Name) or "epoch" not in loop.target.id:
-            continue
-        if module.scope(loop) is scope and loop.lineno > call.lineno and not module.loops(loop):
-            line = f"{bound[0]}.set_epoch({loop.target.id})"
-            edit = insert_line_before(module, loop.body[0], line)
-            return Fix((edit,)) if edit and not _may_lack(module, call) else None
+    holder = _innermost_function(source.tree, made_by.node)
+    if holder is not _innermost_function(source.tree, loop) or not isinstance(
+        loop.target, ast.Name
+    ):
+        return None
+    for node in ast.walk(holder):
+        if isinstance(node, ast.If | ast.IfExp) and _holds(node, made_by.node):
+            return None  # it may not be there: then the line needs a condition too
+    for node in ast.walk(holder):
+        if isinstance(node, ast.Assign) and node.value is made_by.node:
+            (target, *more) = node.targets
+            if more or not isinstance(target, ast.Name):
+                return None
+            first = loop.body[0]
+            line = f"{' ' * first.col_offset}{target.id}.set_epoch({loop.target.id})\n"
+            return Fix((Edit((first.lineno, 0), (first.lineno, 0), line),))
     return None
 
 
-def _may_lack(module: Module, call: ast.Call) -> bool:
-    """Whether the sampler is only built under a condition: then the line needs one too."""
-    statement = module.statement(call)
-    return isinstance(module.parents[statement], ast.If) or isinstance(
-        module.parents[call], ast.IfExp
+def _innermost_function(tree: ast.AST, node: ast.AST) -> ast.AST:
+    found = tree
+    for each in ast.walk(tree):  # breadth first: inner ones come later
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and _holds(each, node):
+            found = each
+    return found
+
+
+def _holds(outer: ast.AST, node: ast.AST) -> bool:
+    return any(each is node for each in ast.walk(outer))
+
+
+def _told(run: Run) -> set[int] | None:
+    """The samplers that are told the epoch; None where somebody is told, and nobody knows who."""
+    found: set[int] = set()
+    for event, _ in events(run.root, "set_epoch"):
+        known = numbers(event.values.get("object"))
+        if not known:
+            return None
+        found |= known
+    return found
+
+
+def _is_trained_on(run: Run, node: ast.AST, trained: set[int]) -> bool:
+    """Whether the loop over it steps backwards: an evaluation has its order for good reason."""
+    return any(
+        id(loop) in trained and loop.node is node
+        for _, way in events(run.root, "backward")
+        for loop in _loops(way)
     )
+
+
+def _shuffles(samplers: dict[int, Event], sampler: int) -> bool:
+    shuffle = samplers[sampler].values.get("shuffle")
+    return shuffle is None or shuffle.is_const(True)
+
+
+def _loops(way: Way) -> list[Loop]:
+    return [step.node for step in way if isinstance(step.node, Loop)]

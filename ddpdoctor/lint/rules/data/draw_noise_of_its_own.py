@@ -1,16 +1,19 @@
-"""The same noise on every rank.
+"""Noise that every rank draws alike.
 
 ## What it does
-Finds scripts that seed all ranks alike, never by the rank, and train a model with dropout.
+Finds noise that is drawn while training on a rank's own samples, where all ranks have seeded their
+generator alike and never by the rank.
 
 ## Why is this bad?
-Each rank drops the same units in the same step. The noise of N ranks is that of one: the gradient
-is averaged over the samples, not over the noise.
+Each rank draws the same numbers in the same step: the same times, masks and noise for N different
+batches. The noise of N ranks is that of one, and the gradient is averaged over the samples alone.
 
 ## Example
 ```python
 torch.manual_seed(seed)
 model = DDP(build_model())
+for batch in loader:
+    noise = torch.randn_like(batch)
 ```
 
 ## Use instead
@@ -18,38 +21,68 @@ model = DDP(build_model())
 torch.manual_seed(seed)
 model = DDP(build_model())
 torch.manual_seed(seed + 1 + dist.get_rank())
+for batch in loader:
+    noise = torch.randn_like(batch)
 ```
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import is_made_of_rank, is_run_by_all
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Ref
+from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
+from ddpdoctor.lint.engine.queries.sharding import shards
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP205"
-NAME = "same-noise-everywhere"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("manual_seed", "seed_everything", "set_seed")
-ALSO = ("Dropout",)
+ABOUT = About(code="DDP205", name="same-noise-everywhere", confidence="likely")
 
-_SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
-_MAKES_OWN = re.compile(r"fork_rng|set_rng_state|device_specific|seed\w*\([^)\n]*rank", re.I)
+_SEEDS = ("seed", "reseed", "fork_rng", "set_rng_state")
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield the seed that all ranks share from the beginning to the end."""
-    if not module.wraps or not module.stands_alone or _MAKES_OWN.search(module.text):
+def check(run: Run) -> Iterator[Hit]:
+    """Yield the first draw of each loop over a rank's own samples."""
+    if not run.is_entry or not is_distributed(run):
         return
-    seeds = module.calls_of(*_SEEDS)
-    if not seeds or any(is_made_of_rank(module, arg) for call in seeds for arg in call.args):
-        return
-    if is_run_by_all(module, seeds[0]):
+    seed: Event | None = None
+    told: set[int] = set()
+    trained = {id(loop) for _, way in events(run.root, "backward") for loop in _loops(way)}
+    for event, way in events(run.root, *_SEEDS, "draw"):
+        if event.kind != "draw":
+            seed = _seed_for_all(event, way)
+            continue
+        if seed is None or event.values.get("generator") is not None or "no_grad" in event.scopes:
+            continue
+        loop = next((each for each in reversed(_loops(way)) if id(each) in trained), None)
+        if loop is None or id(loop) in told or not _goes_through_a_shard(run, loop):
+            continue
+        told.add(id(loop))
         yield Hit(
-            seeds[0],
-            "every rank draws the same dropout: nothing seeds it by the rank",
+            event.node,
+            "every rank draws the same noise for its own samples: nothing seeds it by the rank",
+            notes=(f"all ranks are seeded alike at line {seed.place.line}",),
             help="after the model is built: torch.manual_seed(seed + 1 + rank)",
+            path=event.path,
         )
+
+
+def _seed_for_all(event: Event, way: Way) -> Event | None:
+    value = event.values.get("seed")
+    alike = event.kind == "seed" and value is not None and value.agree.kind == "same"
+    return event if alike and doers(way).mask == EVERYONE else None
+
+
+def _loops(way: Way) -> list[Loop]:
+    return [step.node for step in way if isinstance(step.node, Loop)]
+
+
+def _goes_through_a_shard(run: Run, loop: Loop) -> bool:
+    """Whether a loop runs over a loader that hands each rank its own samples."""
+    loaders = shards(run)
+    return any(
+        isinstance(over.what, Ref) and over.what.number in loaders
+        for event, way in events(run.root, "iterate")
+        if event.node is loop.node and (over := event.values.get("over")) is not None
+    )

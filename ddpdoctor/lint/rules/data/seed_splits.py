@@ -1,8 +1,8 @@
 """Split without a seed.
 
 ## What it does
-Finds `random_split` without a generator, or `train_test_split` without `random_state`, in
-distributed code that seeds nothing.
+Finds splits and shuffles of the samples that each rank makes with a generator that nobody has
+seeded alike: `random_split`, `train_test_split`, `random.shuffle` of what a data set holds.
 
 ## Why is this bad?
 Each rank splits in its own way: samples that one rank holds back for validation are trained on by
@@ -21,69 +21,99 @@ train, val = random_split(data, [0.9, 0.1], generator=torch.Generator().manual_s
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.edits import add_argument
-from ddpdoctor.lint.engine.flow import is_made_of_rank
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, has_star
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE
+from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER, made, numbers
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit, characters
 
-CODE = "DDP206"
-NAME = "unsynchronised-split"
-CONFIDENCE: Confidence = "likely"
-WORDS = (
-    "random_split",
-    "train_test_split",
-)
-ALSO = (
-    "torch.distributed",
-    "DistributedDataParallel",
-    "accelerate",
-)
+ABOUT = About(code="DDP206", name="unsynchronised-split", confidence="likely")
+
+_CURE = "generator=torch.Generator().manual_seed(0)"
+_GENERATOR = {"draw_python": "seed_python", "draw_numpy": "seed_numpy", "split": "seed"}
 
 
-_SEEDS = {"manual_seed", "seed_everything", "set_seed", "random.seed"}
-_SPLITS = {
-    "torch.utils.data.random_split": (2, "generator"),
-    "torch.utils.data.dataset.random_split": (2, "generator"),
-    "sklearn.model_selection.train_test_split": (99, "random_state"),
-}
-
-
-_GLOBAL = ("torch.manual_seed", "random.seed", "numpy.random.seed")
-
-
-def check(module: Module) -> Iterator[Hit]:
-    """Yield splits that every rank makes for itself."""
-    if not module.is_distributed or _is_seeded(module):
+def check(run: Run) -> Iterator[Hit]:
+    """Yield what every rank splits or shuffles for itself."""
+    if not is_distributed(run):
         return
-    for name, (position, seed) in _SPLITS.items():
-        for call in module.calls_of(name):
-            if argument(call, position, seed) is not None or has_star(call):
-                continue
-            value = "torch.Generator().manual_seed(0)" if seed == "generator" else "0"
-            edit = add_argument(module, call, f"{seed}={value}")
-            fixable = edit and (seed != "generator" or module.imports.get("torch") == "torch")
+    seeded: set[str] = set()
+    for event, way in events(run.root, *_GENERATOR, *_GENERATOR.values()):
+        if event.kind in _GENERATOR.values():
+            _note(event, way, seeded)
+            continue
+        if _GENERATOR[event.kind] in seeded or doers(way).mask != EVERYONE:
+            continue
+        if not run.is_entry and _is_seeded_elsewhere(run, event):
+            continue
+        if event.kind == "split":
+            yield from _split(run, event)
+        elif event.name == "shuffle" and _is_sharded(run, event):
             yield Hit(
-                call,
-                "each rank makes another split: validation samples are trained on by other ranks",
-                help=f"{seed}={value}",
-                fix=Fix((edit,), safe=False) if edit and fixable else None,
+                event.node,
+                "each rank shuffles the samples in its own way: index i is another sample on each",
+                notes=("a distributed sampler hands out indices, which must mean the same",),
+                help="shuffle with a generator that is seeded alike, or let the sampler shuffle",
+                path=event.path,
             )
 
 
-def _is_seeded(module: Module) -> bool:
-    """Whether anybody seeds all ranks alike: in a script of its own only its own calls count."""
-    if not module.words & _SEEDS:
-        return False
-    if not module.stands_alone:
-        return True
-    own = {function.name for function in module.functions}
-    for call, name in module.names.items():
-        last = name.rpartition(".")[2]
-        is_helper = last in ("seed_everything", "set_seed") and last not in own
-        seeds = name in _GLOBAL or is_helper
-        if seeds and not any(is_made_of_rank(module, each) for each in call.args):
-            return True
-    return False
+def _note(event: Event, way: Way, seeded: set[str]) -> None:
+    value = event.values.get("seed")
+    if value is not None and value.agree.kind in ("same", "unknown"):
+        if doers(way).mask == EVERYONE:
+            seeded.add(event.kind)
+    else:
+        seeded.discard(event.kind)
+
+
+def _is_seeded_elsewhere(run: Run, event: Event) -> bool:
+    """Whether somebody in the file of a function that nobody calls may have seeded before."""
+    source = run.source(event.path)
+    return source is None or "seed" in "".join(source.lines)
+
+
+def _split(run: Run, event: Event) -> Iterator[Hit]:
+    generator = event.values.get("generator") or event.values.get("random_state")
+    if generator is not None and not generator.is_const(None):
+        return
+    yield Hit(
+        event.node,
+        "each rank makes another split: validation samples are trained on by other ranks",
+        help=_CURE,
+        fix=_fix(run, event),
+        path=event.path,
+    )
+
+
+def _fix(run: Run, event: Event) -> Fix | None:
+    """The argument, before the bracket that closes the call."""
+    source, node = run.source(event.path), event.node
+    if (
+        source is None
+        or not isinstance(node, ast.Call)
+        or "import torch\n" not in source.source.text
+    ):
+        return None
+    line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
+    text = source.lines[line - 1]
+    column = characters(text, end) - 1
+    given = ", " if not text[:column].rstrip().endswith((",", "(")) else ""
+    return Fix((Edit((line, column), (line, column), f"{given}{_CURE}"),), safe=False)
+
+
+def _is_sharded(run: Run, event: Event) -> bool:
+    """Whether what is shuffled is held by a data set that a sampler shards."""
+    shuffled = numbers(event.values.get("arg0"))
+    holders = set(shuffled)
+    for each, _ in events(run.root, "set_attribute"):
+        value, owner = each.values.get("value"), each.values.get("owner")
+        if numbers(value) & shuffled:
+            holders |= numbers(owner)
+    return any(
+        numbers(each.values.get("dataset")) & holders for each in made(run, SAMPLER).values()
+    )

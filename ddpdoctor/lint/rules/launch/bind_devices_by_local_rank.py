@@ -24,96 +24,71 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import environment_name, is_global_rank
-from ddpdoctor.lint.engine.trees import keyword
-from ddpdoctor.lint.engine.vocabulary import DDP
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.values import RANKS, Many, Ref, Table, Tuple, Value
+from ddpdoctor.lint.engine.queries.order import is_spawned
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP106"
-NAME = "devices-not-bound"
-CONFIDENCE: Confidence = "likely"
-WORDS = (
-    "get_rank(",
-    '"RANK"',
-    "'RANK'",
-    "PROCID",
-    "_WORLD_RANK",
-    "PMI_RANK",
-    "CUDA_VISIBLE_DEVICES",
-)
-ALSO = (
-    "torch.distributed",
-    "environ",
-    "getenv",
-)
+ABOUT = About(code="DDP106", name="devices-not-bound", confidence="likely")
 
-
-_SETTERS = ("torch.cuda.set_device", "torch.cuda.device")
+_ROLES = ("device", "index", "type", "kw_device_ids", "arg0")
 _DELETED = "CUDA_VISIBLE_DEVICES"
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield device indices that are right on the first node only."""
-    for call in module.calls:
-        if (index := _index(module, call)) is None:
-            continue
-        if any(is_global_rank(module, each) for each in _parts(index)):
+    for event, way in events(run.root, "set_device", "device", "wrap", "convert"):
+        given = [event.values[role] for role in _ROLES if role in event.values]
+        by_rank = [value for each in given for value in _parts(run, each) if _is_global(value)]
+        if by_rank and not is_spawned(way):  # whose index is that on this machine
+            why = by_rank[0].why
             yield Hit(
-                index,
+                _index(event.node),
                 "the global rank is used as a device index: wrong on every node but the first",
+                notes=tuple(each.text for each in (why.chain() if why else ())),
                 help='use the local rank: int(os.environ["LOCAL_RANK"])',
+                path=event.path,
             )
-    yield from _deletions(module)
+    for event, _ in events(run.root, "unsetenv", "getenv"):
+        taken = event.kind == "unsetenv" or event.name == "os.environ.pop"
+        if taken and event.values["name"].is_const(_DELETED):
+            yield Hit(
+                event.node,
+                "CUDA_VISIBLE_DEVICES is deleted: the process sees devices that are not its own",
+                help="leave the variable alone; bind the device with set_device(LOCAL_RANK)",
+                path=event.path,
+            )
 
 
-def _index(module: Module, call: ast.Call) -> ast.expr | None:
-    """What says which device, in a call that binds one."""
-    name = module.names.get(call, "")
-    if name in _SETTERS and call.args:
-        return call.args[0]
-    if name == "torch.device" and call.args:
-        return call.args[-1]
-    if name in DDP:
-        return keyword(call, "device_ids")
-    moves = isinstance(call.func, ast.Attribute) and call.func.attr in ("cuda", "to")
-    return call.args[0] if moves and call.args else None
+def _parts(run: Run, value: Value) -> Iterator[Value]:
+    """The value, or the elements of a list."""
+    what = value.what
+    inner = run.vm.store.get((what, "[]")) if isinstance(what, Ref) else None
+    if inner is not None:
+        yield from _parts(run, inner)
+    elif isinstance(what, Tuple):
+        yield from what.items
+    elif isinstance(what, Many):
+        yield what.element
+    else:
+        yield value
 
 
-def _parts(index: ast.expr) -> Iterator[ast.expr]:
-    """The index itself, of a list or an f-string its parts; nothing that is reduced by modulo."""
-    match index:
-        case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            yield from elements
-        case ast.JoinedStr(values=values):
-            yield from (each.value for each in values if isinstance(each, ast.FormattedValue))
-        case ast.BinOp(op=ast.Add(), right=right):
-            yield from _parts(right)
-        case ast.Call(func=ast.Name(id="str" | "int"), args=[only]):
-            yield from _parts(only)
-            yield index
-        case _:
-            yield index
+def _is_global(value: Value) -> bool:
+    """Whether each rank has its own number among all: `rank`, or `f"cuda:{rank}"`."""
+    if not isinstance(value.what, Table) or not value.agree.sure:
+        return False
+    words = [str(each) for each in value.what.entries]
+    return words in (
+        [str(rank) for rank in range(RANKS)],
+        [f"cuda:{rank}" for rank in range(RANKS)],
+    )
 
 
-def _deletions(module: Module) -> Iterator[Hit]:
-    if not module.is_distributed:
-        return
-    found: list[ast.AST] = [
-        target
-        for node in module.by_kind[ast.Delete]
-        if isinstance(node, ast.Delete)
-        for target in node.targets
-        if environment_name(module, target) == _DELETED
-    ]
-    found += [
-        call
-        for call in module.calls_of("os.environ.pop")
-        if environment_name(module, call) == _DELETED and isinstance(module.parents[call], ast.Expr)
-    ]
-    for node in found:
-        yield Hit(
-            node,
-            "CUDA_VISIBLE_DEVICES is deleted: the process sees devices that are not its own",
-            help="leave the variable alone; bind the device with set_device(LOCAL_RANK)",
-        )
+def _index(node: ast.AST) -> ast.AST:
+    """What of a call says which device."""
+    if not isinstance(node, ast.Call):
+        return node
+    named = (each.value for each in node.keywords if each.arg in ("device_ids", "device", "index"))
+    return next(named, node.args[-1] if node.args else node)

@@ -1,7 +1,7 @@
 """--local_rank expected as an argument.
 
 ## What it does
-Finds a script that takes `--local_rank` as an argument, in a project that never reads LOCAL_RANK.
+Finds a script that takes `--local_rank` as an argument and uses it, and never reads LOCAL_RANK.
 
 ## Why is this bad?
 torchrun does not pass the argument: it sets LOCAL_RANK. The script sees its default, 0 or -1, on
@@ -20,32 +20,69 @@ local_rank = int(os.environ["LOCAL_RANK"])
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import is_constant
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.loading import Text
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP112"
-NAME = "local-rank-argument"
-CONFIDENCE: Confidence = "likely"
-WORDS = (
-    "local_rank",
-    "local-rank",
-)
-ALSO = ("add_argument",)
+ABOUT = About(code="DDP112", name="local-rank-argument", confidence="likely")
+
+_FLAGS = ("--local_rank", "--local-rank")
+# Their launchers pass it.
+_FRAMEWORKS = ("deepspeed", "lightning", "accelerate")
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield arguments that torchrun no longer fills."""
-    if module.words & {"LOCAL_RANK", "deepspeed", "lightning", "accelerate"}:
+def check(run: Run) -> Iterator[Hit]:
+    """Yield arguments that torchrun no longer fills, and that somebody reads."""
+    options = [event for event, _ in events(run.root, "option") if _is_local_rank(event)]
+    if not options or _reads_the_environment(run):
         return
-    if not module.is_distributed:
-        return
-    for call in module.method_calls("add_argument"):
-        if call.args and is_constant(call.args[0], "--local_rank", "--local-rank"):
+    for event in options:
+        declares = run.source(event.path)
+        if event.path != run.path and declares is not None and declares.has_main:
+            continue  # a script of its own, which its own run judges
+        if not run.is_entry or any(_is_read(text, event.name) for text in _texts(run)):
             yield Hit(
-                call,
+                event.node,
                 "torchrun does not pass --local_rank: it sets LOCAL_RANK in the environment",
                 help='read int(os.environ["LOCAL_RANK"])',
+                path=event.path,
             )
+
+
+def _is_local_rank(event: Event) -> bool:
+    given = event.node.args if isinstance(event.node, ast.Call) else []
+    return any(isinstance(each, ast.Constant) and each.value in _FLAGS for each in given)
+
+
+def _reads_the_environment(run: Run) -> bool:
+    asked = (event.values["name"] for event, _ in events(run.root, "getenv", "setenv"))
+    if any(each.is_const("LOCAL_RANK") for each in asked):
+        return True
+    own = run.source(run.path)
+    words = ("LOCAL_RANK", *_FRAMEWORKS)
+    return own is not None and any(word in own.source.text for word in words)
+
+
+def _texts(run: Run) -> Iterator[Text]:
+    for path in sorted(run.vm.files):
+        text = run.source(path)
+        if text is not None:
+            yield text
+
+
+def _is_read(text: Text, name: str) -> bool:
+    """Whether a file reads `args.local_rank`, or `["local_rank"]` of a dictionary of it."""
+    for node in ast.walk(text.tree):
+        match node:
+            case ast.Attribute(attr=attribute, ctx=ast.Load()) if attribute == name:
+                return True
+            case ast.Subscript(slice=ast.Constant(value=key), ctx=ast.Load()) if key == name:
+                return True
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=key), *_]):
+                if key == name:
+                    return True
+    return False

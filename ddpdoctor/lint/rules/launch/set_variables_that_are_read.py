@@ -26,49 +26,42 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import environment_name
-from ddpdoctor.lint.engine.trees import targets
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Way, events
+from ddpdoctor.lint.engine.queries.order import is_after
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP109"
-NAME = "variable-ignored"
-CONFIDENCE: Confidence = "certain"
-WORDS = (
-    "environ",
-    "putenv",
-)
-ALSO = (
-    "NCCL_",
-    "GLOO_",
-    "MASTER_",
-    "_TIMEOUT",
-    "TORCHELASTIC",
-)
-
+ABOUT = About(code="DDP109", name="variable-ignored", confidence="certain")
 
 _TOO_LATE = re.compile(r"^(NCCL_|TORCH_NCCL_|GLOO_|MASTER_ADDR$|MASTER_PORT$)")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield variables that are set in vain."""
-    joins = {
-        module.scope(call): call.lineno
-        for call in module.calls_of("torch.distributed.init_process_group")
-    }
-    for node, name in _written(module):
-        if hit := _unread(node, name):
+    joined: list[Way] = []
+    for event, way in events(run.root, "init", "leave", "setenv"):
+        if event.kind == "leave":
+            joined = []
+        if event.kind == "init":
+            joined.append(way)
+        if event.kind != "setenv":
+            continue
+        name = event.values["name"].constant
+        if not isinstance(name, str):
+            continue
+        if hit := _unread(event.node, name, event.path):
             yield hit
-        elif _TOO_LATE.match(name) and node.lineno > joins.get(module.scope(node), node.lineno):
+        elif _TOO_LATE.match(name) and any(is_after(each, way) for each in joined):
             yield Hit(
-                node,
+                event.node,
                 f"{name} is set after init_process_group(), which has already read it",
                 help="set it before the process group is initialised, best before the launch",
                 confidence="likely",
+                path=event.path,
             )
 
 
-def _unread(node: ast.expr, name: str) -> Hit | None:
+def _unread(node: ast.AST, name: str, path: str) -> Hit | None:
     """A word on a variable that nobody reads, or nobody reads any more."""
     # Late: few files set such a variable, and the table's package takes time to import.
     from ddpdoctor.environment.variables import known
@@ -88,25 +81,5 @@ def _unread(node: ast.expr, name: str) -> Hit | None:
         notes=(row.note,) if row.note else (),
         help=row.instead or "drop it",
         confidence=None if row.status == "phantom" else "likely",
+        path=path,
     )
-
-
-def _written(module: Module) -> Iterator[tuple[ast.expr, str]]:
-    """(node, name) of each literal variable that is set."""
-    for node in module.by_kind[ast.Assign]:
-        for target in targets(node):
-            if isinstance(target, ast.Subscript) and (name := environment_name(module, target)):
-                yield target, name
-    for call in module.calls_of("os.environ.setdefault", "os.putenv"):
-        if call.args and isinstance(call.args[0], ast.Constant):
-            yield call, str(call.args[0].value)
-    for call in module.calls_of("os.environ.update"):
-        for key in _keys(call):
-            yield call, key
-
-
-def _keys(call: ast.Call) -> list[str]:
-    found = [each.arg for each in call.keywords if each.arg]
-    if call.args and isinstance(call.args[0], ast.Dict):
-        found += [str(k.value) for k in call.args[0].keys if isinstance(k, ast.Constant)]
-    return found

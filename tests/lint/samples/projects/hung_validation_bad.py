@@ -58,7 +58,7 @@ def train(args, train_set, val_set):
         if is_main():
             right = validate(model, val_loader, device)  # <-- DDP401 DDP406
             print(epoch, running, right)
-            torch.save(model.state_dict(), f"epoch{epoch}.pt")  # <-- DDP508
+            torch.save(model.state_dict(), f"epoch{epoch}.pt")
     dist.destroy_process_group()
 
 

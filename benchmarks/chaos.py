@@ -1,0 +1,86 @@
+"""What becomes of the doctor when everything around it goes wrong.
+
+    python -m benchmarks.chaos [--trials 1000] [--seed 0] [--select launch] [--jobs 2]
+
+Each trial is a doctor (`run`, `check`, pytest with our plugin, `attach`, a bare launch) that is
+disturbed: processes killed, stopped, starved of memory, descriptors, disk and time, at moments
+that the seed decides. Each takes place in a control group and with file systems of its own, where
+it may have them. Judged are the exit code, the report, the culprit, the job's output, proofs that
+are none, and what is left behind after 5 s: processes, temporary files, shared memory. The same
+seed tries the same; `--only SEED` does one again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+from tests.chaos.trials import Result, get_ready, performed, trials
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--select", default="", help="a part of the names of kinds of trials")
+    parser.add_argument("--jobs", "-j", type=int, default=1, help="trials at a time")
+    parser.add_argument("--only", type=int, action="append", help="the seed that a line told")
+    arguments = parser.parse_args()
+    get_ready()
+    chosen = list(trials(arguments.trials, arguments.seed, arguments.select))
+    if arguments.only:
+        chosen = [each for each in chosen if each[1] in arguments.only]
+    began = time.monotonic()
+    results: list[Result] = []
+    for result in _all(chosen, arguments.jobs):
+        results.append(result)
+        for problem in result.problems:
+            print(f"{result.name} (seed {result.seed}): {problem}", flush=True)
+    _print_table(results)
+    wrong = sum(bool(result.problems) for result in results)
+    seconds = time.monotonic() - began
+    print(f"{wrong} of {len(results)} trials went wrong ({seconds:.0f} s)")
+    return int(bool(wrong))
+
+
+def _all(chosen: Sequence[tuple[object, int]], jobs: int) -> Iterator[Result]:
+    """By processes, not threads: what is forked from a process with threads may hang."""
+    pipes = []
+    for part in range(jobs):
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            os.close(reading)
+            with os.fdopen(writing, "w") as out:
+                for case, seed in chosen[part::jobs]:
+                    print(json.dumps(vars(performed(case, seed))), file=out, flush=True)  # type: ignore[arg-type]
+            os._exit(0)
+        os.close(writing)
+        pipes.append(os.fdopen(reading))
+    for pipe in pipes:
+        for line in pipe:
+            facts = json.loads(line)
+            yield Result(facts["name"], facts["seed"], tuple(facts["problems"]), facts["seconds"])
+    for _ in pipes:
+        os.wait()
+
+
+def _print_table(results: Sequence[Result]) -> None:
+    by_name: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        by_name[result.name].append(result)
+    print(f"\n{'trial':44s} {'tried':>6s} {'wrong':>6s} {'slowest':>9s}")
+    for name, each in sorted(by_name.items()):
+        wrong = sum(bool(result.problems) for result in each)
+        slowest = max(result.seconds for result in each)
+        print(f"{name:44s} {len(each):6d} {wrong or '':>6} {slowest:7.1f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""How many scripts by other people are diagnosed right, each under its own launcher.
+
+    python -m benchmarks.strangers FOLDER [--only buggy|clean|correct] [--verbose] [NAME...]
+
+FOLDER holds `manifest.json` (one entry a script: id, file, cause, culprit_line, launch, world_size)
+and the folders `buggy`, `clean` and `correct`. A hit has the code that the cause stands for, and a
+line of the culprit: anywhere in the same statement, or two lines off. What is said of a clean or a
+correct script above info is an accusation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+CODES = {
+    "params-added-after-ddp": "DDP305",
+    "gather-list-alias": "DDP420",
+    "rank-conditional-collective": "DDP401",
+    "backend-device-mismatch": "DDP116",
+    "metric-not-reduced": "DDP214",
+    "checkpoint-loaded-one-rank": "DDP513",
+    "rank-divergent-file-check": "DDP513 DDP402 DDP405",
+    "grad-norm-double-reduced": "DDP421",
+    "local-rank-argument": "DDP112",
+    "device-ids-on-cpu-module": "DDP116",
+    "double-launch": "DDP114",
+    "identical-rng-across-ranks": "DDP205",
+    "filesystem-race": "DDP514",
+    "module-converted-after-ddp": "DDP305",
+    "rank-conditional-ddp-forward": "DDP406",
+    "unseeded-dataset-shuffle": "DDP217",
+    "collective-inside-join": "DDP422",
+    "rank-local-skip": "DDP307",
+    "rendezvous-port-per-rank": "DDP118",
+    "resume-state-only-rank0": "DDP513",
+    "hash-order-nondeterminism": "DDP413 DDP213",
+    "not-distributed-under-torchrun": "DDP115 DDP112",
+    "checkpoint-race": "DDP501 DDP407",
+    "rank-local-clock-decision": "DDP405",
+    "rank-divergent-path": "DDP514",
+    "sampler-seed-differs": "DDP204",
+    "sampler-and-shuffle": "DDP209",
+}
+"""Of each cause, the codes that name it."""
+_NEAR = 2
+_PATIENCE = 60.0
+"""Seconds after which a person would press Ctrl-C."""
+_GRACE = 15.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was said of one script."""
+
+    kind: str
+    name: str
+    findings: list[dict[str, Any]]
+    codes: frozenset[str] = frozenset()
+    lines: frozenset[int] = frozenset()
+    exit_code: int | None = None
+
+    @property
+    def graver(self) -> list[dict[str, Any]]:
+        """What calls something wrong."""
+        return [each for each in self.findings if each["severity"] != "info"]
+
+    @property
+    def has_cause(self) -> bool:
+        """The right code was given."""
+        return any(each["code"] in self.codes for each in self.graver)
+
+    @property
+    def has_line(self) -> bool:
+        """The right code was given, with a line of the culprit."""
+        script = f"{self.name}.py"
+        return any(
+            Path(place["file"]).name == script and place["line"] in self.lines
+            for each in self.graver
+            if each["code"] in self.codes
+            for place in _places(each)
+        )
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        if self.kind != "buggy":
+            return "ACCUSED" if self.graver else "ok"
+        return "ok" if self.has_line else "LINE" if self.has_cause else "MISS"
+
+
+def _places(finding: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for each in finding["places"]:
+        if each.get("place"):
+            yield each["place"]
+
+
+def accepted(source: str, culprits: Sequence[int]) -> frozenset[int]:
+    """The lines that count: the whole statement, and two lines on either side."""
+    lines = {line + by for line in culprits for by in range(-_NEAR, _NEAR + 1)}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            if any(line in span for line in culprits):
+                lines.update(span)
+    return frozenset(lines)
+
+
+def command(script: Path, launch: str, ranks: int) -> list[str]:
+    """As its author starts it."""
+    if launch == "torchrun":
+        return ["torchrun", "--standalone", f"--nproc-per-node={ranks}", str(script)]
+    return ["python", str(script)]
+
+
+def run(script: Path, launch: str, ranks: int) -> tuple[list[dict[str, Any]], int]:
+    """The findings of `ddpdoctor run`, and its exit code."""
+    with tempfile.TemporaryDirectory(prefix="stranger-") as home:
+        report = Path(home) / "report.json"
+        work = Path(home) / "work"
+        work.mkdir()
+        watched = [
+            *("ddpdoctor", "run", "--run-dir", str(Path(home) / "run"), "--format", "json"),
+            *("-o", str(report), "--", *command(script, launch, ranks)),
+        ]
+        job = subprocess.Popen(
+            watched,
+            cwd=work,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            try:
+                code = job.wait(_PATIENCE if number == signal.SIGINT else _GRACE)
+                break
+            except subprocess.TimeoutExpired:
+                _send(job.pid, number)
+        else:
+            code = job.wait()
+        said = json.loads(report.read_text()) if report.exists() else {"findings": []}
+        return said["findings"], code
+
+
+def _send(leader: int, number: int) -> None:
+    """To the doctor and to all that it has started, as a terminal's Ctrl-C would."""
+    with contextlib.suppress(psutil.Error):
+        for process in psutil.Process(leader).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(number)
+    with contextlib.suppress(OSError):
+        os.kill(leader, number)
+
+
+def outcomes(folder: Path, names: Sequence[str], only: str) -> Iterator[Outcome]:
+    """Every script, one after the other."""
+    for entry in json.loads((folder / "manifest.json").read_text()):
+        for kind in ("buggy", "clean"):
+            script = folder / kind / entry["file"]
+            if only not in ("", kind) or not _is_wanted(entry["id"], names):
+                continue
+            findings, code = run(script, entry["launch"], entry["world_size"])
+            yield Outcome(
+                kind,
+                entry["id"],
+                findings,
+                frozenset(CODES.get(entry["cause"], "").split()),
+                accepted(script.read_text(), entry["culprit_line"]),
+                code,
+            )
+    for script in sorted((folder / "correct").glob("*.py")):
+        if only in ("", "correct") and _is_wanted(script.stem, names):
+            findings, code = run(script, "torchrun", 4)
+            yield Outcome("correct", script.stem, findings, exit_code=code)
+
+
+def _is_wanted(name: str, names: Sequence[str]) -> bool:
+    return not names or any(name.startswith(each) for each in names)
+
+
+def told(outcome: Outcome, *, verbose: bool) -> str:
+    """One script in words."""
+    lines = [f"{outcome.verdict:<8} {outcome.kind:<8} {outcome.name} (exit {outcome.exit_code})"]
+    if verbose or outcome.verdict != "ok":
+        for each in outcome.findings:
+            where = ", ".join(f"{p['file'].rpartition('/')[2]}:{p['line']}" for p in _places(each))
+            grade = f"{each['severity']}, {each['certainty']}"
+            lines.append(f"    {each['code']} {each['title']} [{grade}] {where}: {each['cause']}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", choices=["buggy", "clean", "correct", ""])
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_intermixed_args()
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    found = []
+    for outcome in outcomes(options.folder.absolute(), options.names, options.only):
+        found.append(outcome)
+        print(told(outcome, verbose=options.verbose), flush=True)
+    sick = [each for each in found if each.kind == "buggy"]
+    well = [each for each in found if each.kind != "buggy"]
+    print(
+        f"{sum(each.has_line for each in sick)} of {len(sick)} with the right cause and line, "
+        f"{sum(each.has_cause for each in sick)} with the right cause; "
+        f"{sum(bool(each.graver) for each in well)} of {len(well)} correct ones accused"
+    )
+
+
+if __name__ == "__main__":
+    main()

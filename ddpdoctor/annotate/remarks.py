@@ -1,0 +1,236 @@
+"""Lines that only the source shows, beside those that were seen: where what was decided is made.
+
+What the ranks have shown is proven or not by what they did. These lines say where a person would
+mend it: the option that nobody passes, the value that a condition asks for, the statement by which
+a rank went on.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from ddpdoctor.annotate.text import Function, Text, read
+from ddpdoctor.catalog import Finding, RankPlace
+from ddpdoctor.evidence import Place
+
+_MOST = 4
+_ORDERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE)
+_SIZES = frozenset(
+    {"world_size", "get_world_size", "num_processes", "nprocs", "n_gpus", "ngpus", "WORLD_SIZE"}
+)
+
+
+def remarked(finding: Finding) -> Finding:
+    """The finding, with what the source adds to it."""
+    remark = _REMARKS.get(finding.title)
+    try:
+        return remark(finding) if remark is not None else finding
+    except RecursionError:
+        return finding
+
+
+def _with(finding: Finding, lines: Iterator[tuple[Text, ast.AST, str]], *, first: bool) -> Finding:
+    known = {each.place for each in finding.places}
+    more: list[RankPlace] = []
+    for text, node, doing in lines:
+        place = _place(text, node)
+        if place not in known and len(more) < _MOST:
+            known.add(place)
+            more.append(RankPlace(ranks=finding.ranks, place=place, doing=doing))
+    places = (*more, *finding.places) if first else (*finding.places, *more)
+    return finding.model_copy(update={"places": places})
+
+
+def _place(text: Text, node: ast.AST) -> Place:
+    function = text.function(node)
+    return Place(text.file, getattr(node, "lineno", 0), function.name if function else "<module>")
+
+
+def _texts(finding: Finding) -> Iterator[Text]:
+    files = dict.fromkeys(p.place.file for p in finding.places if p.place is not None)
+    for file in files:
+        if (text := read(file)) is not None:
+            yield text
+
+
+def _option(finding: Finding) -> Finding:
+    """The line that declares --local-rank."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text in _texts(finding):
+            for node in ast.walk(text.tree):
+                if isinstance(node, ast.Call) and any(
+                    isinstance(a, ast.Constant)
+                    and str(a.value).strip("-").replace("-", "_") == "local_rank"
+                    for a in node.args
+                ):
+                    yield text, node, "declares it"
+
+    return _with(finding, lines(), first=True)
+
+
+def _option_name(argument: ast.expr) -> str:
+    word = argument.value if isinstance(argument, ast.Constant) else ""
+    return str(word).strip("-").replace("-", "_") if str(word).startswith("-") else ""
+
+
+def _never_joined(finding: Finding) -> Finding:
+    """What decides that init_process_group is not called, and where that is made."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text in _texts(finding):
+            for call in ast.walk(text.tree):
+                name = call.func if isinstance(call, ast.Call) else None
+                if getattr(name, "attr", getattr(name, "id", "")) != "init_process_group":
+                    continue
+                for parent in text.around(call):
+                    if isinstance(parent, ast.If):
+                        yield text, parent, "decides whether to join"
+                        for origin in text.origins(parent.test):
+                            yield text, origin, "and this is where that comes from"
+
+    return _with(finding, lines(), first=True)
+
+
+def _stop(finding: Finding) -> Finding:
+    """What a condition that differs asks for."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for at in finding.places[:1]:
+            text = read(at.place.file) if at.place is not None else None
+            node = text.at(at.place.line) if text is not None and at.place is not None else None
+            if text is None or node is None:
+                continue
+            test = next(
+                (p.test for p in (node, *text.around(node)) if isinstance(p, ast.If | ast.While)),
+                None,
+            )
+            for origin in text.origins(test, 2) if test is not None else ():
+                yield text, origin, "what it asks for"
+
+    return _with(finding, lines(), first=False)
+
+
+def _skip(finding: Finding) -> Finding:
+    """The statement by which the rank went on to the next round."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for at in finding.places:
+            text = read(at.place.file) if at.place is not None else None
+            node = text.at(at.place.line) if text is not None and at.place is not None else None
+            if text is None or node is None or at.place is None:
+                continue
+            loop = next((p for p in text.around(node) if isinstance(p, ast.For | ast.While)), None)
+            for each in ast.walk(loop) if loop is not None else ():
+                if isinstance(each, ast.Continue) and each.lineno >= at.place.line:
+                    yield text, each, "goes on with the next round"
+
+    return _with(finding, lines(), first=True)
+
+
+def _set_order(finding: Finding) -> Finding:
+    """The set whose order decides."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for at in finding.places[:1]:
+            text = read(at.place.file) if at.place is not None else None
+            node = text.at(at.place.line) if text is not None and at.place is not None else None
+            function = (
+                node
+                if isinstance(node, Function)
+                else text.function(node)
+                if text and node
+                else None
+            )
+            if text is None or function is None:
+                continue
+            for each in ast.walk(function):
+                if _is_unordered(each):
+                    yield text, each, "has no order that processes share"
+                elif isinstance(each, ast.For):
+                    for origin in text.origins(each.iter):
+                        if any(map(_is_unordered, ast.walk(origin))):
+                            yield text, origin, "has no order that processes share"
+
+    return _with(finding, lines(), first=True)
+
+
+def _is_unordered(node: ast.AST) -> bool:
+    match node:
+        case ast.Set() | ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="listdir" | "iterdir" | "scandir" | "glob")):
+            return True
+    return False
+
+
+def _chosen(finding: Finding) -> Finding:
+    """A save under a comparison of that number is a decision; one under none is a record."""
+    for at in finding.places:
+        for frame in reversed(at.stack):
+            text = read(frame.file)
+            node = text.at(frame.line) if text is not None else None
+            if text is None or node is None:
+                continue
+            for parent in text.around(node):
+                if isinstance(parent, Function):
+                    break
+                if isinstance(parent, ast.If) and _compares(parent.test):
+                    place = RankPlace(ranks=at.ranks, place=_place(text, parent), doing="decides")
+                    return finding.model_copy(
+                        update={"severity": "warning", "places": (*finding.places, place)}
+                    )
+    return finding
+
+
+def _compares(test: ast.expr) -> bool:
+    """Whether a number is compared with a best one so far: neither is a constant or a rank."""
+    for each in ast.walk(test):
+        if isinstance(each, ast.Compare) and isinstance(
+            each.ops[0], ast.Lt | ast.Gt | ast.LtE | ast.GtE
+        ):
+            sides = (each.left, *each.comparators)
+            return not any(isinstance(side, ast.Constant) for side in sides)
+    return False
+
+
+def _divided(finding: Finding) -> Finding:
+    """Where a sum is divided by the number of ranks, no harm is done."""
+    for at in finding.places:
+        text = read(at.place.file) if at.place is not None else None
+        node = text.at(at.place.line) if text is not None and at.place is not None else None
+        function = text.function(node) if text is not None and node is not None else None
+        if text is None or node is None:
+            continue
+        for each in ast.walk(function if function is not None else text.tree):
+            if _divides_by_ranks(each, text):
+                return finding.model_copy(update={"severity": "info"})
+    return finding
+
+
+def _divides_by_ranks(node: ast.AST, text: Text) -> bool:
+    match node:
+        case ast.BinOp(op=ast.Div(), right=by) | ast.AugAssign(op=ast.Div(), value=by):
+            values = [by, *text.origins(by, 2)]
+        case ast.Call(func=ast.Attribute(attr="div" | "div_" | "mul_" | "mul"), args=[by, *_]):
+            values = [by, *text.origins(by, 2)]
+        case _:
+            return False
+    names = {
+        getattr(n, "attr", getattr(n, "id", getattr(n, "value", "")))
+        for v in values
+        for n in ast.walk(v)
+    }
+    return bool(names & _SIZES)
+
+
+_REMARKS: dict[str, Callable[[Finding], Finding]] = {
+    "local-rank-argument": _option,
+    "lone-copies": _never_joined,
+    "local-stop-decision": _stop,
+    "rank-local-skip": _skip,
+    "unordered-registration": _set_order,
+    "reduced-twice": _divided,
+    "metric-not-reduced": _chosen,
+}

@@ -1,0 +1,146 @@
+"""One file of the user's as a tree: who stands around a node, and where a value comes from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+_DEPTH = 4
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Text:
+    """A parsed file."""
+
+    file: str
+    tree: ast.Module
+    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes that a node stands in, innermost first."""
+        while (parent := self.parents.get(node)) is not None:
+            yield parent
+            node = parent
+
+    def at(self, line: int) -> ast.stmt | None:
+        """The innermost statement of a line."""
+        found = [
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.stmt)
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+        ]
+        return max(found, key=lambda node: (node.lineno, node.col_offset), default=None)
+
+    def function(self, node: ast.AST) -> Function | None:
+        """The function that a node stands in."""
+        return next((each for each in self.around(node) if isinstance(each, Function)), None)
+
+    def functions(self, name: str) -> list[Function]:
+        """Those of this name, methods too."""
+        return [n for n in ast.walk(self.tree) if isinstance(n, Function) and n.name == name]
+
+    def origins(self, value: ast.expr, depth: int = _DEPTH) -> Iterator[ast.AST]:
+        """Where a value is made: assignments, returned values and options, nearest first."""
+        if depth == 0:
+            return
+        for each in ast.walk(value):
+            yield from self._origin(each, depth)
+
+    def _origin(self, value: ast.AST, depth: int) -> Iterator[ast.AST]:
+        match value:
+            case ast.Name(id=name):
+                function = self.function(value)
+                within = function if function is not None else self.tree
+                if function is not None and name in _arguments(function):
+                    yield from self._handed(function, name, depth)
+                for assignment in _assigning(within, name, value):
+                    yield assignment
+                    yield from self.origins(assignment.value, depth - 1)
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                for function in self.functions(name):
+                    for node in ast.walk(function):
+                        if isinstance(node, ast.Return) and node.value is not None:
+                            yield node
+                            yield from self.origins(node.value, depth - 1)
+            case ast.Attribute(attr=name, ctx=ast.Load()):
+                for node in ast.walk(self.tree):
+                    if isinstance(node, ast.Assign) and _sets(node, name):
+                        yield node
+                        yield from self.origins(node.value, depth - 1)
+                    elif isinstance(node, ast.Call) and _is_option(node, name):
+                        yield node
+
+    def _handed(self, function: Function, name: str, depth: int) -> Iterator[ast.AST]:
+        """What callers in this file give for an argument."""
+        position = _arguments(function).index(name)
+        for call in ast.walk(self.tree):
+            if not isinstance(call, ast.Call) or _called(call) != function.name:
+                continue
+            bound = position - (isinstance(call.func, ast.Attribute) and _is_method(function))
+            given = [k.value for k in call.keywords if k.arg == name]
+            given += call.args[bound : bound + 1] if 0 <= bound < len(call.args) else []
+            for value in given:
+                yield value
+                yield from self.origins(value, depth - 1)
+
+
+@lru_cache(maxsize=64)
+def read(file: str) -> Text | None:
+    """The file, or None where it cannot be read."""
+    try:
+        tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return None
+    text = Text(file, tree)
+    for node in ast.walk(tree):
+        for child in ast.iter_child_nodes(node):
+            text.parents[child] = node
+    return text
+
+
+def _arguments(function: Function) -> list[str]:
+    return [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _is_method(function: Function) -> bool:
+    names = _arguments(function)
+    return bool(names) and names[0] in ("self", "cls")
+
+
+def _called(call: ast.Call) -> str:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _assigning(within: ast.AST, name: str, use: ast.AST) -> list[ast.Assign | ast.AugAssign]:
+    """The assignments to a name, the nearest before its use first."""
+    found: list[ast.Assign | ast.AugAssign] = []
+    for node in ast.walk(within):
+        targets = node.targets if isinstance(node, ast.Assign) else ()
+        targets = [node.target] if isinstance(node, ast.AugAssign) else targets
+        if any(
+            isinstance(t, ast.Name) and t.id == name for each in targets for t in ast.walk(each)
+        ):
+            found.append(node)  # type: ignore[arg-type]
+    line = getattr(use, "lineno", 0)
+    return sorted(found, key=lambda node: (node.lineno > line, abs(line - node.lineno)))[:3]
+
+
+def _sets(assignment: ast.Assign, attribute: str) -> bool:
+    targets = (each for target in assignment.targets for each in ast.walk(target))
+    return any(isinstance(each, ast.Attribute) and each.attr == attribute for each in targets)
+
+
+def _is_option(call: ast.Call, name: str) -> bool:
+    """Whether this call declares an option of the command line of that name."""
+    if _called(call) != "add_argument":
+        return False
+    words = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return any(word.lstrip("-").replace("-", "_") == name for word in words)

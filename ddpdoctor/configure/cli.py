@@ -1,0 +1,136 @@
+"""The command `config`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ddpdoctor.complaints import Complaint, complaining_about, leaving_in_order
+from ddpdoctor.report import output
+
+
+class Launcher(StrEnum):
+    """Whose launch file to write."""
+
+    accelerate = "accelerate"
+    torchrun = "torchrun"
+    slurm = "slurm"
+    kubernetes = "kubernetes"
+    mpirun = "mpirun"
+
+
+class DeviceChoice(StrEnum):
+    """What each rank computes on."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+DEVICES: dict[DeviceChoice, Literal["cpu", "cuda"] | None] = {
+    DeviceChoice.auto: None,
+    DeviceChoice.cpu: "cpu",
+    DeviceChoice.cuda: "cuda",
+}
+
+
+def config(
+    launcher: Annotated[Launcher, typer.Argument(help="Whose launch file to write.")],
+    nproc: Annotated[
+        str, typer.Option(metavar="N|auto", help="Ranks per node; auto: what is here.")
+    ] = "auto",
+    nodes: Annotated[int, typer.Option(min=1, help="How many machines.")] = 1,
+    device: Annotated[
+        DeviceChoice, typer.Option(help="What each rank computes on.")
+    ] = DeviceChoice.auto,
+    cpus: Annotated[
+        int | None, typer.Option(min=1, help="CPUs per node; default: those usable here.")
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="HOST", help="The first of several machines.")
+    ] = None,
+    image: Annotated[str | None, typer.Option(help="Container image, for kubernetes.")] = None,
+    script: Annotated[str, typer.Option(metavar="FILE", help="What the ranks run.")] = "train.py",
+    name: Annotated[str, typer.Option(help="Name of the job.")] = "train",
+    target: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write; '-' for stdout."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
+    try_: Annotated[
+        bool, typer.Option("--try/--no-try", help="Start it once with a script of ours.")
+    ] = True,
+) -> None:
+    """Write a launch file that works here, each line with its reason, and start it once to see.
+
+    Exit code: 0 written, and it works as far as it could be tried; 1 written, and the trial failed;
+    2 nothing was written.
+    """
+    from ddpdoctor.configure import LAUNCHERS, Impossible, Wish, attempt, plan
+    from ddpdoctor.environment import collect
+
+    file = LAUNCHERS[launcher.value]
+    to_stdout = target == Path("-")
+    path = target or Path(file.file_name)
+    if not to_stdout:
+        output.check_writable(path)
+        if path.exists() and not force:
+            raise Complaint(
+                f"{path} is there already: --force overwrites it, -o FILE names another"
+            )
+    wish = Wish(
+        nproc=_count(nproc),
+        nodes=nodes,
+        device=DEVICES[device],
+        cpus=cpus,
+        master=master,
+        image=image,
+        script=script,
+        python=sys.executable,
+        name=_job_name(name),
+    )
+    with complaining_about(Impossible):
+        chosen = plan(wish, collect())
+        text = file.render(chosen)
+    if to_stdout:
+        output.write(sys.stdout, text)
+    else:
+        output.write_file(path, text)
+        if file.executable:
+            path.chmod(0o755)
+    told = sys.stderr if to_stdout else sys.stdout
+    if not to_stdout:
+        output.write(told, f"wrote {path}: {_ranks(chosen.nproc, nodes)} on {chosen.device}\n")
+    if not try_:
+        return
+    with leaving_in_order():
+        outcome = attempt(file, chosen, text)
+    mark = {"works": "✓", "fails": "✗", "not tried": "○"}[outcome.state]
+    words = {"works": "tried", "fails": "tried, and it failed", "not tried": "not tried"}
+    output.write(told, f"{mark} {words[outcome.state]}: {outcome.words}\n")
+    raise typer.Exit(outcome.state == "fails")
+
+
+def _count(nproc: str) -> int | None:
+    if nproc == "auto":
+        return None
+    if not nproc.isdecimal() or int(nproc) < 1:
+        raise Complaint(f"--nproc is a number from 1 on, or auto: not {nproc}")
+    return int(nproc)
+
+
+def _job_name(name: str) -> str:
+    # What Kubernetes allows is what every launcher allows.
+    letters = name.replace("-", "")
+    if not (name.isascii() and letters.isalnum() and name == name.lower()) or name[0] == "-":
+        raise Complaint(f"--name takes small letters, digits and '-': not {name}")
+    return name
+
+
+def _ranks(nproc: int, nodes: int) -> str:
+    ranks = f"{nproc} rank{'s' if nproc > 1 else ''}"
+    return ranks if nodes == 1 else f"{ranks} on each of {nodes} nodes"

@@ -1,0 +1,93 @@
+"""accelerate: the YAML that `accelerate launch --config_file` reads."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ranks_in_words
+from ddpdoctor.configure.plan import Plan
+
+PORT = 29500
+
+
+def render(plan: Plan) -> str:
+    """The configuration."""
+    several = plan.world_size > 1
+    lines = [
+        header(
+            f"{ranks_in_words(plan)}, started by accelerate.",
+            f"{_prefix(plan)}accelerate launch --config_file accelerate.yaml {plan.script}",
+        ).rstrip("\n"),
+        *_prefix_reason(plan),
+        "compute_environment: LOCAL_MACHINE  # not SageMaker",
+        *_kind(plan),
+        f"num_processes: {plan.world_size}  # on all machines together; {plan.why_nproc}",
+        f"num_machines: {plan.nodes}",
+        "mixed_precision: 'no'  # bf16 or fp16 once the plain run is known to be right",
+        "rdzv_backend: static" if several else "",
+        *_machines(plan),
+    ]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def _kind(plan: Plan) -> list[str]:
+    if plan.device == "cpu":
+        kind = (
+            "distributed_type: MULTI_GPU  # the only one for which accelerate starts torchrun"
+            if plan.world_size > 1
+            else "distributed_type: 'NO'  # a single process"
+        )
+        return [kind, "use_cpu: true"]
+    if plan.world_size == 1:
+        return ["distributed_type: 'NO'  # a single GPU needs no process group", "use_cpu: false"]
+    return [
+        "distributed_type: MULTI_GPU",
+        "use_cpu: false",
+        "gpu_ids: all  # accelerate would overwrite CUDA_VISIBLE_DEVICES with anything else",
+    ]
+
+
+def _prefix(plan: Plan) -> str:
+    return "ACCELERATE_USE_CPU=true " if plan.device == "cpu" and plan.world_size > 1 else ""
+
+
+def _prefix_reason(plan: Plan) -> list[str]:
+    if not _prefix(plan):
+        return []
+    return [
+        "# Without ACCELERATE_USE_CPU each rank would train alone (measured, accelerate 1.15);",
+        "# with distributed_type MULTI_CPU accelerate starts a single one unless it gets an MPI",
+        "# hostfile.",
+    ]
+
+
+def _machines(plan: Plan) -> list[str]:
+    if plan.nodes == 1:
+        # 0: a free port, so that a second job on this machine does not fail for a port in use.
+        return ["main_process_port: 0  # a free one"] if plan.world_size > 1 else []
+    return [
+        "machine_rank: 0  # 1, 2, ... on the other machines: --machine_rank on the command line",
+        f"main_process_ip: {json.dumps(plan.master)}  # the first machine, as the others reach it",
+        f"main_process_port: {PORT}  # the same on all machines",
+        "same_network: true",
+    ]
+
+
+def start(plan: Plan, path: str, script: tuple[str, ...]) -> Start:
+    """`accelerate launch --config_file FILE SCRIPT`."""
+    environ = {"ACCELERATE_USE_CPU": "true"} if _prefix(plan) else {}
+    # On CPUs accelerate takes the count of threads from here, and from nowhere else.
+    environ["OMP_NUM_THREADS"] = str(plan.threads)
+    launch = (plan.python, "-m", "accelerate.commands.launch", "--config_file", path)
+    return Start((*launch, *script), environ)
+
+
+def refuse(plan: Plan) -> str | None:
+    """Several machines are not here, or accelerate is not."""
+    if plan.nodes > 1:
+        return f"{plan.nodes} machines are not here"
+    return None if importlib.util.find_spec("accelerate") else "accelerate is not installed here"
+
+
+FILE = LaunchFile("accelerate", "accelerate.yaml", render, start, refuse)

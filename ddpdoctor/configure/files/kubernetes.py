@@ -1,0 +1,92 @@
+"""Kubernetes: a PyTorchJob of the Kubeflow training operator.
+
+Its pods get MASTER_ADDR, PET_NNODES, PET_NODE_RANK and the like from the operator (training
+operator 1.9, pkg/controller.v1/pytorch/envvar.go), and torchrun reads those that begin with PET_.
+"""
+
+from __future__ import annotations
+
+import json
+
+from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ranks_in_words
+from ddpdoctor.configure.plan import Impossible, Plan
+
+SHARED_MEMORY = "8Gi"
+
+
+def render(plan: Plan) -> str:
+    """The manifest. Raises Impossible without an image."""
+    if not plan.image:
+        raise Impossible("a pod needs an image: say which with --image NAME")
+    lines = [
+        header(
+            f"{ranks_in_words(plan).replace('this machine', 'one pod')}, as a PyTorchJob of the "
+            "Kubeflow training operator.",
+            "kubectl apply -f kubernetes.yaml",
+        ).rstrip("\n"),
+        "apiVersion: kubeflow.org/v1",
+        "kind: PyTorchJob",
+        "metadata:",
+        f"  name: {json.dumps(plan.name)}",
+        "spec:",
+        f'  nprocPerNode: "{plan.nproc}"  # {plan.why_nproc}; torchrun reads PET_NPROC_PER_NODE',
+        "  runPolicy:",
+        "    cleanPodPolicy: Running  # ended pods stay, with their logs",
+        "  pytorchReplicaSpecs:",
+        "    Master:  # the first node: rank 0 is in it, and so is the store",
+        *_replicas(plan, 1),
+    ]
+    if plan.nodes > 1:
+        lines += ["    Worker:  # the other nodes", *_replicas(plan, plan.nodes - 1)]
+    return "\n".join(lines) + "\n"
+
+
+def _replicas(plan: Plan, count: int) -> list[str]:
+    cpus = plan.threads * plan.nproc
+    gpus = (
+        [f"                  nvidia.com/gpu: {plan.nproc}  # one for each rank"]
+        if plan.device == "cuda"
+        else []
+    )
+    return [
+        f"      replicas: {count}",
+        "      restartPolicy: OnFailure  # a failed pod is started again, and must resume",
+        "      template:",
+        "        spec:",
+        "          containers:",
+        "            - name: pytorch  # the operator looks for a container of this name",
+        f"              image: {json.dumps(plan.image)}",
+        "              # torchrun in every pod starts its ranks; the script alone would be one.",
+        f"              command: [torchrun, {json.dumps(plan.script)}]",
+        "              env:",
+        f"                # {plan.why_threads}",
+        "                - name: OMP_NUM_THREADS",
+        f'                  value: "{plan.threads}"',
+        "              resources:",
+        "                limits:",
+        f'                  cpu: "{cpus}"  # {plan.threads} for each rank',
+        *gpus,
+        "              volumeMounts:",
+        "                - name: shared-memory",
+        "                  mountPath: /dev/shm",
+        "          volumes:",
+        "            # A container has 64 MB there, and data-loader workers and NCCL need more:",
+        "            # without this they die of a bus error.",
+        "            - name: shared-memory",
+        "              emptyDir:",
+        "                medium: Memory",
+        f"                sizeLimit: {SHARED_MEMORY}",
+    ]
+
+
+def start(plan: Plan, path: str, script: tuple[str, ...]) -> Start:
+    """`kubectl apply -f FILE`; the script is in the file."""
+    return Start(("kubectl", "apply", "-f", path))
+
+
+def refuse(plan: Plan) -> str | None:
+    """Always: a trial would be a job on somebody's cluster."""
+    return "a trial would start pods on your cluster; `kubectl apply --dry-run=server` asks it"
+
+
+FILE = LaunchFile("kubernetes", "kubernetes.yaml", render, start, refuse)

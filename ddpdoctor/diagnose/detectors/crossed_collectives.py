@@ -1,0 +1,137 @@
+"""DDP402 as a crash: different collectives of the ranks met under one number.
+
+gloo sends no names along: what one rank sends as the second piece of DDP's gradients another takes
+for the scalar that it wants to reduce. Where the sizes differ it raises on one rank, or aborts it;
+the others lose a peer. So all of them are heard, those too that were ended for it: what each issued
+last, and out of what its exception came. What C++ issues for DDP is not among the calls that Python
+has made, so a rank that has made none of this number was in one of DDP's.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import Collective, Place, RankEvidence
+
+_SIZES = "op.preamble.length <= op.nbytes"
+_RECENT = 2.0
+"""Seconds before the crash in which a rank must have made the call that met another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Witness:
+    """What a rank did last."""
+
+    rank: RankEvidence
+    call: Collective | None
+    """The call under the number that is in question; None if Python has made none of it."""
+    place: Place | None
+    doing: str
+    way: tuple[Place, ...]
+
+
+@detector(precedence=312)
+def detect(case: Case) -> Iterator[Finding]:
+    """Where a rank was aborted, or was told of sizes, in a call that others did not make."""
+    struck = [d.rank for d in case.died if d.signal == signal.SIGABRT and d.rank.exiting is None]
+    struck += [each.rank for each in case.raised if _SIZES in each.exception.message]
+    if not struck:
+        return
+    when = min(_end(rank) for rank in struck)
+    call = _in_question(case, when)
+    if call is None:
+        return
+    witnesses = [_witness(rank, call) for rank in case.evidence.ranks if rank.groups]
+    made = [each for each in witnesses if each.call is not None and each.call.place == call.place]
+    others = [each for each in witnesses if each not in made and each.place is not None]
+    if not made or not others:
+        return
+    case.explain(
+        *(each for each in case.died if each.rank in struck),
+        *(each for each in case.raised if each.rank in struck),
+    )
+    yield _finding(case, call, made, others, struck)
+
+
+def _in_question(case: Case, when: float) -> Collective | None:
+    """The last call that Python made on any rank before the crash, if it was just before."""
+    last = [
+        rank.collectives[-1]
+        for rank in case.evidence.ranks
+        if rank.collectives and rank.collectives[-1].peer is None
+    ]
+    recent = [call for call in last if call.begun > when - _RECENT and call.place is not None]
+    return max(recent, key=lambda call: call.begun, default=None)
+
+
+def _end(rank: RankEvidence) -> float:
+    ending = rank.ending
+    if ending is not None:
+        return ending.time
+    return rank.fate.time if rank.fate is not None else rank.last_event
+
+
+def _witness(rank: RankEvidence, call: Collective) -> _Witness:
+    mine = next(
+        (c for c in reversed(rank.collectives) if (c.group, c.seq) == (call.group, call.seq)), None
+    )
+    if mine is not None:
+        doing = f"{mine.op} #{mine.seq}"
+        return _Witness(rank, mine, mine.place, doing, mine.way)
+    ending = rank.ending or (rank.thrown[-1] if rank.thrown else None)
+    if ending is not None and ending.place is not None:
+        inside = "backward" if ending.out_of == "backward" else _inside(ending.frames)
+        return _Witness(rank, None, ending.place, f"in {inside} meanwhile", ending.frames)
+    backward = [
+        each.places["backward"] for each in rank.training.values() if "backward" in each.places
+    ]
+    stuck = rank.stuck.place if rank.stuck is not None and rank.stuck.waiting else None
+    place = stuck or (backward[-1] if backward else None)
+    return _Witness(rank, None, place, "in DDP's own all_reduce (backward)", ())
+
+
+def _inside(frames: tuple[Place, ...]) -> str:
+    functions = [frame.function for frame in frames]
+    if any(f.endswith("_engine_run_backward") for f in functions):
+        return "backward"
+    return "forward" if any(f.endswith("_pre_forward") for f in functions) else "another call"
+
+
+def _finding(
+    case: Case,
+    call: Collective,
+    made: list[_Witness],
+    others: list[_Witness],
+    struck: list[RankEvidence],
+) -> Finding:
+    few, many = sorted((made, others), key=len)
+    sides = [*_sides(few), *_sides(many)]
+    ways = "; ".join(
+        f"{named(p.ranks)} {p.doing}" + (f" at {p.place}" if p.place else "") for p in sides
+    )
+    return Finding(
+        code="DDP402",
+        title="collective-order-mismatch",
+        severity="error",
+        certainty="evidence",
+        ranks=tuple(each.rank.rank for each in few) if len(few) < len(many) else (),
+        places=tuple(sides),
+        cause=f"different collectives of the ranks met under number {call.seq} of their group: "
+        f"{ways}. {named(rank.rank for rank in struck)} got what was not meant for it.",
+        cure=Cure(text="Call the same collectives in the same order on every rank."),
+        consequences=case.consequences(),
+    )
+
+
+def _sides(witnesses: list[_Witness]) -> Iterator[RankPlace]:
+    together: dict[tuple[Place | None, str], list[_Witness]] = {}
+    for each in witnesses:
+        together.setdefault((each.place, each.doing), []).append(each)
+    for (place, doing), side in together.items():
+        ranks = tuple(each.rank.rank for each in side)
+        yield RankPlace(ranks=ranks, place=place, doing=doing, stack=side[0].way)

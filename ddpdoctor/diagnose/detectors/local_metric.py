@@ -1,0 +1,80 @@
+"""DDP214: a rank decides what to keep by a metric of its own shard.
+
+Seen: the last number that a rank read off a tensor before it saved was another one on each rank,
+and the ranks had communicated nothing in between. That it decides is what the source says: alone
+this is worth no word, so it is told as a note, which `annotate` makes a warning where the save
+stands under a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, callers, named
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import FileEvent, Place, RankEvidence
+from ddpdoctor.evidence.events.reads import Read
+
+_ENOUGH = 2
+
+
+@detector(precedence=436)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding, at the first save that follows such a number."""
+    ranks = [rank for rank in case.evidence.ranks if rank.of(Read)]
+    if len(ranks) < 2 or not all(rank.wrappers for rank in case.evidence.ranks):
+        return
+    unlike = _unlike(ranks)
+    for rank in ranks:
+        for save in rank.files:
+            if save.action != "save" or not save.step:
+                continue
+            read = _before(rank, save)
+            if read is not None and read.place in unlike:
+                yield _finding(tuple(r.rank for r in ranks), rank, save, read)
+                return
+
+
+def _unlike(ranks: list[RankEvidence]) -> set[Place | None]:
+    """The lines at which ranks have read different numbers, several times."""
+    values: dict[tuple[Place | None, int], dict[int, str]] = {}
+    for rank in ranks:
+        for read in rank.of(Read):
+            values.setdefault((read.place, read.number), {})[rank.rank] = read.value
+    often: dict[Place | None, int] = {}
+    for (place, _), of in values.items():
+        if len(of) == len(ranks) and len(set(of.values())) > 1:
+            often[place] = often.get(place, 0) + 1
+    return {place for place, times in often.items() if times >= _ENOUGH}
+
+
+def _before(rank: RankEvidence, save: FileEvent) -> Read | None:
+    """The last number that was read before a save, if nothing was communicated since."""
+    earlier = [read for read in rank.of(Read) if read.time < save.begun]
+    if not earlier:
+        return None
+    last = earlier[-1]
+    told = any(
+        call.place is not None and call.op != "barrier" and last.time < call.begun < save.begun
+        for call in rank.collectives
+    )
+    return None if told else last
+
+
+def _finding(numbers: tuple[int, ...], rank: RankEvidence, save: FileEvent, read: Read) -> Finding:
+    return Finding(
+        code="DDP214",
+        title="metric-not-reduced",
+        severity="info",
+        certainty="evidence",
+        ranks=(rank.rank,),
+        places=(
+            RankPlace(ranks=numbers, place=read.place, doing="reads a number of its own shard"),
+            RankPlace(ranks=(rank.rank,), place=save.place, doing="saves", stack=save.way),
+            *callers(numbers, read.way, read.place)[:1],
+        ),
+        cause=f"rank {rank.rank} saved after a number that it had for itself: {named(numbers)} "
+        f"read different ones at {read.place}, and nothing was reduced before the save.",
+        cure=Cure(text="Reduce the metric over the ranks (all_reduce sums and counts) first."),
+    )

@@ -1,0 +1,76 @@
+"""DDP205: noise that the training code draws for each sample is the same on every rank.
+
+Proven: at two steps or more, the same line drew from a generator whose state was equal to the bit
+on all ranks, so it drew the same numbers. Told is what has one row for each sample that the model
+was given, as noise and time steps have. What is drawn for a batch of all ranks and dealt out later
+has more rows, and what must be alike on all ranks (a size, a choice, noise on weights) has others.
+Inside the model only Gaussian noise and random integers count: masks alike are harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence.events.draws import Draw
+
+_ENOUGH = 2
+_MASKS = frozenset({"rand", "rand_like", "uniform_", "uniform", "random"})
+
+
+@detector(precedence=424)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding: the lines that draw alike, in their order."""
+    ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
+    if len(ranks) < 2 or len(ranks) < len(case.evidence.ranks):
+        return
+    steps: dict[Place, set[int]] = {}
+    for key, mine in _by_key(ranks[0]).items():
+        theirs = [_by_key(rank).get(key) for rank in ranks[1:]]
+        if all(other is not None and _alike(mine, other) for other in theirs):
+            steps.setdefault(mine.place, set()).add(mine.step)
+    lines = [place for place, seen in steps.items() if len(seen) >= _ENOUGH]
+    if not lines:
+        return
+    numbers = tuple(rank.rank for rank in ranks)
+    seeds = [(rank.rank, rank.seeds[-1]) for rank in ranks if rank.seeds]
+    seen = sorted(steps[lines[0]])
+    yield Finding(
+        code="DDP205",
+        title="same-noise-everywhere",
+        severity="warning",
+        certainty="proven",
+        ranks=numbers,
+        places=(
+            *(RankPlace(ranks=numbers, place=line, doing="draws the same") for line in lines),
+            *(
+                RankPlace(ranks=(rank,), place=seed.place, doing=f"seed {seed.value}")
+                for rank, seed in seeds
+            ),
+        ),
+        cause=f"{named(numbers)} draw the same numbers for different samples: their generators "
+        f"were in one state before steps {', '.join(map(str, seen))}.",
+        cure=Cure(
+            text="Once the model is built, seed each rank differently (torch.manual_seed(seed + "
+            "rank)), or draw from a generator of the rank's own."
+        ),
+    )
+
+
+def _by_key(rank: RankEvidence) -> dict[tuple[int, int], Draw]:
+    return {(draw.step, draw.number): draw for draw in rank.of(Draw) if _counts(draw)}
+
+
+def _counts(draw: Draw) -> bool:
+    rows = draw.shape[0] if draw.shape else 0
+    if rows < 2 or rows != draw.rows:
+        return False
+    return not (draw.inside and draw.by in _MASKS)
+
+
+def _alike(one: Draw, other: Draw) -> bool:
+    same = (one.place, one.by, one.shape) == (other.place, other.by, other.shape)
+    return same and one.state == other.state and bool(one.state)

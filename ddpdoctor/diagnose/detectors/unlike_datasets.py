@@ -1,0 +1,137 @@
+"""DDP217: the same index of a dataset is not the same sample on every rank.
+
+A sampler deals out indices, so ranks share the data only if an index means one sample. Seen in two
+ways, whatever the code looks like. The elements of what the dataset is made of: in another order,
+or others. And, when ranks change shards from epoch to epoch, the samples themselves: proven where a
+part of a sample was stable on each rank (the same index gave the same twice) and differs between
+ranks; what augmentation changes is stable nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose import loaders
+from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import Loader, RankEvidence
+from ddpdoctor.evidence.events.meant import Meant
+from ddpdoctor.evidence.events.shuffled import Shuffled
+
+_ENOUGH = 2
+_CURE = "Shuffle and split with a seed that all ranks share, sort what is listed, or let rank 0 "
+_CURE += "decide and broadcast it."
+
+
+@detector(precedence=447)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding, at the first loader whose indices mean different things."""
+    for kin in loaders.kin(case.evidence):
+        dealt = [
+            each.sampler is not None and each.sampler.num_replicas > 1 for each in kin.values()
+        ]
+        if len(kin) < 2 or not all(dealt) or any(each.iterable for each in kin.values()):
+            continue
+        lengths = {rank: loader.length for rank, loader in kin.items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"rank {rank} {n}" for rank, n in sorted(lengths.items())[:8])
+            yield _finding(case, kin, f"their lengths differ: {told}", "proven")
+            return
+        if any(loader.listings for loader in kin.values()):
+            continue  # told by the order of the files
+        if (seen := _by_elements(kin) or _by_samples(case, kin)) is not None:
+            yield _finding(case, kin, *seen)
+            return
+
+
+def _is_dealt(loader: Loader) -> bool:
+    sampler = loader.sampler
+    return sampler is not None and sampler.num_replicas > 1 and not loader.iterable
+
+
+def _by_elements(kin: loaders.Kin) -> tuple[str, str] | None:
+    """Attributes with one element for each sample."""
+    names = set.intersection(*(set(loader.elements) for loader in kin.values()))
+    unlike = [n for n in sorted(names) if len({each.elements[n][0] for each in kin.values()}) > 1]
+    if not unlike:
+        return None
+    of = next(iter(kin.values())).dataset
+    for name in unlike:
+        regardless = {each.elements[name][1] for each in kin.values()}
+        if len(regardless) == 1 and regardless != {""}:
+            attribute = f"{of}.{name}" if name else of
+            return f"{attribute} holds the same samples, in another order on each", "proven"
+    if len(unlike) < len(names):
+        return None  # what is alike is the data; the rest may be a rank's own
+    attribute = f"{of}.{unlike[0]}" if unlike[0] else of
+    return f"{attribute} holds other samples on each", "evidence"
+
+
+def _by_samples(case: Case, kin: loaders.Kin) -> tuple[str, str] | None:
+    """The samples that came of the same index on several ranks."""
+    seen: dict[int, dict[int, list[tuple[str, ...]]]] = {}
+    for rank in case.evidence.ranks:
+        number = next((n for n, each in enumerate(rank.loaders) if each is kin.get(rank.rank)), -1)
+        for meant in rank.of(Meant):
+            if meant.loader == number:
+                for index, parts in meant.samples.items():
+                    seen.setdefault(index, {}).setdefault(rank.rank, []).append(parts)
+    width = min((len(p) for of in seen.values() for ps in of.values() for p in ps), default=0)
+    for part in range(width):
+        stable = unstable = 0
+        conflicts = agreements = 0
+        for of in seen.values():
+            told = {rank: {parts[part] for parts in each} for rank, each in of.items()}
+            stable += sum(len(told[rank]) == 1 and len(of[rank]) > 1 for rank in of)
+            unstable += sum(len(each) > 1 for each in told.values())
+            if len(told) > 1:
+                alike = len(set().union(*told.values())) == 1
+                agreements += alike
+                conflicts += not alike
+        if unstable == 0 and stable >= _ENOUGH and conflicts >= _ENOUGH and conflicts > agreements:
+            of_all = conflicts + agreements
+            return f"{conflicts} of {of_all} indices gave another sample on another rank", "proven"
+    return None
+
+
+def _finding(case: Case, kin: loaders.Kin, how: str, certainty: str) -> Finding:
+    ranks = tuple(sorted(kin))
+    loader = kin[ranks[0]]
+    return Finding(
+        code="DDP217",
+        title="unlike-datasets",
+        severity="error",
+        certainty="proven" if certainty == "proven" else "evidence",
+        ranks=ranks,
+        places=(
+            *_shuffles([case.evidence.ranks[rank] for rank in ranks]),
+            *(
+                [RankPlace(ranks=ranks, place=loader.made_at, doing="makes the dataset")]
+                if loader.made_at is not None
+                else []
+            ),
+            *loaders.places(kin, "built the loader", sampler="built the sampler"),
+        ),
+        cause=f"the datasets of {named(ranks)} are not the same: {how}. The sampler deals out "
+        "indices, so samples are seen twice and others never.",
+        cure=Cure(text=_CURE),
+    )
+
+
+def _shuffles(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
+    """The lines that made a random order from states that differ."""
+    made: dict[tuple[object, int], dict[int, Shuffled]] = {}
+    for rank in ranks:
+        count: dict[object, int] = {}
+        for each in rank.of(Shuffled):
+            number = count[each.place] = count.get(each.place, -1) + 1
+            made.setdefault((each.place, number), {})[rank.rank] = each
+    told = set()
+    for (place, _), of in made.items():
+        first = next(iter(of.values()))
+        if len({each.state for each in of.values()}) > 1 and place not in told:
+            told.add(place)
+            yield RankPlace(
+                ranks=tuple(sorted(of)), place=first.place, doing=f"{first.by}, in no common order"
+            )

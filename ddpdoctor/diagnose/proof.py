@@ -1,0 +1,12 @@
+"""Whether some ranks will never move again: in their collectives, or before the first of them."""
+
+from __future__ import annotations
+
+from ddpdoctor.diagnose import joining, waiting
+from ddpdoctor.diagnose.waiting import Deadlock
+from ddpdoctor.evidence import Evidence
+
+
+def prove_deadlock(evidence: Evidence) -> Deadlock | None:
+    """The deadlock that the evidence proves, or None."""
+    return waiting.communicating(evidence) or joining.stranded(evidence)

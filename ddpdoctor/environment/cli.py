@@ -1,0 +1,87 @@
+"""The command `env`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ddpdoctor.complaints import Complaint, complaining_about
+from ddpdoctor.options import Colour, ColourOption, OutputOption
+from ddpdoctor.report import output
+
+
+class EnvFormat(StrEnum):
+    """The formats of `env`."""
+
+    text = "text"
+    json = "json"
+    markdown = "markdown"
+
+
+def env(
+    format_: Annotated[EnvFormat, typer.Option("--format")] = EnvFormat.text,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    nproc: Annotated[
+        int | None, typer.Option(min=1, help="Judge a launch of so many ranks on this machine.")
+    ] = None,
+    checkpoints: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the job will save; tried with small files.")
+    ] = Path(),
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Tell what differs between FILES, one per host.")
+    ] = False,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="With --compare: what `env --json` wrote.")
+    ] = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Print the commands that mend it, for your shell.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 for info and for what was not checked.")
+    ] = False,
+    target: OutputOption = None,
+    colour: ColourOption = Colour.auto,
+) -> None:
+    """Describe this machine, and what is wrong with it.
+
+    Secrets in the environment are left out. Exit code: 0 healthy or harmless; 1 something will go
+    wrong because of it, or differs between hosts.
+    """
+    if compare != bool(files):
+        raise Complaint("--compare and the FILES of two or more hosts belong together")
+    if files and len(files) < 2:
+        raise Complaint("--compare needs the files of two hosts or more")
+    if target:
+        output.check_writable(target)
+
+    from ddpdoctor.environment import compare as comparing
+    from ddpdoctor.environment import examine, remedy
+    from ddpdoctor.report import environment
+
+    page = output.Page(colour=colour is Colour.always)
+    if not target:
+        page = output.Page.of(sys.stdout, colour.value)
+    chosen = EnvFormat.json if as_json else format_
+    if files:
+        with complaining_about(comparing.Unreadable):
+            hosts = comparing.read(files)
+        differences = comparing.differences(hosts)
+        text = environment.compared(chosen.value, [host.name for host in hosts], differences, page)
+        findings, unknown = tuple(differences), 0
+    else:
+        report = examine(nproc=nproc, checkpoints=checkpoints)
+        text = environment.rendered(chosen.value, report, page)
+        findings, unknown = report.findings, environment.not_checked(report)
+    if fix:
+        text = remedy.script(findings, remedy.shell_of(os.environ.get("SHELL")))
+    if target:
+        output.write_file(target, text)
+    else:
+        output.write(sys.stdout, text)
+    wrong = any(finding.severity != "info" for finding in findings)
+    raise typer.Exit(wrong or (strict and bool(findings or unknown)))

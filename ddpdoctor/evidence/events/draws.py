@@ -1,0 +1,38 @@
+"""Numbers that the training code has drawn between two optimizer steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ddpdoctor.evidence.checking import checked
+from ddpdoctor.evidence.event import event, typed
+from ddpdoctor.evidence.model import Place, RankEvidence
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class Draw:
+    """One call of a function that draws."""
+
+    step: int
+    """The optimizer step that it came before."""
+    number: int
+    """Its number in the window, from 0."""
+    rows: int | None
+    """Samples that the model was given in that window."""
+    place: Place
+    by: str
+    """The function: randn, normal_, randint, ..."""
+    shape: tuple[int, ...]
+    state: str
+    """Digest of the generator before it."""
+    inside: bool
+    """Within the forward pass of a wrapper."""
+
+
+@event("draws")
+def draws(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """All draws of one window."""
+    for number, row in enumerate(given["drawn"]):
+        rank.of(Draw).append(Draw(given["step"], number, given["rows"], **typed(row)))

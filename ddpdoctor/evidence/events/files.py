@@ -1,0 +1,24 @@
+"""Files and folders that ranks may share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ddpdoctor.evidence.event import event, typed
+from ddpdoctor.evidence.model import FileEvent, RankEvidence
+
+
+@event("file")
+def file(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """Something is about to be done to a file."""
+    number = given.pop("way", None)
+    way = rank.ways.get(number, ()) if number is not None else ()
+    rank.files.append(FileEvent(begun=time, ended=None, way=way, **typed(given)))
+
+
+@event("file-end")
+def file_end(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """It was done, or has failed."""
+    begun = rank.files[given["number"]]
+    rank.files[given["number"]] = replace(begun, ended=time, error=given["error"])

@@ -1,0 +1,84 @@
+"""How a rank began, joined its groups, left them and ended."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from ddpdoctor.evidence.event import PASSING, event, record, typed, value_of
+from ddpdoctor.evidence.model import Group, Place, RankEvidence, Warned
+
+
+@event("anew")
+def anew(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """The log begins again with all that lasts: forget what it is about to say again."""
+    passing = {each.name for each in fields(rank) if each.metadata.get("passing")}
+    kept = {name: getattr(rank, name) for name in passing}
+    rank.__init__(rank.rank, rank.world_size)  # type: ignore[misc]
+    for name, value in kept.items():
+        setattr(rank, name, value)
+    rank.records = {cls: rows for cls, rows in rank.records.items() if cls in PASSING}
+
+
+@event("start")
+def start(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """A process calls itself this rank; the log of a later one begins where that of another was."""
+    processes, nested = rank.processes + (rank.pid != given["pid"]), rank.nested
+    if rank.pid not in (0, given["pid"]):
+        rank.__init__(rank.rank, rank.world_size)  # type: ignore[misc]
+    rank.processes, rank.nested = processes, nested
+    rank.pid, rank.torch = given["pid"], given["torch"]
+    rank.world_size, rank.boot = given["world_size"], given["boot"]
+
+
+@event("joining")
+def joining(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """It begins to join the process group."""
+    rank.joining, rank.joining_place = time, value_of("place", given["place"])
+    rank.source = given.get("source") or ""
+    rank.nested = rank.joining_place if given.get("nested") else rank.nested
+    rank.meeting, rank.wanted = given.get("meeting") or "", given.get("wanted") or 0
+    rank.launcher, rank.started = given.get("launcher") or "", given.get("started") or 0
+    rank.set_at = {name: Place(*frame) for name, frame in given.get("set_at", {}).items()}
+    rank.unhosted = bool(given.get("unhosted"))
+    rank.started_at = value_of("place", given.get("started_at"))
+
+
+@event("group")
+def group(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """It has joined a group."""
+    joined = Group(**typed(given))
+    rank.groups[joined.name] = joined
+
+
+@event("dissolved")
+def dissolved(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """It has destroyed one group, and not the world."""
+    rank.dissolved.append(given["name"])
+
+
+@event("leaving")
+def leaving(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """It begins to destroy its process group."""
+    rank.leaving, rank.left_place = time, value_of("place", given.get("place"))
+
+
+@event("left")
+def left(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """It has destroyed its process group."""
+    rank.left, rank.left_place = time, value_of("place", given.get("place"))
+
+
+@event("exiting")
+def exiting(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """Its interpreter begins to exit."""
+    rank.exiting = time
+
+
+@event("join")
+def join(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """`Join` was entered: uneven inputs on purpose."""
+    rank.joins += 1
+
+
+record("warning", into="warnings")(Warned)

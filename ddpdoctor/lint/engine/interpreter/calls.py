@@ -1,0 +1,413 @@
+"""Calls: of the user's functions and classes, and what decides which one it is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ddpdoctor.lint.engine.interpreter import methods, objects
+from ddpdoctor.lint.engine.interpreter.libraries import call_library
+from ddpdoctor.lint.engine.interpreter.machine import MAX_CALLS, Frame, FunctionInfo, Left, Machine
+from ddpdoctor.lint.engine.interpreter.store import State
+from ddpdoctor.lint.engine.interpreter.tree import Called, Seq
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    NOTHING,
+    UNKNOWN,
+    Class,
+    Const,
+    Either,
+    Func,
+    Lib,
+    Partial,
+    Ref,
+    Term,
+    Tuple,
+    Value,
+    blended,
+    term,
+)
+
+Arguments = tuple[list[Value], dict[str, Value]]
+
+
+def call(vm: Machine, node: ast.Call) -> Value:
+    """The value of a call expression."""
+    from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+
+    func = node.func
+    if isinstance(func, ast.Name) and func.id == "super":
+        return _super(vm, node)
+    if isinstance(func, ast.Attribute):
+        if _is_super(func.value):
+            args, kwargs = arguments(vm, node)
+            return _call_of_super(vm, func.attr, args, kwargs, node)
+        owner = evaluate(vm, func.value)
+        callee = objects.current(vm, objects.attribute(vm, owner, func.attr, func))
+        args, kwargs = arguments(vm, node)
+        if isinstance(owner.what, Term) and _is_unknown(callee, owner):
+            return methods.call_method(vm, owner, func.attr, args, kwargs, node)
+        return call_value(vm, callee, args, kwargs, node)
+    callee = evaluate(vm, func)
+    args, kwargs = arguments(vm, node)
+    return call_value(vm, callee, args, kwargs, node)
+
+
+def _is_unknown(callee: Value, owner: Value) -> bool:
+    """Whether a method is one of something unknown."""
+    what = callee.what
+    is_of = isinstance(what, Term) and (what.op == "of" or what == NOTHING)
+    return is_of or not isinstance(what, Func | Class | Lib | Partial | Ref | Either)
+
+
+def arguments(vm: Machine, node: ast.Call) -> Arguments:
+    """The arguments of a call, stars taken apart where they can be."""
+    from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+
+    args: list[Value] = []
+    for each in node.args:
+        if isinstance(each, ast.Starred):
+            value = evaluate(vm, each.value)
+            found = objects.content(vm, value)
+            if found is not None and isinstance(found.what, Tuple):
+                args.extend(found.what.items)
+            else:
+                args.append(Value(Term("*"), value.agree, value.why))
+        else:
+            args.append(evaluate(vm, each))
+    kwargs: dict[str, Value] = {}
+    for keyword in node.keywords:
+        value = evaluate(vm, keyword.value)
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+        else:
+            _spread(vm, value, kwargs)
+    return args, kwargs
+
+
+def _spread(vm: Machine, value: Value, kwargs: dict[str, Value]) -> None:
+    if vm.type_of(value) == "dict":
+        known = objects.keys(vm, value)
+        if isinstance(known.what, Tuple):
+            for key in known.what.items:
+                if isinstance(key.constant, str):
+                    kwargs[key.constant] = objects.get_key(vm, value, key)
+            return
+    kwargs["**"] = value
+
+
+def call_value(
+    vm: Machine, callee: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """Call a value."""
+    vm.burn()
+    what = callee.what
+    if isinstance(what, Either):
+        return _one_of_several(vm, what, args, kwargs, node)
+    if isinstance(what, Func):
+        return call_function(vm, what, args, kwargs, node)
+    if isinstance(what, Class):
+        return instantiate(vm, what, args, kwargs, node)
+    if isinstance(what, Lib):
+        return call_library(vm, what.name, None, args, kwargs, node)
+    if isinstance(what, Partial):
+        named = dict(what.named)
+        method = named.pop("#", None)
+        if method is not None:
+            return methods.call_method(vm, what.callee, str(method.constant), args, kwargs, node)
+        merged = {**named, **kwargs}
+        return call_value(vm, what.callee, [*what.bound, *args], merged, node)
+    if isinstance(what, Ref):
+        return methods.call_object(vm, callee, args, kwargs, node)
+    return methods.call_unknown(vm, callee, args, kwargs, node)
+
+
+def _one_of_several(
+    vm: Machine, what: Either, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    from ddpdoctor.lint.engine.interpreter.machine import Path
+
+    condition = Value(NOTHING, UNKNOWN)
+    paths = []
+    for option in [each for each in what.options if not each.is_const(None)]:
+
+        def run(option: Value = option) -> Value:
+            return call_value(vm, option, args, kwargs, node)
+
+        paths.append(Path(None, (1 << 16) - 1, (1 << 16) - 1, run))
+    return vm.choose(node, node, condition, paths) or NONE
+
+
+# --- functions
+
+
+def call_function(
+    vm: Machine,
+    what: Func,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    on_yield: Callable[[Value], Value] | None = None,
+) -> Value:
+    """Run a function of the user's."""
+    info = vm.functions[what.number]
+    if "#main" in what.within:
+        return _on_main(vm, what, args, kwargs, node)
+    if "contextmanager" in info.flags and on_yield is None:
+        return _manager(vm, what, args, kwargs, node)
+    active = sum(frame.function is info for frame in vm.frames)
+    if len(vm.frames) >= MAX_CALLS or active >= 2:
+        agree, why = blended([*args, *kwargs.values()])
+        return Value(NOTHING, UNKNOWN if not agree.divergent else agree, why)
+    outside = vm.out
+    body = Seq()
+    called = Called(node, vm.path, info.name, body, vm.frame.name)
+    outside.items.append(called)
+    scopes = list(vm.scopes)
+    vm.scopes.extend(what.within)
+    vm.out = body
+    mask = vm.mask
+    try:
+        return _run(
+            vm, info, what, [*what.bound, *args], {**dict(what.named), **kwargs}, node, on_yield
+        )
+    finally:
+        vm.scopes[:] = scopes
+        vm.out = outside
+        vm.mask = mask
+        if not body.items and outside.items and outside.items[-1] is called:
+            outside.items.pop()
+
+
+def _on_main(
+    vm: Machine, what: Func, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A function that a decorator lets rank 0 alone run."""
+    within = tuple(each for each in what.within if each != "#main")
+    plain = Func(what.number, what.scopes, what.bound, what.named, within)
+    condition = objects.of_rank(vm, "main", node, "a decorator lets rank 0 alone run it")
+    paths = vm.ways(condition, lambda: call_function(vm, plain, args, kwargs, node), lambda: NONE)
+    return vm.choose(node, node, condition, paths) or NONE
+
+
+def _manager(
+    vm: Machine, what: Func, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A context manager made of a generator: it runs when it is entered."""
+    made = vm.new(node, "manager")
+    bound = Func(
+        what.number,
+        what.scopes,
+        (*what.bound, *args),
+        (*what.named, *kwargs.items()),
+        what.within,
+    )
+    vm.store.put((made, "function"), Value(bound))
+    return Value(made)
+
+
+def _run(
+    vm: Machine,
+    info: FunctionInfo,
+    what: Func,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    on_yield: Callable[[Value], Value] | None,
+) -> Value:
+    from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+    from ddpdoctor.lint.engine.interpreter.statements import run_block
+
+    vm.visited.add(id(info.node))
+    vm.files.add(info.module.path)
+    scope = vm.program.new_scope()
+    vm.store.layers.append({})
+    depth = len(vm.store.layers)
+    frame = Frame(
+        scope,
+        (scope, *what.scopes),
+        info.module,
+        info,
+        node,
+        depth - 1,
+        len(vm.conditions),
+        info.name,
+        args[0] if args and info.owner >= 0 else None,
+        info.owner,
+        on_yield=on_yield,
+    )
+    vm.frames.append(frame)
+    outer_mask = vm.mask
+    try:
+        for name, value in bound_parameters(vm, info, args, kwargs, node).items():
+            vm.store.put((scope, name), value)
+        if isinstance(info.node, ast.Lambda):
+            result: Value = evaluate(vm, info.node.body)
+            states = [State(vm.store.since(depth - 1), (), vm.mask)]
+            values: list[Value | None] = [result]
+        else:
+            falls = run_block(vm, info.node.body)
+            states = [state for _, state in frame.returns]
+            values = [value for value, _ in frame.returns]
+            if falls:
+                states.append(vm.state(frame.depth, frame.conditions))
+                values.append(NONE)
+    finally:
+        vm.frames.pop()
+        del vm.store.layers[depth - 1 :]
+    vm.mask = outer_mask
+    if not states:
+        raise Left
+    vm.store.join(states, vm.site(node, "call"))
+    if info.is_generator and on_yield is None:
+        return _generator(vm, frame, node)
+    found = [State({}, state.conditions, state.mask) for state in states]
+    from ddpdoctor.lint.engine.interpreter.store import divergent
+
+    return vm.store.joined(values, found, divergent(found), vm.site(node, "result"))
+
+
+def _generator(vm: Machine, frame: Frame, node: ast.AST) -> Value:
+    made = vm.new(node, "generator")
+    one = objects._one_of(vm, frame.yields)
+    counts = vm.store.get((frame.scope, "#count"))
+    vm.store.put((made, "yields"), one)
+    vm.store.put((made, "count"), counts or Value(NOTHING))
+    return Value(made)
+
+
+def bound_parameters(
+    vm: Machine, info: FunctionInfo, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> dict[str, Value]:
+    """Parameter -> value, as Python binds them; unknown where that cannot be seen."""
+    spec = info.node.args
+    names = [each.arg for each in (*spec.posonlyargs, *spec.args)]
+    found: dict[str, Value] = {}
+    hidden = any(each.what == Term("*") for each in args) or "**" in kwargs
+    rest: list[Value] = []
+    for position, value in enumerate(args):
+        if value.what == Term("*"):
+            break
+        if position < len(names):
+            found[names[position]] = value
+        else:
+            rest.append(value)
+    named = {each.arg for each in (*spec.args, *spec.kwonlyargs)}
+    others: dict[str, Value] = {}
+    for name, value in kwargs.items():
+        if name in named:
+            found[name] = value
+        elif name != "**":
+            others[name] = value
+    if spec.vararg:
+        starred = [each for each in args if each.what == Term("*")]
+        found[spec.vararg.arg] = starred[0] if starred else Value(Tuple(tuple(rest)))
+    if spec.kwarg:
+        made = Value(vm.new(node, "dict", kind="kwargs"))
+        objects.clear(vm, made)
+        for name, value in others.items():
+            objects.set_item(vm, made, Value(Const(name)), value, node)
+        found[spec.kwarg.arg] = kwargs.get("**", made)
+    for parameter in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+        if parameter.arg not in found:
+            default = info.defaults.get(parameter.arg)
+            if default is None or hidden:
+                value = Value(term("parameter", id(info.node), parameter.arg), UNKNOWN)
+                found[parameter.arg] = value
+            else:
+                found[parameter.arg] = default
+    return found
+
+
+# --- classes
+
+
+def instantiate(
+    vm: Machine, what: Class, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """Make an instance of a class of the user's."""
+    info = vm.classes[what.number]
+    made = vm.new(node, "", what.number, f"class{what.number}")
+    self_ = Value(made)
+    new = objects.class_attribute(vm, what.number, "__new__")
+    if new is not None and isinstance(new.what, Func):
+        found = call_function(vm, new.what, [Value(what), *args], kwargs, node)
+        if isinstance(found.what, Ref) and vm.objects[found.what.number].cls == what.number:
+            self_ = found
+    vm.emit("make", info.name, node, object=self_)
+    init = objects.class_attribute(vm, what.number, "__init__")
+    if init is not None and isinstance(init.what, Func):
+        call_function(vm, init.what, [self_, *args], kwargs, node)
+    elif info.fields or any(vm.classes[each].fields for each in objects.bases(vm, what.number)):
+        _fill(vm, self_, what.number, args, kwargs)
+    elif args or kwargs:
+        _given(vm, self_, args, kwargs)
+    return self_
+
+
+def _fill(
+    vm: Machine, made: Value, number: int, args: list[Value], kwargs: dict[str, Value]
+) -> None:
+    """The fields of a dataclass."""
+    fields: list[str] = []
+    for each in reversed(list(objects.bases(vm, number))):
+        fields += [name for name in vm.classes[each].fields if name not in fields]
+    for position, name in enumerate(fields):
+        if position < len(args):
+            vm.store.put((made.what, name), args[position])
+        elif name in kwargs:
+            vm.store.put((made.what, name), kwargs[name])
+        elif "**" in kwargs or any(each.what == Term("*") for each in args):
+            vm.store.put((made.what, name), Value(term("field", made.what, name), UNKNOWN))
+    post = objects.class_attribute(vm, number, "__post_init__")
+    if post is not None and isinstance(post.what, Func):
+        call_function(vm, post.what, [made], {}, vm.objects[made.what.number].node)  # type: ignore[union-attr]
+
+
+def _given(vm: Machine, made: Value, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """What an instance of a class without an initialiser of its own was given."""
+    for name, value in kwargs.items():
+        vm.store.put((made.what, name), value)
+    if args:
+        vm.store.put((made.what, "#args"), Value(Tuple(tuple(args))))
+
+
+# --- super
+
+
+def _is_super(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    )
+
+
+def _super(vm: Machine, node: ast.Call) -> Value:
+    return Value(Term("super"), UNKNOWN)
+
+
+def _call_of_super(
+    vm: Machine, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    frame = next((each for each in reversed(vm.frames) if each.owner >= 0), None)
+    if frame is None or frame.bound is None:
+        return Value(NOTHING, UNKNOWN)
+    self_ = frame.bound
+    made = vm.object(self_)
+    number = made.cls if made is not None and made.cls >= 0 else frame.owner
+    found = objects.class_attribute(vm, number, name, after=frame.owner)
+    if found is not None and isinstance(found.what, Func):
+        static = "staticmethod" in vm.functions[found.what.number].flags
+        return call_function(vm, found.what, args if static else [self_, *args], kwargs, node)
+    base = objects.library_base(vm, frame.owner)
+    if name == "__init__":
+        if base == "argparse.Namespace" or not base:
+            for keyword, value in kwargs.items():
+                if keyword == "**":
+                    vm.store.put((self_.what, "#rest"), value)
+                else:
+                    vm.store.put((self_.what, keyword), value)
+        return NONE
+    if base:
+        return methods.call_method_of(vm, self_, base, name, args, kwargs, node)
+    agree, why = blended([*args, *kwargs.values()])
+    return Value(NOTHING, agree if agree.divergent else UNKNOWN, why)

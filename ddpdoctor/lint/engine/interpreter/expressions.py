@@ -1,0 +1,419 @@
+"""Evaluating expressions."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from ddpdoctor.lint.engine.interpreter import folding, objects
+from ddpdoctor.lint.engine.interpreter.calls import call
+from ddpdoctor.lint.engine.interpreter.iteration import elements
+from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.names import hinted
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    NOTHING,
+    OPEN,
+    RANKS,
+    SAME,
+    UNKNOWN,
+    Const,
+    Lib,
+    Many,
+    Ref,
+    Table,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    blended,
+    term,
+)
+
+_BUILTINS = frozenset(dir(builtins))
+_MAX_ITEMS = 12
+
+
+def evaluate(vm: Machine, node: ast.expr | None) -> Value:
+    """The value of an expression, with all that happens on the way."""
+    if node is None:
+        return NONE
+    vm.burn()
+    handler = _HANDLERS.get(node.__class__)
+    if handler is None:
+        return Value(NOTHING, UNKNOWN)
+    return handler(vm, node)
+
+
+def _constant(vm: Machine, node: ast.Constant) -> Value:
+    return Value(Const(node.value))
+
+
+def _name(vm: Machine, node: ast.Name) -> Value:
+    return look_up(vm, node.id)
+
+
+def look_up(vm: Machine, name: str) -> Value:
+    """What a name stands for here."""
+    frame = vm.frame
+    for scope in frame.scopes:
+        found = vm.store.get((scope, name))
+        if found is not None:
+            return objects.current(vm, found)
+    found = vm.program.global_of(vm, frame.module, name)
+    if found is not None:
+        return objects.current(vm, found)
+    if name == "__name__":
+        return Value(Const(frame.module.name))
+    if name == "__file__":
+        return Value(Const(frame.module.path))
+    if name in _BUILTINS:
+        return Value(Lib(name))
+    return hinted(vm, Value(term("name", frame.module.path, name), UNKNOWN), name)
+
+
+def _attribute(vm: Machine, node: ast.Attribute) -> Value:
+    owner = evaluate(vm, node.value)
+    return objects.current(vm, objects.attribute(vm, owner, node.attr, node))
+
+
+def _binary(vm: Machine, node: ast.BinOp) -> Value:
+    left, right = evaluate(vm, node.left), evaluate(vm, node.right)
+    if isinstance(node.op, ast.Mult):
+        for one, other, side in ((left, right, node.left), (right, left, node.right)):
+            content = objects.content(vm, one)
+            if content is not None and vm.type_of(one) == "list":
+                return _repeated(vm, node, one, content, other, side)
+    if isinstance(node.op, ast.Add) and vm.type_of(left) == "list":
+        return objects.concatenated(vm, node, left, right)
+    if isinstance(node.op, ast.Mod) and isinstance(left.constant, str):
+        return _formatted(vm, node, [left, right])
+    if isinstance(node.op, ast.BitOr | ast.BitAnd | ast.Sub) and "set" in (
+        vm.type_of(left),
+        vm.type_of(right),
+    ):
+        return objects.new_set(vm, node, None, [left, right])
+    if isinstance(node.op, ast.Div) and objects.is_path(vm, left):
+        return objects.joined_path(vm, [left, right])
+    return folding.binary(node.op, left, right)
+
+
+def _repeated(
+    vm: Machine, node: ast.BinOp, one: Value, content: Value, count: Value, side: ast.expr
+) -> Value:
+    agree, why = blended((content, count))
+    made = vm.new(node, "list")
+    item = content.what.items[0] if isinstance(content.what, Tuple) and content.what.items else None
+    element = item or (content.what.element if isinstance(content.what, Many) else NONE)
+    times = folding.concrete(count)
+    items: Any = Many(element)
+    exact = isinstance(times, int) and isinstance(count.what, Const)
+    known = content.what.items if isinstance(content.what, Tuple) else ()
+    if exact and known and 0 <= times * len(known) <= _MAX_ITEMS:
+        items = Tuple(known * times)
+    vm.store.put((made, "[]"), Value(items, agree, why))
+    is_one = isinstance(content.what, Tuple) and len(content.what.items) == 1
+    if is_one and isinstance(element.what, Tensor | Term | Ref):
+        vm.store.put((made, "aliased"), element)
+    return Value(made, SAME)
+
+
+def _unary(vm: Machine, node: ast.UnaryOp) -> Value:
+    return folding.unary(node.op, evaluate(vm, node.operand))
+
+
+def _compare(vm: Machine, node: ast.Compare) -> Value:
+    left = evaluate(vm, node.left)
+    result: Value | None = None
+    for op, comparator in zip(node.ops, node.comparators, strict=True):
+        right = evaluate(vm, comparator)
+        found = _one_comparison(vm, left, op, right)
+        result = found if result is None else folding.both(result, found, True)
+        left = right
+    assert result is not None
+    if result.agree.divergent and result.why is not None and not isinstance(result.what, Table):
+        return result
+    return result
+
+
+def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Value:
+    if isinstance(op, ast.In | ast.NotIn):
+        content = objects.content(vm, right)
+        if content is not None:
+            right = objects.without_order(content)
+        name = left.constant
+        if right.what == Lib("os.environ") and isinstance(name, str):
+            found = objects.presence(name)
+            return found if isinstance(op, ast.In) else folding.negated(found)
+    return folding.compared(left, op, right)
+
+
+def has_effect(node: ast.AST) -> bool:
+    """Whether evaluating this may do anything: it calls."""
+    return any(
+        isinstance(each, ast.Call | ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr)
+        for each in ast.walk(node)
+    )
+
+
+def _boolean(vm: Machine, node: ast.BoolOp) -> Value:
+    return _rest_of_boolean(vm, node, node.values)
+
+
+def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> Value:
+    left = evaluate(vm, values[0])
+    if len(values) == 1:
+        return left
+    is_and = isinstance(node.op, ast.And)
+    known = vm.truth(left)
+    if known is not None:
+        return _rest_of_boolean(vm, node, values[1:]) if known == is_and else left
+    if not any(has_effect(each) for each in values[1:]):
+        return folding.both(left, _rest_of_boolean(vm, node, values[1:]), is_and)
+    right: list[Value] = []
+
+    def go_on() -> Value:
+        right.append(_rest_of_boolean(vm, node, values[1:]))
+        return right[0]
+
+    def stay() -> Value:
+        return left
+
+    paths = vm.ways(left, go_on if is_and else stay, stay if is_and else go_on)
+    vm.choose(node, values[0], left, paths)
+    return folding.both(left, right[0], is_and) if right else left
+
+
+def _conditional(vm: Machine, node: ast.IfExp) -> Value:
+    condition = evaluate(vm, node.test)
+    paths = vm.ways(condition, lambda: evaluate(vm, node.body), lambda: evaluate(vm, node.orelse))
+    return vm.choose(node, node.test, condition, paths) or NONE
+
+
+def _tuple(vm: Machine, node: ast.Tuple) -> Value:
+    return Value(Tuple(_items(vm, node.elts)))
+
+
+def _items(vm: Machine, nodes: list[ast.expr]) -> tuple[Value, ...]:
+    found: list[Value] = []
+    for each in nodes:
+        if isinstance(each, ast.Starred):
+            content = objects.content(vm, evaluate(vm, each.value))
+            if content is not None and isinstance(content.what, Tuple):
+                found.extend(content.what.items)
+            else:
+                found.append(Value(NOTHING, UNKNOWN))
+        else:
+            found.append(evaluate(vm, each))
+    return tuple(found)
+
+
+def _list(vm: Machine, node: ast.List) -> Value:
+    items = _items(vm, node.elts)
+    return objects.new_list(vm, node, items)
+
+
+def _set(vm: Machine, node: ast.Set) -> Value:
+    return objects.new_set(vm, node, list(_items(vm, node.elts)), [])
+
+
+def _dict(vm: Machine, node: ast.Dict) -> Value:
+    made = Value(vm.new(node, "dict"))
+    objects.clear(vm, made)
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            objects.update(vm, made, evaluate(vm, value))
+        else:
+            objects.set_item(vm, made, evaluate(vm, key), evaluate(vm, value), node)
+    return made
+
+
+def _subscript(vm: Machine, node: ast.Subscript) -> Value:
+    owner = evaluate(vm, node.value)
+    if isinstance(node.slice, ast.Slice):
+        parts = [
+            evaluate(vm, x) for x in (node.slice.lower, node.slice.upper, node.slice.step) if x
+        ]
+        return objects.sliced(vm, owner, parts, node)
+    index = evaluate(vm, node.slice)
+    return objects.current(vm, objects.item(vm, owner, index, node))
+
+
+def _lambda(vm: Machine, node: ast.Lambda) -> Value:
+    return Value(vm.program.define(vm, node, "<lambda>"))
+
+
+def _joined(vm: Machine, node: ast.JoinedStr) -> Value:
+    return _formatted(vm, node, [evaluate(vm, each) for each in node.values])
+
+
+def _formatted_value(vm: Machine, node: ast.FormattedValue) -> Value:
+    return evaluate(vm, node.value)
+
+
+def _formatted(vm: Machine, node: ast.AST, parts: list[Value]) -> Value:
+    agree, why = blended(parts)
+    if isinstance(node, ast.JoinedStr) and all(isinstance(x.what, Const) for x in parts):
+        whole = "".join(str(each.constant) for each in parts)
+        return Value(Const(whole), agree, why)
+    if isinstance(node, ast.JoinedStr) and any(isinstance(x.what, Table) for x in parts):
+        columns = [folding.entries(each) for each in parts]
+        if all(column is not None and OPEN not in column for column in columns):
+            rows = zip(*(column for column in columns if column), strict=True)
+            whole_table = tuple("".join(map(str, row)) for row in rows)
+            if len(whole_table) == RANKS:
+                return Value(Table(whole_table), agree, why)
+    known = [each.what if isinstance(each.what, Const) else _identity(each) for each in parts]
+    return Value(term("text", *known), agree, why)
+
+
+def _identity(value: Value) -> Any:
+    what = value.what
+    return what if what.__class__ not in (Tuple, Many) else NOTHING
+
+
+def _comprehension(vm: Machine, node: ast.AST) -> Value:
+    generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
+    element = node.key if isinstance(node, ast.DictComp) else node.elt  # type: ignore[attr-defined]
+    frame = vm.frame
+    scope = vm.program.new_scope()
+    scopes = frame.scopes
+    frame.scopes = (scope, *scopes)
+    found: list[Value] = []
+    outside: list[Value] = []
+    counts: list[Value] = []
+    try:
+        first = evaluate(vm, generators[0].iter)
+        content = objects.content(vm, first)
+        unrolled = (
+            content.what.items
+            if len(generators) == 1
+            and content is not None
+            and isinstance(content.what, Tuple)
+            and len(content.what.items) <= _MAX_ITEMS
+            and not generators[0].ifs
+            else None
+        )
+        if unrolled is not None:
+            for number, item in enumerate(unrolled):
+                vm.frame.call, kept = node if number else vm.frame.call, vm.frame.call
+                objects.bind(vm, generators[0].target, item)
+                found.append(evaluate(vm, element))
+                if isinstance(node, ast.DictComp):
+                    outside.append(evaluate(vm, node.value))
+                vm.frame.call = kept
+        else:
+            from ddpdoctor.lint.engine.interpreter.statements import run_loop
+
+            def body() -> Value:
+                for number, each in enumerate(generators):
+                    source = first if number == 0 else evaluate(vm, each.iter)
+                    one, count = elements(vm, source, each.iter)
+                    counts.append(count)
+                    objects.bind(vm, each.target, one)
+                    for condition in each.ifs:
+                        counts.append(objects.without_order(evaluate(vm, condition)))
+                found.append(evaluate(vm, element))
+                if isinstance(node, ast.DictComp):
+                    outside.append(evaluate(vm, node.value))
+                return NONE
+
+            run_loop(vm, node, elements(vm, first, generators[0].iter)[1], body, once=True)
+    finally:
+        frame.scopes = scopes
+    counted, counted_why = blended(counts)
+    if unrolled is not None:
+        if isinstance(node, ast.DictComp):
+            made = Value(vm.new(node, "dict"))
+            objects.clear(vm, made)
+            for key, value in zip(found, outside, strict=True):
+                objects.set_item(vm, made, key, value, node)
+            return made
+        if isinstance(node, ast.SetComp):
+            return objects.new_set(vm, node, found, [])
+        if isinstance(node, ast.GeneratorExp):
+            return Value(Tuple(tuple(found)))
+        return objects.new_list(vm, node, tuple(found))
+    one = found[-1] if found else Value(NOTHING, UNKNOWN)
+    if isinstance(node, ast.DictComp):
+        made = Value(vm.new(node, "dict"))
+        objects.clear(vm, made)
+        objects.set_item(vm, made, one, outside[-1] if outside else NONE, node)
+        return made
+    if isinstance(node, ast.SetComp):
+        return objects.new_set(vm, node, [one], [])
+    content_value = Value(Many(one), counted, counted_why)
+    if isinstance(node, ast.GeneratorExp):
+        return content_value
+    made = objects.new_list_of(vm, node, content_value)
+    if isinstance(element, ast.Name) and isinstance(one.what, Tensor | Term):
+        targets = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        if element.id not in targets:
+            vm.store.put((made.what, "aliased"), one)
+    return made
+
+
+def _call(vm: Machine, node: ast.Call) -> Value:
+    return call(vm, node)
+
+
+def _walrus(vm: Machine, node: ast.NamedExpr) -> Value:
+    value = evaluate(vm, node.value)
+    objects.bind(vm, node.target, value)
+    return value
+
+
+def _await(vm: Machine, node: ast.Await) -> Value:
+    return evaluate(vm, node.value)
+
+
+def _yield(vm: Machine, node: ast.Yield) -> Value:
+    value = evaluate(vm, node.value)
+    frame = vm.frame
+    frame.yields.append(value)
+    if frame.on_yield is not None:
+        return frame.on_yield(value)
+    return Value(NOTHING, UNKNOWN)
+
+
+def _yield_from(vm: Machine, node: ast.YieldFrom) -> Value:
+    source = evaluate(vm, node.value)
+    one, _ = elements(vm, source, node.value)
+    vm.frame.yields.append(one)
+    return Value(NOTHING, UNKNOWN)
+
+
+def _starred(vm: Machine, node: ast.Starred) -> Value:
+    return evaluate(vm, node.value)
+
+
+_HANDLERS: dict[type, Callable[[Machine, Any], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _boolean,
+    ast.IfExp: _conditional,
+    ast.Tuple: _tuple,
+    ast.List: _list,
+    ast.Set: _set,
+    ast.Dict: _dict,
+    ast.Subscript: _subscript,
+    ast.Lambda: _lambda,
+    ast.JoinedStr: _joined,
+    ast.FormattedValue: _formatted_value,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.Call: _call,
+    ast.NamedExpr: _walrus,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Starred: _starred,
+}

@@ -1,0 +1,270 @@
+"""Operations on what is known: constants, tables of constants, and terms."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ddpdoctor.lint.engine.interpreter.values import (
+    MODE,
+    NOTHING,
+    OPEN,
+    RANKS,
+    WORLD,
+    Const,
+    Lib,
+    Many,
+    Ref,
+    Table,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    What,
+    blended,
+    term,
+)
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda one, other: one in other,
+    ast.NotIn: lambda one, other: one not in other,
+}
+_LIMIT = 2000
+_NEVER_NONE = (Ref, Lib, Tensor, Tuple, Many)
+
+
+def _tried(function: Callable[..., Any], *args: Any) -> Any:
+    if any(each is OPEN for each in args):
+        return OPEN
+    try:
+        result = function(*args)
+    except Exception:  # whatever a user's constants do to each other is not known
+        return OPEN
+    if isinstance(result, str | bytes | tuple) and len(result) > _LIMIT:
+        return OPEN
+    if isinstance(result, int) and abs(result) > 1 << 64:
+        return OPEN
+    plain = isinstance(result, bool | int | float | str | bytes | tuple | None)
+    return result if plain else OPEN
+
+
+def entries(value: Value) -> tuple[Any, ...] | None:
+    """The value on each rank of the model job, None where it is no constant anywhere."""
+    what = value.what
+    if isinstance(what, Table):
+        return what.entries
+    found = concrete(value)
+    return None if found is OPEN else (found,) * RANKS
+
+
+def concrete(value: Value) -> Any:
+    """A constant, or a tuple of constants; the world size of the model job; else OPEN."""
+    what = value.what
+    if isinstance(what, Const):
+        return what.value
+    if isinstance(what, Tuple):
+        items = tuple(concrete(each) for each in what.items)
+        return OPEN if any(each is OPEN for each in items) else items
+    return of_world(what)
+
+
+def of_world(what: What) -> Any:
+    """The value of a term over the world size alone, in the model job; else OPEN."""
+    if what == WORLD:
+        return RANKS
+    if isinstance(what, Term) and what.op in _BY_NAME:
+        parts = [of_world(each) if isinstance(each, Term) else each for each in what.args]
+        parts = [each.value if isinstance(each, Const) else each for each in parts]
+        if all(isinstance(each, int | float) for each in parts):
+            return _tried(_BY_NAME[what.op], *parts)
+    return OPEN
+
+
+_BY_NAME = {kind.__name__: function for kind, function in _BINARY.items()}
+
+
+def binary(op: ast.operator, left: Value, right: Value) -> Value:
+    """`left op right`."""
+    agree, why = blended((left, right))
+    function = _BINARY.get(op.__class__)
+    if isinstance(left.what, Tensor) or isinstance(right.what, Tensor):
+        return Value(_tensor(left, right), agree, why)
+    if isinstance(left.what, Table) or isinstance(right.what, Table):
+        one, other = entries(left), entries(right)
+        if function and one is not None and other is not None:
+            found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
+            if any(each is not OPEN for each in found):
+                return Value(Table(found), agree, why)
+        return Value(
+            NOTHING if agree.divergent else term("mixed", left.what, right.what), agree, why
+        )
+    if isinstance(left.what, Const) and isinstance(right.what, Const) and function:
+        result = _tried(function, left.what.value, right.what.value)
+        if result is not OPEN:
+            return Value(Const(result), agree, why)
+    if isinstance(op, ast.Add) and isinstance(left.what, Tuple) and isinstance(right.what, Tuple):
+        return Value(Tuple(left.what.items + right.what.items), agree, why)
+    name = op.__class__.__name__
+    return Value(term(name, _part(left), _part(right)), agree, why)
+
+
+def _part(value: Value) -> Any:
+    what = value.what
+    return what if isinstance(what, Const | Term | Ref | Lib | Table) else NOTHING
+
+
+def _tensor(*values: Value) -> Tensor:
+    made = [each.what for each in values if isinstance(each.what, Tensor)]
+    return Tensor(0, frozenset().union(*(each.of for each in made)))
+
+
+def unary(op: ast.unaryop, operand: Value) -> Value:
+    """`-x`, `not x`, `~x`."""
+    if isinstance(op, ast.Not):
+        return negated(operand)
+    if isinstance(operand.what, Table):
+        function = operator.neg if isinstance(op, ast.USub) else operator.pos
+        found = tuple(_tried(function, each) for each in operand.what.entries)
+        return Value(Table(found), operand.agree, operand.why)
+    if isinstance(operand.what, Const) and isinstance(op, ast.USub | ast.UAdd):
+        function = operator.neg if isinstance(op, ast.USub) else operator.pos
+        result = _tried(function, operand.what.value)
+        if result is not OPEN:
+            return Value(Const(result), operand.agree, operand.why)
+    if isinstance(operand.what, Tensor):
+        return Value(_tensor(operand), operand.agree, operand.why)
+    return Value(term(op.__class__.__name__, _part(operand)), operand.agree, operand.why)
+
+
+def negated(value: Value) -> Value:
+    """`not x`."""
+    known = truth(value)
+    if isinstance(value.what, Table):
+        found = tuple(each if each is OPEN else not each for each in value.what.entries)
+        return Value(Table(found), value.agree, value.why)
+    if known is not None:
+        return Value(Const(not known), value.agree, value.why)
+    if isinstance(value.what, Term) and value.what.op == "not":
+        inner = value.what.args[0]
+        if isinstance(inner, Term):
+            return Value(inner, value.agree, value.why)
+    return Value(term("not", _part(value)), value.agree, value.why)
+
+
+def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
+    """`left op right`."""
+    agree, why = blended((left, right))
+    function = _COMPARE[op.__class__]
+    equality = isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq)
+    if equality and right.is_const(None) and _is_something(left):
+        return Value(Const(isinstance(op, ast.IsNot | ast.NotEq)))
+    identity = isinstance(op, ast.Is | ast.IsNot) and isinstance(right.what, Const)
+    if identity and not right.is_const(None):
+        function = operator.eq if isinstance(op, ast.Is) else operator.ne
+    if isinstance(left.what, Table) or isinstance(right.what, Table):
+        one, other = entries(left), entries(right)
+        if one is not None and other is not None:
+            found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
+            first = found[0]
+            if all(each is first for each in found) and first is not OPEN:
+                return Value(Const(first))  # `rank == -1`: no rank of a distributed job
+            if any(each is not OPEN for each in found):
+                return Value(Table(found), agree, why)
+        return Value(term(op.__class__.__name__, _part(left), _part(right)), agree, why)
+    several = right.is_const(2) and isinstance(op, ast.Lt | ast.GtE)  # as `> 1` and `<= 1`
+    known = right.is_const(0, 1) or several
+    if _is_term(left) and known and of_world(left.what) is not OPEN:
+        return Value(Const(_tried(function, of_world(left.what), right.constant)))
+    one, other = concrete(left), concrete(right)
+    if one is not OPEN and other is not OPEN and not _is_term(left) and not _is_term(right):
+        result = _tried(function, one, other)
+        if result is not OPEN:
+            return Value(Const(result), agree, why)
+    if left.what == MODE and isinstance(right.what, Const):
+        is_mode = bool(right.what.value) == isinstance(op, ast.Eq | ast.Is)
+        return Value(MODE) if is_mode else Value(term("not", MODE))
+    return Value(term(op.__class__.__name__, _part(left), _part(right)), agree, why)
+
+
+def _is_term(value: Value) -> bool:
+    return isinstance(value.what, Term)
+
+
+def _is_something(value: Value) -> bool:
+    """Whether a value cannot be None."""
+    what = value.what
+    return isinstance(what, _NEVER_NONE) or what in (WORLD, MODE)
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a value is true, None where it is not known or differs between ranks."""
+    what = value.what
+    if isinstance(what, Const):
+        return bool(what.value)
+    if isinstance(what, Tuple):
+        return bool(what.items)
+    if isinstance(what, Table):
+        if all(entry is not OPEN and bool(entry) for entry in what.entries):
+            return True
+        if all(entry is not OPEN and not entry for entry in what.entries):
+            return False
+    if what == WORLD:
+        return True
+    return None
+
+
+def both(left: Value, right: Value, is_and: bool) -> Value:
+    """`left and right`, or `left or right`, of two values that have no effects."""
+    known = truth(left)
+    if known is not None:
+        return right if known == is_and else left
+    known = truth(right)
+    if known is not None and known == is_and and left.agree.kind != "rank":
+        return left
+    agree, why = blended((left, right))
+    if left.what == MODE and right.what == MODE:
+        return left
+    if isinstance(left.what, Table) or isinstance(right.what, Table):
+        if left.what == MODE and is_and:
+            return right
+        if left.what == term("not", MODE) and not is_and:
+            return right
+        if right.what == MODE and is_and:
+            return left
+        if right.what == term("not", MODE) and not is_and:
+            return left
+        one = entries(left) or (OPEN,) * RANKS
+        other = entries(right) or (OPEN,) * RANKS
+        found = tuple(_both(a, b, is_and) for a, b in zip(one, other, strict=True))
+        return Value(Table(found), agree, why)
+    return Value(term("and" if is_and else "or", _part(left), _part(right)), agree, why)
+
+
+def _both(left: Any, right: Any, is_and: bool) -> Any:
+    for each in (left, right):
+        if each is not OPEN and bool(each) != is_and:
+            return each
+    if left is OPEN or right is OPEN:
+        return OPEN
+    return right

@@ -1,0 +1,107 @@
+"""What a loop goes through: the element, and whether ranks go equally often."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.values import (
+    NOTHING,
+    SAME,
+    UNKNOWN,
+    Many,
+    Partial,
+    Ref,
+    Table,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    blended,
+    local,
+    term,
+)
+
+
+def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
+    """(one element for all, a value that agrees as the number of rounds does)."""
+    one, count = _elements(vm, value, node)
+    if count.agree.cause == "shard":  # meant to be equally large, and nobody knows better
+        count = Value(count.what, UNKNOWN)
+        if one.agree.cause in ("", "shard"):
+            one = Value(one.what, local("data", False), value.why or count.why)
+    return one, count
+
+
+def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
+    content = objects.content(vm, value)
+    what = value.what
+    if content is not None:
+        if isinstance(content.what, Tuple):
+            one = objects._one_of(vm, content.what.items)
+        else:
+            assert isinstance(content.what, Many)
+            one = content.what.element
+        agree, why = blended([one, content])
+        count = objects.without_order(content)
+        return Value(one.what, agree, why), Value(NOTHING, count.agree, count.why)
+    if isinstance(what, Ref):
+        made = vm.objects[what.number]
+        if made.type == "torch.utils.data.DataLoader":
+            return _of_loader(vm, what, node)
+        if made.type == "generator":
+            kept = vm.store.get((what, "yields"))
+            counted = vm.store.get((what, "count")) or Value(NOTHING, UNKNOWN)
+            return kept or Value(NOTHING, UNKNOWN), counted
+        if made.type == "itertools.count":
+            return Value(Term("counter", (vm.site(node),)), SAME), Value(NOTHING, SAME)
+        if made.cls >= 0:
+            return _of_instance(vm, value, made.cls, node)
+        return Value(Tensor(vm.site(node, "element")), value.agree, value.why), Value(
+            NOTHING, value.agree, value.why
+        )
+    if isinstance(what, Term) and what.op == "range":
+        return Value(Term("counter", (vm.site(node),)), SAME), value
+    if isinstance(what, Partial):
+        return Value(NOTHING, UNKNOWN), Value(NOTHING, UNKNOWN)
+    value = objects.current(vm, value)
+    agree, why = value.agree, value.why
+    element_agree, element_why = agree, why
+    count = objects.without_order(value)
+    if isinstance(what, Tensor):
+        return Value(Tensor(vm.site(node, "element"), what.of), agree, why), Value(NOTHING, SAME)
+    if isinstance(what, Table):
+        return Value(NOTHING, agree, why), Value(NOTHING, agree, why)
+    return (
+        Value(term("element", what), element_agree, element_why),
+        Value(NOTHING, count.agree, count.why),
+    )
+
+
+def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
+    sampler = vm.store.get((loader, "sampler")) or vm.store.get((loader, "batch_sampler"))
+    prepared = vm.store.get((loader, "#prepared"))
+    shards = prepared is not None or (
+        sampler is not None and "DistributedSampler" in vm.type_of(sampler)
+    )
+    why = vm.why("each rank has its own data", node)
+    one = Value(Tensor(vm.site(node, "batch")), local("data", shards), why)
+    return one, Value(NOTHING, SAME if shards else UNKNOWN)
+
+
+def _of_instance(vm: Machine, value: Value, cls: int, node: ast.AST) -> tuple[Value, Value]:
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    if objects.class_attribute(vm, cls, "__iter__") is not None:
+        method = objects.attribute(vm, value, "__iter__", node)
+        found = call_value(vm, method, [], {}, node)
+        made = vm.object(found)
+        if made is not None and made.type == "generator":
+            return elements(vm, found, node)
+        if objects.content(vm, found) is not None:
+            return elements(vm, found, node)
+    base = objects.library_base(vm, cls)
+    if base == "torch.nn.Module":
+        return Value(term("child", value.what), SAME), Value(NOTHING, SAME)
+    return Value(Tensor(vm.site(node, "element")), UNKNOWN), Value(NOTHING, UNKNOWN)

@@ -1,0 +1,163 @@
+"""The files that a program consists of: parsed once, and what each binds at its top."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ddpdoctor.lint.engine.locator import Locator
+from ddpdoctor.lint.engine.source import Source, Unreadable
+
+# Files without any of these words do nothing that concerns other ranks.
+_INTEREST = re.compile(
+    r"distributed|[Rr]ank|RANK|backward\(|torch\.save|torch\.load|accelerat|fabric|exit\(|Sampler"
+    r"|DataLoader|listdir|glob|makedirs|mkdir|barrier|reduce|gather|broadcast|deepspeed|no_sync"
+    r"|os\.path|isfile|exists\(|time\(\)|random|is_main|master|environ|argparse|nn\.Module|\.save\("
+)
+MAX_FILE = 600_000
+_SMALL = 8_000
+
+
+def _is_dull(text: str) -> bool:
+    return _INTEREST.search(text) is None
+
+
+@dataclass(slots=True, eq=False)
+class Text:
+    """A parsed file."""
+
+    path: str
+    tree: ast.Module
+    source: Source
+    bindings: dict[str, list[ast.stmt]]
+    """Name -> the statements at the top that bind it."""
+    stars: list[ast.ImportFrom] = field(default_factory=list)
+    has_main: bool = False
+    _statements: list[tuple[int, int, str]] = field(default_factory=list)
+    _lines: list[str] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the file."""
+        if not self._lines:
+            self._lines = self.source.lines
+        return self._lines
+
+    def statement(self, line: int) -> tuple[int, int, str]:
+        """First and last line of the innermost statement on a line, and its function."""
+        if not self._statements:
+            _statements(self.tree.body, "", self._statements)
+        around = [each for each in self._statements if each[0] <= line <= each[1]]
+        best = min(around, key=lambda each: each[1] - each[0], default=(line, line, ""))
+        return best[0], best[1], best[2] or "<module>"
+
+
+def _statements(body: list[ast.stmt], name: str, into: list[tuple[int, int, str]]) -> None:
+    for statement in body:
+        inner = name
+        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        parts = [
+            each
+            for part in ("body", "orelse", "finalbody", "handlers", "cases")
+            for each in getattr(statement, part, [])
+        ]
+        blocks = [each for each in parts if isinstance(each, ast.stmt)]
+        for each in parts:
+            if isinstance(each, ast.ExceptHandler | ast.match_case):
+                blocks += each.body
+        if blocks:
+            last = max(first, min(each.lineno for each in blocks) - 1)
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inner = f"{name}.{statement.name}" if name else statement.name
+        into.append((first, last, name))
+        _statements(blocks, inner, into)
+
+
+class Loader:
+    """Finds and parses the files of a project."""
+
+    def __init__(self, source: Callable[[str], Source], locator: Locator) -> None:
+        self._source = source
+        self.locator = locator
+        self._texts: dict[str, Text | None] = {}
+
+    def text(self, path: str, *, always: bool = False) -> Text | None:
+        """A file, None where it cannot be read or does nothing of interest."""
+        known = self._texts.get(path)
+        if known is not None or (path in self._texts and not always):
+            return known
+        self._texts[path] = None
+        try:
+            source = self._source(path)
+            size = len(source.text)
+            if not always and (size > MAX_FILE or (size > _SMALL and _is_dull(source.text))):
+                return None
+            tree = source.tree
+        except (Unreadable, RecursionError):
+            return None
+        found = Text(path, tree, source, {})
+        _index(tree.body, found)
+        self._texts[path] = found
+        return found
+
+    def find(self, importer: str, name: str) -> tuple[str, str] | None:
+        """(file, what is left of the dotted name) of an import, if it is of this project."""
+        found = self.locator.locate(importer, name)
+        if found is None or not self.locator.is_near(importer, found[0]):
+            return None
+        return found
+
+
+def _index(body: list[ast.stmt], into: Text) -> None:
+    for statement in body:
+        if is_main_guard(statement):
+            into.has_main = True
+            continue
+        for name in _bound(statement):
+            into.bindings.setdefault(name, []).append(statement)
+        if isinstance(statement, ast.ImportFrom) and any(x.name == "*" for x in statement.names):
+            into.stars.append(statement)
+
+
+def is_main_guard(statement: ast.stmt) -> bool:
+    """Whether this is `if __name__ == "__main__":`."""
+    return (
+        isinstance(statement, ast.If)
+        and isinstance(statement.test, ast.Compare)
+        and any(
+            isinstance(each, ast.Name) and each.id == "__name__"
+            for each in ast.walk(statement.test)
+        )
+    )
+
+
+def _bound(statement: ast.stmt) -> list[str]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Import(names=names):
+            return [each.asname or each.name.partition(".")[0] for each in names]
+        case ast.ImportFrom(names=names):
+            return [each.asname or each.name for each in names]
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            found = []
+            for target in targets:
+                base: ast.AST = target
+                while isinstance(base, ast.Attribute | ast.Subscript):
+                    base = base.value
+                found += [each.id for each in ast.walk(base) if isinstance(each, ast.Name)]
+            return found
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
+            return [name]
+        case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
+            return [
+                name
+                for part in ("body", "orelse", "finalbody", "handlers")
+                for each in getattr(statement, part, [])
+                for inner in (each.body if isinstance(each, ast.ExceptHandler) else [each])
+                for name in _bound(inner)
+            ]
+    return []

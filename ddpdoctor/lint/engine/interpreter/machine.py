@@ -1,0 +1,407 @@
+"""The state of a run in the head: where values are kept, who calls whom, what has happened."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ddpdoctor.lint.engine.interpreter import folding
+from ddpdoctor.lint.engine.interpreter.store import State, Store
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Arm,
+    Choice,
+    Event,
+    Exit,
+    Seq,
+)
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    MODE,
+    NONE,
+    NOTHING,
+    Class,
+    Const,
+    Either,
+    Func,
+    Lib,
+    ModuleRef,
+    Partial,
+    Place,
+    Ref,
+    Table,
+    Term,
+    Value,
+    Why,
+    term,
+    text,
+)
+from ddpdoctor.lint.engine.libraries import Library
+from ddpdoctor.lint.engine.trees import Function
+
+MAX_CALLS = 40
+FUEL = 40_000
+ALONE = 4_000
+ALL_ALONE = 20_000
+
+
+class Left(Exception):
+    """An expression that does not come back: the process ends in it, or an error is raised."""
+
+
+class Spent(Exception):
+    """There is no fuel left: what was seen so far is all that is known."""
+
+
+@dataclass(slots=True, eq=False)
+class FunctionInfo:
+    """A function of the project."""
+
+    number: int
+    node: Function | ast.Lambda
+    module: Any
+    """The loaded module (program.Loaded)."""
+    name: str
+    owner: int = -1
+    """The class whose method it is."""
+    scope: int = 0
+    defaults: dict[str, Value] = field(default_factory=dict)
+    is_generator: bool = False
+    flags: frozenset[str] = frozenset()
+    """property, staticmethod, classmethod, contextmanager."""
+
+
+@dataclass(slots=True, eq=False)
+class ClassInfo:
+    """A class of the project."""
+
+    number: int
+    node: ast.ClassDef
+    module: Any
+    name: str
+    scope: int
+    bases: tuple[Value, ...] = ()
+    fields: list[str] = field(default_factory=list)
+    """Of a dataclass or named tuple: its fields in order."""
+
+
+@dataclass(slots=True, eq=False)
+class Object:
+    """Something that was made."""
+
+    number: int
+    type: str
+    """The dotted name of a library's type, list, dict, set, generator, or "" for a user's class."""
+    cls: int
+    node: ast.AST
+    path: str
+    effect: Any = None
+
+
+@dataclass(slots=True)
+class LoopRecord:
+    """A loop that is being run."""
+
+    depth: int
+    conditions: int
+    breaks: list[State] = field(default_factory=list)
+    continues: list[State] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TryRecord:
+    """A try whose body is being run."""
+
+    depth: int
+    conditions: int
+    raised: list[State] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """A function that is being run, or the code of a module or class."""
+
+    scope: int
+    scopes: tuple[int, ...]
+    """Where names are looked for, innermost first."""
+    module: Any
+    function: FunctionInfo | None
+    call: ast.AST | None
+    depth: int
+    conditions: int
+    name: str = "<module>"
+    bound: Value | None = None
+    """self, or cls."""
+    owner: int = -1
+    returns: list[tuple[Value, State]] = field(default_factory=list)
+    yields: list[Value] = field(default_factory=list)
+    on_yield: Callable[[Value], Value] | None = None
+    elsewhere: dict[str, int] = field(default_factory=dict)
+    """Names declared global or nonlocal -> their scope."""
+    loops: list[LoopRecord] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Path:
+    """One way of a choice to run."""
+
+    holds: bool | None
+    mask: int
+    opened: int
+    run: Callable[[], Value | None]
+    """Gives the value of an expression (NONE for statements), or None where it leaves."""
+
+
+class Machine:
+    """Everything that a run in the head changes."""
+
+    def __init__(self, program: Any, library: Library, fuel: int = FUEL) -> None:
+        self.program = program
+        self.library = library
+        self.store = Store()
+        self.out = Seq()
+        self.root = self.out
+        self.mask = EVERYONE
+        self.conditions: list[Value] = []
+        self.frames: list[Frame] = []
+        self.tries: list[TryRecord] = []
+        self.scopes: list[str] = []
+        self.objects: dict[int, Object] = {}
+        self.functions: list[FunctionInfo] = program.functions
+        self.classes: list[ClassInfo] = program.classes
+        self.visited: set[int] = program.visited
+        self.fuel = fuel
+        self.wrapped: dict[Any, int] = {}
+        """Module -> the wrapper that was put around it."""
+        self.joined = False
+        """Whether a process group has been joined."""
+        self._sites: dict[Any, int] = {}
+        self.files: set[str] = set()
+
+    # --- places
+
+    @property
+    def frame(self) -> Frame:
+        """The innermost frame."""
+        return self.frames[-1]
+
+    @property
+    def path(self) -> str:
+        """The file that is being run."""
+        path: str = self.frames[-1].module.path
+        return path
+
+    def place(self, node: ast.AST) -> Place:
+        """Where a node of the file that is being run stands."""
+        return Place(self.path, getattr(node, "lineno", 1))
+
+    def why(self, text: str, node: ast.AST, of: Why | None = None) -> Why:
+        """A reason that stands here."""
+        return Why(text, self.place(node), of)
+
+    def site(self, node: ast.AST, kind: str = "") -> int:
+        """A number for a node in the context of the calls that lead to it."""
+        key = (id(node), kind, *(id(frame.call) for frame in self.frames[-6:]))
+        return self._sites.setdefault(key, len(self._sites) + 1)
+
+    def burn(self, amount: int = 1) -> None:
+        """Use fuel. Raises Spent."""
+        self.fuel -= amount
+        if self.fuel < 0:
+            raise Spent
+
+    # --- objects
+
+    def new(self, node: ast.AST, type: str, cls: int = -1, kind: str = "") -> Ref:
+        """An object made at this place."""
+        number = self.site(node, kind or type)
+        self.objects[number] = Object(number, type, cls, node, self.path)
+        return Ref(number)
+
+    def object(self, value: Value) -> Object | None:
+        """What is known of the making of an object."""
+        return self.objects.get(value.what.number) if isinstance(value.what, Ref) else None
+
+    def type_of(self, value: Value) -> str:
+        """The dotted library type of an object, "" for anything else."""
+        found = self.object(value)
+        return found.type if found else ""
+
+    # --- events
+
+    def emit(self, kind: str, name: str, node: ast.AST, /, **values: Value) -> Event:
+        """Something was done."""
+        event = Event(kind, name, node, self.path, values, tuple(self.scopes), self.frame.name)
+        self.out.items.append(event)
+        return event
+
+    def leave(self, kind: str, node: ast.AST, value: Value | None = None) -> None:
+        """A way out was taken."""
+        self.out.items.append(Exit(kind, node, self.path, value))
+
+    def state(self, depth: int, conditions: int) -> State:
+        """What was written since, for whoever goes on from here."""
+        return State(self.store.since(depth), tuple(self.conditions[conditions:]), self.mask)
+
+    # --- branching
+
+    def ways(
+        self,
+        condition: Value,
+        yes: Callable[[], Value | None],
+        no: Callable[[], Value | None],
+    ) -> list[Path]:
+        """The ways that ranks may go by a condition."""
+        what = condition.what
+        if isinstance(what, Table):
+            true, opened = what.ranks()
+            return [
+                Path(True, true | opened, opened, yes),
+                Path(False, EVERYONE & ~true, opened, no),
+            ]
+        known = self.truth(condition)
+        if known is not None:
+            return [Path(known, EVERYONE, 0, yes if known else no)]
+        return [Path(True, EVERYONE, EVERYONE, yes), Path(False, EVERYONE, EVERYONE, no)]
+
+    def truth(self, value: Value) -> bool | None:
+        """Whether a value is true, where that is known and alike on all ranks."""
+        known = folding.truth(value)
+        if known is not None:
+            return known
+        what = value.what
+        if isinstance(what, Ref):
+            made = self.objects.get(what.number)
+            return None if made and made.type in ("list", "dict", "set", "generator") else True
+        if isinstance(what, Func | Class | Lib | ModuleRef | Partial):
+            return True
+        return None
+
+    def choose(
+        self, node: ast.AST, test: ast.AST, condition: Value, paths: list[Path]
+    ) -> Value | None:
+        """Run the ways of a choice and join them; None where all of them leave."""
+        before, outside = self.mask, self.out
+        if isinstance(condition.what, Term):
+            paths = self._of_the_mode(condition.what, paths)
+        live = [path for path in paths if before & path.mask]
+        if len(live) == 1 and before & live[0].mask == before:
+            return live[0].run()
+        arms: list[Arm] = []
+        states: list[State] = []
+        values: list[Value | None] = []
+        for path in live:
+            self.mask = before & path.mask
+            self.out = Seq()
+            self.store.layers.append({})
+            self.conditions.append(condition)
+            depth = len(self.store.layers)
+            result: Value | None = None
+            try:
+                result = path.run()
+            except Left:
+                result = None
+            finally:
+                del self.store.layers[depth:]
+                writes = self.store.layers.pop()
+                self.conditions.pop()
+                arm = Arm(before & path.mask, self.out, before & path.opened, path.holds)
+                self.out = outside
+                arms.append(arm)
+                if len(arms) == len(live) and any(each.body.items for each in arms):
+                    choice = Choice(condition, node, test, self.path, arms, self.frame.name)
+                    outside.items.append(choice)
+            if result is not None:
+                states.append(State(writes, (condition,), self.mask))
+                values.append(result)
+        self.mask = 0
+        for state in states:
+            self.mask |= state.mask
+        if not states:
+            self.mask = before
+            return None
+        site = self.site(node, "choice")
+        self.store.join(states, site)
+        if all(value is NONE for value in values):
+            return NONE
+        found = [State({}, state.conditions, state.mask) for state in states]
+        divergent = [condition] if condition.agree.divergent and len(states) > 1 else []
+        return self.store.joined(values, found, divergent, site)
+
+    def _of_the_mode(self, what: Term, paths: list[Path]) -> list[Path]:
+        """Of "is this distributed?" the way that is, and that which makes it so."""
+        wanted = True if what == MODE else False if what == term("not", MODE) else None
+        if wanted is None:
+            return paths
+        first = [path for path in paths if path.holds is wanted]
+        others = [path for path in paths if path.holds is not wanted]
+        return [*first, *(path for path in others if self._joins(path))]
+
+    def _joins(self, path: Path) -> bool:
+        """Whether a way joins the process group; it is run, and forgotten."""
+        outside, mask, frame = self.out, self.mask, self.frame
+        returned, yielded = len(frame.returns), len(frame.yields)
+        loops = [(len(each.breaks), len(each.continues)) for each in frame.loops]
+        raised = [len(each.raised) for each in self.tries]
+        self.out = Seq()
+        self.store.layers.append({})
+        depth = len(self.store.layers)
+        try:
+            path.run()
+        except Left:
+            pass
+        finally:
+            del self.store.layers[depth - 1 :]
+            tried, self.out, self.mask = self.out, outside, mask
+            del frame.returns[returned:]
+            del frame.yields[yielded:]
+            for loop, (breaks, continues) in zip(frame.loops, loops, strict=False):
+                del loop.breaks[breaks:]
+                del loop.continues[continues:]
+            for each, count in zip(self.tries, raised, strict=False):
+                del each.raised[count:]
+        return _has_init(tried)
+
+    def each(self, value: Value, do: Callable[[Value], Value]) -> Value:
+        """The same for each of several that a value may be, joined."""
+        if not isinstance(value.what, Either):
+            return do(value)
+        options = [each for each in value.what.options if not each.is_const(None)]
+        found = [do(option) for option in options or value.what.options]
+        return self.store.joined(list(found), [State({})] * len(found), [], None)
+
+
+def _has_init(seq: Seq, depth: int = 12) -> bool:
+    for each in seq.items:
+        if isinstance(each, Event):
+            if each.kind == "init":
+                return True
+        elif isinstance(each, Choice):
+            if depth and any(_has_init(arm.body, depth - 1) for arm in each.arms):
+                return True
+        elif not isinstance(each, Exit) and depth and _has_init(each.body, depth - 1):
+            return True
+    return False
+
+
+def described(node: ast.AST) -> str:
+    """An expression as users wrote it, in backticks."""
+    return f"`{text(node)}`"
+
+
+__all__ = [
+    "NOTHING",
+    "ClassInfo",
+    "Const",
+    "Frame",
+    "FunctionInfo",
+    "Left",
+    "LoopRecord",
+    "Machine",
+    "Object",
+    "Path",
+    "Spent",
+    "TryRecord",
+    "described",
+]

@@ -1,0 +1,574 @@
+"""Methods of what is no class of the user's: containers, strings, tensors, library objects."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.libraries import call_library, forward, moved
+from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.names import MAIN_NAME, RANK_CALL, hinted
+from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK_LIKELY,
+    NONE,
+    NOTHING,
+    OPEN,
+    SAME,
+    UNKNOWN,
+    Const,
+    Func,
+    Lib,
+    Many,
+    Ref,
+    Table,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    blended,
+    local,
+    mix,
+    term,
+)
+
+_DATA_METHODS = frozenset(
+    [
+        "item",
+        "tolist",
+        "unique",
+        "max",
+        "min",
+        "mean",
+        "sum",
+        "any",
+        "all",
+        "norm",
+        "argmax",
+        "argmin",
+        "nonzero",
+        "isnan",
+        "isinf",
+    ]
+)
+_SELF_METHODS = frozenset(
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "half",
+        "float",
+        "double",
+        "bfloat16",
+        "detach",
+        "clone",
+        "contiguous",
+        "requires_grad_",
+        "train",
+        "eval",
+        "numpy",
+        "view",
+        "reshape",
+        "squeeze",
+        "unsqueeze",
+    ]
+)
+_CASES = ("lower", "upper", "strip", "rstrip", "lstrip")
+_TEXT_METHODS = frozenset((*_CASES, "split", "startswith", "endswith", "replace", "format"))
+_SHARING = ("reduce", "gather", "sync", "broadcast", "all_")
+
+
+def call_method(
+    vm: Machine,
+    owner: Value,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """`owner.name(...)`."""
+    what = owner.what
+    if isinstance(what, Ref):
+        made = vm.objects[what.number]
+        if made.type in ("list", "set"):
+            return _of_container(vm, owner, name, args, kwargs, node)
+        if made.type == "dict":
+            return _of_dict(vm, owner, name, args, kwargs, node)
+        type = made.type if made.cls < 0 else objects.library_base(vm, made.cls)
+        return call_method_of(vm, owner, type, name, args, kwargs, node)
+    if isinstance(what, Tensor):
+        return _of_tensor(vm, owner, name, args, kwargs, node)
+    if isinstance(what, Const | Table) or (isinstance(what, Term) and what.op in ("text", "env")):
+        return _of_text(vm, owner, name, args, kwargs, node)
+    if isinstance(what, Term) and what.op == "path":
+        return _of_path(vm, owner, name, args, kwargs, node)
+    return call_duck(vm, owner, name, args, kwargs, node)
+
+
+def call_method_of(
+    vm: Machine,
+    owner: Value,
+    type: str,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """A method of a library's type."""
+    if type == "torch.nn.parallel.DistributedDataParallel":
+        if name in ("forward", "__call__"):
+            return forward(vm, owner, args, kwargs, node)
+        if name == "no_sync":
+            return Value(_scope(vm, node, "no_sync", owner))
+        if name == "join":
+            return Value(_scope(vm, node, "join", owner))
+        type = "torch.nn.Module"
+    effect = vm.library.find(f"{type}.{name}")
+    if effect is None and type in ("torch.nn.Module", "torch.nn.DataParallel"):
+        effect = vm.library.find(f"torch.nn.Module.{name}")
+    if effect is not None and effect.name != f"{type.partition('.')[0]}.*":
+        return call_library(vm, f"{type}.{name}", owner, args, kwargs, node)
+    if type == "argparse.ArgumentParser" or type.startswith("argparse._"):
+        return _of_parser(vm, owner, name, args, kwargs, node)
+    if type == "torch.nn.Module" and name == "__call__":
+        return forward(vm, owner, args, kwargs, node)
+    return call_duck(vm, owner, name, args, kwargs, node)
+
+
+def _scope(vm: Machine, node: ast.AST, scope: str, of: Value) -> Ref:
+    made = vm.new(node, "scope", kind=scope)
+    vm.store.put((made, "scope"), Value(Const(scope)))
+    vm.store.put((made, "of"), of)
+    return made
+
+
+def call_duck(
+    vm: Machine,
+    owner: Value,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """A method of something unknown, by what methods of this name do everywhere."""
+    every = [objects.current(vm, each) for each in (owner, *args, *kwargs.values())]
+    agree, why = blended(every)
+    if name == "backward" and not isinstance(owner.what, Lib):
+        vm.emit("backward", "backward", node, loss=owner)
+        return NONE
+    if name == "zero_grad":
+        vm.emit("zero_grad", "zero_grad", node, optimizer=owner)
+        return NONE
+    if name == "step":
+        vm.emit("step", "step", node, optimizer=owner)
+        return Value(NOTHING, UNKNOWN)
+    if name == "set_epoch":
+        vm.emit("set_epoch", "set_epoch", node, sampler=owner)
+        return NONE
+    if name == "load_state_dict":
+        state = args[0] if args else Value(NOTHING, UNKNOWN)
+        vm.emit("load_state", "load_state_dict", node, object=owner, state=state)
+        return Value(NOTHING, SAME)
+    if name == "no_sync":
+        return Value(_scope(vm, node, "no_sync", owner))
+    if name == "wait":
+        vm.emit("wait", "wait", node, work=owner)
+        return NONE
+    if RANK_CALL.match(name) or MAIN_NAME.match(name):
+        return _hint_of_call(vm, name, Value(NOTHING, UNKNOWN))
+    if name in _SELF_METHODS:
+        moved(vm, owner, name, args, kwargs)
+        return Value(owner.what, agree, why)
+    if name == "state_dict":
+        return Value(term("state", owner.what), SAME)
+    if agree.kind == "unknown" and name in _DATA_METHODS and not _is_settings(owner):
+        agree = local("data", False)
+        why = vm.why("a tensor holds this rank's own data", node)
+    if any(word in name.lower() for word in _SHARING):
+        agree, why = UNKNOWN, None
+    _hand_over(vm, args, kwargs)
+    parts = [each.what for each in args]
+    site = vm.site(node, "value")
+    return objects.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))
+
+
+def _is_settings(owner: Value) -> bool:
+    return isinstance(owner.what, Lib)
+
+
+def _hint_of_call(vm: Machine, name: str, value: Value) -> Value:
+    table_name = name.removeprefix("get_")
+    return hinted(vm, value, table_name)
+
+
+def _hand_over(vm: Machine, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """What is handed to something unknown may be changed there."""
+    for each in (*args, *kwargs.values()):
+        if isinstance(each.what, Ref) and vm.type_of(each) in ("list", "set"):
+            content = vm.store.get((each.what, "[]"))
+            if content is not None and content.agree.kind == "same":
+                vm.store.put((each.what, "[]"), Value(content.what, UNKNOWN))
+
+
+def call_object(
+    vm: Machine, callee: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """`thing(...)` of an object."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    assert isinstance(callee.what, Ref)
+    made = vm.objects[callee.what.number]
+    if made.cls >= 0:
+        method = objects.class_attribute(vm, made.cls, "__call__")
+        if method is not None:
+            return call_value(
+                vm, objects.attribute(vm, callee, "__call__", node), args, kwargs, node
+            )
+        return forward(vm, callee, args, kwargs, node)
+    if made.type in ("torch.nn.parallel.DistributedDataParallel", "torch.nn.Module"):
+        return forward(vm, callee, args, kwargs, node)
+    kept = vm.store.get((callee.what, "function"))
+    if made.type == "scope":
+        return _decorated(args, str(objects_scope(vm, callee)))
+    if kept is not None:
+        return call_value(vm, kept, args, kwargs, node)
+    return call_unknown(vm, callee, args, kwargs, node)
+
+
+def objects_scope(vm: Machine, value: Value) -> object:
+    """The scope that a context manager enters."""
+    kept = vm.store.get((value.what, "scope"))
+    return kept.constant if kept is not None else ""
+
+
+def _decorated(args: list[Value], scope: str) -> Value:
+    """A function with a scope around each call."""
+    if args and isinstance(args[0].what, Func):
+        what = args[0].what
+        return Value(Func(what.number, what.scopes, what.bound, what.named, (*what.within, scope)))
+    return args[0] if args else NONE
+
+
+def call_unknown(
+    vm: Machine, callee: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A call of something of which nothing is known."""
+    every = [objects.current(vm, each) for each in (callee, *args, *kwargs.values())]
+    agree, why = blended(every)
+    name = ""
+    if isinstance(node, ast.Call):
+        func = node.func
+        name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    if RANK_CALL.match(name) or MAIN_NAME.match(name):
+        return _hint_of_call(vm, name, Value(NOTHING, UNKNOWN))
+    wrapper = vm.wrapped.get(callee.what)
+    if wrapper is not None:
+        return wrapped_forward(vm, callee, wrapper, args, kwargs, node)
+    wrappers = [
+        each
+        for each in (*args, *kwargs.values())
+        if vm.type_of(each) == "torch.nn.parallel.DistributedDataParallel"
+    ]
+    if any(word in name.lower() for word in _SHARING):
+        agree, why = UNKNOWN, None
+    elif agree.kind == "local":
+        agree = local(agree.cause, False)
+    elif agree.kind == "rank":
+        agree = BY_RANK_LIKELY
+    elif wrappers:
+        agree = local("data", False)
+        why = vm.why("it is computed from this rank's own data", node)
+    else:
+        agree = UNKNOWN
+    made = frozenset().union(*(e.what.of for e in every if isinstance(e.what, Tensor)))
+    _hand_over(vm, args, kwargs)
+    if made:
+        return objects.fresh(vm, Value(Tensor(vm.site(node), made), agree, why))
+    identity = term("result", callee.what if callee.what != NOTHING else "", vm.site(node))
+    return objects.fresh(vm, Value(identity, agree, why))
+
+
+def wrapped_forward(
+    vm: Machine,
+    module: Value,
+    wrapper: int,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """An unknown module that was wrapped is called itself, past its wrapper."""
+    values = {f"arg{number}": each for number, each in enumerate(args)}
+    vm.emit("bare_forward", "forward", node, model=module, **values)
+    agree, why = blended([objects.current(vm, each) for each in (*args, *kwargs.values())])
+    if not agree.divergent:
+        agree = local("data", False)
+        why = vm.why("it is fed to the model: each rank has its own data", node)
+    return objects.fresh(vm, Value(Tensor(vm.site(node, "forward")), agree, why))
+
+
+# --- tensors
+
+
+def _of_tensor(
+    vm: Machine,
+    owner: Value,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    made = owner.what
+    assert isinstance(made, Tensor)
+    owner = objects.current(vm, owner)
+    if name == "backward":
+        vm.emit("backward", "backward", node, loss=owner)
+        return NONE
+    agree, why = blended([owner, *args, *kwargs.values()])
+    if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
+        whole = name in ("fill_", "copy_", "zero_")
+        if whole:
+            agree, why = blended([*args, *kwargs.values()])
+        objects.touch(vm, owner, agree, why)
+        return Value(owner.what, agree, why)
+    if name in ("size", "dim", "element_size"):
+        return Value(term("of", owner.what, name), agree, why)
+    of = made.of
+    if name in ("item", "tolist", "detach", "cpu", "numpy"):
+        of = frozenset() if name != "cpu" else of
+    if name == "to" or name in ("cuda", "cpu", "float", "double", "half", "contiguous"):
+        return owner
+    site = vm.site(node, "tensor")
+    return objects.fresh(vm, Value(Tensor(site, of), agree, why))
+
+
+# --- containers
+
+
+def _of_container(
+    vm: Machine,
+    owner: Value,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    found = objects.content(vm, owner)
+    assert found is not None
+    what = found.what
+    if name in ("append", "add", "appendleft", "insert"):
+        value = args[-1] if args else NONE
+        agree = found.agree
+        if isinstance(what, Tuple) and len(what.items) < objects.MAX_ITEMS and name == "append":
+            items: Tuple | Many = Tuple((*what.items, value))
+            if vm.frame.loops:
+                items = Many(objects._one_of(vm, [*what.items, value]))
+        else:
+            old = list(what.items) if isinstance(what, Tuple) else [what.element]  # type: ignore[union-attr]
+            items = Many(objects._one_of(vm, [*old, value]))
+        if vm.type_of(owner) == "set" and not isinstance(value.what, Const):
+            agree = mix(agree, local("order"))
+            said = vm.why("the order of a set differs between processes", node)
+            vm.store.put((owner.what, "[]"), Value(items, agree, found.why or said))
+        else:
+            vm.store.put((owner.what, "[]"), Value(items, agree, found.why))
+        return NONE
+    if name in ("extend", "update", "union", "intersection", "difference", "__add__"):
+        if vm.type_of(owner) == "set":
+            made = objects.new_set(vm, node, None, [owner, *args])
+        else:
+            made = objects.concatenated(vm, node, owner, args[0] if args else owner)
+        if name in ("extend", "update"):
+            merged = objects.content(vm, made)
+            assert merged is not None
+            vm.store.put((owner.what, "[]"), merged)
+            return NONE
+        return made
+    if name == "sort":
+        plain = objects.without_order(found)
+        vm.store.put((owner.what, "[]"), _sorted(plain))
+        return NONE
+    if name in ("pop", "popleft"):
+        return objects.item(vm, owner, args[0] if args else Value(Const(-1)), node)
+    if name in ("copy", "reverse"):
+        return owner
+    if name in ("index", "count"):
+        agree, why = blended([found, *args])
+        return Value(NOTHING, agree, why)
+    if name == "clear":
+        vm.store.put((owner.what, "[]"), Value(Tuple(())))
+        return NONE
+    return Value(NOTHING, found.agree, found.why)
+
+
+def _sorted(found: Value) -> Value:
+    what = found.what
+    if isinstance(what, Many):
+        return Value(Many(objects.without_order(what.element)), found.agree, found.why)
+    return found
+
+
+def _of_dict(
+    vm: Machine,
+    owner: Value,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    keys = objects.keys(vm, owner)
+    if name == "keys":
+        return keys
+    if name in ("values", "items"):
+        agree, why = keys.agree, keys.why
+        if isinstance(keys.what, Tuple):
+            pairs = [(key, objects.get_key(vm, owner, key)) for key in keys.what.items]
+            chosen = [v if name == "values" else Value(Tuple((k, v))) for k, v in pairs]
+            return Value(Tuple(tuple(chosen)), agree, why)
+        element = objects.get_key(vm, owner, Value(NOTHING))
+        if name == "items":
+            assert isinstance(keys.what, Many)
+            element = Value(Tuple((keys.what.element, element)))
+        return Value(Many(element), agree, why)
+    if name in ("get", "pop", "setdefault"):
+        key = args[0] if args else Value(NOTHING, UNKNOWN)
+        if isinstance(key.what, Const):
+            known = vm.store.get((owner.what, f"[{key.what.value!r}]"))
+            if known is not None and known != objects.ABSENT:
+                return known
+            if isinstance(keys.what, Tuple):
+                default = args[1] if len(args) > 1 else kwargs.get("default", NONE)
+                if name == "setdefault":
+                    objects.set_item(vm, owner, key, default, node)
+                return default
+        if name == "setdefault" and len(args) > 1:
+            objects.set_item(vm, owner, key, args[1], node)
+        return objects.get_key(vm, owner, key)
+    if name == "update":
+        for each in args:
+            objects.update(vm, owner, each)
+        for word, value in kwargs.items():
+            objects.set_item(vm, owner, Value(Const(word)), value, node)
+        return NONE
+    if name == "copy":
+        return owner
+    agree, why = blended([keys, *args])
+    return Value(NOTHING, agree, why)
+
+
+def _of_text(
+    vm: Machine,
+    owner: Value,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    agree, why = blended([owner, *args, *kwargs.values()])
+    constants = [each.constant for each in (owner, *args)]
+    known = isinstance(owner.constant, str) and OPEN not in constants and not kwargs
+    if known and name in _TEXT_METHODS:
+        try:
+            result = getattr(owner.constant, name)(*constants[1:])
+        except Exception:  # whatever the user's constants do is not known
+            result = OPEN
+        if isinstance(result, list):
+            return objects.new_list(vm, node, tuple(Value(Const(x)) for x in result))
+        if isinstance(result, str | bool):
+            return Value(Const(result), agree, why)
+    if name == "join" and args:
+        found = objects.content(vm, args[0])
+        if found is not None:
+            inner = found.what.items if isinstance(found.what, Tuple) else [found.what.element]  # type: ignore[union-attr]
+            agree, why = blended([owner, found, *inner])
+    parts = [each.what if isinstance(each.what, Const | Term) else NOTHING for each in args]
+    keyed = [each.what for each in kwargs.values() if isinstance(each.what, Const | Term)]
+    return Value(term("text", owner.what, name, *parts, *keyed), agree, why)
+
+
+def _of_path(
+    vm: Machine,
+    owner: Value,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    agree, why = blended([owner, *args])
+    if name in ("exists", "is_file", "is_dir", "stat"):
+        return call_library(vm, "os.path.exists", None, [owner], {}, node)
+    if name in ("iterdir", "glob", "rglob", "walk"):
+        return call_library(vm, "os.listdir", None, [owner], {}, node)
+    if name == "mkdir":
+        kept = {key: value for key, value in kwargs.items() if key == "exist_ok"}
+        return call_library(vm, "os.makedirs", None, [owner], kept, node)
+    if name in ("unlink", "rmdir"):
+        return call_library(vm, "os.remove", None, [owner], {}, node)
+    if name in ("rename", "replace"):
+        return call_library(vm, "os.rename", None, [owner, *args], {}, node)
+    if name in ("write_text", "write_bytes", "touch"):
+        vm.emit("write", name, node, path=owner, object=args[0] if args else NONE)
+        return NONE
+    if name in ("read_text", "read_bytes"):
+        vm.emit("read", name, node, path=owner)
+        return Value(term("read", owner.what), owner.agree, owner.why)
+    if name == "open":
+        return call_library(vm, "open", None, [owner, *args], kwargs, node)
+    if name in ("resolve", "absolute", "expanduser", "as_posix"):
+        return owner
+    if name == "joinpath":
+        return objects.joined_path(vm, [owner, *args])
+    return Value(term("path", owner.what, name), agree, why)
+
+
+# --- argparse
+
+
+def _of_parser(
+    vm: Machine,
+    owner: Value,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    if name == "add_argument":
+        _add_option(vm, owner, args, kwargs, node)
+        return Value(NOTHING, SAME)
+    if name in ("parse_args", "parse_known_args"):
+        made = vm.new(node, "argparse.Namespace")
+        vm.store.put((made, "#parser"), owner)
+        vm.emit("parse", name, node, parser=owner)
+        if name == "parse_known_args":
+            return Value(Tuple((Value(made), Value(Term("rest"), SAME))))
+        return Value(made)
+    if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers"):
+        return owner
+    if name == "add_parser":
+        return owner
+    if name == "set_defaults":
+        for word, value in kwargs.items():
+            vm.store.put((owner.what, f"--{word}"), value)
+    return Value(NOTHING, SAME)
+
+
+def _add_option(
+    vm: Machine, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> None:
+    names = [str(each.constant) for each in args if isinstance(each.constant, str)]
+    long = next((each for each in names if each.startswith("--")), names[0] if names else "")
+    dest = kwargs.get("dest")
+    name = str(dest.constant) if dest else long.lstrip("-").replace("-", "_")
+    default = kwargs.get("default", NONE)
+    action = str(kwargs["action"].constant) if "action" in kwargs else ""
+    value = Value(term("option", name, vm.site(node)), default.agree, default.why)
+    if isinstance(default.what, Table):
+        value = Value(default.what, default.agree, default.why)
+    elif name in ("local_rank", "local-rank") and not action:
+        value = hinted(vm, Value(NOTHING, UNKNOWN), "local_rank")
+    elif not action and default.is_const(None):
+        value = hinted(vm, value, name) if name != "rank" or "type" in kwargs else value
+    elif not action and isinstance(default.constant, int):
+        value = hinted(vm, value, name)
+    vm.store.put((owner.what, f"--{name}"), value)
+    if isinstance(value.what, Term):
+        vm.store.put((value.what, "default"), default)
+    vm.emit("option", name, node, default=default, parser=owner, value=value)

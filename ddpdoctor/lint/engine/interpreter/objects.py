@@ -1,0 +1,699 @@
+"""Attributes, elements and the content of containers, and binding names to them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.names import hinted
+from ddpdoctor.lint.engine.interpreter.store import State
+from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK,
+    IS_LOCAL_MAIN,
+    IS_MAIN,
+    LOCAL_RANK,
+    MODE,
+    NODE_RANK,
+    NONE,
+    NOTHING,
+    RANK,
+    SAME,
+    UNKNOWN,
+    WORLD,
+    Agreement,
+    Class,
+    Const,
+    Either,
+    Func,
+    Lib,
+    Many,
+    ModuleRef,
+    Partial,
+    Ref,
+    Table,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    What,
+    blended,
+    local,
+    mix,
+    term,
+)
+
+MAX_ITEMS = 16
+_CONTAINERS = ("list", "set")
+
+
+# --- what a value is now
+
+
+def current(vm: Machine, value: Value) -> Value:
+    """The value as it is after what was done to it in place."""
+    what = value.what
+    if what.__class__ is Tensor or what.__class__ is Term:
+        changed = vm.store.get((what, "~"))
+        if changed is not None and changed.what == what:
+            return changed
+    return value
+
+
+def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
+    """A tensor, a list or an unknown thing was changed in place: this is its agreement now."""
+    what = value.what
+    if isinstance(what, Ref):
+        content = vm.store.get((what, "[]"))
+        if content is not None:
+            element: What = NOTHING
+            vm.store.put((what, "[]"), Value(Many(Value(element, agree, why)), agree, why))
+        else:
+            vm.store.put((what, "~"), Value(what, agree, why))
+    elif isinstance(what, Tensor | Term):
+        vm.store.put((what, "~"), Value(what, agree, why))
+
+
+def fresh(vm: Machine, value: Value) -> Value:
+    """A value that is made here anew, whatever was done to the last one made here."""
+    if vm.store.get((value.what, "~")) is not None:
+        vm.store.put((value.what, "~"), value)
+    return value
+
+
+# --- attributes
+
+
+_ENVIRONMENT = {
+    "RANK": RANK,
+    "SLURM_PROCID": RANK,
+    "OMPI_COMM_WORLD_RANK": RANK,
+    "PMI_RANK": RANK,
+    "MV2_COMM_WORLD_RANK": RANK,
+    "LOCAL_RANK": LOCAL_RANK,
+    "SLURM_LOCALID": LOCAL_RANK,
+    "OMPI_COMM_WORLD_LOCAL_RANK": LOCAL_RANK,
+    "MV2_COMM_WORLD_LOCAL_RANK": LOCAL_RANK,
+    "GROUP_RANK": NODE_RANK,
+    "SLURM_NODEID": NODE_RANK,
+    "NODE_RANK": NODE_RANK,
+}
+_ALIKE = {
+    "WORLD_SIZE": WORLD,
+    "SLURM_NTASKS": WORLD,
+    "SLURM_NPROCS": WORLD,
+    "OMPI_COMM_WORLD_SIZE": WORLD,
+}
+
+
+def of_environment(vm: Machine, name: str, node: ast.AST) -> Value:
+    """What an environment variable of a launcher holds."""
+    if name in _ENVIRONMENT:
+        return Value(_ENVIRONMENT[name], BY_RANK, vm.why(f"the launcher sets {name}", node))
+    if name in _ALIKE:
+        return Value(_ALIKE[name])
+    written = vm.store.get((Lib("os.environ"), name))
+    if written is not None:
+        return written
+    if name == "HOSTNAME":
+        return Value(term("env", name), local("machine"), vm.why("hosts differ", node))
+    return Value(term("env", name), SAME)
+
+
+def presence(name: str) -> Value:
+    """Whether an environment variable is there."""
+    if name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+        return Value(MODE)
+    return Value(term("set", name), SAME)
+
+
+def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
+    """`owner.name`."""
+    what = owner.what
+    if isinstance(what, Either):
+        return vm.each(owner, lambda option: attribute(vm, option, name, node))
+    if isinstance(what, Lib):
+        return _of_library(vm, f"{what.name}.{name}", owner, node)
+    if isinstance(what, ModuleRef):
+        global_: Value = vm.program.of_module(vm, what.path, name)
+        return global_
+    if isinstance(what, Class):
+        found = class_attribute(vm, what.number, name)
+        if found is not None:
+            return _bound(vm, found, None, owner, node)
+        return Value(term("of", what, name), UNKNOWN)
+    if isinstance(what, Ref):
+        return _of_object(vm, owner, what, name, node)
+    if isinstance(what, Func | Partial):
+        found = vm.store.get((what, name))
+        if found is not None:
+            return found
+        return Value(term("of", what, name), UNKNOWN)
+    found = vm.store.get((what, name)) if what != NOTHING else None
+    if found is not None:
+        return found
+    if isinstance(what, Tensor):
+        if name in ("shape", "ndim", "dtype", "size"):
+            return Value(term("of", what, name), owner.agree, owner.why)
+        return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
+    if isinstance(what, Const | Table | Tuple | Many):
+        return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
+    return (
+        hinted(vm, Value(term("of", what, name), owner.agree, owner.why), name)
+        if (owner.agree.kind != "same")
+        else _field(vm, what, name)
+    )
+
+
+def _field(vm: Machine, what: What, name: str) -> Value:
+    """A field of something that all ranks have alike."""
+    return Value(term("of", what, name), SAME)
+
+
+def _of_library(vm: Machine, name: str, owner: Value, node: ast.AST) -> Value:
+    written = vm.store.get((owner.what, name.rpartition(".")[2]))
+    if written is not None:
+        return written
+    if name == "torch.distributed.GroupMember.WORLD" or name == "torch.distributed.group.WORLD":
+        return NONE
+    return Value(Lib(name))
+
+
+def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -> Value:
+    found = vm.store.get((what, name))
+    if found is not None:
+        return found
+    made = vm.objects[what.number]
+    if made.cls >= 0:
+        found = class_attribute(vm, made.cls, name)
+        if found is not None:
+            return _bound(vm, found, owner, Value(Class(made.cls)), node)
+        base = library_base(vm, made.cls)
+        getter = class_attribute(vm, made.cls, "__getattr__")
+        if base:
+            return _of_type(vm, owner, base, name, node)
+        value = Value(term("of", what, name), UNKNOWN)
+        return value if getter is not None else hinted(vm, value, name)
+    if made.type == "torch.nn.parallel.DistributedDataParallel" and name == "module":
+        return vm.store.get((what, "module")) or Value(term("of", what, name), UNKNOWN)
+    if made.type == "argparse.Namespace":
+        return _option(vm, what, name, node)
+    return _of_type(vm, owner, made.type, name, node)
+
+
+def _of_type(vm: Machine, owner: Value, type: str, name: str, node: ast.AST) -> Value:
+    effect = vm.library.exact(f"{type}.{name}")
+    if effect is not None and effect.does in PROPERTIES:
+        return of_rank(vm, effect.does, node, f"{type.rpartition('.')[2]}.{name}")
+    return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
+
+
+PROPERTIES = ("rank", "local_rank", "node_rank", "main", "local_main", "world", "same", "mode")
+_TABLES = {
+    "rank": RANK,
+    "local_rank": LOCAL_RANK,
+    "node_rank": NODE_RANK,
+    "main": IS_MAIN,
+    "local_main": IS_LOCAL_MAIN,
+}
+
+
+def of_rank(vm: Machine, does: str, node: ast.AST, name: str) -> Value:
+    """The rank, whether it is the main one, the world size."""
+    if does in _TABLES:
+        return Value(_TABLES[does], BY_RANK, vm.why(f"`{name}` asks for the rank", node))
+    if does == "world":
+        return Value(WORLD)
+    if does == "mode":
+        return Value(MODE)
+    return Value(term("alike", name), SAME)
+
+
+def _option(vm: Machine, namespace: Ref, name: str, node: ast.AST) -> Value:
+    """A field of the command line's options."""
+    parser = vm.store.get((namespace, "#parser"))
+    found: Value | None = None
+    if parser is not None:
+        found = vm.store.get((parser.what, f"--{name}"))
+    return found if found is not None else Value(term("of", namespace, name), SAME)
+
+
+# --- classes
+
+
+def bases(vm: Machine, number: int, depth: int = 12) -> Iterable[int]:
+    """A class and its bases in the project, in the order in which attributes are looked for."""
+    if depth == 0:
+        return
+    seen: dict[int, None] = {number: None}
+    for base in vm.classes[number].bases:
+        if isinstance(base.what, Class):
+            seen.update(dict.fromkeys(bases(vm, base.what.number, depth - 1)))
+    yield from seen
+
+
+def class_attribute(vm: Machine, number: int, name: str, after: int = -1) -> Value | None:
+    """An attribute of a class or its bases; `after` one of them, as `super()` asks."""
+    order = list(bases(vm, number))
+    if after in order:
+        order = order[order.index(after) + 1 :]
+    for each in order:
+        found = vm.store.get((vm.classes[each].scope, name))
+        if found is not None:
+            return found
+    return None
+
+
+def library_base(vm: Machine, number: int) -> str:
+    """The library type that a class derives from, "" where there is none that is known."""
+    for each in bases(vm, number):
+        for base in vm.classes[each].bases:
+            if isinstance(base.what, Lib):
+                name = base.what.name
+                effect = vm.library.exact(name)
+                return effect.option("type", name) if effect else name
+    return ""
+
+
+def is_known(vm: Machine, number: int) -> bool:
+    """Whether all bases of a class are known: nothing else can give it attributes."""
+    return all(
+        isinstance(base.what, Class) or base.what == Lib("object")
+        for each in bases(vm, number)
+        for base in vm.classes[each].bases
+    )
+
+
+def _bound(vm: Machine, found: Value, owner: Value | None, cls: Value, node: ast.AST) -> Value:
+    if isinstance(found.what, Either):
+        return vm.each(found, lambda option: _bound(vm, option, owner, cls, node))
+    what = found.what
+    if not isinstance(what, Func):
+        return found
+    info = vm.functions[what.number]
+    if "staticmethod" in info.flags:
+        return found
+    if "classmethod" in info.flags:
+        return Value(Func(what.number, what.scopes, (cls, *what.bound), what.named, what.within))
+    if owner is None:
+        return found
+    bound = Func(what.number, what.scopes, (owner, *what.bound), what.named, what.within)
+    if "property" in info.flags:
+        from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+        return call_value(vm, Value(bound), [], {}, node)
+    return Value(bound)
+
+
+# --- containers
+
+
+def new_list(vm: Machine, node: ast.AST, items: tuple[Value, ...]) -> Value:
+    """A list of these."""
+    if len(items) <= MAX_ITEMS:
+        return new_list_of(vm, node, Value(Tuple(items)))
+    return new_list_of(vm, node, Value(Many(_one_of(vm, items))))
+
+
+def new_list_of(vm: Machine, node: ast.AST, content: Value) -> Value:
+    """A list with this content."""
+    made = vm.new(node, "list")
+    vm.store.put((made, "[]"), content)
+    return Value(made)
+
+
+def new_set(vm: Machine, node: ast.AST, items: list[Value] | None, sources: list[Value]) -> Value:
+    """A set, whose order each process has for itself, unless it holds numbers alone."""
+    found = list(items or [])
+    for source in sources:
+        content = globals()["content"](vm, source)
+        if content is None:
+            found.append(Value(NOTHING, source.agree, source.why))
+        elif isinstance(content.what, Tuple):
+            found.extend(content.what.items)
+        elif isinstance(content.what, Many):
+            found.append(content.what.element)
+    made = vm.new(node, "set")
+    agree, why = blended([without_order(each) for each in found])
+    numbers = found and all(
+        isinstance(each.what, Const) and isinstance(each.what.value, int | float) for each in found
+    )
+    if not numbers and not agree.divergent:
+        agree = local("order", agree.kind == "same" or bool(sources) or items is not None)
+        why = vm.why("the order of a set differs between processes", node)
+    element = _one_of(vm, found) if found else Value(NOTHING, agree, why)
+    vm.store.put((made, "[]"), Value(Many(element), agree, why))
+    return Value(made)
+
+
+def concatenated(vm: Machine, node: ast.AST, left: Value, right: Value) -> Value:
+    """`left + right` of lists."""
+    one, other = content(vm, left), content(vm, right)
+    agree, why = blended([each for each in (one, other) if each is not None])
+    items: list[Value] = []
+    exact = True
+    for each in (one, other):
+        if each is None:
+            items.append(Value(NOTHING, right.agree, right.why))
+            exact = False
+        elif isinstance(each.what, Tuple):
+            items.extend(each.what.items)
+        elif isinstance(each.what, Many):
+            items.append(each.what.element)
+            exact = False
+    if exact and len(items) <= MAX_ITEMS:
+        return new_list_of(vm, node, Value(Tuple(tuple(items)), agree, why))
+    return new_list_of(vm, node, Value(Many(_one_of(vm, items)), agree, why))
+
+
+def _one_of(vm: Machine, items: Iterable[Value]) -> Value:
+    found: list[Value | None] = list(items)
+    if not found:
+        return Value(NOTHING, UNKNOWN)
+    return vm.store.joined(found, [State({})] * len(found), [], None)
+
+
+def content(vm: Machine, value: Value) -> Value | None:
+    """The elements of a tuple, list or set, as a Tuple or Many; None for anything else."""
+    what = value.what
+    if isinstance(what, Tuple | Many):
+        return value
+    if isinstance(what, Ref):
+        found = vm.store.get((what, "[]"))
+        if found is not None:
+            return found
+        if vm.type_of(value) == "dict":
+            return keys(vm, value)
+    if isinstance(what, Const) and isinstance(what.value, tuple):
+        return Value(Tuple(tuple(Value(Const(each)) for each in what.value)), value.agree)
+    return None
+
+
+def without_order(value: Value) -> Value:
+    """The same, where nobody asks for its order."""
+    if value.agree.kind == "local" and value.agree.cause == "order":
+        return Value(value.what, SAME if value.agree.sure else UNKNOWN)
+    return value
+
+
+def is_empty_or_known(vm: Machine, value: Value) -> bool:
+    """Whether the elements of a container are known one by one."""
+    found = content(vm, value)
+    return found is not None and isinstance(found.what, Tuple)
+
+
+def clear(vm: Machine, made: Value) -> None:
+    """A dictionary that begins empty."""
+    for layer_key in [key for layer in vm.store.layers for key in layer if key[0] == made.what]:
+        vm.store.put(layer_key, Value(Const(None)) if layer_key[1] == "keys" else ABSENT)
+    vm.store.put((made.what, "keys"), Value(Tuple(())))
+    vm.store.put((made.what, "*"), ABSENT)
+
+
+ABSENT = Value(Term("absent"), SAME)
+
+
+def keys(vm: Machine, made: Value) -> Value:
+    """The keys of a dictionary."""
+    found = vm.store.get((made.what, "keys"))
+    return found if found is not None else Value(Many(Value(NOTHING, UNKNOWN)), UNKNOWN)
+
+
+def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST) -> None:
+    """`owner[key] = value`."""
+    what = owner.what
+    if isinstance(what, Lib):
+        if isinstance(key.what, Const):
+            vm.store.put((what, str(key.what.value)), value)
+        if what.name == "os.environ":
+            vm.emit("setenv", "os.environ", node, name=key, value=value)
+        return
+    if isinstance(what, Ref) and vm.type_of(owner) in _CONTAINERS:
+        found = content(vm, owner)
+        index = key.constant
+        items = list(found.what.items) if found and isinstance(found.what, Tuple) else []
+        if found is not None and isinstance(index, int) and -len(items) <= index < len(items):
+            items[index] = value
+            vm.store.put((what, "[]"), Value(Tuple(tuple(items)), found.agree, found.why))
+            return
+        element = found.what.element if found and isinstance(found.what, Many) else value
+        agree, why = blended([value, key])
+        vm.store.put((what, "[]"), Value(Many(_one_of(vm, [element, value])), agree, why))
+        return
+    if isinstance(what, Ref) and vm.type_of(owner) == "dict":
+        _set_key(vm, owner, key, value)
+        return
+    if isinstance(what, Tensor | Term):
+        agree, why = blended([current(vm, owner), value, key])
+        is_whole = isinstance(key.what, Const)
+        if is_whole and not current(vm, owner).agree.divergent:
+            agree, why = (value.agree, value.why) if value.agree.divergent else (agree, why)
+        touch(vm, owner, agree, why)
+        if isinstance(key.what, Const):
+            vm.store.put((what, f"[{key.what.value!r}]"), value)
+
+
+def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
+    known = keys(vm, owner)
+    if isinstance(key.what, Const):
+        vm.store.put((owner.what, f"[{key.what.value!r}]"), value)
+    else:
+        old = vm.store.get((owner.what, "*"))
+        values = [value] if old is None or old == ABSENT else [old, value]
+        vm.store.put((owner.what, "*"), _one_of(vm, values))
+    agree, why = mix(known.agree, key.agree), known.why or key.why
+    if isinstance(known.what, Tuple) and len(known.what.items) < MAX_ITEMS:
+        if isinstance(key.what, Const) and key.what in [each.what for each in known.what.items]:
+            return
+        if isinstance(key.what, Const):
+            items = (*known.what.items, key)
+            vm.store.put((owner.what, "keys"), Value(Tuple(items), agree, why))
+            return
+    items = known.what.items if isinstance(known.what, Tuple) else ()
+    others = [known.what.element] if isinstance(known.what, Many) else list(items)
+    vm.store.put((owner.what, "keys"), Value(Many(_one_of(vm, [*others, key])), agree, why))
+
+
+def update(vm: Machine, owner: Value, other: Value) -> None:
+    """`owner.update(other)`."""
+    if vm.type_of(other) == "dict" and isinstance(keys(vm, other).what, Tuple):
+        for key in keys(vm, other).what.items:  # type: ignore[union-attr]
+            set_item(vm, owner, key, get_key(vm, other, key), ast.Pass())
+        return
+    set_item(
+        vm, owner, Value(NOTHING, other.agree, other.why), Value(NOTHING, other.agree), ast.Pass()
+    )
+
+
+def get_key(vm: Machine, owner: Value, key: Value) -> Value:
+    """`owner[key]` of a dictionary."""
+    if isinstance(key.what, Const):
+        found = vm.store.get((owner.what, f"[{key.what.value!r}]"))
+        if found is not None and found != ABSENT:
+            return found
+    elif isinstance(key.what, Table):
+        found_keys = [vm.store.get((owner.what, f"[{each!r}]")) for each in key.what.entries]
+        if all(each is not None for each in found_keys):
+            return _selected(vm, key, [each for each in found_keys if each is not None])
+    rest = vm.store.get((owner.what, "*"))
+    known = keys(vm, owner)
+    if not isinstance(key.what, Const) and isinstance(known.what, Tuple) and known.what.items:
+        each_value = [get_key(vm, owner, each) for each in known.what.items]
+        found = _one_of(vm, each_value)
+        agree, why = blended([found, key])
+        return Value(found.what, agree, why)
+    if rest is not None and rest != ABSENT:
+        agree, why = blended([rest, key])
+        return Value(rest.what, agree, why)
+    made = vm.store.get((owner.what, "~"))
+    agree, why = blended([made if made is not None else Value(NOTHING, UNKNOWN), key])
+    return Value(term("item", owner.what, key.what), agree, why)
+
+
+def _selected(vm: Machine, index: Value, found: list[Value]) -> Value:
+    """Each rank's own of several."""
+    if all(each.what == found[0].what for each in found):
+        return found[0]
+    if all(isinstance(each.what, Const) for each in found):
+        return Value(Table(tuple(each.constant for each in found)), index.agree, index.why)
+    agree, why = blended([*found, index])
+    joined = _one_of(vm, list({each.what: each for each in found}.values()))
+    return Value(joined.what, agree, why)
+
+
+def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
+    """`owner[index]`."""
+    what = owner.what
+    if isinstance(what, Either):
+        return vm.each(owner, lambda option: item(vm, option, index, node))
+    if what == Lib("os.environ"):
+        name = index.constant
+        if isinstance(name, str):
+            vm.emit("getenv", "os.environ", node, name=index)
+            return of_environment(vm, name, node)
+        return Value(NOTHING, UNKNOWN)
+    if isinstance(what, Ref) and vm.type_of(owner) == "dict":
+        return get_key(vm, owner, index)
+    found = content(vm, owner)
+    if found is not None:
+        return _of_content(vm, found, index)
+    agree, why = blended([current(vm, owner), index])
+    if isinstance(index.what, Const) and isinstance(what, Tensor | Term):
+        kept = vm.store.get((what, f"[{index.what.value!r}]"))
+        if kept is not None and current(vm, owner).agree.divergent == kept.agree.divergent:
+            return kept
+    if isinstance(what, Ref) and vm.objects[what.number].cls >= 0:
+        method = class_attribute(vm, vm.objects[what.number].cls, "__getitem__")
+        if method is not None:
+            from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+            bound = _bound(vm, method, owner, NONE, node)
+            return call_value(vm, bound, [index], {}, node)
+    if isinstance(what, Tensor):
+        return Value(Tensor(0, what.of), agree, why)
+    return Value(term("item", what, index.what) if what != NOTHING else NOTHING, agree, why)
+
+
+def _of_content(vm: Machine, found: Value, index: Value) -> Value:
+    number = index.constant
+    what = found.what
+    if isinstance(what, Tuple):
+        if isinstance(number, int) and -len(what.items) <= number < len(what.items):
+            one = what.items[number]
+            return _in_order(found, one)
+        if isinstance(index.what, Table) and what.items:
+            picked: list[Value] = []
+            for each in index.what.entries:
+                inside = isinstance(each, int) and -len(what.items) <= each < len(what.items)
+                picked.append(what.items[each] if inside else what.items[-1])
+            return _selected(vm, index, picked)
+        one = _one_of(vm, what.items)
+    else:
+        assert isinstance(what, Many)
+        one = what.element
+    agree, why = blended([one, index])
+    return _in_order(found, Value(one.what, agree, why))
+
+
+def _in_order(found: Value, one: Value) -> Value:
+    """An element that is picked by its place: another one where the order differs."""
+    if found.agree.divergent and not one.agree.divergent:
+        return Value(one.what if one.what != Term("joined") else NOTHING, found.agree, found.why)
+    return one
+
+
+def sliced(vm: Machine, owner: Value, parts: list[Value], node: ast.AST) -> Value:
+    """`owner[a:b]`."""
+    found = content(vm, owner)
+    by, reason = blended(parts)
+    agree, why = blended([current(vm, owner), *parts])
+    if by.kind == "rank":
+        agree, why = local("shard", by.sure), reason
+    if found is not None:
+        if by.kind != "rank":
+            agree, why = blended([found, *parts])
+        inner = found.what
+        element = _one_of(vm, inner.items) if isinstance(inner, Tuple) else inner.element  # type: ignore[union-attr]
+        if vm.type_of(owner) == "list":
+            return new_list_of(vm, node, Value(Many(element), agree, why))
+        return Value(Many(element), agree, why)
+    what = owner.what
+    if isinstance(what, Tensor):
+        return Value(Tensor(0, what.of), agree, why)
+    return Value(term("slice", what, *(each.what for each in parts)), agree, why)
+
+
+# --- paths
+
+
+def is_path(vm: Machine, value: Value) -> bool:
+    """Whether a value is a path object."""
+    return isinstance(value.what, Term) and value.what.op == "path"
+
+
+def joined_path(vm: Machine, parts: list[Value]) -> Value:
+    """A path from its parts, the same however it is written."""
+    agree, why = blended(parts)
+    found: list[Any] = []
+    for each in parts:
+        what = each.what
+        if isinstance(what, Term) and what.op == "path":
+            found.extend(what.args)
+        elif isinstance(what, Const) and isinstance(what.value, str):
+            found.extend(Const(piece) for piece in what.value.split("/") if piece)
+        elif isinstance(what, Tuple | Many | Either):
+            found.append(NOTHING)
+        else:
+            found.append(what)
+    return Value(term("path", *found), agree, why)
+
+
+# --- binding
+
+
+def bind(vm: Machine, target: ast.expr, value: Value) -> None:
+    """Assign a value to a name, an attribute, an element, or several of them."""
+    match target:
+        case ast.Name(id=name):
+            frame = vm.frame
+            vm.store.put((frame.elsewhere.get(name, frame.scopes[0]), name), value)
+        case ast.Attribute(value=owner, attr=name):
+            from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+
+            set_attribute(vm, evaluate(vm, owner), name, value, target)
+        case ast.Subscript(value=owner, slice=index):
+            from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+
+            made = evaluate(vm, owner)
+            if isinstance(index, ast.Slice):
+                agree, why = blended([current(vm, made), value])
+                touch(vm, made, agree, why)
+            else:
+                set_item(vm, made, evaluate(vm, index), value, target)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            _unpack(vm, targets, value, target)
+        case ast.Starred(value=inner):
+            bind(vm, inner, value)
+
+
+def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.AST) -> None:
+    """`owner.name = value`."""
+    what = owner.what
+    if isinstance(what, Either):
+        for option in what.options:
+            set_attribute(vm, option, name, value, node)
+        return
+    if isinstance(what, ModuleRef):
+        vm.store.put((vm.program.scope_of(vm, what.path), name), value)
+        return
+    if isinstance(what, Class):
+        vm.store.put((vm.classes[what.number].scope, name), value)
+        return
+    if what == NOTHING or isinstance(what, Const | Tuple | Many):
+        return
+    if isinstance(what, Ref):
+        made = vm.objects[what.number]
+        if made.cls >= 0:
+            found = class_attribute(vm, made.cls, f"{name}.setter")
+            if found is not None:
+                return
+        vm.emit("set_attribute", name, node, owner=owner, value=value)
+    vm.store.put((what, name), value)
+
+
+def _unpack(vm: Machine, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
+    found = content(vm, value)
+    star = next((i for i, each in enumerate(targets) if isinstance(each, ast.Starred)), None)
+    if found is not None and isinstance(found.what, Tuple):
+        items = found.what.items
+        if star is None and len(items) == len(targets):
+            for each, one in zip(targets, items, strict=True):
+                bind(vm, each, _in_order(found, one))
+            return
+    for number, each in enumerate(targets):
+        if isinstance(each, ast.Starred):
+            bind(vm, each.value, Value(Many(item(vm, value, Value(NOTHING), node))))
+        else:
+            index = number if star is None or number < star else number - len(targets)
+            bind(vm, each, item(vm, value, Value(Const(index)), node))

@@ -1,0 +1,472 @@
+"""A program as the interpreter runs it: its modules, its entry points, and what nobody calls."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.calls import call_function, instantiate
+from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+from ddpdoctor.lint.engine.interpreter.loading import Loader, Text
+from ddpdoctor.lint.engine.interpreter.machine import (
+    ALL_ALONE,
+    ALONE,
+    FUEL,
+    ClassInfo,
+    Frame,
+    FunctionInfo,
+    Left,
+    Machine,
+    Spent,
+)
+from ddpdoctor.lint.engine.interpreter.names import hinted
+from ddpdoctor.lint.engine.interpreter.statements import run_block
+from ddpdoctor.lint.engine.interpreter.store import Store
+from ddpdoctor.lint.engine.interpreter.tree import Seq
+from ddpdoctor.lint.engine.interpreter.values import (
+    NOTHING,
+    UNKNOWN,
+    Class,
+    Func,
+    Lib,
+    ModuleRef,
+    Term,
+    Value,
+    term,
+)
+from ddpdoctor.lint.engine.libraries import Library
+from ddpdoctor.lint.engine.trees import Function
+
+_DEEP = 9_000
+
+
+@dataclass(slots=True, eq=False)
+class Loaded:
+    """A module of the program."""
+
+    path: str
+    name: str
+    scope: int
+    text: Text
+    is_entry: bool
+    asked: set[str] = field(default_factory=set)
+    """Names whose statements have been run, or are being run."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """What came of running one entry point, or one lone function, in the head."""
+
+    path: str
+    root: Seq
+    vm: Machine
+    name: str = "<module>"
+    is_entry: bool = True
+    """Whether the program starts so; else it is a function that nobody is seen to call."""
+    spent: bool = False
+    answers: dict[str, Any] = field(default_factory=dict)
+    """What queries have found."""
+
+    def source(self, path: str) -> Text | None:
+        """A file that was run."""
+        program: Program = self.vm.program
+        return program.loader.text(path, always=True)
+
+
+class Program:
+    """The modules, functions and classes that one entry point meets."""
+
+    FLAGS = frozenset(
+        {
+            "property",
+            "functools.cached_property",
+            "staticmethod",
+            "classmethod",
+            "contextlib.contextmanager",
+            "contextlib.asynccontextmanager",
+            "dataclasses.dataclass",
+            "functools.lru_cache",
+            "functools.cache",
+            "abc.abstractmethod",
+            "typing.overload",
+        }
+    )
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+        self.functions: list[FunctionInfo] = []
+        self.classes: list[ClassInfo] = []
+        self.visited: set[int] = set()
+        self._numbers: dict[int, int] = {}
+        self._modules: dict[str, Loaded] = {}
+        self._scopes = 0
+
+    def new_scope(self) -> int:
+        """A number for a scope."""
+        self._scopes -= 1
+        return self._scopes
+
+    # --- modules
+
+    def load(self, text: Text, *, entry: bool = False) -> Loaded:
+        """A module, loaded once."""
+        known = self._modules.get(text.path)
+        if known is None:
+            name = "__main__" if entry and text.has_main else text.path
+            known = Loaded(text.path, name, self.new_scope(), text, entry)
+            self._modules[text.path] = known
+        return known
+
+    def module(self, vm: Machine, importer: Loaded, name: str) -> Value:
+        """What `import name` binds."""
+        found = self.loader.find(importer.path, name)
+        if found is not None and not found[1]:
+            if self.loader.text(found[0]) is not None:
+                return Value(ModuleRef(found[0]))
+            return Value(Term("module", (found[0],)), UNKNOWN)
+        return Value(Lib(name))
+
+    def imported(self, vm: Machine, importer: Loaded, base: str, name: str) -> Value:
+        """What `from base import name` binds."""
+        whole = f"{base}{'' if base.endswith('.') or not base else '.'}{name}"
+        found = self.loader.find(importer.path, whole)
+        if found is None:
+            found = self.loader.find(importer.path, base) if base.strip(".") else None
+            if found is None:
+                return Value(Lib(whole.lstrip(".")))
+            found = (found[0], name)
+        path, rest = found
+        text = self.loader.text(path)
+        if text is None:
+            return hinted(vm, Value(Term("import", (path, rest)), UNKNOWN), rest)
+        if not rest:
+            return Value(ModuleRef(path))
+        value = self.of_module(vm, path, rest.partition(".")[0])
+        for part in rest.split(".")[1:]:
+            value = objects.attribute(vm, value, part, ast.Pass())
+        return value
+
+    def import_all(self, vm: Machine, importer: Loaded, base: str, scope: int) -> None:
+        """`from base import *`: its names are looked for when they are asked for."""
+
+    def of_module(self, vm: Machine, path: str, name: str) -> Value:
+        """`module.name`."""
+        text = self.loader.text(path)
+        if text is None:
+            return Value(Term("import", (path, name)), UNKNOWN)
+        loaded = self.load(text)
+        found = vm.store.get((loaded.scope, name)) or self.global_of(vm, loaded, name)
+        if found is not None:
+            return found
+        if path.endswith("__init__.py"):
+            inner = self.loader.find(path, f".{name}")
+            if inner is not None and not inner[1] and self.loader.text(inner[0]) is not None:
+                return Value(ModuleRef(inner[0]))
+        return hinted(vm, Value(term("global", path, name), UNKNOWN), name)
+
+    def scope_of(self, vm: Machine, path: str) -> int:
+        """The scope of a module's names."""
+        text = self.loader.text(path)
+        return self.load(text).scope if text is not None else 0
+
+    def global_of(self, vm: Machine, module: Loaded, name: str) -> Value | None:
+        """A module's name; what binds it is run when it is asked for."""
+        found = vm.store.get((module.scope, name))
+        if found is not None or name in module.asked:
+            return found
+        module.asked.add(name)
+        statements = module.text.bindings.get(name, [])
+        if statements:
+            self._run_at_top(vm, module, statements)
+            found = vm.store.get((module.scope, name))
+        if found is None:
+            found = self._through_stars(vm, module, name)
+        return found
+
+    def _through_stars(self, vm: Machine, module: Loaded, name: str) -> Value | None:
+        for star in module.text.stars:
+            base = "." * star.level + (star.module or "")
+            found = self.loader.find(module.path, base)
+            text = self.loader.text(found[0]) if found is not None and not found[1] else None
+            if text is not None:
+                if name in text.bindings or text.stars:
+                    value = self.global_of(vm, self.load(text), name)
+                    if value is not None:
+                        return value
+            elif found is None and vm.library.exact(f"{base}.{name}") is not None:
+                return Value(Lib(f"{base}.{name}"))
+        return None
+
+    def _run_at_top(self, vm: Machine, module: Loaded, statements: list[ast.stmt]) -> None:
+        store, out, mask = vm.store.layers, vm.out, vm.mask
+        conditions, scopes, tries = vm.conditions, vm.scopes, vm.tries
+        vm.store.layers, vm.out = [store[0]], Seq()
+        vm.conditions, vm.scopes, vm.tries = [], [], []
+        vm.frames.append(self._frame(module))
+        vm.files.add(module.path)
+        try:
+            for statement in statements:
+                run_block(vm, [statement])
+        finally:
+            vm.frames.pop()
+            vm.store.layers, vm.out, vm.mask = store, out, mask
+            vm.conditions, vm.scopes, vm.tries = conditions, scopes, tries
+
+    def _frame(self, module: Loaded) -> Frame:
+        return Frame(module.scope, (module.scope,), module, None, None, 0, 0)
+
+    def found_by_name(self, vm: Machine, name: str) -> Value | None:
+        """Something of the project by a library's name: never."""
+        return None
+
+    # --- definitions
+
+    def define(self, vm: Machine, node: Function | ast.Lambda, name: str) -> Func:
+        """A function, with what it closes over."""
+        frame = vm.frame
+        number = self._numbers.get(id(node))
+        if number is None:
+            number = len(self.functions)
+            self._numbers[id(node)] = number
+            info = FunctionInfo(number, node, frame.module, name)
+            info.is_generator = not isinstance(node, ast.Lambda) and _yields(node)
+            self.functions.append(info)
+        info = self.functions[number]
+        spec = node.args
+        positional = [*spec.posonlyargs, *spec.args]
+        for parameter, default in zip(
+            positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True
+        ):
+            info.defaults[parameter.arg] = evaluate(vm, default)
+        for parameter, default_ in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+            if default_ is not None:
+                info.defaults[parameter.arg] = evaluate(vm, default_)
+        flags = set()
+        for decorator in getattr(node, "decorator_list", []):
+            core = decorator.func if isinstance(decorator, ast.Call) else decorator
+            made = evaluate(vm, core) if not isinstance(core, ast.Call) else Value(NOTHING)
+            if isinstance(made.what, Lib) and made.what.name in self.FLAGS:
+                flags.add(
+                    made.what.name.rpartition(".")[2].removeprefix("async").removeprefix("cached_")
+                )
+        info.flags = frozenset(flags)
+        if frame.name.startswith("class "):
+            info.owner = int(frame.owner)
+            info.name = f"{self.classes[info.owner].name}.{name}"
+            return Func(number, frame.scopes[1:])
+        return Func(number, frame.scopes)
+
+    def define_class(self, vm: Machine, node: ast.ClassDef) -> Value:
+        """A class: its body is run."""
+        frame = vm.frame
+        number = self._numbers.get(id(node))
+        if number is None:
+            number = len(self.classes)
+            self._numbers[id(node)] = number
+            self.classes.append(ClassInfo(number, node, frame.module, node.name, self.new_scope()))
+        info = self.classes[number]
+        info.bases = tuple(evaluate(vm, each) for each in node.bases)
+        names = [
+            evaluate(vm, d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list
+        ]
+        is_data = any(
+            isinstance(each.what, Lib)
+            and each.what.name.rpartition(".")[2] in ("dataclass", "define")
+            for each in names
+        ) or any(
+            isinstance(each.what, Lib)
+            and each.what.name.rpartition(".")[2] in ("NamedTuple", "BaseModel", "BaseSettings")
+            for each in info.bases
+        )
+        if is_data:
+            info.fields = [
+                each.target.id
+                for each in node.body
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+            ]
+        inner = Frame(
+            info.scope,
+            (info.scope, *frame.scopes),
+            frame.module,
+            None,
+            node,
+            len(vm.store.layers) - 1,
+            len(vm.conditions),
+            f"class {node.name}",
+            owner=number,
+        )
+        vm.frames.append(inner)
+        try:
+            run_block(vm, node.body)
+        finally:
+            vm.frames.pop()
+        return Value(Class(number))
+
+
+def _yields(node: Function) -> bool:
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        each = stack.pop()
+        if isinstance(each, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            stack.extend(ast.iter_child_nodes(each))
+    return False
+
+
+# --- running
+
+
+def run_file(loader: Loader, library: Library, path: str, fuel: int = FUEL) -> Run | None:
+    """Run a file as Python would run it as a script."""
+    text = loader.text(path, always=True)
+    if text is None:
+        return None
+    program = Program(loader)
+    vm = Machine(program, library, fuel)
+    loaded = program.load(text, entry=True)
+    vm.files.add(path)
+    vm.frames.append(program._frame(loaded))
+    run = Run(path, vm.root, vm)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEP))
+    try:
+        run_block(vm, text.tree.body)
+    except (Spent, RecursionError):
+        run.spent = True
+        vm.frames[1:] = []
+    finally:
+        sys.setrecursionlimit(limit)
+    run.root = vm.root
+    return run
+
+
+def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
+    """Run the functions of a file that nobody is seen to call, with whatever arguments.
+
+    `wanted` are the lines of their definitions. Functions that others call come after those.
+    """
+    vm = run.vm
+    program: Program = vm.program
+    loaded = vm.frames[0].module
+    base = [dict(layer) for layer in vm.store.layers[:1]]
+    left = ALL_ALONE
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEP))
+    try:
+        for name, value, owner in _lone(vm, loaded, wanted):
+            assert isinstance(value.what, Func)
+            info = vm.functions[value.what.number]
+            if id(info.node) in program.visited:
+                continue
+            if left <= 0:
+                return
+            vm.fuel = min(ALONE, left)
+            vm.store.layers = [dict(base[0])]
+            vm.out = vm.root = Seq()
+            vm.conditions, vm.scopes, vm.tries, vm.joined = [], [], [], False
+            vm.mask = (1 << 16) - 1
+            vm.frames = [program._frame(loaded)]
+            found = Run(run.path, vm.root, vm, name, is_entry=False)
+            try:
+                _call_alone(vm, value.what, owner, info)
+            except (Spent, RecursionError):
+                found.spent = True
+                vm.frames[1:] = []
+            except Left:
+                pass
+            left -= min(ALONE, left) - max(vm.fuel, 0)
+            found.root = vm.root
+            yield found
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Value, int]]:
+    found: list[tuple[str, Value, int]] = []
+    for name, statements in loaded.text.bindings.items():
+        value = vm.store.get((loaded.scope, name))
+        if value is None or not isinstance(
+            statements[-1], ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
+        ):
+            continue
+        last = statements[-1]
+        if isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef):
+            # Itself, whatever a decorator has made of it.
+            number = vm.program._numbers.get(id(last))
+            if last.lineno in wanted and number is not None:
+                found.append((name, Value(Func(number, (loaded.scope,))), -1))
+        elif isinstance(value.what, Class):
+            info = vm.classes[value.what.number]
+            for each in info.node.body:
+                if (
+                    isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+                    and each.lineno in wanted
+                ):
+                    method = vm.store.get((info.scope, each.name))
+                    if method is not None and isinstance(method.what, Func):
+                        found.append((f"{name}.{each.name}", method, info.number))
+    called = {
+        each.func.attr if isinstance(each.func, ast.Attribute) else getattr(each.func, "id", "")
+        for each in ast.walk(loaded.text.tree)
+        if isinstance(each, ast.Call)
+    }
+    found.sort(key=lambda item: _is_called(item, called))
+    return found
+
+
+def _is_called(item: tuple[str, Value, int], called: set[str]) -> bool:
+    name = item[0]
+    first, _, last = name.rpartition(".")
+    return (last in called) if last != "__init__" else first in called
+
+
+def _call_alone(vm: Machine, what: Func, owner: int, info: FunctionInfo) -> None:
+    arguments = _unknown_arguments(vm, info, skip=1 if owner >= 0 else 0)
+    args: list[Value] = []
+    if owner >= 0 and "staticmethod" not in info.flags:
+        if "classmethod" in info.flags:
+            args = [Value(Class(owner))]
+        else:
+            args = [_instance(vm, owner, info)]
+            if info.name.endswith(".__init__"):
+                return
+    call_function(vm, what, args, arguments, info.node)
+
+
+def _unknown_arguments(vm: Machine, info: FunctionInfo, skip: int = 0) -> dict[str, Value]:
+    spec = info.node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    if "staticmethod" in info.flags:
+        skip = 0
+    found = {}
+    for parameter in (*positional[skip:], *spec.kwonlyargs):
+        value = Value(term("parameter", id(info.node), parameter.arg), UNKNOWN)
+        found[parameter.arg] = hinted(vm, value, parameter.arg)
+    return found
+
+
+def _instance(vm: Machine, number: int, info: FunctionInfo) -> Value:
+    init = objects.class_attribute(vm, number, "__init__")
+    kwargs: dict[str, Value] = {}
+    if init is not None and isinstance(init.what, Func):
+        kwargs = _unknown_arguments(vm, vm.functions[init.what.number], skip=1)
+    elif vm.classes[number].fields:
+        for name in vm.classes[number].fields:
+            kwargs[name] = hinted(vm, Value(term("field", number, name), UNKNOWN), name)
+    is_init = info.name.endswith(".__init__")
+    outside, root = vm.out, vm.root
+    if not is_init:
+        vm.out = Seq()
+    try:
+        return instantiate(vm, Class(number), [], kwargs, info.node)
+    finally:
+        vm.out = outside
+        vm.root = root
+
+
+__all__ = ["Loaded", "Program", "Run", "Store", "run_alone", "run_file"]

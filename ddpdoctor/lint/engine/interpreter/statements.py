@@ -1,0 +1,678 @@
+"""Running statements, in order, with every way in which they leave."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ddpdoctor.lint.engine.interpreter import folding, objects
+from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value
+from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+from ddpdoctor.lint.engine.interpreter.iteration import elements
+from ddpdoctor.lint.engine.interpreter.machine import (
+    Left,
+    LoopRecord,
+    Machine,
+    Path,
+    TryRecord,
+)
+from ddpdoctor.lint.engine.interpreter.store import State
+from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Loop, Seq
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    NOTHING,
+    UNKNOWN,
+    Func,
+    Lib,
+    Ref,
+    Table,
+    Tensor,
+    Tuple,
+    Value,
+    local,
+)
+
+_ROUNDS = 3
+_ALIKE_ERRORS = frozenset(
+    [
+        "ImportError",
+        "ModuleNotFoundError",
+        "AttributeError",
+        "KeyError",
+        "IndexError",
+        "NameError",
+        "TypeError",
+        "NotImplementedError",
+        "StopIteration",
+        "KeyboardInterrupt",
+        "SystemExit",
+        "AssertionError",
+    ]
+)
+
+
+def run_block(vm: Machine, body: list[ast.stmt]) -> bool:
+    """Run statements; False where none of the ways through them reaches the end."""
+    for statement in body:
+        vm.burn()
+        handler = _HANDLERS.get(statement.__class__)
+        if handler is None:
+            continue
+        try:
+            if not handler(vm, statement):
+                return False
+        except Left:
+            return False
+    return True
+
+
+def _way(vm: Machine, body: list[ast.stmt]) -> Callable[[], Value | None]:
+    return lambda: NONE if run_block(vm, body) else None
+
+
+# --- plain statements
+
+
+def _expression(vm: Machine, node: ast.Expr) -> bool:
+    evaluate(vm, node.value)
+    return True
+
+
+def _assign(vm: Machine, node: ast.Assign) -> bool:
+    value = evaluate(vm, node.value)
+    for target in node.targets:
+        objects.bind(vm, target, value)
+    return True
+
+
+def _annotated(vm: Machine, node: ast.AnnAssign) -> bool:
+    if node.value is not None:
+        objects.bind(vm, node.target, evaluate(vm, node.value))
+    return True
+
+
+def _augmented(vm: Machine, node: ast.AugAssign) -> bool:
+    target = node.target
+    load = ast.copy_location(_loaded(target), target)
+    old, value = evaluate(vm, load), evaluate(vm, node.value)
+    if vm.type_of(old) in ("list", "set") and isinstance(node.op, ast.Add | ast.BitOr):
+        made = objects.concatenated(vm, node, old, value)
+        merged = objects.content(vm, made)
+        if merged is not None:
+            vm.store.put((old.what, "[]"), merged)
+        return True
+    new = folding.binary(node.op, old, value)
+    if isinstance(old.what, Tensor) and isinstance(new.what, Tensor):
+        new = Value(Tensor(old.what.site, new.what.of), new.agree, new.why)
+        objects.touch(vm, new, new.agree, new.why)
+    vm.emit(
+        "add_up",
+        ast.unparse(target) if isinstance(target, ast.Name) else "",
+        node,
+        old=old,
+        value=value,
+    )
+    objects.bind(vm, target, new)
+    return True
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    match target:
+        case ast.Name(id=name):
+            return ast.Name(name, ast.Load())
+        case ast.Attribute(value=value, attr=attr):
+            return ast.Attribute(value, attr, ast.Load())
+        case ast.Subscript(value=value, slice=index):
+            return ast.Subscript(value, index, ast.Load())
+    return target
+
+
+def _delete(vm: Machine, node: ast.Delete) -> bool:
+    for target in node.targets:
+        if isinstance(target, ast.Subscript):
+            owner = evaluate(vm, target.value)
+            if owner.what == Lib("os.environ"):
+                vm.emit("unsetenv", "del", target, name=evaluate(vm, target.slice))
+    return True
+
+
+def _import(vm: Machine, node: ast.Import) -> bool:
+    frame = vm.frame
+    for alias in node.names:
+        name = alias.asname or alias.name.partition(".")[0]
+        wanted = alias.name if alias.asname else alias.name.partition(".")[0]
+        vm.store.put((frame.scopes[0], name), vm.program.module(vm, frame.module, wanted))
+        if not alias.asname and "." in alias.name:
+            vm.program.module(vm, frame.module, alias.name)
+    return True
+
+
+def _import_from(vm: Machine, node: ast.ImportFrom) -> bool:
+    frame = vm.frame
+    base = "." * node.level + (node.module or "")
+    for alias in node.names:
+        if alias.name == "*":
+            vm.program.import_all(vm, frame.module, base, frame.scopes[0])
+        else:
+            value = vm.program.imported(vm, frame.module, base, alias.name)
+            vm.store.put((frame.scopes[0], alias.asname or alias.name), value)
+    return True
+
+
+def _global(vm: Machine, node: ast.Global) -> bool:
+    for name in node.names:
+        vm.frame.elsewhere[name] = vm.frame.module.scope
+    return True
+
+
+def _nonlocal(vm: Machine, node: ast.Nonlocal) -> bool:
+    for name in node.names:
+        for scope in vm.frame.scopes[1:]:
+            if vm.store.get((scope, name)) is not None:
+                vm.frame.elsewhere[name] = scope
+                break
+    return True
+
+
+# --- definitions
+
+
+def _function(vm: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    value = Value(vm.program.define(vm, node, node.name))
+    for decorator in reversed(node.decorator_list):
+        if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter"):
+            vm.store.put((vm.frame.scopes[0], f"{node.name}.setter"), value)
+            return True
+        made = evaluate(vm, decorator)
+        if isinstance(made.what, Lib) and made.what.name in vm.program.FLAGS:
+            continue
+        if isinstance(made.what, Lib) and vm.library.find(made.what.name) is None:
+            continue
+        new = call_value(vm, made, [value], {}, decorator)
+        if isinstance(new.what, Func | Ref) or (
+            new.what.__class__.__name__ in ("Partial", "Either", "Class")
+        ):
+            value = new
+    vm.store.put((vm.frame.elsewhere.get(node.name, vm.frame.scopes[0]), node.name), value)
+    return True
+
+
+def _class(vm: Machine, node: ast.ClassDef) -> bool:
+    value = vm.program.define_class(vm, node)
+    vm.store.put((vm.frame.scopes[0], node.name), value)
+    return True
+
+
+# --- leaving
+
+
+def _return(vm: Machine, node: ast.Return) -> bool:
+    value = evaluate(vm, node.value)
+    frame = vm.frame
+    plain = isinstance(node.value, ast.Name | ast.Constant | None)
+    if value.agree.divergent and value.why is not None and not plain:
+        said = f"{vm.frame.name}() returns it"
+        value = Value(value.what, value.agree, vm.why(said, node, value.why))
+    frame.returns.append((value, vm.state(frame.depth, frame.conditions)))
+    vm.leave("return", node, value)
+    return False
+
+
+def _raise(vm: Machine, node: ast.Raise) -> bool:
+    value = evaluate(vm, node.exc) if node.exc is not None else NONE
+    if vm.tries:
+        record = vm.tries[-1]
+        record.raised.append(vm.state(record.depth, record.conditions))
+    vm.leave("raise", node, value)
+    return False
+
+
+def _break(vm: Machine, node: ast.Break) -> bool:
+    if vm.frame.loops:
+        record = vm.frame.loops[-1]
+        record.breaks.append(vm.state(record.depth, record.conditions))
+    vm.leave("break", node)
+    return False
+
+
+def _continue(vm: Machine, node: ast.Continue) -> bool:
+    if vm.frame.loops:
+        record = vm.frame.loops[-1]
+        record.continues.append(vm.state(record.depth, record.conditions))
+    vm.leave("continue", node)
+    return False
+
+
+def _assert(vm: Machine, node: ast.Assert) -> bool:
+    condition = evaluate(vm, node.test)
+
+    def fail() -> None:
+        vm.leave("assert", node)
+
+    paths = vm.ways(condition, lambda: NONE, fail)
+    return vm.choose(node, node.test, condition, paths) is not None
+
+
+# --- branches
+
+
+def _if(vm: Machine, node: ast.If) -> bool:
+    condition = evaluate(vm, node.test)
+    paths = vm.ways(condition, _narrowed(vm, node), _way(vm, node.orelse))
+    return vm.choose(node, node.test, condition, paths) is not None
+
+
+def _narrowed(vm: Machine, node: ast.If) -> Callable[[], Value | None]:
+    return _way(vm, node.body)
+
+
+def _match(vm: Machine, node: ast.Match) -> bool:
+    subject = evaluate(vm, node.subject)
+    condition = Value(NOTHING, subject.agree, subject.why)
+    paths = []
+    whole = False
+    for case in node.cases:
+        whole = whole or (isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None)
+        mask, opened = _matching(subject, case)
+        paths.append(Path(None, mask, opened, _case(vm, case, subject)))
+    if not whole:
+        paths.append(Path(None, EVERYONE, EVERYONE, lambda: NONE))
+    return vm.choose(node, node.subject, condition, paths) is not None
+
+
+def _matching(subject: Value, case: ast.match_case) -> tuple[int, int]:
+    pattern = case.pattern
+    is_value = isinstance(pattern, ast.MatchValue) and isinstance(pattern.value, ast.Constant)
+    if isinstance(subject.what, Table) and is_value:
+        wanted = pattern.value.value  # type: ignore[attr-defined]
+        mask = sum(1 << i for i, each in enumerate(subject.what.entries) if each == wanted)
+        return mask, 0
+    return EVERYONE, EVERYONE
+
+
+def _case(vm: Machine, case: ast.match_case, subject: Value) -> Callable[[], Value | None]:
+    def run() -> Value | None:
+        for each in ast.walk(case.pattern):
+            name = getattr(each, "name", None)
+            if isinstance(name, str):
+                agree = subject.agree
+                vm.store.put((vm.frame.scopes[0], name), Value(NOTHING, agree, subject.why))
+        if case.guard is not None:
+            evaluate(vm, case.guard)
+        return NONE if run_block(vm, case.body) else None
+
+    return run
+
+
+# --- loops
+
+
+def run_loop(
+    vm: Machine,
+    node: ast.AST,
+    count: Value,
+    body: Callable[[], Value | None],
+    *,
+    once: bool = False,
+    endless: bool = False,
+) -> bool:
+    """Run a body until nothing new comes of it, then go on from all the ways out of it."""
+    if count.agree.divergent:
+        _count_in_generator(vm, count)
+    outside, mask = vm.out, vm.mask
+    vm.store.layers.append({})
+    base = len(vm.store.layers)
+    record = LoopRecord(base - 1, len(vm.conditions))
+    seq = Seq()
+    for turn in range(1 if once else _ROUNDS):
+        record = LoopRecord(base - 1, len(vm.conditions))
+        vm.frame.loops.append(record)
+        vm.store.layers.append({})
+        seq = vm.out = Seq()
+        vm.mask = mask
+        result: Value | None = None
+        try:
+            result = body()
+        except Left:
+            result = None
+        finally:
+            vm.out = outside
+            inner = vm.store.since(base)
+            del vm.store.layers[base:]
+            vm.frame.loops.pop()
+        states = [
+            State(dict(each.writes.items()), each.conditions, each.mask)
+            for each in record.continues
+        ]
+        if result is not None:
+            states.append(State(inner, (), vm.mask))
+        if not states:
+            break
+        if not _settle(vm, states, count, vm.site(node, "loop")) or turn == _ROUNDS - 1:
+            break
+    if seq.items:
+        outside.items.append(Loop(node, vm.path, count, seq, vm.frame.name))
+    head = vm.store.layers.pop()
+    vm.mask = mask
+    ways = [] if endless else [State(head, (), mask)]
+    for each in record.breaks:
+        ways.append(State({**head, **each.writes}, each.conditions, each.mask))
+    if not ways:
+        return False
+    vm.store.join(ways, vm.site(node, "after"))
+    return True
+
+
+def _settle(vm: Machine, states: list[State], count: Value, site: int) -> bool:
+    """Join what a round has written with what was there before; whether anything changed."""
+    head = vm.store.layers[-1]
+    keys: dict[Any, None] = {}
+    for state in states:
+        keys.update(dict.fromkeys(state.writes))
+    before = State({}, (count,) if count.agree.divergent else ())
+    ways = [before, *states]
+    conditions = [each for state in ways for each in state.conditions if each.agree.divergent]
+    changed = False
+    for key in keys:
+        old = vm.store.get(key)
+        values = [old, *(state.writes.get(key, old) for state in states)]
+        new = vm.store.joined(
+            values, [State({}, w.conditions) for w in ways], conditions, (site, key)
+        )
+        if old is None or new != old:
+            changed = True
+        head[key] = new
+    return changed
+
+
+def _count_in_generator(vm: Machine, count: Value) -> None:
+    frame = vm.frame
+    if frame.function is not None and frame.function.is_generator:
+        vm.store.put((frame.scope, "#count"), count)
+
+
+def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
+    source = evaluate(vm, node.iter)
+    made = vm.object(source)
+    if made is not None and made.type == "manager":
+        pass
+    one, count = elements(vm, source, node.iter)
+    content = objects.content(vm, source)
+    if isinstance(content.what if content else None, Tuple):
+        known = content.what.items  # type: ignore[union-attr]
+        if not known:
+            return run_block(vm, node.orelse) if node.orelse else True
+
+    def body() -> Value | None:
+        again, _ = elements(vm, evaluate_again(vm, node.iter, source), node.iter)
+        objects.bind(vm, node.target, again)
+        return NONE if run_block(vm, node.body) else None
+
+    vm.emit("iterate", "for", node, over=source, element=one, content=content or source)
+    falls = run_loop(vm, node, _named_count(vm, node, count), body)
+    if node.orelse and falls:
+        return run_block(vm, node.orelse)
+    return falls
+
+
+def evaluate_again(vm: Machine, node: ast.expr, source: Value) -> Value:
+    """What a loop goes through, as its body has left it."""
+    return source
+
+
+def _named_count(vm: Machine, node: ast.For | ast.AsyncFor, count: Value) -> Value:
+    return count
+
+
+def _while(vm: Machine, node: ast.While) -> bool:
+    first = evaluate_quietly(vm, node.test)
+    known = vm.truth(first)
+    if known is False and not isinstance(first.what, Table):
+        return run_block(vm, node.orelse) if node.orelse else True
+    seen: list[Value] = [first]
+
+    def body() -> Value | None:
+        condition = evaluate(vm, node.test)
+        seen[0] = condition
+        return NONE if run_block(vm, node.body) else None
+
+    outside = len(vm.out.items)
+    # Only what is written as a constant stays one: `while step < until` ends when step has grown.
+    endless = known is True and isinstance(node.test, ast.Constant)
+    falls = run_loop(vm, node, first, body, endless=endless)
+    loop = vm.out.items[-1] if len(vm.out.items) > outside else None
+    if isinstance(loop, Loop) and loop.node is node:
+        loop.count = seen[0]
+    if node.orelse and falls:
+        return run_block(vm, node.orelse)
+    return falls
+
+
+def evaluate_quietly(vm: Machine, node: ast.expr) -> Value:
+    """A value without the events of its evaluation."""
+    outside, vm.out = vm.out, Seq()
+    vm.store.layers.append({})
+    depth = len(vm.store.layers)
+    try:
+        return evaluate(vm, node)
+    finally:
+        vm.out = outside
+        del vm.store.layers[depth - 1 :]
+
+
+# --- with
+
+
+def _with(vm: Machine, node: ast.With | ast.AsyncWith) -> bool:
+    return _enter(vm, node, list(node.items))
+
+
+def _enter(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem]) -> bool:
+    if not items:
+        return run_block(vm, node.body)
+    item = items[0]
+    manager = evaluate(vm, item.context_expr)
+    type = vm.type_of(manager)
+    if type == "manager":
+        return _through_generator(vm, node, items, manager)
+    if type == "scope":
+        return _in_scope(vm, node, items, manager)
+    made = vm.object(manager)
+    entered = manager
+    exit_: Value | None = None
+    if made is not None and made.cls >= 0:
+        if objects.class_attribute(vm, made.cls, "__enter__") is not None:
+            entered = call_value(
+                vm,
+                objects.attribute(vm, manager, "__enter__", item.context_expr),
+                [],
+                {},
+                item.context_expr,
+            )
+        if objects.class_attribute(vm, made.cls, "__exit__") is not None:
+            exit_ = objects.attribute(vm, manager, "__exit__", item.context_expr)
+    if item.optional_vars is not None:
+        objects.bind(vm, item.optional_vars, entered)
+    falls = _enter(vm, node, items[1:])
+    if exit_ is not None:
+        left = _taken_back(vm, falls)
+        call_value(vm, exit_, [NONE, NONE, NONE], {}, item.context_expr)
+        vm.out.items.extend(left)
+    return falls
+
+
+def _through_generator(
+    vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem], manager: Value
+) -> bool:
+    """The body of the `with` runs where the generator yields."""
+    function = vm.store.get((manager.what, "function"))
+    if function is None or not isinstance(function.what, Func):
+        return _enter(vm, node, items[1:])
+    outer = vm.frame
+    ran: list[bool] = []
+    left: list[Exit] = []
+
+    def on_yield(value: Value) -> Value:
+        inner = vm.frames
+        position = inner.index(outer)
+        kept, vm.frames = vm.frames, inner[: position + 1]
+        if items[0].optional_vars is not None:
+            objects.bind(vm, items[0].optional_vars, value)
+        falls = True
+        try:
+            falls = _enter(vm, node, items[1:])
+        finally:
+            vm.frames = kept
+        ran.append(falls)
+        left.extend(_taken_back(vm, falls))
+        return NONE
+
+    call_function(vm, function.what, [], {}, items[0].context_expr, on_yield)
+    vm.out.items.extend(left)
+    return all(ran) if ran else _enter(vm, node, items[1:])
+
+
+def _taken_back(vm: Machine, falls: bool) -> list[Exit]:
+    """The exit with which the body of a `with` leaves: the manager's own exit comes before it."""
+    items = vm.out.items
+    if not falls and items and isinstance(items[-1], Exit) and items[-1].kind != "raise":
+        return [items.pop()]  # type: ignore[list-item]
+    return []
+
+
+def _in_scope(
+    vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem], manager: Value
+) -> bool:
+    kept = vm.store.get((manager.what, "scope"))
+    name = str(kept.constant) if kept is not None else ""
+    if items[0].optional_vars is not None:
+        objects.bind(vm, items[0].optional_vars, manager)
+    count = len(vm.scopes)
+    if name == "main_first":
+        return _main_first(vm, node, items)
+    vm.scopes.append(name)
+    vm.emit("enter", name, node, scope=manager, of=vm.store.get((manager.what, "of")) or NONE)
+    try:
+        falls = _enter(vm, node, items[1:])
+    finally:
+        del vm.scopes[count:]
+    vm.emit("exit", name, node, scope=manager)
+    return falls
+
+
+def _main_first(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem]) -> bool:
+    vm.emit("collective", "main_process_first", node)
+    return _enter(vm, node, items[1:])
+
+
+# --- try
+
+
+def _try(vm: Machine, node: ast.Try) -> bool:
+    before, outside = vm.mask, vm.out
+    condition = _exception(vm, node)
+    depth = len(vm.store.layers)
+    record = TryRecord(depth, len(vm.conditions))
+    vm.tries.append(record)
+    arms: list[Arm] = []
+    states: list[State] = []
+
+    def run(body: Callable[[], bool], start: list[State]) -> None:
+        vm.out, vm.mask = Seq(), before
+        vm.store.layers.append({})
+        if start:
+            vm.store.join(start, vm.site(node, "raised"))
+        vm.conditions.append(condition)
+        kept = len(vm.store.layers)
+        falls = False
+        try:
+            falls = body()
+        finally:
+            del vm.store.layers[kept:]
+            vm.conditions.pop()
+            writes = vm.store.layers.pop()
+            arms.append(Arm(before, vm.out, before))
+            vm.out = outside
+        if falls:
+            states.append(State(writes, (condition,), vm.mask))
+
+    try:
+        run(lambda: run_block(vm, [*node.body, *node.orelse]), [])
+    finally:
+        vm.tries.pop()
+    raised = [State({}, ()), *record.raised]
+    for handler in node.handlers:
+
+        def handle(handler: ast.ExceptHandler = handler) -> bool:
+            if handler.name:
+                why = vm.why("an exception of this rank", handler)
+                error = Value(NOTHING, local("exception", False), why)
+                vm.store.put((vm.frame.scopes[0], handler.name), error)
+            vm.emit("caught", "except", handler)
+            return run_block(vm, handler.body)
+
+        run(handle, list(raised))
+    vm.mask = before
+    if len(arms) == 1:
+        outside.items.extend(arms[0].body.items)
+    elif any(arm.body.items for arm in arms):
+        choice = Choice(condition, node, node, vm.path, arms, vm.frame.name)
+        outside.items.append(choice)
+    vm.store.join(states, vm.site(node, "try"))
+    falls = bool(states)
+    if node.finalbody:
+        falls = run_block(vm, node.finalbody) and falls
+    return falls
+
+
+def _exception(vm: Machine, node: ast.Try) -> Value:
+    """Whether the body raises: this rank's own affair, unless the kind of error is all ranks'."""
+    kinds: set[str] = set()
+    for handler in node.handlers:
+        kinds |= _kinds(handler.type)
+    if kinds and kinds <= _ALIKE_ERRORS:
+        return Value(NOTHING, UNKNOWN)
+    why = vm.why(
+        "an exception may reach this rank alone", node.handlers[0] if node.handlers else node
+    )
+    return Value(NOTHING, local("exception", False), why)
+
+
+def _kinds(node: ast.expr | None) -> set[str]:
+    if node is None:
+        return {"BaseException"}
+    if isinstance(node, ast.Tuple):
+        return {kind for each in node.elts for kind in _kinds(each)}
+    return {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "?")}
+
+
+_HANDLERS: dict[type, Callable[[Machine, Any], bool]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Delete: _delete,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.Global: _global,
+    ast.Nonlocal: _nonlocal,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Assert: _assert,
+    ast.If: _if,
+    ast.Match: _match,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.TryStar: _try,
+}

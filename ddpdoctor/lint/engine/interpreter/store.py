@@ -1,0 +1,227 @@
+"""Where values are kept: layers of writes, so that the arms of a branch can be joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NOTHING,
+    OPEN,
+    RANKS,
+    SAME,
+    Class,
+    Const,
+    Either,
+    Func,
+    Lib,
+    Many,
+    Partial,
+    Ref,
+    Table,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    What,
+    Why,
+    blended,
+    mix,
+    term,
+)
+
+Key = tuple[Any, str]
+"""(scope or object, name)."""
+Writes = dict[Key, Value]
+
+
+@dataclass(slots=True)
+class State:
+    """What was written on one way through the program, and under which conditions ranks took it."""
+
+    writes: Writes
+    conditions: tuple[Value, ...] = ()
+    mask: int = EVERYONE
+
+
+@dataclass(slots=True)
+class Store:
+    """Layers of writes; the innermost that has a key gives its value."""
+
+    layers: list[Writes] = field(default_factory=lambda: [{}])
+    distributed: set[int] = field(default_factory=set)
+    """Objects of which two alternatives mean the distributed job: wrappers, samplers."""
+
+    def get(self, key: Key) -> Value | None:
+        """The value kept under a key."""
+        for layer in reversed(self.layers):
+            found = layer.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def put(self, key: Key, value: Value) -> None:
+        """Keep a value."""
+        self.layers[-1][key] = value
+
+    def since(self, depth: int) -> Writes:
+        """What was written in the layers from `depth` on."""
+        if depth == len(self.layers) - 1:
+            return dict(self.layers[-1])
+        found: Writes = {}
+        for layer in self.layers[depth:]:
+            found.update(layer)
+        return found
+
+    def join(self, states: list[State], tag: Any) -> None:
+        """Go on from any of these states, as written over the current layer."""
+        if not states:
+            return
+        if len(states) == 1:
+            self.layers[-1].update(states[0].writes)
+            return
+        keys: dict[Key, None] = {}
+        for state in states:
+            keys.update(dict.fromkeys(state.writes))
+        conditions = divergent(states)
+        for key in keys:
+            old = self.get(key)
+            values = [state.writes.get(key, old) for state in states]
+            self.layers[-1][key] = self.joined(values, states, conditions, (tag, key))
+
+    def joined(
+        self,
+        values: list[Value | None],
+        states: list[State],
+        conditions: list[Value],
+        tag: Any,
+    ) -> Value:
+        """One value for what is another on each way."""
+        present = [each for each in values if each is not None]
+        first = present[0]
+        if len(present) == len(values) and all(
+            each is first or (each.what == first.what and each.agree == first.agree)
+            for each in present
+        ):
+            return first
+        if len(present) < len(values):
+            # Unbound on the other ways: who reads it has come this way.
+            if len(present) == 1:
+                return first
+            return self.joined(list(present), [State({})] * len(present), [], tag)
+        table = _by_mask(present, states)
+        agree, why = blended(present)
+        same_what = all(each.what == first.what for each in present)
+        if conditions and not same_what:
+            condition_agree, condition_why = blended(conditions)
+            if table is None or condition_agree.kind == "local":
+                new = mix(agree, condition_agree)
+                why = why if agree.divergent else condition_why
+                agree = new
+            else:
+                agree = mix(agree, condition_agree)
+                why = why if why is not None else condition_why
+        if table is not None:
+            return Value(table, agree, why)
+        return Value(
+            first.what if same_what else self._either(present, conditions, tag), agree, why
+        )
+
+    def _either(self, values: list[Value], conditions: list[Value], tag: Any) -> What:
+        if not conditions:
+            tables = [each.what for each in values if isinstance(each.what, Table)]
+            consts = [each for each in values if isinstance(each.what, Const)]
+            if len(tables) == 1 and len(consts) == len(values) - 1:
+                return tables[0]
+            mine = [
+                each.what
+                for each in values
+                if isinstance(each.what, Ref) and each.what.number in self.distributed
+            ]
+            if len(set(mine)) == 1:
+                return mine[0]
+        options: dict[What, Value] = {}
+        for each in values:
+            if isinstance(each.what, Either):
+                options.update({option.what: option for option in each.what.options})
+            else:
+                options.setdefault(each.what, each)
+        if len(options) == 1:
+            return next(iter(options))
+        real = [each for each in options.values() if not each.is_const(None)]
+        if len(options) <= 4 and real and all(_is_thing(each) for each in real):
+            return Either(tuple(options.values()))
+        tuples = [each.what for each in options.values() if isinstance(each.what, Tuple)]
+        if len(tuples) == len(options) and len({len(each.items) for each in tuples}) == 1:
+            columns = zip(*(each.items for each in tuples), strict=True)
+            states = [State({})] * len(tuples)
+            return Tuple(
+                tuple(
+                    self.joined(list(column), states, conditions, (tag, number))
+                    for number, column in enumerate(columns)
+                )
+            )
+        many = [each.what.element for each in options.values() if isinstance(each.what, Many)]
+        items = [i for e in options.values() if isinstance(e.what, Tuple) for i in e.what.items]
+        if len(many) + len(tuples) == len(options):
+            every: list[Value | None] = [*many, *items]
+            return Many(self.joined(every, [State({})] * len(every), [], tag))
+        made = [each.what for each in options.values() if isinstance(each.what, Tensor)]
+        if len(made) == len(options):
+            return Tensor(hash(tag), frozenset().union(*(each.of for each in made)))
+        if made and not conditions:
+            return made[0]
+        return Term("joined", (hash(tag),)) if tag is not None else NOTHING
+
+
+def _is_thing(value: Value) -> bool:
+    """Whether a value is worth to be remembered as one of several."""
+    what = value.what
+    if isinstance(what, Term):
+        return what.op == "text" or what.args[:1] == ("torch.device",)
+    return isinstance(what, Func | Class | Ref | Lib | Partial) or isinstance(value.constant, str)
+
+
+def divergent(states: Iterable[State]) -> list[Value]:
+    """The conditions that ranks may answer differently, of all the ways."""
+    found: dict[int, Value] = {}
+    for state in states:
+        for each in state.conditions:
+            if each.agree.divergent:
+                found[id(each)] = each
+    return list(found.values())
+
+
+def _by_mask(values: list[Value], states: list[State]) -> Table | None:
+    """Each rank's own constant, where the ways are told apart by rank."""
+    masks = [state.mask for state in states]
+    if len(masks) != len(values) or any(mask == masks[0] for mask in masks[1:]):
+        return None
+    entries: list[Any] = []
+    for rank in range(RANKS):
+        here = [value for value, mask in zip(values, masks, strict=True) if mask & (1 << rank)]
+        found: list[Any] = []
+        for value in here:
+            if isinstance(value.what, Const):
+                found.append(value.what.value)
+            elif isinstance(value.what, Table):
+                found.append(value.what.entries[rank])
+            else:
+                return None
+        if not found:
+            entries.append(OPEN)
+        elif all(each is found[0] or each == found[0] for each in found[1:]):
+            entries.append(found[0])
+        else:
+            entries.append(OPEN)
+    return Table(tuple(entries))
+
+
+def because(text: str, why: Why) -> Why:
+    """The same reason, one step on."""
+    return Why(text, why.place, why)
+
+
+__all__ = ["SAME", "Key", "State", "Store", "Writes", "because", "divergent", "term"]

@@ -1,0 +1,318 @@
+"""What the interpreter knows of a value: what it is, whether ranks agree on it, and why.
+
+A value that the rank decides is, where it can be, a table: one entry for each rank of a job of
+`RANKS` ranks on nodes of `PER_NODE`. `rank == 0` is then (True, False, False, ...), and so every
+way of writing the same condition is the same value.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+RANKS = 16
+PER_NODE = 8
+EVERYONE = (1 << RANKS) - 1
+
+Kind = Literal["same", "unknown", "rank", "local"]
+Cause = Literal[
+    "", "data", "shard", "clock", "disk", "chance", "order", "exception", "signal", "machine"
+]
+_ORDER: dict[str, int] = {"same": 0, "unknown": 1, "rank": 2, "local": 3}
+
+
+# --- agreement
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Whether all ranks hold the same value."""
+
+    kind: Kind
+    cause: Cause = ""
+    """Of a local value: where it comes from."""
+    sure: bool = True
+    """Whether flow shows it; False where a name or a habit suggests it."""
+
+    @property
+    def divergent(self) -> bool:
+        """Whether ranks may hold different values."""
+        return self.kind in ("rank", "local")
+
+
+SAME = Agreement("same")
+UNKNOWN = Agreement("unknown")
+BY_RANK = Agreement("rank")
+BY_RANK_LIKELY = Agreement("rank", sure=False)
+
+
+@lru_cache(maxsize=64)
+def local(cause: Cause, sure: bool = True) -> Agreement:
+    """The agreement of a value of this rank's own."""
+    return Agreement("local", cause, sure)
+
+
+def mix(one: Agreement, other: Agreement) -> Agreement:
+    """The agreement of what is computed from both."""
+    if one is other or one == other:
+        return one
+    if _ORDER[one.kind] < _ORDER[other.kind]:
+        one, other = other, one
+    if one.kind == other.kind:
+        return one if one.sure else other
+    if one.kind == "rank" and other.kind == "unknown":
+        return BY_RANK_LIKELY
+    return one
+
+
+# --- provenance
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why we think what we think of a value: this, because of that."""
+
+    text: str
+    place: Place
+    of: Why | None = None
+
+    def chain(self) -> Iterator[Why]:
+        """From the value back to where its nature comes from."""
+        each: Why | None = self
+        while each is not None:
+            yield each
+            each = each.of
+
+    @property
+    def root(self) -> Why:
+        """Where the nature of the value comes from."""
+        *_, last = self.chain()
+        return last
+
+
+# --- what a value is
+
+
+class Open:
+    """An entry of a table that is not known, though it is no rank's own."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "OPEN"
+
+
+OPEN = Open()
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number, string, boolean, None or Ellipsis."""
+
+    value: Any
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.value.__class__.__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One constant for each rank of the model job; OPEN where it is not known."""
+
+    entries: tuple[Any, ...]
+
+    def ranks(self) -> tuple[int, int]:
+        """Masks of the ranks for which it is true, and for which it is open."""
+        true = opened = 0
+        for rank, entry in enumerate(self.entries):
+            if entry is OPEN:
+                opened |= 1 << rank
+            elif entry:
+                true |= 1 << rank
+        return true, opened
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Something unknown that has an identity: a parameter, an attribute, an operation on terms."""
+
+    op: str
+    args: tuple[Any, ...] = ()
+    size: int = 1
+
+    def __repr__(self) -> str:
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor, by where it was made; `of` are the wrappers whose forward it comes from."""
+
+    site: int
+    of: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """A tuple, or the content of a list, element by element."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """The content of a container of which one element stands for all."""
+
+    element: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An object by the place that made it; its attributes are kept in the store."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lib:
+    """Something of a library, by its dotted name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRef:
+    """A module of the project, by its path."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class of the project, by the number of its definition."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Func:
+    """A function with what it closes over: scopes, bound arguments, scopes of decorators."""
+
+    number: int
+    scopes: tuple[int, ...] = ()
+    bound: tuple[Value, ...] = ()
+    named: tuple[tuple[str, Value], ...] = ()
+    within: tuple[str, ...] = ()
+    """Scopes that a decorator puts around each call, such as `no_grad`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Something of a library, or unknown, with arguments bound."""
+
+    callee: Value
+    bound: tuple[Value, ...] = ()
+    named: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of several."""
+
+    options: tuple[Value, ...]
+
+
+What = (
+    Const
+    | Table
+    | Term
+    | Tensor
+    | Tuple
+    | Many
+    | Ref
+    | Lib
+    | ModuleRef
+    | Class
+    | Func
+    | Partial
+    | Either
+)
+
+
+@dataclass(slots=True)
+class Value:
+    """What it is, whether ranks agree on it, and why we think so."""
+
+    what: What
+    agree: Agreement = SAME
+    why: Why | None = field(default=None, compare=False)
+
+    def __hash__(self) -> int:
+        return hash(self.what)
+
+    @property
+    def constant(self) -> Any:
+        """The constant that it is, OPEN for anything else."""
+        return self.what.value if isinstance(self.what, Const) else OPEN
+
+    def is_const(self, *values: object) -> bool:
+        """Whether it is one of these constants (True is not 1)."""
+        mine = self.constant
+        return any(mine == each and mine.__class__ is each.__class__ for each in values)
+
+
+NOTHING = Term("?")
+NONE = Value(Const(None))
+TRUE = Value(Const(True))
+FALSE = Value(Const(False))
+RANK = Table(tuple(range(RANKS)))
+LOCAL_RANK = Table(tuple(rank % PER_NODE for rank in range(RANKS)))
+NODE_RANK = Table(tuple(rank // PER_NODE for rank in range(RANKS)))
+IS_MAIN = Table(tuple(rank == 0 for rank in range(RANKS)))
+IS_LOCAL_MAIN = Table(tuple(rank % PER_NODE == 0 for rank in range(RANKS)))
+WORLD = Term("world")
+MODE = Term("distributed")
+"""Whether the job is distributed: what we claim concerns jobs that are."""
+
+_MAX_TERM = 24
+
+
+def term(op: str, *args: Any) -> Term:
+    """A term, or one without identity where it would grow too large."""
+    size = 1 + sum(each.size if isinstance(each, Term) else 1 for each in args)
+    return Term(op, args, size) if size <= _MAX_TERM else NOTHING
+
+
+def blended(values: Iterable[Value]) -> tuple[Agreement, Why | None]:
+    """The agreement of what is computed from these, and the reason of the one that decides."""
+    agree, why = SAME, None
+    for each in values:
+        new = mix(agree, each.agree)
+        if new is not agree:
+            if new.kind != agree.kind or not agree.sure:
+                why = each.why if each.agree.divergent or why is None else why
+            agree = new
+        elif why is None and each.agree.divergent:
+            why = each.why
+    return agree, why
+
+
+def text(node: ast.AST, limit: int = 60) -> str:
+    """The expression as written, shortened, on one line."""
+    try:
+        whole = " ".join(ast.unparse(node).split())
+    except (RecursionError, ValueError):
+        return "..."
+    return whole if len(whole) <= limit else whole[: limit - 3] + "..."

@@ -1,0 +1,66 @@
+"""transformers, DeepSpeed, TorchMetrics, ignite, timm, detectron2, mmengine, fairscale, horovod.
+
+Source: their documentation and signatures.
+"""
+
+EFFECTS = """
+transformers.set_seed                                   event kind=seed_all seed=seed@0
+transformers.trainer_utils.set_seed                     event kind=seed_all seed=seed@0
+deepspeed.init_distributed                              init
+deepspeed.initialize                                    unknown
+deepspeed.comm.barrier                                  collective group=group@0
+deepspeed.comm.all_reduce                               collective shares=tensor@0 group=group@2
+deepspeed.comm.broadcast                                collective shares=tensor@0 group=group@2
+deepspeed.comm.all_gather                               collective shares=tensor_list@0 group=group@2
+deepspeed.comm.get_rank                                 rank
+deepspeed.comm.get_world_size                           world
+deepspeed.comm.get_local_rank                           local_rank
+ignite.distributed.get_rank                             rank
+ignite.distributed.get_local_rank                       local_rank
+ignite.distributed.get_node_rank                        node_rank
+ignite.distributed.get_world_size                       world
+ignite.distributed.barrier                              collective
+ignite.distributed.all_reduce                           collective result=same
+ignite.distributed.all_gather                           collective result=same
+ignite.distributed.broadcast                            collective result=same
+ignite.distributed.new_group                            group
+ignite.distributed.one_rank_only                        calls_on_main
+ignite.distributed.one_rank_first                       enters scope=main_first
+ignite.distributed.device                               local_rank
+timm.utils.distribute_bn                                collective
+timm.utils.reduce_tensor                                collective result=same
+timm.utils.is_primary                                   main
+timm.utils.is_global_primary                            main
+timm.utils.is_local_primary                             local_main
+timm.utils.random_seed                                  event kind=seed_all seed=seed@0 offset=rank@1
+timm.utils.init_distributed_device                      init
+detectron2.utils.comm.synchronize                       collective
+detectron2.utils.comm.all_gather                        collective result=same
+detectron2.utils.comm.gather                            collective
+detectron2.utils.comm.reduce_dict                       collective
+detectron2.utils.comm.shared_random_seed                collective result=same
+detectron2.utils.comm.get_rank                          rank
+detectron2.utils.comm.get_local_rank                    local_rank
+detectron2.utils.comm.get_world_size                    world
+detectron2.utils.comm.is_main_process                   main
+mmengine.dist.barrier                                   collective
+mmengine.dist.all_reduce                                collective shares=data@0
+mmengine.dist.all_gather                                collective result=same
+mmengine.dist.broadcast                                 collective shares=data@0
+mmengine.dist.collect_results                           collective
+mmengine.dist.get_rank                                  rank
+mmengine.dist.get_local_rank                            local_rank
+mmengine.dist.get_world_size                            world
+mmengine.dist.is_main_process                           main
+mmengine.dist.master_only                               calls_on_main
+mmcv.runner.get_dist_info                               unknown
+mmcv.runner.master_only                                 calls_on_main
+horovod.torch.rank                                      rank
+horovod.torch.local_rank                                local_rank
+horovod.torch.size                                      world
+horovod.torch.allreduce                                 collective result=same
+horovod.torch.allgather                                 collective result=same
+horovod.torch.broadcast                                 collective result=same
+horovod.torch.broadcast_parameters                      collective
+horovod.torch.broadcast_optimizer_state                 collective
+"""

@@ -1,0 +1,134 @@
+"""Python's own library, and NumPy. Source: their documentation."""
+
+EFFECTS = """
+time.time                               local cause=clock
+time.time_ns                            local cause=clock
+time.monotonic                          local cause=clock
+time.monotonic_ns                       local cause=clock
+time.perf_counter                       local cause=clock
+time.perf_counter_ns                    local cause=clock
+time.process_time                       local cause=clock
+time.strftime                           local cause=clock
+time.localtime                          local cause=clock
+time.ctime                              local cause=clock
+time.asctime                            local cause=clock
+time.gmtime                             local cause=clock
+time.sleep                              event kind=sleep
+time.*                                  unknown
+timeit.default_timer                    local cause=clock
+datetime.datetime.now                   local cause=clock
+datetime.datetime.utcnow                local cause=clock
+datetime.datetime.today                 local cause=clock
+datetime.date.today                     local cause=clock
+datetime.*                              pure
+uuid.uuid1                              local cause=chance
+uuid.uuid4                              local cause=chance
+secrets.*                               local cause=chance
+os.urandom                              local cause=chance
+os.getpid                               local cause=machine
+os.getppid                              local cause=machine
+os.uname                                local cause=machine
+socket.gethostname                      local cause=machine
+platform.node                           local cause=machine
+psutil.*                                local cause=machine
+shutil.disk_usage                       local cause=machine
+tempfile.mkdtemp                        local cause=chance
+tempfile.mkstemp                        local cause=chance
+tempfile.gettempdir                     same
+tempfile.TemporaryDirectory             local cause=chance
+tempfile.NamedTemporaryFile             local cause=chance
+id                                      local cause=machine
+hash                                    pure
+random.seed                             event kind=seed_python seed=a@0
+random.Random                           new type=random.Random seed=x@0
+random.*                                event kind=draw_python result=chance_python
+numpy.random.seed                       event kind=seed_numpy seed=seed@0
+numpy.random.default_rng                new type=numpy.random.Generator seed=seed@0
+numpy.random.RandomState                new type=numpy.random.Generator seed=seed@0
+numpy.random.*                          event kind=draw_numpy result=chance_numpy
+random.Random.*                         pure
+numpy.random.Generator.*                pure
+numpy.*                                 pure
+math.*                                  pure
+statistics.*                            pure
+operator.*                              pure
+itertools.count                         new type=itertools.count
+itertools.*                             pure
+collections.defaultdict                 new type=dict
+collections.OrderedDict                 new type=dict
+collections.Counter                     new type=dict
+collections.deque                       new type=list
+copy.deepcopy                           event kind=copy object=x@0 result=copy
+copy.copy                               event kind=copy object=x@0 result=copy
+json.loads                              pure
+json.dumps                              pure
+json.load                               pure
+json.dump                               event kind=write object=fp@1
+pickle.load                             pure
+pickle.dump                             event kind=write object=file@1
+yaml.*                                  pure
+re.*                                    pure
+hashlib.*                               pure
+functools.partial                       calls
+functools.wraps                         itself
+os.path.exists                          event kind=look path=path@0 result=disk
+os.path.isfile                          event kind=look path=path@0 result=disk
+os.path.isdir                           event kind=look path=s@0 result=disk
+os.path.lexists                         event kind=look path=path@0 result=disk
+os.path.getsize                         event kind=look path=filename@0 result=disk
+os.path.getmtime                        event kind=look path=filename@0 result=disk
+os.access                               event kind=look path=path@0 result=disk
+os.listdir                              event kind=list path=path@0 result=listing
+os.scandir                              event kind=list path=path@0 result=listing
+os.walk                                 event kind=list path=top@0 result=listing
+glob.glob                               event kind=list path=pathname@0 result=listing
+glob.iglob                              event kind=list path=pathname@0 result=listing
+os.path.join                            pure
+os.path.*                               pure
+os.getcwd                               same
+os.cpu_count                            same
+os.makedirs                             event kind=make_folder path=name@0 exist_ok=exist_ok@2
+os.mkdir                                event kind=make_folder path=path@0
+os.remove                               event kind=remove path=path@0
+os.unlink                               event kind=remove path=path@0
+os.rmdir                                event kind=remove path=path@0
+shutil.rmtree                           event kind=remove path=path@0
+os.rename                               event kind=rename path=src@0 to=dst@1
+os.replace                              event kind=rename path=src@0 to=dst@1
+shutil.move                             event kind=rename path=src@0 to=dst@1
+shutil.copy                             event kind=copy_file path=src@0 to=dst@1
+shutil.copyfile                         event kind=copy_file path=src@0 to=dst@1
+shutil.copy2                            event kind=copy_file path=src@0 to=dst@1
+os.symlink                              event kind=link path=dst@1
+open                                    event kind=open path=file@0 mode=mode@1 result=file
+pathlib.Path                            pure
+pathlib.PurePath                        pure
+sys.exit                                ends status=status@0
+os._exit                                ends status=status@0
+exit                                    ends status=code@0
+quit                                    ends status=code@0
+os.abort                                ends
+os.kill                                 unknown
+signal.signal                           event kind=handler
+atexit.register                         event kind=at_exit function=func@0
+warnings.*                              same
+logging.*                               same
+argparse.ArgumentParser                 new type=argparse.ArgumentParser
+contextlib.nullcontext                  enters scope=plain
+contextlib.suppress                     enters scope=suppress
+contextlib.redirect_stdout              enters scope=plain
+multiprocessing.Process                 new type=multiprocessing.Process target=target@1 arguments=args@3
+multiprocessing.get_context             new type=multiprocessing.Context
+multiprocessing.Context.Process         new type=multiprocessing.Process target=target@1 arguments=args@3
+tqdm.tqdm                               itself
+tqdm.auto.tqdm                          itself
+tqdm.trange                             pure
+rich.progress.track                     itself
+len                                     count
+sorted                                  count
+sum                                     count
+min                                     count
+max                                     count
+any                                     count
+all                                     count
+"""

@@ -1,0 +1,189 @@
+"""PyTorch. Source: its documentation and signatures (2.6 to 2.13)."""
+
+_COLLECTIVES = """
+all_gather                      collective shares=tensor_list@0 group=group@2
+all_gather_coalesced            collective shares=output_tensor_lists@0 group=group@2
+all_gather_into_tensor          collective shares=output_tensor@0 group=group@2
+all_gather_object               collective shares=object_list@0 group=group@2
+all_reduce                      collective shares=tensor@0 group=group@2 reduce=op@1
+all_reduce_coalesced            collective shares=tensors@0 group=group@2
+all_to_all                      collective group=group@2 fills=output_tensor_list@0
+all_to_all_single               collective group=group@4 fills=output@0
+barrier                         collective group=group@0
+broadcast                       collective shares=tensor@0 group=group@2 root=src@1
+broadcast_object_list           collective shares=object_list@0 group=group@2 root=src@1
+gather                          collective group=group@3 root=dst@2
+gather_object                   collective group=group@3 root=dst@2
+monitored_barrier               collective group=group@0
+reduce                          collective group=group@3 root=dst@1
+reduce_scatter                  collective group=group@3 fills=output@0
+reduce_scatter_tensor           collective group=group@3 fills=output@0
+scatter                         collective group=group@3 root=src@2 fills=tensor@0
+scatter_object_list             collective group=group@3 root=src@2
+new_group                       group ranks=ranks@0
+split_group                     group
+new_subgroups                   group
+new_subgroups_by_enumeration    group
+init_device_mesh                group
+init_process_group              init backend=backend@0 method=init_method@1 rank=rank@4 size=world_size@3
+destroy_process_group           leave
+get_rank                        rank group=group@0
+get_node_local_rank             local_rank
+get_world_size                  world group=group@0
+get_group_rank                  unknown
+get_process_group_ranks         same
+is_initialized                  mode
+is_available                    mode
+is_torchelastic_launched        mode
+get_backend                     same
+send                            event kind=send peer=dst@1 tensor=tensor@0
+recv                            event kind=recv peer=src@1 tensor=tensor@0
+isend                           new type=torch.distributed.Work kind=send
+irecv                           new type=torch.distributed.Work kind=recv
+batch_isend_irecv               unknown
+"""
+
+_REST = """
+torch.*                                             pure
+torch.distributed.*                                 unknown
+torch.distributed.init_device_mesh                  group
+torch.distributed.device_mesh.init_device_mesh      group
+torch.distributed.ReduceOp.*                        same
+torch.distributed.nn.functional.all_gather          collective result=same group=group@1
+torch.distributed.nn.functional.all_reduce          collective result=same group=group@2
+torch.distributed.nn.functional.broadcast           collective result=same group=group@2
+torch.distributed.nn.functional.gather              collective group=group@2
+torch.distributed.nn.functional.reduce              collective group=group@3
+torch.distributed.nn.functional.reduce_scatter      collective group=group@3
+torch.distributed.nn.functional.scatter             collective group=group@2
+torch.distributed.nn.functional.all_to_all          collective group=group@2
+torch.distributed.nn.functional.all_to_all_single   collective group=group@4
+torch.distributed.nn.all_gather                     collective result=same group=group@1
+torch.distributed.nn.all_reduce                     collective result=same group=group@2
+torch.distributed.nn.broadcast                      collective result=same group=group@2
+torch.distributed.algorithms.join.Join              enters scope=join throws=throw_on_early_termination@2
+torch.distributed.algorithms.Join                   enters scope=join throws=throw_on_early_termination@2
+torch.distributed.elastic.multiprocessing.errors.record    itself
+torch.nn.parallel.DistributedDataParallel           wraps module=module@0
+torch.nn.parallel.distributed.DistributedDataParallel      wraps module=module@0
+torch.nn.DataParallel                               new type=torch.nn.DataParallel module=module@0
+torch.nn.parallel.DataParallel                      new type=torch.nn.DataParallel module=module@0
+torch.nn.SyncBatchNorm.convert_sync_batchnorm       itself
+torch.compile                                       itself
+torch.jit.script                                    itself
+torch.nn.Module                                     new type=torch.nn.Module
+torch.nn.Module.train                               itself
+torch.nn.Module.eval                                itself
+torch.nn.Module.to                                  itself
+torch.nn.Module.cuda                                itself
+torch.nn.Module.cpu                                 itself
+torch.nn.Module.half                                itself
+torch.nn.Module.float                               itself
+torch.nn.Module.double                              itself
+torch.nn.Module.bfloat16                            itself
+torch.nn.Module.requires_grad_                      itself
+torch.nn.Module.apply                               itself
+torch.nn.Module.parameters                          pure
+torch.nn.Module.state_dict                          pure
+torch.nn.Module.register_buffer                     event kind=register name=name@0
+torch.nn.Module.register_parameter                  event kind=register name=name@0
+torch.nn.Module.register_module                     event kind=register name=name@0
+torch.nn.Module.add_module                          event kind=register name=name@0
+torch.nn.Module.load_state_dict                     event kind=load_state state=state_dict@0
+torch.nn.Sequential                                 new type=torch.nn.Module
+torch.nn.ModuleList                                 new type=torch.nn.Module
+torch.nn.ModuleDict                                 new type=torch.nn.Module
+torch.nn.functional.*                               pure
+torch.nn.utils.*                                    pure
+torch.nn.utils.clip_grad_norm_                      event kind=clip parameters=parameters@0 result=pure
+torch.nn.utils.clip_grad_value_                     event kind=clip parameters=parameters@0
+torch.nn.utils.clip_grad.clip_grad_norm_            event kind=clip parameters=parameters@0 result=pure
+torch.nn.init.*                                     itself
+torch.utils.data.DataLoader                         new type=torch.utils.data.DataLoader dataset=dataset@0 batch_size=batch_size@1 shuffle=shuffle@2 sampler=sampler@3 batch_sampler=batch_sampler@4 num_workers=num_workers@5 drop_last=drop_last@8 worker_init_fn=worker_init_fn@10
+torch.utils.data.dataloader.DataLoader              new type=torch.utils.data.DataLoader dataset=dataset@0 batch_size=batch_size@1 shuffle=shuffle@2 sampler=sampler@3 batch_sampler=batch_sampler@4 num_workers=num_workers@5 drop_last=drop_last@8
+torch.utils.data.DistributedSampler                 new type=torch.utils.data.DistributedSampler dataset=dataset@0 num_replicas=num_replicas@1 rank=rank@2 shuffle=shuffle@3 seed=seed@4 drop_last=drop_last@5
+torch.utils.data.distributed.DistributedSampler     new type=torch.utils.data.DistributedSampler dataset=dataset@0 num_replicas=num_replicas@1 rank=rank@2 shuffle=shuffle@3 seed=seed@4 drop_last=drop_last@5
+torch.utils.data.RandomSampler                      new type=torch.utils.data.Sampler dataset=data_source@0
+torch.utils.data.SequentialSampler                  new type=torch.utils.data.Sampler dataset=data_source@0
+torch.utils.data.BatchSampler                       new type=torch.utils.data.BatchSampler sampler=sampler@0 batch_size=batch_size@1
+torch.utils.data.Subset                             new type=torch.utils.data.Dataset dataset=dataset@0 indices=indices@1
+torch.utils.data.TensorDataset                      new type=torch.utils.data.Dataset
+torch.utils.data.ConcatDataset                      new type=torch.utils.data.Dataset
+torch.utils.data.Dataset                            new type=torch.utils.data.Dataset
+torch.utils.data.IterableDataset                    new type=torch.utils.data.IterableDataset
+torch.utils.data.random_split                       event kind=split dataset=dataset@0 generator=generator@2 result=chance
+torch.utils.data.get_worker_info                    unknown
+torch.utils.data.DistributedSampler.set_epoch       event kind=set_epoch epoch=epoch@0
+torch.optim.*                                       new type=torch.optim.Optimizer parameters=params@0
+torch.optim.lr_scheduler.*                          new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
+torch.optim.Optimizer.step                          event kind=step
+torch.optim.Optimizer.zero_grad                     event kind=zero_grad
+torch.optim.Optimizer.load_state_dict               event kind=load_state state=state_dict@0
+torch.optim.Optimizer.state_dict                    pure
+torch.optim.lr_scheduler.LRScheduler.step           event kind=schedule metric=epoch@0
+torch.optim.lr_scheduler.LRScheduler.load_state_dict    event kind=load_state state=state_dict@0
+torch.amp.GradScaler                                new type=torch.amp.GradScaler
+torch.cuda.amp.GradScaler                           new type=torch.amp.GradScaler
+torch.amp.GradScaler.step                           event kind=step optimizer=optimizer@0
+torch.amp.GradScaler.unscale_                       event kind=unscale optimizer=optimizer@0
+torch.amp.GradScaler.scale                          itself
+torch.amp.GradScaler.update                         same
+torch.amp.GradScaler.load_state_dict                event kind=load_state state=state_dict@0
+torch.Tensor.backward                               event kind=backward
+torch.Tensor.item                                   pure
+torch.Tensor.detach                                 pure
+torch.autograd.backward                             event kind=backward loss=tensors@0
+torch.autograd.grad                                 event kind=grad outputs=outputs@0 inputs=inputs@1 result=pure
+torch.no_grad                                       enters scope=no_grad
+torch.inference_mode                                enters scope=no_grad
+torch.set_grad_enabled                              enters scope=grad_mode mode=mode@0
+torch.enable_grad                                   enters scope=enable_grad
+torch.autocast                                      enters scope=autocast
+torch.cuda.amp.autocast                             enters scope=autocast
+torch.amp.autocast                                  enters scope=autocast
+torch.save                                          event kind=save object=obj@0 path=f@1
+torch.load                                          event kind=load path=f@0 map_location=map_location@1 result=new
+torch.distributed.checkpoint.save                   collective op=dcp.save
+torch.distributed.checkpoint.load                   collective op=dcp.load
+torch.manual_seed                                   event kind=seed seed=seed@0
+torch.cuda.manual_seed                              event kind=seed_cuda seed=seed@0
+torch.cuda.manual_seed_all                          event kind=seed_cuda seed=seed@0
+torch.seed                                          event kind=reseed
+torch.Generator                                     new type=torch.Generator
+torch.Generator.manual_seed                         event kind=seed_generator seed=seed@0 result=itself
+torch.rand                                          event kind=draw generator=generator@ result=chance
+torch.randn                                         event kind=draw generator=generator@ result=chance
+torch.randint                                       event kind=draw generator=generator@ result=chance
+torch.randperm                                      event kind=draw generator=generator@ result=chance
+torch.normal                                        event kind=draw generator=generator@ result=chance
+torch.multinomial                                   event kind=draw generator=generator@ result=chance
+torch.bernoulli                                     event kind=draw generator=generator@ result=chance
+torch.rand_like                                     event kind=draw result=chance
+torch.randn_like                                    event kind=draw result=chance
+torch.randint_like                                  event kind=draw result=chance
+torch.initial_seed                                  unknown
+torch.cuda.is_available                             same
+torch.cuda.device_count                             same
+torch.cuda.set_device                               event kind=set_device device=device@0
+torch.cuda.current_device                           local_rank
+torch.device                                        event kind=device type=type@0 index=index@1 result=pure
+torch.cuda.synchronize                              same
+torch.cuda.empty_cache                              event kind=empty_cache
+torch.cuda.Event                                    local cause=clock
+torch.cuda.memory_allocated                         local cause=machine
+torch.cuda.max_memory_allocated                     local cause=machine
+torch.cuda.mem_get_info                             local cause=machine
+torch.multiprocessing.spawn                         spawns target=fn@0 arguments=args@1 processes=nprocs@2
+torch.multiprocessing.start_processes               spawns target=fn@0 arguments=args@1 processes=nprocs@2
+torch.multiprocessing.spawn.spawn                   spawns target=fn@0 arguments=args@1 processes=nprocs@2
+torch.multiprocessing.Process                       new type=multiprocessing.Process target=target@1 arguments=args@3
+torch.multiprocessing.get_context                   new type=multiprocessing.Context
+torch.utils.checkpoint.checkpoint                   event kind=checkpoint result=pure
+torchvision.*                                       pure
+torchaudio.*                                        pure
+"""
+
+_HOMES = ("torch.distributed.", "torch.distributed.distributed_c10d.")
+EFFECTS = "\n".join(
+    [f"{home}{line}" for home in _HOMES for line in _COLLECTIVES.strip().splitlines()] + [_REST]
+)

@@ -1,0 +1,1 @@
+"""Questions about what a program was seen to do, which rules share."""

@@ -1,0 +1,222 @@
+"""Which ranks do a thing, and what happens between two things."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Seq,
+    Way,
+    events,
+)
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NOTHING, Table, Term, Value
+from ddpdoctor.lint.engine.queries.words import letter
+
+MAIN = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Doers:
+    """The ranks that do something."""
+
+    mask: int
+    sure: bool
+    """Whether flow tells it: no condition of unknown agreement stands before it."""
+    choices: tuple[Choice, ...]
+    """The conditions that keep the others out, and those that nobody knows."""
+
+    def is_clear(self, *causes: str) -> bool:
+        """Whether the rank alone decides who does it, but for what these causes decide."""
+        return all(
+            isinstance(each.condition.what, Table)
+            or each.condition.agree.kind == "same"
+            or (each.condition.agree.cause in causes and not _asks_for_none(each.test))
+            for each in self.choices
+        )
+
+    @property
+    def some(self) -> bool:
+        """Whether some ranks do it and others do not."""
+        return self.mask not in (0, EVERYONE)
+
+
+def _asks_for_none(test: ast.AST) -> bool:
+    """Whether a condition asks if there is a value at all: some ranks may be meant to have none."""
+    return any(
+        isinstance(each, ast.Compare)
+        and any(
+            isinstance(other, ast.Constant) and other.value is None for other in each.comparators
+        )
+        for each in ast.walk(test)
+    )
+
+
+def doers(way: Way) -> Doers:
+    """Who comes to the end of a way: by the arms on it, and by the ranks that left before."""
+    mask, sure = EVERYONE, True
+    choices: list[Choice] = []
+    for number, step in enumerate(way):
+        for earlier in step.seq.items[: step.index]:
+            if isinstance(earlier, Choice):
+                staying = _staying(earlier)
+                if staying != EVERYONE:
+                    mask &= staying
+                    choices.append(earlier)
+        if isinstance(step.node, Choice) and number + 1 < len(way):
+            inside = way[number + 1].seq
+            arm = next((each for each in step.node.arms if each.body is inside), None)
+            if arm is None:
+                continue
+            mask &= arm.mask
+            agree = step.node.condition.agree
+            if arm.mask != EVERYONE or agree.kind != "same":
+                choices.append(step.node)
+            if arm.opened or agree.kind == "unknown" or not agree.sure:
+                sure = False
+    return Doers(mask, sure, tuple(choices))
+
+
+def _staying(choice: Choice) -> int:
+    """The ranks that surely go on behind a choice of the rank; all, where nothing is known."""
+    if not isinstance(choice.condition.what, Table):
+        return EVERYONE
+    staying = 0
+    for arm in choice.arms:
+        if not _ends(arm.body):
+            staying |= arm.mask
+    return staying or EVERYONE
+
+
+def _ends(seq: Seq) -> bool:
+    for node in seq.items:
+        if isinstance(node, Exit):
+            return True
+        if isinstance(node, Called) and any(
+            isinstance(each, Exit) and each.kind in ("end", "raise") for each in node.body.items
+        ):
+            return True
+    return False
+
+
+def is_one_after_another(way: Way) -> bool:
+    """Whether some ranks wait before it for others to do it first ("the main process first")."""
+    for step in way:
+        for earlier in step.seq.items[: step.index]:
+            if isinstance(earlier, Choice) and isinstance(earlier.condition.what, Table):
+                waits = [_waits(arm.body) for arm in earlier.arms]
+                if any(waits) and not all(waits):
+                    return True
+            if isinstance(earlier, Called) and any(
+                isinstance(each, Choice)
+                and isinstance(each.condition.what, Table)
+                and len({_waits(arm.body) for arm in each.arms}) > 1
+                for each in earlier.body.items
+            ):
+                return True
+    return False
+
+
+def _waits(seq: Seq) -> bool:
+    return any(synchronises(each) for each in _surely(seq))
+
+
+def keeps_apart(choices: tuple[Choice, ...]) -> Choice | None:
+    """The condition that decides by rank, innermost first."""
+    return next((each for each in reversed(choices) if each.condition.agree.kind == "rank"), None)
+
+
+def line_of(choice: Choice) -> str:
+    """As in "line 41", with the file where it is another one."""
+    return f"line {getattr(choice.test, 'lineno', 1)}"
+
+
+def synchronises(event: Event) -> bool:
+    """Whether no rank gets past it before all have come to it, as to a barrier or a reduction."""
+    said = letter(event)
+    return said is not None and said[0] in ("collective", "wrap", "backward", "group")
+
+
+def between(first: Way, second: Way) -> Iterator[Event]:
+    """The events that every rank surely does after the end of one way and before that of another.
+
+    The second way must come later in the program; only what both stand beside or inside of is
+    looked at, for a condition that one passes the other need not.
+    """
+    shared = 0
+    while (
+        shared < min(len(first), len(second))
+        and first[shared].seq is second[shared].seq
+        and first[shared].index == second[shared].index
+    ):
+        shared += 1
+    for step in reversed(first[shared:]):
+        stop = len(step.seq.items)
+        if step is first[shared] and shared < len(second):
+            stop = second[shared].index
+        yield from _surely(Seq(step.seq.items[step.index + 1 : stop]))
+    for step in second[shared + 1 :]:
+        yield from _surely(Seq(step.seq.items[: step.index]))
+
+
+def around(loop: Loop, first: Way, second: Way) -> Iterator[Event]:
+    """The same from one round of a loop to the next."""
+    depth = next(n for n, step in enumerate(first) if step.node is loop)
+    for step in reversed(first[depth + 1 :]):
+        yield from _surely(Seq(step.seq.items[step.index + 1 :]))
+    for step in second[depth + 1 :]:
+        yield from _surely(Seq(step.seq.items[: step.index]))
+
+
+def _surely(seq: Seq) -> Iterator[Event]:
+    for node in seq.items:
+        if isinstance(node, Event):
+            yield node
+        elif isinstance(node, Called | Loop):
+            yield from _surely(node.body)
+        elif isinstance(node, Choice) and node.arms:
+            # What each arm does is done whichever way a rank goes.
+            arms = [list(_surely(arm.body)) for arm in node.arms]
+            if all(any(synchronises(each) for each in arm) for arm in arms):
+                yield next(each for each in arms[0] if synchronises(each))
+
+
+def in_try(way: Way) -> bool:
+    """Whether an error there is caught."""
+    return any(isinstance(getattr(step.node, "node", None), ast.Try) for step in way)
+
+
+def is_distributed(run: Run) -> bool:
+    """Whether the program joins a group, wraps a model or starts ranks itself."""
+    found = run.answers.get("distributed")
+    if found is None:
+        kinds = ("init", "wrap", "collective", "spawn", "prepare", "group")
+        found = any(True for _ in events(run.root, *kinds))
+        run.answers["distributed"] = found
+    return bool(found)
+
+
+def same_path(one: Value | None, other: Value | None) -> bool:
+    """Whether two values are one path, on all ranks as far as anything tells."""
+    if one is None or other is None or one.what != other.what:
+        return False
+    return one.agree.kind in _ALIKE and other.agree.kind in _ALIKE and _has_identity(one.what)
+
+
+_ALIKE = ("same", "unknown")
+
+
+def _has_identity(what: object) -> bool:
+    """Whether nothing in it is merely unknown: two unknowns need not be the same."""
+    if isinstance(what, Term):
+        return what != NOTHING and all(_has_identity(each) for each in what.args)
+    if isinstance(what, tuple):
+        return all(_has_identity(each) for each in what)
+    return True

@@ -1,0 +1,46 @@
+"""Which failure a parting is, when a value of the rank's own decides."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Seq, events
+from ddpdoctor.lint.engine.queries.partings import Parting
+
+_TRAINING = frozenset({"forward", "backward"})
+
+
+def name_of(run: Run, parting: Parting) -> str:
+    """The code, "" where it is none of these."""
+    agree = parting.condition.agree
+    if parting.by_rank and parting.mask != (1 << 16) - 1:
+        return ""
+    kinds = {each.event.kind for each in parting.met}
+    if agree.cause == "order":
+        return ""
+    if agree.cause == "disk":
+        return "DDP513"
+    if parting.repeats:
+        if isinstance(parting.node, ast.While):
+            return ""  # DDP405
+        return "DDP418" if kinds - _TRAINING else "DDP207"
+    if parting.left == "continue":
+        return "DDP307"
+    if parting.left in ("break", "end") or (parting.left == "return" and parting.loop):
+        return "DDP307" if agree.cause == "exception" and parting.left == "return" else ""
+    if isinstance(parting.node, ast.Try):
+        return "DDP307" if kinds & _TRAINING else ""
+    if parting.left == "" and _reloads(parting):
+        return "DDP505"
+    if kinds <= _TRAINING:
+        return "DDP307" if "backward" in kinds else ""
+    return "DDP402"
+
+
+def _reloads(parting: Parting) -> bool:
+    node = parting.way[-1].node if parting.way else None
+    if not isinstance(node, Choice):
+        return False
+    found = Seq([each for arm in node.arms for each in arm.body.items])
+    return any(True for _ in events(found, "load", "load_state"))

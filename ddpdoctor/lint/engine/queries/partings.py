@@ -1,0 +1,508 @@
+"""Where the ways of the ranks part, so that one waits for what the other never does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Arm,
+    Called,
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Node,
+    Seq,
+    Way,
+    walk,
+)
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Table, Value, Why
+from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, letter, speaks
+
+Left = Literal["", "continue", "break", "return", "end", "raise", "assert"]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """Something of a way that other ranks hear: an event, or a call that leads to one."""
+
+    node: ast.AST
+    path: str
+    event: Event
+    chain: tuple[Called, ...] = ()
+    """The calls that lead to it from where the ways part, outermost first."""
+    sure: bool = True
+    """Whether it is reached whenever the way is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """A condition that ranks answer differently, and what comes of it."""
+
+    condition: Value
+    node: ast.AST
+    """The If, While, IfExp, BoolOp, Try, Assert, or the loop itself."""
+    test: ast.AST
+    path: str
+    left: Left
+    """How the ranks that part leave, "" where both ways go on together."""
+    exit: Exit | None
+    met: tuple[Met, ...]
+    """What some ranks do and others do not."""
+    both: bool = False
+    """Whether both ways communicate."""
+    loop: Loop | None = None
+    """The loop around it, or that itself runs unequally often."""
+    mask: int = EVERYONE
+    """The ranks that do what is met, where that is known."""
+    way: Way = ()
+
+    @property
+    def why(self) -> Why | None:
+        """Why the ranks answer differently."""
+        return self.condition.why
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is a loop that ranks run unequally often."""
+        return self.loop is not None and self.loop.node is self.node
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether the rank decides."""
+        return self.condition.agree.kind == "rank"
+
+    @property
+    def sure(self) -> bool:
+        """Whether flow shows that they do."""
+        return self.condition.agree.sure
+
+    @property
+    def place(self) -> Place:
+        """Where the condition stands."""
+        return Place(self.path, getattr(self.test, "lineno", 1))
+
+
+def partings(run: Run) -> list[Parting]:
+    """All partings of a program."""
+    found = run.answers.get("partings")
+    if found is None:
+        words = Words(_is_wrapped(run))
+        found = [*_ByRank(run, words).find(), *_local(run, words)]
+        run.answers["partings"] = found
+    result: list[Parting] = found
+    return result
+
+
+def _is_wrapped(run: Run) -> bool:
+    stack: list[Seq] = [run.root]
+    while stack:
+        for node in stack.pop().items:
+            if isinstance(node, Event):
+                if node.kind in ("wrap", "forward"):
+                    return True
+            elif isinstance(node, Choice):
+                stack.extend(arm.body for arm in node.arms)
+            elif isinstance(node, Loop | Called):
+                stack.append(node.body)
+    return False
+
+
+# --- what is met
+
+
+def met(items: list[Node], chain: tuple[Called, ...] = (), sure: bool = True) -> Iterator[Met]:
+    """What other ranks hear of these, with the node of the outermost call that leads to it."""
+    for node in items:
+        if isinstance(node, Event):
+            if letter(node) is not None:
+                at: Event | Called = chain[0] if chain else node
+                yield Met(at.node, at.path, node, chain, sure)
+        elif isinstance(node, Called):
+            yield from _first_ones(met(node.body.items, (*chain, node), sure))
+        elif isinstance(node, Choice):
+            inner = (
+                sure
+                and node.condition.agree.kind != "unknown"
+                and not node.condition.agree.divergent
+            )
+            for arm in node.arms:
+                yield from met(arm.body.items, chain, inner)
+        elif isinstance(node, Loop):
+            yield from met(node.body.items, chain, sure)
+
+
+def _first_ones(found: Iterator[Met]) -> Iterator[Met]:
+    """The first forward, and the first of what is heard in any case."""
+    seen: set[bool] = set()
+    for each in found:
+        is_forward = each.event.kind == "forward"
+        if is_forward not in seen:
+            seen.add(is_forward)
+            yield each
+
+
+def all_met(items: list[Node]) -> Iterator[Met]:
+    """The same, but every event of what is called."""
+    for node in items:
+        if isinstance(node, Event):
+            if letter(node) is not None:
+                yield Met(node.node, node.path, node)
+        elif isinstance(node, Called | Loop):
+            yield from all_met(node.body.items)
+        elif isinstance(node, Choice):
+            for arm in node.arms:
+                yield from all_met(arm.body.items)
+
+
+# --- by rank
+
+
+class _ByRank:
+    def __init__(self, run: Run, words: Words) -> None:
+        self.run = run
+        self.words = words
+        self.ranks = classes(run.root)
+        self.found: list[Parting] = []
+
+    def find(self) -> list[Parting]:
+        if len(self.ranks) > 1 and self._differs(self.run.root):
+            self._blame(self.run.root, EVERYONE, ())
+        return self.found
+
+    def _differs(self, seq: Seq, mask: int = EVERYONE) -> bool:
+        said = {self.words.of(seq, rank) for rank in self.ranks if mask & (1 << rank)}
+        heard = {each for each in said if each[1] != "raise"}
+        return len(heard) > 1
+
+    def _blame(self, seq: Seq, mask: int, way: Way) -> None:
+        from ddpdoctor.lint.engine.interpreter.tree import Step
+
+        paired = self._paired(seq, mask)
+        for index, node in enumerate(seq.items):
+            here = (*way, Step(seq, index))
+            if isinstance(node, Called | Loop):
+                if self._differs(node.body, mask):
+                    self._blame(node.body, mask, here)
+            elif isinstance(node, Choice):
+                if index in paired:
+                    continue
+                if node.condition.agree.kind == "rank" and isinstance(node.condition.what, Table):
+                    mask = self._choice(node, seq.items[index + 1 :], mask, here)
+                else:
+                    for arm in node.arms:
+                        if self._differs(arm.body, mask & arm.mask):
+                            self._blame(arm.body, mask & arm.mask, here)
+
+    def _paired(self, seq: Seq, mask: int) -> set[int]:
+        """Choices whose ways meet each other's: "the main process first", or if and else apart."""
+        found: list[tuple[int, dict[int, tuple[object, ...]]]] = []
+        for index, node in enumerate(seq.items):
+            if isinstance(node, Choice | Called) and not (
+                isinstance(node, Choice) and any(_leaves(arm.body) for arm in node.arms)
+            ):
+                said = {
+                    rank: self.words.of_items([node], rank)[0]
+                    for rank in self.ranks
+                    if mask & (1 << rank)
+                }
+                if len(set(said.values())) > 1:
+                    found.append((index, said))
+        paired: set[int] = set()
+        for number, (index, said) in enumerate(found):
+            for other, theirs in found[number + 1 :]:
+                if index in paired or other in paired:
+                    continue
+                together = {said[rank] + theirs[rank] for rank in said}
+                if len(together) == 1:
+                    paired |= {index, other}
+        return paired
+
+    def _choice(self, node: Choice, rest: list[Node], mask: int, way: Way) -> int:
+        """Blame a choice of the rank; the ranks that go on."""
+        going = 0
+        arms = [arm for arm in node.arms if arm.mask & mask]
+        exits = [_leaves(arm.body) for arm in arms]
+        for arm, left in zip(arms, exits, strict=True):
+            if left is None:
+                going |= arm.mask & mask
+        self._arms(node, arms, exits, mask, way)
+        for arm, left in zip(arms, exits, strict=True):
+            inner = mask & arm.mask
+            if left is None or left.kind == "raise":
+                continue
+            others = [each for each, out in zip(arms, exits, strict=True) if out is None]
+            if not others:
+                continue
+            goes_on = others[0]
+            heard = list(met(rest))
+            loop = next((s.node for s in reversed(way) if isinstance(s.node, Loop)), None)
+            if left.kind == "break" and loop is not None:
+                heard = heard or list(met(loop.body.items))
+            if left.kind == "end" and not heard:
+                heard = list(_later(way))
+            if heard:
+                self.found.append(
+                    Parting(
+                        node.condition,
+                        node.node,
+                        node.test,
+                        node.path,
+                        left.kind,  # type: ignore[arg-type]
+                        left,
+                        tuple(heard),
+                        loop=loop,
+                        mask=goes_on.mask & mask & ~inner,
+                        way=way,
+                    )
+                )
+        return going or mask
+
+    def _arms(
+        self,
+        node: Choice,
+        arms: list[Arm],
+        exits: list[Exit | None],
+        mask: int,
+        way: Way,
+    ) -> None:
+        spoken = []
+        for arm in arms:
+            rank = next((r for r in self.ranks if arm.mask & mask & (1 << r)), None)
+            if rank is None:
+                rank = (arm.mask & mask & -(arm.mask & mask)).bit_length() - 1
+            spoken.append(self.words.of(arm.body, rank)[0])
+        if len(spoken) > 1 and all(each == spoken[0] for each in spoken):
+            return
+        talking = [word for word in spoken if speaks(word)]
+        if len(talking) > 1 and any(has_loops(word) for word in talking):
+            return  # a protocol: who sends and who receives stand in different arms
+        for arm, word, left in zip(arms, spoken, exits, strict=True):
+            if left is not None and left.kind == "raise":
+                continue
+            others = [other for each, other in zip(arms, spoken, strict=True) if each is not arm]
+            heard = [
+                each
+                for each in met(arm.body.items)
+                if letter(each.event) not in [x for other in others for x in other]
+            ]
+            if self._inner(arm, mask, way) or not heard or not speaks(word):
+                continue
+            self.found.append(
+                Parting(
+                    node.condition,
+                    node.node,
+                    node.test,
+                    node.path,
+                    "",
+                    None,
+                    tuple(heard),
+                    both=len(talking) > 1,
+                    mask=arm.mask & mask,
+                    way=way,
+                )
+            )
+
+    def _inner(self, arm: Arm, mask: int, way: Way) -> bool:
+        return False
+
+
+def _leaves(seq: Seq) -> Exit | None:
+    """The exit at which a sequence always ends, if it is not its end."""
+    for node in seq.items:
+        if isinstance(node, Exit):
+            return node
+        if isinstance(node, Choice):
+            exits = [_leaves(arm.body) for arm in node.arms]
+            if exits and all(each is not None for each in exits):
+                return exits[0]
+        if isinstance(node, Called):
+            inner = _leaves(node.body)
+            if inner is not None and inner.kind in ("end", "raise"):
+                return inner
+    return None
+
+
+def leaves_somewhere(seq: Seq) -> Exit | None:
+    """An exit that some way through a sequence takes."""
+    for node in seq.items:
+        if isinstance(node, Exit):
+            return node
+        if isinstance(node, Choice):
+            for arm in node.arms:
+                inner = leaves_somewhere(arm.body)
+                if inner is not None:
+                    return inner
+    return None
+
+
+def _later(way: Way) -> Iterator[Met]:
+    """What is met after a place, in all that is around it; loops begin again."""
+    for step in reversed(way):
+        if isinstance(step.node, Loop):
+            yield from met(step.node.body.items)
+        yield from met(step.rest)
+
+
+# --- by a value of the rank's own
+
+
+def _local(run: Run, words: Words) -> Iterator[Parting]:
+    seen: set[tuple[int, int]] = set()
+    count = 0
+    for node, way in walk(run.root):
+        count += 1
+        if count > 20_000:
+            return
+        if isinstance(node, Choice):
+            agree = node.condition.agree
+            if not agree.divergent or (
+                agree.kind == "rank" and isinstance(node.condition.what, Table)
+            ):
+                continue
+            for each in _of_choice(node, way, words):
+                key = (id(each.node), id(each.exit.node) if each.exit else 0)
+                if key not in seen:
+                    seen.add(key)
+                    yield each
+        elif isinstance(node, Loop) and node.count.agree.divergent:
+            heard = tuple(all_met(node.body.items))
+            key = (id(node.node), -1)
+            if heard and key not in seen and not _in_join(heard):
+                seen.add(key)
+                yield Parting(
+                    node.count, node.node, node.node, node.path, "", None, heard, loop=node, way=way
+                )
+
+
+def _in_join(heard: tuple[Met, ...]) -> bool:
+    return all("join" in each.event.scopes for each in heard)
+
+
+def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
+    mask = EVERYONE
+    for step in way[:-1]:
+        if isinstance(step.node, Choice):
+            inner = next(s for s in way if s is step)
+            following = way[way.index(inner) + 1].seq
+            for arm in step.node.arms:
+                if arm.body is following:
+                    mask &= arm.mask
+    rank = (mask & -mask).bit_length() - 1 if mask else 0
+    said = [words.of(arm.body, rank) for arm in node.arms]
+    exits = [_leaves(arm.body) for arm in node.arms]
+    loop = _loop_around(way)
+    if isinstance(node.node, ast.Try) and loop is None and not _in_any_loop(way):
+        return
+    going = [
+        (arm, word)
+        for arm, (word, _), left in zip(node.arms, said, exits, strict=True)
+        if left is None
+    ]
+    for (word, _), left in zip(said, exits, strict=True):
+        if left is None or left.kind in ("raise", "assert"):
+            continue
+        heard = list(_missed(left.kind, way, loop, words, rank, going, word))
+        if heard:
+            yield Parting(
+                node.condition,
+                node.node,
+                node.test,
+                node.path,
+                left.kind,  # type: ignore[arg-type]
+                left,
+                tuple(heard),
+                loop=loop,
+                way=way,
+            )
+    if len(going) > 1:
+        spoken = [word for _, word in going]
+        if any(each != spoken[0] for each in spoken[1:]):
+            talking = [word for word in spoken if speaks(word)]
+            heard = [each for arm, _ in going for each in met(arm.body.items)]
+            if heard:
+                yield Parting(
+                    node.condition,
+                    node.node,
+                    node.test,
+                    node.path,
+                    "",
+                    None,
+                    tuple(heard),
+                    both=len(talking) > 1,
+                    loop=loop,
+                    way=way,
+                )
+
+
+def _loop_around(way: Way) -> Loop | None:
+    """The innermost loop of the same function."""
+    for step in reversed(way[:-1]):
+        if isinstance(step.node, Called):
+            return None
+        if isinstance(step.node, Loop):
+            return step.node
+    return None
+
+
+def _in_any_loop(way: Way) -> bool:
+    return any(isinstance(step.node, Loop) for step in way[:-1])
+
+
+def _missed(
+    kind: str,
+    way: Way,
+    loop: Loop | None,
+    words: Words,
+    rank: int,
+    going: list[tuple[Arm, tuple[object, ...]]],
+    word: tuple[object, ...],
+) -> Iterator[Met]:
+    """What the ranks that leave do not take part in."""
+    rest: list[Met] = []
+    spoken: tuple[object, ...] = going[0][1] if going else ()
+    if going:
+        rest += met(going[0][0].body.items)
+    for step in reversed(way):
+        rest += met(step.rest)
+        spoken = (*spoken, *words.of_items(step.rest, rank)[0])
+        at = step.node
+        is_body = step.seq is loop.body if loop is not None else False
+        if is_body and kind in ("continue", "break"):
+            break
+        if _is_body_of_call(step, way) and kind in ("return", "continue", "break"):
+            break
+        del at
+    if kind == "continue":
+        if spoken != word:
+            yield from rest
+        return
+    if kind in ("break", "return") and loop is not None:
+        around = _loops_around(way) if kind == "return" else [loop]
+        for each in around:
+            rest += met(each.body.items)
+    elif kind == "return":
+        if spoken == word:
+            return
+    elif kind == "end":
+        rest += list(_later(way))
+    yield from rest
+
+
+def _is_body_of_call(step: object, way: Way) -> bool:
+    index = next(i for i, each in enumerate(way) if each is step)
+    return index > 0 and isinstance(way[index - 1].node, Called)
+
+
+def _loops_around(way: Way) -> list[Loop]:
+    found: list[Loop] = []
+    for step in reversed(way[:-1]):
+        if isinstance(step.node, Called):
+            break
+        if isinstance(step.node, Loop):
+            found.append(step.node)
+    return found

@@ -1,0 +1,116 @@
+"""Files that some ranks write and others read, with nothing between that makes them wait."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Value, text
+from ddpdoctor.lint.engine.queries.doing import (
+    around,
+    between,
+    doers,
+    is_distributed,
+    same_path,
+    synchronises,
+)
+
+_STATE = re.compile(r"state_dict|model|ckpt|checkpoint|weights|best|ema|\bstate\b|optim", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """A load that may come too early."""
+
+    node: ast.AST
+    """Where to wait: the load, or the call that leads to it."""
+    path: str
+    note: str
+    sure: bool
+    of_state: bool
+    """Whether what is written is a checkpoint."""
+
+
+def races(run: Run) -> list[Race]:
+    """The loads that race with the save of another rank."""
+    found: list[Race] | None = run.answers.get("races")
+    if found is None:
+        found = run.answers["races"] = list(_races(run))
+    return found
+
+
+def _races(run: Run) -> Iterator[Race]:
+    if run.is_entry and not is_distributed(run):
+        return
+    saves = [(e, w) for e, w in events(run.root, "save") if doers(w).some]
+    order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
+    told: set[int] = set()
+    for load, to in events(run.root, "load"):
+        reads = doers(to)
+        for save, at in saves:
+            writes = doers(at)
+            if id(load.node) in told or not same_path(save.values.get("path"), _path(load)):
+                continue
+            if not reads.mask & ~writes.mask or _meets(order, save, at, load, to):
+                continue
+            if _polls(run, order, save, at, load, to):
+                continue
+            told.add(id(load.node))
+            call = _leading_call(at, to)
+            known = all(_is_known(_path(each)) for each in (save, load))
+            yield Race(
+                call.node if call else load.node,
+                call.path if call else load.path,
+                f"written at {PurePath(save.path).name}:{save.place.line}, by some ranks",
+                writes.sure and reads.sure and known,
+                bool(_STATE.search(f"{text(save.node, 300)} {text(load.node, 300)}")),
+            )
+
+
+def _meets(order: dict[int, int], save: Event, at: Way, load: Event, to: Way) -> bool:
+    """Whether no rank can be at the load before the save is done."""
+    if order[id(save)] < order[id(load)]:
+        return any(synchronises(each) for each in between(at, to))
+    loop = _common_loop(at, to)
+    return loop is None or any(synchronises(each) for each in around(loop, at, to))
+
+
+def _leading_call(at: Way, to: Way) -> Called | None:
+    """The call that leads to the load, seen from where both are done."""
+    shared = sum(1 for here, there in zip(at, to, strict=False) if here.node is there.node)
+    return next((step.node for step in to[shared:] if isinstance(step.node, Called)), None)
+
+
+def _is_known(path: Value | None) -> bool:
+    """Whether every rank surely means the same file."""
+    return path is not None and path.agree.kind == "same"
+
+
+def _path(event: Event) -> Value | None:
+    return event.values.get("path") or event.values.get("arg0")
+
+
+def _common_loop(one: Way, other: Way) -> Loop | None:
+    """The innermost loop around both."""
+    found = None
+    for here, there in zip(one, other, strict=False):
+        if here.node is not there.node:
+            break
+        if isinstance(here.node, Loop):
+            found = here.node
+    return found
+
+
+def _polls(run: Run, order: dict[int, int], save: Event, at: Way, load: Event, to: Way) -> bool:
+    """Whether a loop of its own sleeps in between, until something has come."""
+    here = {id(step.node) for step in (*at, *to)}
+    return any(
+        order[id(save)] < order[id(each)] < order[id(load)]
+        and any(isinstance(step.node, Loop) and id(step.node) not in here for step in way)
+        for each, way in events(run.root, "sleep")
+    )

@@ -1,0 +1,136 @@
+"""How partings are told to people, and where."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import PurePath
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Why, text
+from ddpdoctor.lint.engine.queries.partings import Met, Parting
+from ddpdoctor.lint.rule import Related
+
+_EXITS = {"end": "exit", "raise": "raise"}
+_OWN_DECISIONS = ("clock", "disk", "chance", "signal", "machine")
+
+
+def operation(met: Met) -> str:
+    """What is met, as a call."""
+    return f"{met.event.name}()"
+
+
+def who(parting: Parting) -> str:
+    """Which ranks do what the others do not."""
+    if parting.mask == 1:
+        return "the main rank alone"
+    if parting.mask == EVERYONE & ~1:
+        return "every rank but the main one"
+    return "some ranks only"
+
+
+def how(parting: Parting) -> str:
+    """Where it stands: "stands under `if rank == 0:` (line 85)"."""
+    condition, line = text(parting.test), parting.place.line
+    if parting.left:
+        word = _EXITS.get(parting.left, parting.left)
+        return f"stands after `{condition}`, by which some {word} (line {line})"
+    match parting.node:
+        case ast.While():
+            return f"stands in `while {condition}:` (line {line})"
+        case ast.If(lineno=first):
+            return f"stands under `if {condition}:` (line {first})"
+        case ast.Assert():
+            return f"stands after `assert {condition}` (line {line})"
+    return f"runs only by `{condition}` (line {line})"
+
+
+def chain(met: Met) -> tuple[str, ...]:
+    """The calls that lead to it: "sync() calls barrier() (utils.py:12)"."""
+    calls: list[Called] = list(met.chain)
+    found = []
+    for number, each in enumerate(calls):
+        inner = calls[number + 1] if number + 1 < len(calls) else None
+        name = f"{inner.name}()" if inner is not None else operation(met)
+        node = inner.node if inner is not None else met.event.node
+        path = inner.path if inner is not None else met.event.path
+        line = getattr(node, "lineno", 1)
+        found.append(f"{each.name}() calls {name} ({PurePath(path).name}:{line})")
+    return tuple(found)
+
+
+def reasons(parting: Parting) -> tuple[str, ...]:
+    """Why the ranks answer differently, nearest first."""
+    if parting.why is None:
+        return ()
+    return tuple(f"{each.text} ({_place(each)})" for each in list(parting.why.chain())[:4])
+
+
+def _place(why: Why) -> str:
+    return f"{PurePath(why.place.path).name}:{why.place.line}"
+
+
+def related(parting: Parting) -> tuple[Related, ...]:
+    """The places from which it follows."""
+    found = [Related(parting.path, parting.place.line, "decides which way a rank goes")]
+    for each in list(parting.why.chain())[:5] if parting.why else ():
+        found.append(Related(each.place.path, each.place.line, each.text))
+    return tuple(dict.fromkeys(found))
+
+
+def decision(run: Run, parting: Parting) -> tuple[ast.AST, str]:
+    """Where a person would mend a decision: the test, or the function that decides for it."""
+    if parting.condition.agree.cause in _OWN_DECISIONS and parting.why is not None:
+        for each in parting.why.chain():
+            found = _returned_there(run, each)
+            if found is not None:
+                return found
+    return parting.test, parting.path
+
+
+def _returned_there(run: Run, why: Why) -> tuple[ast.AST, str] | None:
+    """The `return` of a function that itself asks the clock, or the disk, and decides."""
+    if not why.text.endswith("returns it"):
+        return None
+    source = run.source(why.place.path)
+    if source is None:
+        return None
+    for function in ast.walk(source.tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        last = function.end_lineno or function.lineno
+        root = why.root.place
+        inside = root.path == why.place.path and function.lineno <= root.line <= last
+        if not inside or not function.lineno <= why.place.line <= last:
+            continue
+        for node in ast.walk(function):
+            at_line = isinstance(node, ast.Return) and node.lineno == why.place.line
+            if at_line and _decides(node.value):  # type: ignore[attr-defined]
+                return node, why.place.path
+    return None
+
+
+def _decides(node: ast.expr | None) -> bool:
+    match node:
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Call(func=ast.Name(id="bool" | "any" | "all")):
+            return True
+    return False
+
+
+def leaving(parting: Parting) -> tuple[ast.AST, str]:
+    """Where ranks leave: the statement, the handler, or the test."""
+    if parting.exit is not None and parting.left in ("continue", "return"):
+        return parting.exit.node, parting.exit.path
+    if isinstance(parting.node, ast.Try) and parting.node.handlers:
+        return parting.node.handlers[0], parting.path
+    return parting.test, parting.path
+
+
+def header(parting: Parting) -> ast.AST:
+    """What a loop goes through."""
+    node = parting.node
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return node.iter
+    return getattr(node, "test", node)

@@ -1,0 +1,56 @@
+"""What the rules say of runs in the head: findings at their places, whichever file they are in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from ddpdoctor.lint.engine.interpreter.loading import Text
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.rule import Diagnostic, Hit, Rule, characters
+
+
+def judge(run: Run, rules: Iterable[Rule], troubles: list[str]) -> Iterator[Diagnostic]:
+    """Ask rules about one run."""
+    for rule in rules:
+        try:
+            for hit in rule.check(run):
+                text = run.source(hit.path or run.path)
+                if text is not None:
+                    yield _diagnostic(rule, hit, text)
+        except RecursionError:
+            troubles.append(f"{rule.code} gave up: nested too deeply")
+        except Exception as error:  # a fault of ours must not hide what other rules found
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            troubles.append(f"a fault of ours in {rule.code} ({what}); please report it")
+
+
+def _diagnostic(rule: Rule, hit: Hit, text: Text) -> Diagnostic:
+    node = hit.node
+    lines = text.lines
+    line, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+    end_line = getattr(node, "end_lineno", None) or line
+    end = getattr(node, "end_col_offset", None) or start
+    if isinstance(node, ast.ExceptHandler | ast.If | ast.For | ast.While | ast.With | ast.Try):
+        end_line, end = line, len(lines[line - 1].encode()) if line <= len(lines) else start
+    excerpt = lines[line - 1] if line <= len(lines) else ""
+    last = lines[end_line - 1] if end_line <= len(lines) else ""
+    first_line, last_line, function = text.statement(line)
+    return Diagnostic(
+        path=text.path,
+        line=line,
+        column=characters(excerpt, start) + 1,
+        code=rule.code,
+        name=rule.name,
+        confidence=hit.confidence or rule.confidence,
+        message=hit.message,
+        notes=hit.notes,
+        help=hit.help,
+        end_line=end_line,
+        end_column=characters(last, end) + 1,
+        function=function,
+        excerpt=excerpt,
+        fix=hit.fix,
+        related=hit.related,
+        statement=(first_line, last_line),
+    )

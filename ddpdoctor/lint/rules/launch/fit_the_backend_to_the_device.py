@@ -1,0 +1,80 @@
+"""A backend, or device_ids, for a GPU that may not be there.
+
+## What it does
+Finds `init_process_group("nccl")`, and `DistributedDataParallel(device_ids=[...])`, without a
+condition, where the script itself puts the model on the CPU if there is no GPU.
+
+## Why is this bad?
+On a machine without a GPU the script chooses the CPU, and then fails: NCCL has no device, and DDP
+refuses device_ids for a module on the CPU.
+
+## Example
+```python
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+dist.init_process_group("nccl")
+model = DDP(net.to(device), device_ids=[local_rank])
+```
+
+## Use instead
+```python
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+model = DDP(net.to(device), device_ids=[local_rank] if device.type == "cuda" else None)
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import Either, Term, Value
+from ddpdoctor.lint.rule import About, Hit
+
+ABOUT = About(code="DDP116", name="backend-device-mismatch", confidence="likely")
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield the choices for a GPU that the script itself can do without."""
+    wraps = [event for event, _ in events(run.root, "wrap")]
+    on_either = [each for each in wraps if _may_be_cpu(run, each.values["module"])]
+    for event in on_either:
+        ids = event.values.get("kw_device_ids")
+        if ids is not None and run.vm.type_of(ids) == "list":
+            yield Hit(
+                event.node,
+                "device_ids are given although the module may be on the CPU: DDP refuses that",
+                help="pass device_ids=None where the device is the CPU",
+                path=event.path,
+            )
+    for event, _ in events(run.root, "init"):
+        backend = event.values.get("backend")
+        if on_either and backend is not None and backend.is_const("nccl"):
+            yield _wrong_backend(event)
+
+
+def _wrong_backend(event: Event) -> Hit:
+    return Hit(
+        event.node,
+        "the backend is NCCL although the model may be on the CPU: it has no device there",
+        help='choose by the device: "nccl" for CUDA, "gloo" for the CPU',
+        path=event.path,
+    )
+
+
+def _may_be_cpu(run: Run, module: Value) -> bool:
+    """Whether a module was moved to a device that is the CPU on some machines alone."""
+    device = run.vm.store.get((module.what, "#device"))
+    if device is None or not isinstance(device.what, Either):
+        return False
+    kinds = {_kind(each) for each in device.what.options}
+    return {"cpu", "cuda"} <= kinds
+
+
+def _kind(device: Value) -> str:
+    what = device.what
+    if isinstance(what, Term):
+        inner = what.args[0 if what.op == "text" else 1] if len(what.args) > 1 else None
+        return str(getattr(inner, "value", "")).partition(":")[0]
+    return str(device.constant).partition(":")[0]

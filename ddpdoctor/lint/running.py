@@ -1,0 +1,96 @@
+"""Runs each file in the head, and what nobody calls alone, and asks the rules about it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+from ddpdoctor.lint.engine.interpreter.loading import Loader
+from ddpdoctor.lint.engine.interpreter.program import Run, run_alone, run_file
+from ddpdoctor.lint.engine.libraries import Library
+from ddpdoctor.lint.judging import judge
+from ddpdoctor.lint.rule import Diagnostic, Rule
+
+# A file without any of these words, that starts none that has one, concerns one process alone.
+INTEREST = re.compile(
+    rb"distributed|accelerat|[Ff]abric|deepspeed|horovod|DataParallel|DistributedSampler|ignite"
+)
+Function = tuple[str, int]
+"""(file, line) of a function."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """What came of running one file."""
+
+    path: str
+    found: list[Diagnostic] = field(default_factory=list)
+    alone: dict[Function, list[Diagnostic]] = field(default_factory=dict)
+    """Of each function that this file does not call: what is found in it with any arguments."""
+    visited: frozenset[Function] = frozenset()
+    files: tuple[str, ...] = ()
+    """All files that the findings depend on."""
+    troubles: list[str] = field(default_factory=list)
+
+
+def run_and_judge(
+    path: str, loader: Loader, library: Library, rules: list[Rule], *, alone: bool = True
+) -> Judged:
+    """Run one file as a script, then its functions that it does not call."""
+    out = Judged(path)
+    run = run_file(loader, library, path)
+    if run is None:
+        return out
+    out.found = list(judge(run, rules, out.troubles))
+    out.visited = _visited(run)
+    out.files = tuple(sorted(run.vm.files))
+    text = run.source(path)
+    assert text is not None
+    if not alone:
+        return out
+    lines = {
+        node.lineno
+        for node in ast.walk(text.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    } - {line for file, line in out.visited if file == path}
+    before = set(run.vm.visited)
+    for lone in run_alone(run, lines):
+        new = run.vm.visited - before
+        before |= new
+        here = [
+            (info.module.path, info.node.lineno)
+            for info in run.vm.functions
+            if id(info.node) in new and info.module.path == path
+        ]
+        first = here[0] if here else (path, 0)
+        out.alone.setdefault(first, []).extend(judge(lone, rules, out.troubles))
+    out.files = tuple(sorted(run.vm.files))
+    return out
+
+
+def _visited(run: Run) -> frozenset[Function]:
+    return frozenset(
+        (info.module.path, info.node.lineno)
+        for info in run.vm.functions
+        if id(info.node) in run.vm.visited
+    )
+
+
+def together(judged: list[Judged], wanted: set[str]) -> dict[str, list[Diagnostic]]:
+    """File -> its findings: what runs of others have shown comes first."""
+    visited = frozenset().union(*(each.visited for each in judged)) if judged else frozenset()
+    best: dict[tuple[str, int, int, str], Diagnostic] = {}
+    for each in judged:
+        alone = [d for at, found in each.alone.items() if at not in visited for d in found]
+        for diagnostic in (*each.found, *alone):
+            if diagnostic.path not in wanted:
+                continue
+            key = (diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code)
+            old = best.get(key)
+            if old is None or (old.confidence, diagnostic.confidence) == ("likely", "certain"):
+                best[key] = diagnostic
+    result: dict[str, list[Diagnostic]] = {}
+    for diagnostic in best.values():
+        result.setdefault(diagnostic.path, []).append(diagnostic)
+    return result

@@ -1,0 +1,13 @@
+"""`ddpdoctor probe`: whether the ranks can really talk, and how fast.
+
+`rank` runs on every rank and measures, one module per question (`correctness`, `bandwidth`,
+`links`, `pace`, `clocks`); `local` starts ranks on this machine, and under a launcher each process
+is a rank already. `judge` and `against` turn what was measured into findings: pure functions.
+Only what runs on a rank imports torch.
+"""
+
+from ddpdoctor.probe.against import slower
+from ddpdoctor.probe.judge import judge
+from ddpdoctor.probe.model import Measured, ProbeReport
+
+__all__ = ["Measured", "ProbeReport", "judge", "slower"]

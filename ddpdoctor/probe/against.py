@@ -1,0 +1,93 @@
+"""What became slower since an earlier probe."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.probe.finding import finding
+from ddpdoctor.probe.model import Measured, ProbeReport
+
+SLOWER = 1.5
+"""Times as long, in the median over all sizes: less is noise from run to run."""
+SLOWER_LINK = 2.0
+
+
+class NotComparable(Exception):
+    """The earlier report cannot be read, or is of another world; the message says why."""
+
+
+def read(path: Path) -> Measured:
+    """The measurements of an earlier report. Raises NotComparable."""
+    try:
+        if not path.is_file():
+            raise NotComparable(f"{path} is no file")
+        report = ProbeReport.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise NotComparable(f"cannot read {path}: {error.strerror}") from error
+    except ValidationError as error:
+        raise NotComparable(f"{path} is no JSON report of this version's `probe`") from error
+    if report.measured is None:
+        raise NotComparable(f"{path} is of a probe that lost a rank before it had measured")
+    return report.measured
+
+
+def slower(now: Measured, then: Measured) -> list[Finding]:
+    """What takes longer than it did. Raises NotComparable."""
+    for what in ("world_size", "backend"):
+        if getattr(now, what) != getattr(then, what):
+            raise NotComparable(
+                f"the earlier probe had {what} {getattr(then, what)}, this one {getattr(now, what)}"
+            )
+    return [*_collectives(now, then), *_links(now, then), *_ranks(now, then)]
+
+
+def _collectives(now: Measured, then: Measured) -> Iterator[Finding]:
+    before = {(point.operation, point.size): point.seconds for point in then.points}
+    for operation in dict.fromkeys(point.operation for point in now.points):
+        ratios = {
+            point.size: point.seconds / before[operation, point.size]
+            for point in now.points
+            if point.operation == operation and before.get((operation, point.size))
+        }
+        if ratios and statistics.median(ratios.values()) >= SLOWER:
+            worst = max(ratios, key=lambda size: ratios[size])
+            yield finding(
+                "DDP724",
+                "warning",
+                f"{operation} takes {statistics.median(ratios.values()):.1f} times as long as then",
+                "See what else uses the network, and which link became slow.",
+                notes=(f"most at {worst} bytes: {ratios[worst]:.1f} times",),
+            )
+
+
+def _links(now: Measured, then: Measured) -> Iterator[Finding]:
+    before = {(link.first, link.second): link for link in then.links}
+    for link in now.links:
+        old = before.get((link.first, link.second))
+        if old and link.bandwidth * SLOWER_LINK <= old.bandwidth:
+            yield finding(
+                "DDP724",
+                "warning",
+                f"the link of ranks {link.first} and {link.second} gives "
+                f"{link.bandwidth / 1e6:.0f} MB/s, then {old.bandwidth / 1e6:.0f}",
+                "Look at the way between the two: cable, port, switch, interface.",
+                ranks=(link.first, link.second),
+            )
+
+
+def _ranks(now: Measured, then: Measured) -> Iterator[Finding]:
+    for rank, old in zip(now.ranks, then.ranks, strict=True):
+        if min(rank.compute / old.compute, rank.step / old.step) >= SLOWER:
+            yield finding(
+                "DDP724",
+                "warning",
+                f"rank {rank.rank} on {rank.host} computes {rank.compute / old.compute:.1f} times "
+                "slower than then",
+                "See what else runs there, and whether its CPU or GPU is throttled.",
+                ranks=(rank.rank,),
+            )

@@ -1,0 +1,80 @@
+"""Latency and bandwidth of collectives by size, beside what one rank copies in its own memory.
+
+Algorithm and bus bandwidth are those of nccl-tests (doc/PERFORMANCE.md there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+
+from ddpdoctor.probe.model import Point
+from ddpdoctor.probe.talk import Talk
+
+SIZES = tuple(4**power for power in range(2, 14))  # 16 bytes to 64 MiB
+_COPY = 1 << 26
+
+
+def points(talk: Talk, budget: float) -> list[Point]:
+    """Every operation at every size, for about `budget` seconds."""
+    each = budget / (len(SIZES) * len(_OPERATIONS))
+    found = []
+    for name, (prepare, factor) in _OPERATIONS.items():
+        for size in SIZES:
+            talk.progress.tell("bandwidth", f"{name} of {in_bytes(size)}")
+            seconds = talk.timed(prepare(talk, size), each)
+            rate = size / seconds
+            found.append(
+                Point(
+                    operation=name,
+                    size=size,
+                    seconds=seconds,
+                    algorithm_bandwidth=rate,
+                    bus_bandwidth=rate * factor(talk.size),
+                )
+            )
+            if seconds > each * 2:  # the next size would take four times as long
+                break
+    return found
+
+
+def copy_bandwidth(talk: Talk) -> float:
+    """Bytes per second that this rank copies, all ranks at it at once: the slowest one's."""
+    source = torch.ones(_COPY // 4, device=talk.device)
+    target = torch.empty_like(source)
+    return _COPY / talk.timed(lambda: target.copy_(source), 0.3)
+
+
+def _all_reduce(talk: Talk, size: int) -> Callable[[], object]:
+    tensor = torch.zeros(size // 4, device=talk.device)
+    return lambda: dist.all_reduce(tensor)
+
+
+def _broadcast(talk: Talk, size: int) -> Callable[[], object]:
+    tensor = torch.zeros(size // 4, device=talk.device)
+    return lambda: dist.broadcast(tensor, 0)
+
+
+def _all_gather(talk: Talk, size: int) -> Callable[[], object]:
+    share = torch.zeros(max(1, size // 4 // talk.size), device=talk.device)
+    whole = torch.zeros(len(share) * talk.size, device=talk.device)
+    return lambda: dist.all_gather_into_tensor(whole, share)
+
+
+_Prepare = Callable[[Talk, int], Callable[[], object]]
+_OPERATIONS: dict[str, tuple[_Prepare, Callable[[int], float]]] = {
+    "all_reduce": (_all_reduce, lambda n: 2 * (n - 1) / n),
+    "all_gather": (_all_gather, lambda n: (n - 1) / n),
+    "broadcast": (_broadcast, lambda _: 1.0),
+}
+
+
+def in_bytes(size: float) -> str:
+    """As in "4 MiB"."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.3g} {unit}"
+        size /= 1024
+    return f"{size:.3g} GiB"

@@ -1,0 +1,174 @@
+"""The command `probe`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ddpdoctor import __version__
+from ddpdoctor.complaints import Complaint, complaining_about, leaving_in_order, need
+from ddpdoctor.options import Colour, ColourOption, OutputOption
+from ddpdoctor.report import output
+
+if TYPE_CHECKING:
+    from ddpdoctor.catalog import Finding
+    from ddpdoctor.probe.model import Measured
+
+
+class ProbeBackend(StrEnum):
+    """The library that the ranks communicate with."""
+
+    auto = "auto"
+    gloo = "gloo"
+    nccl = "nccl"
+
+
+class ProbeFormat(StrEnum):
+    """The formats of `probe`."""
+
+    text = "text"
+    json = "json"
+    html = "html"
+    png = "png"
+
+
+def probe(
+    nproc: Annotated[
+        int | None, typer.Option(min=1, help="Ranks on this machine; under a launcher: its own.")
+    ] = None,
+    backend: Annotated[
+        ProbeBackend, typer.Option(help="How the ranks communicate.")
+    ] = ProbeBackend.auto,
+    seconds: Annotated[
+        float, typer.Option(min=1, max=3600, help="How long to measure, about.")
+    ] = 20.0,
+    against: Annotated[
+        Path | None, typer.Option(metavar="OLD.json", help="Tell what became slower since.")
+    ] = None,
+    format_: Annotated[ProbeFormat, typer.Option("--format")] = ProbeFormat.text,
+    target: OutputOption = None,
+    colour: ColourOption = Colour.auto,
+) -> None:
+    """See whether ranks can really talk, with right results, and how fast.
+
+    Alone on this machine with --nproc ranks, or under any launcher, across hosts:
+    torchrun --nnodes=2 ... -m ddpdoctor probe
+
+    Exit code: 0 all is well; 1 a result is wrong, a rank is lost, or something is slow.
+    """
+    need("torch", "torch")
+    if format_ is ProbeFormat.png:
+        need("crystal", "matplotlib")
+        if target is None:
+            raise Complaint("a picture needs a file: -o FILE.png")
+    if target:
+        output.check_writable(target)
+
+    from ddpdoctor.probe import ProbeReport, judge, slower
+    from ddpdoctor.probe.against import NotComparable, read
+    from ddpdoctor.report import probe as pages
+
+    with complaining_about(NotComparable):
+        then = read(against) if against else None
+    measured, found = _perform(nproc, backend.value, seconds)
+    if measured:
+        found = judge(measured)
+        if then:
+            with complaining_about(NotComparable):
+                found += slower(measured, then)
+    if measured is None and not found:
+        return  # rank 0 tells
+    report = ProbeReport(ddpdoctor=__version__, measured=measured, findings=tuple(found))
+    page = output.Page(colour=colour is Colour.always)
+    if target is None:
+        page = output.Page.of(sys.stdout, colour.value)
+    if format_ is ProbeFormat.png and target:
+        pages.write_png(report, target)
+    elif target:
+        output.write_file(target, pages.rendered(format_.value, report, page))
+    else:
+        output.write(sys.stdout, pages.rendered(format_.value, report, page))
+    raise typer.Exit(any(finding.severity != "info" for finding in found))
+
+
+def _perform(
+    nproc: int | None, backend: str, seconds: float
+) -> tuple[Measured | None, list[Finding]]:
+    if _is_a_rank():
+        if nproc is not None:
+            raise Complaint("under a launcher the number of ranks is the launcher's: no --nproc")
+        return _as_a_rank(backend, seconds)
+    return _alone(nproc or 4, backend, seconds)
+
+
+def _is_a_rank() -> bool:
+    """Whether a launcher has started this process; its numbers are then where torch reads them."""
+    from ddpdoctor.environment.facts.launcher import launchers
+    from ddpdoctor.environment.facts.machine import Machine
+
+    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
+        return True
+    found = [one for one in launchers(Machine(os.environ)) if (one.size or 0) > 1]
+    if not found:
+        return False
+    outer = found[0]
+    if "MASTER_ADDR" not in os.environ and outer.local_size != outer.size:
+        raise Complaint(
+            f"{outer.name} says rank {outer.rank} of {outer.size}, but MASTER_ADDR is not set: "
+            "`ddpdoctor config` writes a launch file that sets it"
+        )
+    os.environ |= {"RANK": str(outer.rank), "WORLD_SIZE": str(outer.size)}
+    os.environ.setdefault("LOCAL_RANK", str(outer.local_rank or 0))
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29500")
+    return True
+
+
+def _as_a_rank(backend: str, seconds: float) -> tuple[Measured | None, list[Finding]]:
+    from ddpdoctor.probe.finding import finding
+    from ddpdoctor.probe.progress import Progress
+    from ddpdoctor.probe.rank import PeerLost, measure
+
+    rank = int(os.environ["RANK"])
+    with Progress(rank) as progress:
+        try:
+            return measure(backend, seconds, progress), []
+        except PeerLost as lost:
+            return None, [
+                finding(
+                    "DDP723",
+                    "error",
+                    str(lost),
+                    "Look at that process: what it printed last, and dmesg on its host.",
+                    ranks=(rank,),
+                )
+            ]
+
+
+def _alone(nproc: int, backend: str, seconds: float) -> tuple[Measured | None, list[Finding]]:
+    from ddpdoctor.launch import LaunchError
+    from ddpdoctor.probe import local
+    from ddpdoctor.probe.finding import finding
+    from ddpdoctor.probe.progress import STAGES, bar
+
+    drawn = bar()
+    shown = drawn.task_ids[0]
+
+    def on_stage(stage: str) -> None:
+        drawn.update(shown, completed=STAGES.index(stage), description=stage)
+
+    if sys.stderr.isatty():
+        drawn.start()
+    try:
+        with complaining_about(LaunchError), leaving_in_order():
+            return local.probe(nproc, backend, seconds, on_stage), []
+    except local.RankLost as lost:
+        cure = "Look at what ended it: memory, a limit, or somebody's kill."
+        return None, [finding("DDP723", "error", str(lost), cure, ranks=(lost.rank,), proven=True)]
+    finally:
+        drawn.stop()

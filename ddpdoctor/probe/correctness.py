@@ -1,0 +1,215 @@
+"""Every collective, send and recv, in whole and in subgroups, with values that are known before.
+
+Rank r holds values that follow from r alone, small enough to be exact in every type, so that each
+result can be computed without any communication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from ddpdoctor.probe.model import Check
+from ddpdoctor.probe.talk import Talk
+
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "uint8")
+# Nothing that is a power of two or divides evenly: remainders are where implementations err.
+SIZES = (1, 7, 1023, 65537)
+
+
+@dataclass(frozen=True)
+class _Case:
+    talk: Talk
+    size: int
+    dtype: torch.dtype
+
+    def of(self, rank: int) -> torch.Tensor:
+        """What rank `rank` holds: from 0 to 3 in every place, its own pattern."""
+        pattern = torch.arange(self.size, device=self.talk.device)
+        return ((pattern * (rank + 1) + rank) % 4).to(self.dtype)
+
+    @property
+    def mine(self) -> torch.Tensor:
+        return self.of(self.talk.rank)
+
+    @property
+    def everyone(self) -> list[torch.Tensor]:
+        return [self.of(rank) for rank in range(self.talk.size)]
+
+    @property
+    def total(self) -> torch.Tensor:
+        return torch.stack([one.double() for one in self.everyone]).sum(0).to(self.dtype)
+
+    def empty(self, times: int = 1) -> torch.Tensor:
+        return torch.full((self.size * times,), 9, dtype=self.dtype, device=self.talk.device)
+
+
+_Pair = tuple[torch.Tensor, torch.Tensor]
+
+
+def _all_reduce(case: _Case) -> _Pair:
+    got = case.mine
+    dist.all_reduce(got)
+    return got, case.total
+
+
+def _all_reduce_max(case: _Case) -> _Pair:
+    got = case.mine
+    dist.all_reduce(got, dist.ReduceOp.MAX)
+    return got, torch.stack(case.everyone).amax(0)
+
+
+def _broadcast(case: _Case) -> _Pair:
+    root = case.talk.size - 1
+    got = case.mine
+    dist.broadcast(got, root)
+    return got, case.of(root)
+
+
+def _reduce(case: _Case) -> _Pair:
+    root = case.talk.size - 1
+    got = case.mine
+    dist.reduce(got, root)
+    return (got, case.total) if case.talk.rank == root else (case.mine, case.mine)
+
+
+def _all_gather(case: _Case) -> _Pair:
+    got = [case.empty() for _ in range(case.talk.size)]
+    dist.all_gather(got, case.mine)
+    return torch.cat(got), torch.cat(case.everyone)
+
+
+def _all_gather_into_tensor(case: _Case) -> _Pair:
+    got = case.empty(case.talk.size)
+    dist.all_gather_into_tensor(got, case.mine)
+    return got, torch.cat(case.everyone)
+
+
+def _reduce_scatter_tensor(case: _Case) -> _Pair:
+    got = case.empty()
+    shares = [case.of(case.talk.rank + other) for other in range(case.talk.size)]
+    dist.reduce_scatter_tensor(got, torch.cat(shares))
+    own = [case.of(rank + case.talk.rank).double() for rank in range(case.talk.size)]
+    return got, torch.stack(own).sum(0).to(case.dtype)
+
+
+def _all_to_all_single(case: _Case) -> _Pair:
+    got = case.empty(case.talk.size)
+    sent = torch.cat([case.of(case.talk.rank + 2 * other) for other in range(case.talk.size)])
+    dist.all_to_all_single(got, sent)
+    expected = [case.of(rank + 2 * case.talk.rank) for rank in range(case.talk.size)]
+    return got, torch.cat(expected)
+
+
+def _gather(case: _Case) -> _Pair:
+    here = case.talk.rank == 0
+    got = [case.empty() for _ in range(case.talk.size)] if here else None
+    dist.gather(case.mine, got, 0)
+    return (torch.cat(got), torch.cat(case.everyone)) if got else (case.mine, case.mine)
+
+
+def _scatter(case: _Case) -> _Pair:
+    got = case.empty()
+    dist.scatter(got, case.everyone if case.talk.rank == 0 else None, 0)
+    return got, case.mine
+
+
+def _send_and_recv(case: _Case) -> _Pair:
+    """Around a ring, posted at once: the order of sends and receives must not matter."""
+    to, source = (case.talk.rank + 1) % case.talk.size, (case.talk.rank - 1) % case.talk.size
+    got = case.empty()
+    works = dist.batch_isend_irecv(
+        [dist.P2POp(dist.isend, case.mine, to), dist.P2POp(dist.irecv, got, source)]
+    )
+    for work in works:
+        work.wait()
+    return got, case.of(source)
+
+
+_OPERATIONS: dict[str, Callable[[_Case], _Pair]] = {
+    "all_reduce": _all_reduce,
+    "all_reduce of the maximum": _all_reduce_max,
+    "broadcast": _broadcast,
+    "reduce": _reduce,
+    "all_gather": _all_gather,
+    "all_gather_into_tensor": _all_gather_into_tensor,
+    "reduce_scatter_tensor": _reduce_scatter_tensor,
+    "all_to_all_single": _all_to_all_single,
+    "gather": _gather,
+    "scatter": _scatter,
+    "send and recv": _send_and_recv,
+}
+
+
+def checks(talk: Talk) -> list[Check]:
+    """One for each operation and type, the same list on all ranks."""
+    found = []
+    for name, operation in _OPERATIONS.items():
+        if talk.size == 1 and name == "send and recv":
+            continue
+        for dtype in DTYPES:
+            talk.progress.tell("checking values", f"{name} of {dtype}")
+            found.append(_check(talk, name, operation, dtype))
+    return [*found, *_subgroups(talk)]
+
+
+def _check(talk: Talk, name: str, operation: Callable[[_Case], _Pair], dtype: str) -> Check:
+    said, wrong = "", ""
+    for size in SIZES:
+        case = _Case(talk, size, getattr(torch, dtype))
+        try:
+            got, expected = operation(case)
+        except (RuntimeError, ValueError, NotImplementedError, TypeError) as error:
+            # What a backend refuses, it refuses on all ranks, before it sends anything.
+            if _is_loss(error):
+                raise
+            said = str(error).strip().splitlines()[0]
+            break
+        talk.settle()
+        if not torch.equal(got, expected):
+            place = int((got != expected).nonzero()[0].item())
+            wrong = f"{size} values: [{place}] is {got[place]}, not {expected[place]}"
+            break
+    told = talk.gathered([said, wrong])
+    refused = [one for one, _ in told if one]
+    bad = [(rank, other) for rank, (_, other) in enumerate(told) if other]
+    if bad:
+        ranks = tuple(rank for rank, _ in bad)
+        return Check(operation=name, dtype=dtype, state="wrong", detail=bad[0][1], ranks=ranks)
+    if refused:
+        return Check(operation=name, dtype=dtype, state="unsupported", detail=refused[0][:200])
+    return Check(operation=name, dtype=dtype, state="right")
+
+
+def _is_loss(error: Exception) -> bool:
+    text = str(error).lower()
+    signs = ("closed by peer", "timed out", "timeout", "reset by peer", "refused", "remote process")
+    return any(sign in text for sign in signs)
+
+
+def _subgroups(talk: Talk) -> list[Check]:
+    """Even and odd ranks reduce apart, at the same time."""
+    if talk.size < 2:
+        return []
+    talk.progress.tell("checking values", "subgroups")
+    members = [list(range(half, talk.size, 2)) for half in (0, 1)]
+    groups = [dist.new_group(ranks) for ranks in members]
+    mine = talk.rank % 2
+    got = torch.tensor([talk.rank + 1.0], device=talk.device)
+    dist.all_reduce(got, group=groups[mine])
+    right = float(got.item()) == sum(rank + 1.0 for rank in members[mine])
+    wrong = tuple(rank for rank, well in enumerate(talk.gathered(right)) if not well)
+    for group in groups:
+        dist.destroy_process_group(group)
+    return [
+        Check(
+            operation="all_reduce in subgroups",
+            dtype="float32",
+            state="wrong" if wrong else "right",
+            detail="the sum is not that of its members" if wrong else "",
+            ranks=wrong,
+        )
+    ]

@@ -1,0 +1,102 @@
+"""What `ddpdoctor probe` measures. Times in seconds, sizes in bytes, rates in bytes per second."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ddpdoctor.catalog import Finding
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RankFacts(_Frozen):
+    """One rank, where it runs, and how fast it is by itself."""
+
+    rank: int
+    host: str
+    device: str
+    torch: str
+    rendezvous: float
+    """From asking to join until all had joined."""
+    compute: float = 0.0
+    """Median time of a fixed piece of arithmetic, all ranks at it at once."""
+    step: float = 0.0
+    """Median time of its own part of a DDP step: forward and backward, without the reduction."""
+
+
+class Check(_Frozen):
+    """A collective whose results were compared with the right ones."""
+
+    operation: str
+    dtype: str
+    state: Literal["right", "wrong", "unsupported"]
+    detail: str = ""
+    """Of a wrong one: where it was wrong first; of an unsupported one: what the backend says."""
+    ranks: tuple[int, ...] = ()
+    """Those on which it was wrong."""
+
+
+class Point(_Frozen):
+    """One size of one collective."""
+
+    operation: str
+    size: int
+    """Bytes as nccl-tests counts them: of the whole result, for all_gather and reduce_scatter."""
+    seconds: float
+    """Of one call, on the slowest rank: the median of several."""
+    algorithm_bandwidth: float
+    """size / seconds."""
+    bus_bandwidth: float
+    """The same, times what each link carries: 2(n-1)/n, (n-1)/n or 1 (nccl-tests)."""
+
+
+class Link(_Frozen):
+    """A pair of ranks that sent each other messages, while no other rank did."""
+
+    first: int
+    second: int
+    latency: float
+    """Half of the time there and back of the smallest message."""
+    bandwidth: float
+
+
+class HostClock(_Frozen):
+    """How far a host's clock is from that of rank 0's host, by an exchange as NTP does it."""
+
+    host: str
+    offset: float
+    uncertainty: float
+    """Half of the fastest way there and back."""
+
+
+class Measured(_Frozen):
+    """All measurements of one probe."""
+
+    world_size: int
+    backend: str
+    seconds: float
+    """How long it took."""
+    ranks: tuple[RankFacts, ...]
+    checks: tuple[Check, ...]
+    points: tuple[Point, ...]
+    copy_bandwidth: float
+    """What one rank copies in its own memory, read and write counted once: a ceiling."""
+    links: tuple[Link, ...]
+    links_measured: Literal["all", "some"]
+    clocks: tuple[HostClock, ...]
+    full_step: float
+    """Median time of a whole DDP step, on the slowest rank."""
+
+
+class ProbeReport(_Frozen):
+    """The one document of `ddpdoctor probe`."""
+
+    schema_version: Literal[1] = 1
+    ddpdoctor: str
+    measured: Measured | None
+    """None where a rank was lost before the end."""
+    findings: tuple[Finding, ...]

@@ -1,0 +1,118 @@
+"""One rank of a probe, from joining to leaving. Started by `local`, or by the user's launcher."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from ddpdoctor.probe import bandwidth, clocks, correctness, links, pace
+from ddpdoctor.probe.model import Measured, RankFacts
+from ddpdoctor.probe.progress import Progress
+from ddpdoctor.probe.talk import Talk
+
+STAGE, RESULT = "stage", "measured.json"
+_LAST_WORDS = 3.0
+"""Seconds that a rank which lost a peer waits for the others to say that they live."""
+
+
+class PeerLost(Exception):
+    """Another rank is gone; the message says which, as far as this one can know."""
+
+
+def in_folder(folder: str, backend: str, seconds: float) -> None:
+    """A rank that `local` has started: what rank 0 measured goes into a file."""
+    rank = int(os.environ["RANK"])
+    with Progress(rank, Path(folder, f"rank-{rank}.{STAGE}")) as progress:
+        measured = measure(backend, seconds, progress)
+    if measured:
+        Path(folder, RESULT).write_text(measured.model_dump_json(), encoding="utf-8")
+
+
+def measure(backend: str, seconds: float, progress: Progress) -> Measured | None:
+    """Everything, in about `seconds`; None on all ranks but 0. Raises PeerLost."""
+    begun = time.monotonic()
+    chosen, device = _device(backend)
+    dist.init_process_group(chosen, timeout=timedelta(seconds=max(20.0, seconds)))
+    talk = Talk(dist.get_rank(), dist.get_world_size(), device, progress)
+    try:
+        talk.together()
+        facts = _facts(talk, time.monotonic() - begun)
+        measured = _measure(talk, facts, chosen, seconds)
+    except RuntimeError as error:
+        raise PeerLost(_who_is_gone(talk, error)) from error
+    measured = measured.model_copy(update={"seconds": time.monotonic() - begun})
+    talk.together()
+    dist.destroy_process_group()
+    return measured if talk.rank == 0 else None
+
+
+def _device(backend: str) -> tuple[str, torch.device]:
+    usable = torch.cuda.is_available() and dist.is_nccl_available()
+    chosen = ("nccl" if usable else "gloo") if backend == "auto" else backend
+    if chosen != "nccl":
+        return chosen, torch.device("cpu")
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    torch.cuda.set_device(device)
+    return chosen, device
+
+
+def _facts(talk: Talk, rendezvous: float) -> RankFacts:
+    name = torch.cuda.get_device_name(talk.device) if talk.device.type == "cuda" else "CPU"
+    return RankFacts(
+        rank=talk.rank,
+        host=socket.gethostname(),
+        device=name,
+        torch=str(torch.__version__),
+        rendezvous=rendezvous,
+    )
+
+
+def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Measured:
+    checked = correctness.checks(talk)
+    points = bandwidth.points(talk, seconds * 0.4)
+    copied = bandwidth.copy_bandwidth(talk)
+    pairs, all_pairs = links.links(talk, seconds * 0.25) if talk.size > 1 else ([], True)
+    talk.progress.tell("pace")
+    computed = pace.compute(talk)
+    own, whole = pace.steps(talk)
+    mine = facts.model_copy(update={"compute": computed, "step": own})
+    ranks = tuple(RankFacts.model_validate(one) for one in talk.gathered(mine.model_dump()))
+    apart = clocks.clocks(talk, [one.host for one in ranks])
+    talk.progress.tell("done")
+    return Measured(
+        world_size=talk.size,
+        backend=backend,
+        seconds=0.0,
+        ranks=ranks,
+        checks=tuple(checked),
+        points=tuple(points),
+        copy_bandwidth=copied,
+        links=tuple(pairs),
+        links_measured="all" if all_pairs else "some",
+        clocks=tuple(apart),
+        full_step=whole,
+    )
+
+
+def _who_is_gone(talk: Talk, error: RuntimeError) -> str:
+    """Ask the store who still lives: each rank that lost a peer leaves a word there."""
+    said = str(error).strip().splitlines()[0][:200]
+    at = f"rank {talk.rank} lost a peer while {talk.progress.words}"
+    try:
+        store = dist.distributed_c10d._get_default_store()
+        store.set(f"ddpdoctor/alive/{talk.rank}", json.dumps(talk.progress.words))
+        time.sleep(_LAST_WORDS)
+        silent = [rank for rank in range(talk.size) if not store.check([f"ddpdoctor/alive/{rank}"])]
+    except (RuntimeError, ValueError):
+        return f"{at}: the store is gone, and with it the process that hosts it ({said})"
+    if not silent:
+        return f"{at}, though all ranks live: the connection between two of them broke ({said})"
+    names = ", ".join(map(str, silent))
+    return f"{at}: rank{'s' if len(silent) > 1 else ''} {names} said nothing more ({said})"

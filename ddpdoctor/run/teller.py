@@ -1,0 +1,73 @@
+"""Tells what is found on stderr: at once while the job goes on, the rest at its end."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.report import output
+from ddpdoctor.report.run import RunReport, as_text, render, words
+from ddpdoctor.report.run.redaction import redacted
+from ddpdoctor.report.words import one_line, ranks
+from ddpdoctor.run.job import is_terminal
+
+
+class Teller:
+    """Remembers what it has told."""
+
+    def __init__(self, command: Sequence[str], page: output.Page, *, redact: bool) -> None:
+        self._command, self._page, self._redact = command, page, redact
+        self._told: set[tuple[str, str]] = set()
+
+    def found(self, finding: Finding) -> None:
+        """Tell one finding about a job that goes on, if it calls anything wrong."""
+        if finding.severity == "info":
+            return
+        self._told.add(_identity(finding))
+        report = self._about(finding)
+        self._write(as_text.finding(report, report.findings[0], self._page))
+
+    def stalled(self, finding: Finding) -> None:
+        """Tell of a wait that may end in a line, where no line at the foot of a terminal does."""
+        if not is_terminal():
+            self._write(f"ddpdoctor: {one_line(self._about(finding).findings[0].cause)}\n")
+
+    def went_on(self, finding: Finding) -> None:
+        """Take it back."""
+        if not is_terminal():
+            self._write(f"ddpdoctor: {ranks(finding.ranks)} came after all\n")
+
+    def withdrawn(self, finding: Finding) -> None:
+        """Say that what was told is not so: the job has refuted it."""
+        if finding.severity != "info":
+            self._told.discard(_identity(finding))
+            title = f"{finding.code} {finding.title}"
+            self._write(f"ddpdoctor: {title} is withdrawn: the job has gone on, and refutes it\n")
+
+    def conclude(self, report: RunReport) -> None:
+        """Tell what has not been told yet, what could not be seen, and a summary."""
+        if report.exit_code == 0 and not report.fails_on("warning"):
+            # A job that is well is not spoken of: what is merely of interest is in report.json.
+            report = report.model_copy(update={"findings": ()})
+        new = tuple(each for each in report.findings if _identity(each) not in self._told)
+        text = render(self._public(report.model_copy(update={"findings": new})), "text", self._page)
+        if report.findings and not new:
+            text += f"{words.summary(report)}\n"
+        self._write(text)
+
+    def _about(self, finding: Finding) -> RunReport:
+        return self._public(RunReport.of("run", [], [finding], command=self._command))
+
+    def _write(self, text: str) -> None:
+        """Nobody may be there to read it: that is no reason to stop watching."""
+        with contextlib.suppress(output.OutputError, BrokenPipeError):
+            output.write(sys.stderr, text)
+
+    def _public(self, report: RunReport) -> RunReport:
+        return redacted(report) if self._redact else report
+
+
+def _identity(finding: Finding) -> tuple[str, str]:
+    return finding.code, str(finding.place)

@@ -1,0 +1,119 @@
+"""What a collective is given, and whether somebody waits for it.
+
+Of a few calls of each line: whether outputs share their memory, whether the input carries a graph,
+and a digest of what a reduction is to add up. Of those that a script starts without waiting,
+whether the handle is let go before anybody has asked for the result.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import Any
+
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import is_users
+
+_SMALL = 4096
+"""Elements up to which the input of a reduction is digested."""
+_FILLED = frozenset({"all_gather", "gather", "all_to_all"})
+_REDUCED = frozenset({"all_reduce", "reduce"})
+_THEIRS = ("/distributed_c10d.py", "/c10d_logger.py", "/contextlib.py")
+_ASKING = ("get_future", "is_completed", "synchronize", "result", "block_current_stream")
+_followed: dict[int, weakref.ref[Any]] = {}
+
+
+@harmless
+def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
+    """The fields of `evidence.Collective` that take a look at the tensors."""
+    found: dict[str, Any] = {}
+    if op in _FILLED and args and _share_memory(args[0]):
+        found["aliased"] = True
+    inputs = args[1] if op in _FILLED and len(args) > 1 else args[0]
+    first = _first(inputs)
+    if first is not None and first.requires_grad and first.grad_fn is not None:
+        found["graph"] = True
+    if op in _REDUCED and first is not None and _is_small(first):
+        found["content"] = _digest(first)
+    return found
+
+
+def _share_memory(outputs: Any) -> bool:
+    """Whether two of several tensors begin at one address."""
+    while isinstance(outputs, (list, tuple)) and outputs and isinstance(outputs[0], (list, tuple)):
+        outputs = outputs[0]
+    if not isinstance(outputs, (list, tuple)) or len(outputs) < 2:
+        return False
+    starts = [tensor.data_ptr() for tensor in outputs if tensor.numel()]
+    return len(set(starts)) < len(starts)
+
+
+def _first(inputs: Any) -> Any:
+    while isinstance(inputs, (list, tuple)) and inputs:
+        inputs = inputs[0]
+    return inputs if hasattr(inputs, "requires_grad") else None
+
+
+def _is_small(tensor: Any) -> bool:
+    is_near = tensor.device.type == "cpu" and tensor.is_floating_point()
+    return bool(is_near and 0 < tensor.numel() <= _SMALL)
+
+
+def _digest(tensor: Any) -> str:
+    """Exact for what is small; "" where every element is a whole number, as counts are."""
+    values = tensor.detach().reshape(-1).tolist()
+    if all(value == int(value) for value in values if abs(value) < 1e15):
+        return ""
+    return f"{hash(tuple(values)) & 0xFFFF_FFFF_FFFF_FFFF:x}"
+
+
+@harmless
+def is_direct() -> bool:
+    """Whether the user's own line has called torch.distributed, and no library in between."""
+    frame = sys._getframe(2)
+    while frame is not None and "/ddpdoctor/watch/" in frame.f_code.co_filename:
+        frame = frame.f_back  # type: ignore[assignment]
+    while frame is not None and frame.f_code.co_filename.endswith(_THEIRS):
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None and is_users(frame.f_code)
+
+
+def follow(log: Log, work: Any, fields: dict[str, Any]) -> None:
+    """Write it down if this handle is let go and nobody has waited for it."""
+    key = id(work)
+    call = {name: fields.get(name) for name in ("group", "seq", "op", "place")}
+
+    def gone(reference: Any) -> None:
+        if _followed.get(key) is reference:
+            del _followed[key]
+            if not log.exiting and not sys.is_finalizing():
+                log.write("dropped", **call)
+
+    _followed[key] = weakref.ref(work, harmless(gone))
+
+
+def awaited(work: Any) -> None:
+    """Somebody has waited for it, or asked how it is."""
+    _followed.pop(id(work), None)
+
+
+@harmless
+def listen(work_type: Any) -> None:
+    """Wrap the other ways to ask for a result."""
+
+    def around(name: str) -> None:
+        original = getattr(work_type, name, None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def ask(work: Any, *args: Any, **kwargs: Any) -> Any:
+            awaited(work)
+            return original(work, *args, **kwargs)
+
+        setattr(work_type, name, ask)
+
+    for name in _ASKING:
+        around(name)

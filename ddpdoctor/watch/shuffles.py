@@ -1,0 +1,85 @@
+"""Records the first random orders that a script makes, by which data is shuffled and split.
+
+What matters is from which state of a generator they come: ranks whose states differ make orders of
+their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import zlib
+from typing import Any
+
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import as_frame, is_users, outwards, users_frame
+
+_MOST = 32
+_SHORT = 4
+"""A shorter list is no dataset."""
+
+
+def install(log: Log) -> None:
+    """Wrap what shuffles, samples and permutes, in random, numpy and torch."""
+    import random
+
+    import torch
+
+    shuffles = _Shuffles(log)
+    for name in ("shuffle", "sample"):
+        shuffles.wrap(random, name, "random")
+    if (numpy := sys.modules.get("numpy")) is not None:
+        for name in ("shuffle", "permutation", "choice"):
+            shuffles.wrap(numpy.random, name, "numpy.random")
+    shuffles.wrap(torch, "randperm", "torch")
+
+
+class _Shuffles:
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._written = 0
+
+    def wrap(self, module: Any, name: str, library: str) -> None:
+        original = getattr(module, name)
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self._written < _MOST and not self._log.steps:
+                self._note(f"{library}.{name}", args, kwargs)
+            return original(*args, **kwargs)
+
+        setattr(module, name, call)
+
+    @harmless
+    def _note(self, by: str, args: Any, kwargs: Any) -> None:
+        first = args[0]
+        length = first if isinstance(first, int) else len(first)
+        place = users_frame(sys._getframe(3))
+        if length < _SHORT or place is None or _torch_draws(kwargs):
+            return
+        self._written += 1
+        frames = [as_frame(f) for f in outwards(sys._getframe(3)) if is_users(f.f_code)][::-1]
+        state = _state(by.partition(".")[0], kwargs)
+        self._log.write("shuffled", by=by, length=length, state=state, place=place, way=frames)
+
+
+def _torch_draws(kwargs: Any) -> bool:
+    """Whether a sampler of torch's own asks: what it deals out is known otherwise."""
+    frame = sys._getframe(3)
+    file = frame.f_code.co_filename
+    return "/torch/utils/data/" in file and "dataset.py" not in file
+
+
+def _state(library: str, kwargs: Any) -> str:
+    if library == "random":
+        import random
+
+        return f"{hash(random.getstate()[1]) & 0xFFFF_FFFF:x}"
+    if library == "numpy":
+        _, words, at, *_ = sys.modules["numpy"].random.get_state()
+        return f"{zlib.crc32(words.tobytes()):x} {at}"
+    torch: Any = sys.modules["torch"]
+    generator = kwargs.get("generator")
+    state = generator.get_state() if generator is not None else torch.get_rng_state()
+    return f"{zlib.crc32(state.numpy().tobytes()):x}"

@@ -1,0 +1,287 @@
+"""One trial: a supervisor with limits around a doctor, and what is left when the doctor is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import random
+import resource
+import shutil
+import struct
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import psutil
+
+from ddpdoctor.launch.processes import Children, adopt_orphans
+from tests.chaos import warm
+from tests.control_group import ControlGroup
+
+DEADLINE = 60.0
+"""Seconds after which a trial hangs."""
+PATIENCE = 5.0
+"""Seconds after which whatever still lives has been left behind."""
+_ADDRESS_SPACE = 16 << 30
+_NEW_MOUNTS = 0x00020000
+_PROCESS_MADVISE, _PAGE_OUT = 440, 21
+_PRIVATE = 1 << 18 | 1 << 14
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass
+class Scene:
+    """Where a trial takes place, and its doctor."""
+
+    folder: Path
+    random: random.Random
+    mounts: bool
+    """Whether file systems can be mounted here, for this trial alone."""
+    busy: bool = False
+    doctor: int = 0
+    status: int | None = None
+    """Exit code of the doctor, as a shell tells it."""
+    burners: list[int] = field(default_factory=list)
+
+    @property
+    def home(self) -> Path:
+        """The folder that the job and the doctor run in."""
+        return self.folder / "home"
+
+    @property
+    def temporary(self) -> Path:
+        """TMPDIR."""
+        return self.folder / "tmp"
+
+    def start(self, main: Callable[[], int]) -> int:
+        """Be the parent of a doctor, which runs `main`."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                _redirect(self.home, "out", "err")
+                warm.end(main)
+            finally:
+                os._exit(1)  # a signal may come before or after what `end` guards
+        return pid
+
+    def wait_for(self, condition: Callable[[], object], seconds: float = 20.0) -> bool:
+        """Whether it came true while the doctor lived."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline or self.has_ended():
+                return False
+            time.sleep(0.01)
+        return True
+
+    def has_ended(self) -> bool:
+        """Whether the doctor has."""
+        if self.status is None:
+            pid, status = os.waitpid(self.doctor, os.WNOHANG)
+            if pid:
+                code = os.waitstatus_to_exitcode(status)
+                self.status = code if code >= 0 else 128 - code
+        return self.status is not None
+
+    def rank(self, number: int) -> int:
+        """The process of a rank of job.py; 0 if there is none yet."""
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.home / f"pid-{number}").read_text())
+        return 0
+
+    def step(self, number: int) -> int:
+        """The last step that a rank of job.py has made."""
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.home / f"step-{number}").read_text())
+        return -1
+
+    def below(self, pid: int) -> list[psutil.Process]:
+        """Its descendants, those next to it first."""
+        with contextlib.suppress(psutil.Error):
+            return psutil.Process(pid).children(recursive=True)
+        return []
+
+    def send(self, number: int, *pids: int) -> None:
+        """A signal, to those that are still there."""
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                if pid:
+                    os.kill(pid, number)
+
+    def text(self, name: str) -> str:
+        """What is in a file of the home folder."""
+        try:
+            return (self.home / name).read_text(errors="replace")
+        except OSError:
+            return ""
+
+    def report(self) -> dict[str, Any] | None:
+        """The doctor's, if it can be parsed."""
+        try:
+            return dict(json.loads(self.text("report.json")))
+        except ValueError:
+            return None
+
+    def mount(self, where: Path, size: int) -> None:
+        """A file system of so many bytes, in this trial alone."""
+        where.mkdir(exist_ok=True)
+        _mount("tmpfs", where, "tmpfs", 0, f"size={size}")
+
+    def make_read_only(self, where: Path) -> None:
+        """A folder and all below it, for those who `obey_permissions`."""
+        for folder in (*(each for each in where.rglob("*") if each.is_dir()), where):
+            folder.chmod(0o555)
+
+
+def _mount(what: str, where: Path, kind: str, flags: int, data: str) -> None:
+    names = (what.encode(), str(where).encode(), kind.encode())
+    if _libc.mount(*names, ctypes.c_ulong(flags), data.encode()) != 0:
+        raise OSError(ctypes.get_errno(), f"cannot mount on {where}")
+
+
+def obey_permissions() -> None:
+    """Have read-only folders be so for root, too, in this process and its children."""
+    every = (1 << 32) - 1
+    header = struct.pack("Ii", 0x20080522, 0)
+    some = every & ~(1 << 1 | 1 << 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    kept = bytearray(24)
+    _libc.capget(header, (ctypes.c_char * 24).from_buffer(kept))
+    old = struct.unpack("6I", kept)
+    _libc.capset(header, struct.pack("6I", old[0] & some, old[1] & some, *old[2:]))
+
+
+def swap_out(pid: int) -> None:
+    """Have the kernel take away every page that a process has."""
+    with contextlib.suppress(OSError):
+        handle = os.pidfd_open(pid)
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+            stretch = struct.pack("QQ", begin, end - begin)
+            _libc.syscall(_PROCESS_MADVISE, handle, stretch, ctypes.c_size_t(1), _PAGE_OUT, 0)
+        os.close(handle)
+
+
+def _redirect(home: Path, *names: str) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    for descriptor, name in enumerate(names, 1):
+        file = os.open(home / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(file, descriptor)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is tried, and what must come of it."""
+
+    name: str
+    doctor: Callable[[Scene], int]
+    """What the doctor runs; its exit code."""
+    disturb: Callable[[Scene], None]
+    judge: Callable[[Scene], Iterator[str]]
+    """What is wrong, in words."""
+    prepare: Callable[[Scene], None] = lambda scene: None
+    may_leave: Callable[[Scene], bool] = lambda scene: False
+    """Whether ranks may go on, as they would without the doctor."""
+    needs_mounts: bool = False
+
+
+def perform(case: Case, seed: int, group: ControlGroup | None) -> tuple[list[str], float]:
+    """Try it in processes of its own; what was wrong, and the seconds that it took."""
+    began = time.monotonic()
+    reading, writing = os.pipe()
+    if (supervisor := os.fork()) == 0:
+        try:
+            if group is not None:
+                group.join()
+            else:
+                resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+            problems = _supervise(case, seed)
+        except BaseException:
+            problems = [f"the trial itself failed: {traceback.format_exc()}"]
+        os.write(writing, json.dumps(problems).encode()[:60000])
+        os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as said:  # noqa: PTH123
+        text = said.read()
+    os.waitpid(supervisor, 0)
+    problems = json.loads(text) if text else ["the supervisor was killed"]
+    return problems, time.monotonic() - began
+
+
+def _supervise(case: Case, seed: int) -> list[str]:
+    os.setsid()
+    adopt_orphans()
+    children = Children()
+    mounts = _libc.unshare(_NEW_MOUNTS) == 0
+    if mounts:
+        _mount("none", Path("/"), "none", _PRIVATE, "")
+    folder = Path(tempfile.mkdtemp(prefix="chaos-"))
+    scene = Scene(folder, random.Random(seed), mounts)
+    try:
+        return list(_tried(case, scene, children))
+    finally:
+        children.kill_all()
+        os.chdir("/")
+        _unmount(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unmount(folder: Path) -> None:
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        if (where := line.split()[1]).startswith(str(folder)):
+            _libc.umount2(where.encode(), 2)
+
+
+def _tried(case: Case, scene: Scene, children: Children) -> Iterator[str]:
+    scene.home.mkdir()
+    scene.temporary.mkdir()
+    if scene.mounts:
+        scene.mount(Path("/dev/shm"), 1 << 24)
+    os.chdir(scene.home)
+    os.environ.update(TMPDIR=str(scene.temporary), GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
+    tempfile.tempdir = None
+    case.prepare(scene)
+    scene.doctor = scene.start(lambda: case.doctor(scene))
+    case.disturb(scene)
+    if not scene.wait_for(lambda: False, DEADLINE) and scene.status is None:
+        yield f"the doctor still ran after {DEADLINE:.0f} s"
+        return
+    yield from _left(case, scene, children)
+    yield from case.judge(scene)
+
+
+def _left(case: Case, scene: Scene, children: Children) -> Iterator[str]:
+    deadline = time.monotonic() + PATIENCE
+    while (left := _living(children, scene)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if left and not case.may_leave(scene):
+        yield f"left behind: {', '.join(left)}"
+    for folder in (scene.temporary, Path("/dev/shm") if scene.mounts else scene.temporary):
+        ours = [entry.name for entry in folder.iterdir() if not entry.name.startswith("pytest-")]
+        if ours and not (left and case.may_leave(scene)):
+            yield f"left in {folder.name}: {', '.join(ours)}"
+
+
+def _living(children: Children, scene: Scene) -> list[str]:
+    list(children.reap())
+    found = []
+    for process in scene.below(os.getpid()):
+        with contextlib.suppress(psutil.Error):
+            if process.pid not in scene.burners and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(f"{process.pid} {process.status()}, child of {process.ppid()}")
+    return found
+
+
+def command_line(*arguments: str) -> NoReturn:
+    """What the command `ddpdoctor` does, in this process."""
+    from ddpdoctor.__main__ import main
+
+    warm.use()
+    sys.argv[:] = ["ddpdoctor", *arguments]
+    main()

@@ -1,0 +1,61 @@
+"""`ddpdoctor config`: what it writes, what it leaves alone, and with which exit code."""
+
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor import cli
+from ddpdoctor.configure import Outcome
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_file_that_is_there_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("torchrun.sh").write_text("mine")
+    assert cli.run(["config", "torchrun", "--nproc", "2", "--no-try"]) == 2
+    assert Path("torchrun.sh").read_text() == "mine"
+    assert "--force" in capsys.readouterr().err
+    assert cli.run(["config", "torchrun", "--nproc", "2", "--no-try", "--force"]) == 0
+    assert "--nproc-per-node=2" in Path("torchrun.sh").read_text()
+
+
+def test_to_stdout_goes_the_file_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["config", "slurm", "--nproc", "3", "--no-try", "-o", "-"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("#!/bin/bash\n")
+    assert "--ntasks-per-node=3" in said.out
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_a_trial_that_fails_is_an_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = Outcome("fails", "2 ranks were to join, 1 did")
+    monkeypatch.setattr("ddpdoctor.configure.attempt", lambda *_: failed)
+    assert cli.run(["config", "mpirun", "--nproc", "2"]) == 1
+    assert "it failed: 2 ranks were to join, 1 did" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["config", "torchrun", "--nproc", "0"], "--nproc"),
+        (["config", "torchrun", "--nproc", "many"], "--nproc"),
+        (["config", "torchrun", "--nodes", "0"], "--nodes"),
+        (["config", "kubernetes", "--nproc", "2"], "--image"),
+        (["config", "kubernetes", "--nproc", "2", "--image", "a", "--name", "My Job"], "--name"),
+        (["config", "ray"], "ray"),
+        (["config", "torchrun", "--nproc", "2", "-o", "missing/folder/file.sh"], "missing"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(
+    arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run([*arguments, "--no-try"]) == 2
+    said = capsys.readouterr()
+    assert len(said.err.splitlines()) == 1
+    assert word in said.err
+    assert list(Path.cwd().iterdir()) == []

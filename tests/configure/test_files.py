@@ -1,0 +1,207 @@
+"""Launch files: those that can be started here are, and the manifest fits its schema."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ddpdoctor.configure import LAUNCHERS, Impossible, Plan, attempt
+
+PLAN = Plan(
+    nproc=2,
+    nodes=1,
+    device="cpu",
+    threads=1,
+    master="node01",
+    image=None,
+    script="train.py",
+    python=sys.executable,
+    name="train",
+    why_nproc="as asked for",
+    why_threads="2 CPUs for 2 ranks",
+    here=True,
+)
+
+
+def changed(**values: Any) -> Plan:
+    return Plan(**{field: getattr(PLAN, field) for field in Plan.__slots__} | values)
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "accelerate", "mpirun"])
+def test_ranks_that_the_file_starts_meet_and_talk(launcher: str) -> None:
+    file = LAUNCHERS[launcher]
+    if why := file.refuse(PLAN):
+        pytest.skip(why)
+    outcome = attempt(file, PLAN, file.render(PLAN))
+    assert outcome.state == "works", outcome.words
+    assert outcome.words.startswith("2 ranks on cpu met")
+
+
+def test_ranks_that_train_alone_are_found_out() -> None:
+    # What `accelerate config` writes for CPUs: accelerate starts one process, and says nothing.
+    file = LAUNCHERS["accelerate"]
+    text = file.render(PLAN).replace("MULTI_GPU", "MULTI_CPU")
+    outcome = attempt(file, PLAN, text)
+    assert (outcome.state, outcome.words) == ("fails", "2 ranks were to join, 1 did")
+
+
+def test_a_file_that_does_not_start_is_told_with_its_last_words() -> None:
+    file = LAUNCHERS["torchrun"]
+    text = file.render(changed(python="/nowhere/python"))
+    outcome = attempt(file, PLAN, text)
+    assert outcome.state == "fails"
+    assert "/nowhere/python" in outcome.words
+
+
+@pytest.mark.parametrize("launcher", sorted(LAUNCHERS))
+def test_several_nodes_are_never_tried_on_one(launcher: str) -> None:
+    plan = changed(nodes=4, image="image")
+    assert attempt(LAUNCHERS[launcher], plan, "false").state == "not tried"
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "mpirun", "slurm"])
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_scripts_are_written_in_the_language_of_their_shell(launcher: str, nodes: int) -> None:
+    text = LAUNCHERS[launcher].render(changed(nodes=nodes, script="my train.py", device="cuda"))
+    shell = text.splitlines()[0].removeprefix("#!")
+    subprocess.run([shell, "-n"], input=text, text=True, check=True)
+
+
+def test_a_script_with_a_space_in_its_name_is_one_argument(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nfor word in "$@"; do echo "$word" >> {said}; done\n')
+    python.chmod(0o755)
+    text = LAUNCHERS["torchrun"].render(changed(script="my train.py", python=str(python)))
+    subprocess.run(["sh"], input=text, text=True, check=True)
+    assert said.read_text().splitlines()[-1] == "my train.py"
+
+
+@pytest.mark.parametrize("launcher", sorted(LAUNCHERS))
+def test_no_file_counts_anything_but_what_was_planned(launcher: str) -> None:
+    few, many = (
+        LAUNCHERS[launcher].render(changed(nproc=n, image="image", device="cuda")) for n in (3, 7)
+    )
+    assert few != many
+    assert few.replace("3", "7") == many.replace("3", "7")
+
+
+@pytest.mark.parametrize(("nproc", "nodes"), [(1, 1), (4, 1), (8, 3)])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_configuration_of_accelerate_is_read_as_it_was_planned(
+    nproc: int, nodes: int, device: Literal["cpu", "cuda"], tmp_path: Path
+) -> None:
+    config_args = pytest.importorskip("accelerate.commands.config.config_args")
+    plan = changed(nproc=nproc, nodes=nodes, device=device)
+    path = tmp_path / "accelerate.yaml"
+    path.write_text(LAUNCHERS["accelerate"].render(plan))
+    read = config_args.load_config_from_file(str(path))
+    assert read.num_processes == nproc * nodes
+    assert read.num_machines == nodes
+    assert read.use_cpu == (device == "cpu")
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Variable(Strict):
+    name: str
+    value: str
+
+
+class Mount(Strict):
+    name: str
+    mountPath: str
+
+
+class Resources(Strict):
+    limits: dict[Literal["cpu", "memory", "nvidia.com/gpu"], str | int]
+
+
+class Container(Strict):
+    name: Literal["pytorch"]
+    image: str
+    command: list[str]
+    env: list[Variable]
+    resources: Resources
+    volumeMounts: list[Mount]
+
+
+class EmptyDir(Strict):
+    medium: Literal["", "Memory"]
+    sizeLimit: str
+
+
+class Volume(Strict):
+    name: str
+    emptyDir: EmptyDir
+
+
+class PodSpec(Strict):
+    containers: Annotated[list[Container], Field(min_length=1)]
+    volumes: list[Volume]
+
+
+class Template(Strict):
+    spec: PodSpec
+
+
+class Replicas(Strict):
+    replicas: int
+    restartPolicy: Literal["Always", "OnFailure", "Never", "ExitCode"]
+    template: Template
+
+
+class RunPolicy(Strict):
+    cleanPodPolicy: Literal["All", "Running", "None"]
+
+
+class ReplicaSpecs(Strict):
+    Master: Replicas
+    Worker: Replicas | None = None
+
+
+class Spec(Strict):
+    nprocPerNode: str
+    runPolicy: RunPolicy
+    pytorchReplicaSpecs: ReplicaSpecs
+
+
+class Metadata(Strict):
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+
+
+class PyTorchJob(Strict):
+    """The part of kubeflow.org_pytorchjobs.yaml (training operator 1.9) that a manifest may use."""
+
+    apiVersion: Literal["kubeflow.org/v1"]
+    kind: Literal["PyTorchJob"]
+    metadata: Metadata
+    spec: Spec
+
+
+@pytest.mark.parametrize("nodes", [1, 4])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_manifest_fits_the_schema_of_the_operator(nodes: int, device: str) -> None:
+    text = LAUNCHERS["kubernetes"].render(changed(nodes=nodes, device=device, image="a/b:c"))
+    job = PyTorchJob.model_validate(yaml.safe_load(text))
+    specs = job.spec.pytorchReplicaSpecs
+    assert specs.Master.replicas + (specs.Worker.replicas if specs.Worker else 0) == nodes
+    for pod in filter(None, (specs.Master, specs.Worker)):
+        container = pod.template.spec.containers[0]
+        assert {one.name for one in container.volumeMounts} == {
+            one.name for one in pod.template.spec.volumes
+        }
+        assert ("nvidia.com/gpu" in container.resources.limits) == (device == "cuda")
+    with pytest.raises(ValidationError):
+        PyTorchJob.model_validate({**yaml.safe_load(text), "more": 1})
+
+
+def test_a_pod_without_an_image_is_not_written() -> None:
+    with pytest.raises(Impossible, match="--image"):
+        LAUNCHERS["kubernetes"].render(PLAN)

@@ -1,0 +1,84 @@
+"""The findings on our own patients and samples stay when their names and shapes change."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.lint.metamorphic.program import Program, text
+from tests.lint.metamorphic.scoring import score, told_otherwise
+from tests.lint.metamorphic.subjects import Subject, subjects
+from tests.lint.metamorphic.transformations import all_transformations
+from tests.patients.patient import patients
+from tests.patients.ward import Ward, ward
+
+FLOORS = json.loads(Path(__file__).with_name("floors.json").read_text(encoding="utf-8"))
+WAYS = all_transformations()
+# One with a class, files and a resume; one whose bug only shows where ranks part.
+PERFORMED = ("correct/checkpoint_shards_and_resume", "patience_of_each_rank/buggy")
+
+
+@pytest.fixture(scope="module")
+def chosen() -> list[Subject]:
+    return subjects()
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_program_told_otherwise_gets_the_same_findings(name: str, chosen: list[Subject]) -> None:
+    one, floor = score(WAYS[name], chosen), FLOORS[name]
+    assert len(one.lost) <= floor["lost"], one.lost
+    assert len(one.accused) <= floor["accused"], one.accused
+    assert len(one.noise) <= floor["noise"], one.noise
+
+
+def test_every_transformation_has_a_floor_and_a_sentence() -> None:
+    assert set(FLOORS) == set(WAYS)
+    for name, transform in WAYS.items():
+        module = __import__(transform.__module__, fromlist=["transform"])
+        assert (module.__doc__ or "").count("\n\n") <= 1, name
+        assert (module.__doc__ or "").strip(), name
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Ward]:
+    with ward() as here:
+        yield here
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_program_told_otherwise_does_the_same(name: str, forked: Ward, tmp_path: Path) -> None:
+    for patient in patients(PERFORMED):
+        program = Program.read({"train.py": patient.script.read_text("utf-8")}, "train.py")
+        new = told_otherwise(program, WAYS[name]) or text(program)
+        folder = tmp_path / patient.script.parent.name
+        folder.mkdir()
+        for file, source in new.files.items():
+            (folder / file).write_text(source, encoding="utf-8")
+        told = forked.score(replace(patient, script=folder / "train.py")).findings
+        wrong = {each.code for each in told if each.severity != "info"}
+        assert wrong == {code for code, _ in patient.marks}, told
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_is_told_otherwise_compiles_and_knows_its_lines(
+    name: str, chosen: list[Subject]
+) -> None:
+    changed = 0
+    for subject in chosen[::4]:
+        new = told_otherwise(subject.program, WAYS[name])
+        if new is None:
+            continue
+        changed += 1
+        for file, source in new.files.items():
+            compile(source, file, "exec")
+        known = set().union(*new.origins.values())
+        for file, tree in subject.program.files.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Assign | ast.Return | ast.For | ast.While | ast.If):
+                    assert (file, node.lineno) in known, (subject.name, ast.unparse(node))
+    assert changed > 20

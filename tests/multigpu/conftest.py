@@ -1,0 +1,63 @@
+"""Tests that a machine with GPUs must pass; their bodies run on the CPU by gloo everywhere.
+
+    pytest -m multigpu --require-multigpu
+
+Two cards are used where there are two. On a machine with one card both ranks share it, each as if
+it were a host of its own: see `rank.settle_on_one_card`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddpdoctor.launch import gpus
+
+RANK = Path(__file__).with_name("rank.py")
+CARDS = min(2, max(1, len(gpus.visible())))
+# One process that starts the ranks itself, and has leased the cards for them.
+_ON_GPUS = [
+    pytest.mark.multigpu(n=CARDS, timeout=900),
+    pytest.mark.distributed(nproc=1, backend=None, timeout=900),
+]
+Torchrun = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test that asks for a backend on both, and on nccl only where there is a GPU."""
+    if "backend" in metafunc.fixturenames:
+        metafunc.parametrize("backend", ["gloo", pytest.param("nccl", marks=_ON_GPUS)])
+
+
+def as_launched(nproc: int) -> list[str]:
+    """Return how so many ranks are started here."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    return [*torchrun, f"--nproc-per-node={nproc}", str(RANK)]
+
+
+def environment() -> dict[str, str]:
+    """Return this environment without what a launcher has said of this very process."""
+    ours = ("RANK", "WORLD_SIZE", "MASTER_", "GROUP_", "ROLE_", "LOCAL_", "TORCHELASTIC_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> Callable[..., list[Any]]:
+    """Run a function of bodies.py on ranks, and return what each of them returned."""
+
+    def ranks(body: str, nproc: int, **kwargs: Any) -> list[Any]:
+        command = [*as_launched(nproc), body, str(tmp_path), json.dumps(kwargs)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment()
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        return [json.loads((tmp_path / f"{body}.{n}").read_text()) for n in range(nproc)]
+
+    return ranks

@@ -1,0 +1,103 @@
+"""The one bad link, host or rank is named, and noise is not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from measurements import cluster
+
+from ddpdoctor.probe import judge, slower
+from ddpdoctor.probe.against import NotComparable
+from ddpdoctor.probe.model import Check, HostClock
+
+
+def named(*arguments: object, **changes: object) -> list[tuple[str, tuple[int, ...]]]:
+    return [(one.code, one.ranks) for one in judge(cluster(*arguments, **changes))]  # type: ignore[arg-type]
+
+
+@given(
+    ranks=st.integers(1, 12),
+    per_host=st.integers(1, 4),
+    noise=st.lists(st.floats(0.6, 1.4), min_size=200, max_size=200),
+)
+def test_noise_of_forty_per_cent_accuses_nobody(
+    ranks: int, per_host: int, noise: list[float]
+) -> None:
+    assert (
+        named(
+            ranks,
+            per_host,
+            bandwidth=lambda a, b: 1e9 * noise[(a * 13 + b) % 200],
+            compute=lambda rank: 0.01 * min(1.3, max(0.8, noise[rank])),
+        )
+        == []
+    )
+
+
+@given(st.integers(3, 12), st.data())
+def test_one_bad_link_is_named_by_its_two_ranks(ranks: int, data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, ranks - 2))
+    second = data.draw(st.integers(first + 1, ranks - 1))
+    found = named(ranks, 1, bandwidth=lambda a, b: 1e8 if (a, b) == (first, second) else 1e9)
+    assert found == [("DDP721", (first, second))]
+
+
+@given(st.integers(3, 12), st.data())
+def test_a_host_whose_links_are_all_slow_is_named_once(ranks: int, data: st.DataObject) -> None:
+    bad = data.draw(st.integers(0, ranks - 1))
+    found = named(ranks, 1, bandwidth=lambda a, b: 1e8 if bad in (a, b) else 1e9)
+    assert found == [("DDP721", (bad,))]
+
+
+def test_links_within_a_host_are_no_measure_for_those_between_hosts() -> None:
+    assert named(8, 4, bandwidth=lambda a, b: 1e10 if a // 4 == b // 4 else 1e9) == []
+
+
+def test_a_slow_rank_is_named_only_where_both_kinds_of_work_say_so() -> None:
+    assert named(4, 1, compute=lambda rank: 0.03 if rank == 2 else 0.01) == [("DDP722", (2,))]
+    once = cluster(4, 1)
+    ranks = list(once.ranks)
+    ranks[2] = ranks[2].model_copy(update={"compute": 0.03})
+    assert judge(once.model_copy(update={"ranks": tuple(ranks)})) == []
+
+
+def test_wrong_values_are_an_error_and_proven() -> None:
+    wrong = Check(
+        operation="broadcast", dtype="int64", state="wrong", detail="[3] is 0, not 2", ranks=(1,)
+    )
+    (found,) = judge(cluster(2, 2, checks=(wrong,)))
+    assert (found.code, found.severity, found.certainty, found.ranks) == (
+        "DDP720",
+        "error",
+        "proven",
+        (1,),
+    )
+
+
+def test_what_a_backend_does_not_support_is_no_fault() -> None:
+    refused = Check(operation="reduce", dtype="bfloat16", state="unsupported", detail="no")
+    assert named(2, 2, checks=(refused,)) == []
+
+
+def test_clocks_are_apart_only_beyond_what_the_exchange_can_tell() -> None:
+    far = HostClock(host="node1", offset=-3.0, uncertainty=0.001)
+    near = HostClock(host="node1", offset=3.0, uncertainty=2.0)
+    assert [code for code, _ in named(2, 1, clocks=(far,))] == ["DDP718"]
+    assert named(2, 1, clocks=(near,)) == []
+
+
+def test_what_became_slower_is_named_and_what_became_faster_is_not() -> None:
+    then = cluster(3, 1)
+    now = cluster(
+        3,
+        1,
+        bandwidth=lambda a, b: 2e8 if (a, b) == (0, 2) else 2e9,
+        compute=lambda rank: 0.02 if rank == 1 else 0.005,
+    )
+    found = slower(now, then)
+    assert [(one.code, one.ranks) for one in found] == [("DDP724", (0, 2)), ("DDP724", (1,))]
+    assert slower(then, then) == []
+
+
+def test_probes_of_other_worlds_are_not_compared() -> None:
+    with pytest.raises(NotComparable, match="world_size 3"):
+        slower(cluster(2, 1), cluster(3, 1))

@@ -1,0 +1,215 @@
+"""Each launcher as a patient: well, hanging, crashing and interrupted, with the codes promised."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.run.conftest import HERE, environment, living
+from tests.run.launchers import slurm
+
+TRAIN = HERE / "launchers" / "train.py"
+LIT = HERE / "launchers" / "lit.py"
+_OF_OURS = re.compile(r"ddpdoctor|DDP\d{3}")
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """How a training on two ranks is started."""
+
+    name: str
+    command: tuple[str, ...]
+    script: Path = TRAIN
+    prefix: str = ""
+    """Before what the script is to do."""
+    needs: str = ""
+    """A program, or a module, that may not be installed."""
+    crash: frozenset[int] = frozenset({1})
+    """With what it ends when a rank has raised."""
+
+    def starts(self, what: str) -> list[str]:
+        return [*self.command, str(self.script), self.prefix + what]
+
+    @property
+    def is_here(self) -> bool:
+        return not self.needs or bool(
+            shutil.which(self.needs) or importlib.util.find_spec(self.needs)
+        )
+
+
+AGENTS = (
+    "for n in 0 1; do torchrun --nnodes=2 --node-rank=$n --nproc-per-node=1 "
+    '--master-addr=127.0.0.1 --master-port=$MASTER_PORT "$@" & done; '
+    "trap : INT; code=0; for job in $(jobs -p); do wait $job || code=$?; done; wait; exit $code"
+)
+MPIRUN = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2")
+LAUNCHERS = [
+    Launcher("torchrun", ("torchrun", "--standalone", "--nproc-per-node=2")),
+    Launcher("two agents", ("bash", "-c", AGENTS, "bash")),
+    Launcher("mp.spawn", ("python",), prefix="spawn:"),
+    Launcher("a shell", ("python", str(HERE / "launch.py"), "2")),
+    Launcher("mpirun", (*MPIRUN, "python"), needs="mpirun"),
+    Launcher(
+        "srun",
+        ("srun", "-n2", "--overlap", "--kill-on-bad-exit", "python"),
+        needs="srun",
+        crash=frozenset({1, 128 + signal.SIGTERM}),  # as srun ends the other rank
+    ),
+    Launcher(
+        "accelerate",
+        ("accelerate", "launch", "--multi_gpu", "--num_processes=2", "--num_machines=1"),
+        needs="accelerate",
+    ),
+    Launcher("Lightning", ("python",), script=LIT, needs="lightning"),
+]
+
+
+@pytest.fixture(scope="session")
+def of_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with slurm.cluster(tmp_path_factory.mktemp("slurm")) as variables:
+        yield variables
+
+
+@pytest.fixture(params=LAUNCHERS, ids=lambda launcher: launcher.name)
+def launcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Launcher:
+    chosen: Launcher = request.param
+    if not chosen.is_here:
+        pytest.skip(f"{chosen.needs} is not installed")
+    if chosen.name == "srun":
+        if not slurm.is_here():
+            pytest.skip("srun needs root here, and the daemons of slurm-wlm")
+        for name, value in request.getfixturevalue("of_slurm").items():
+            monkeypatch.setenv(name, value)
+    return chosen
+
+
+class Run:
+    """A job under the doctor, with a terminal to be interrupted from, as a shell starts it."""
+
+    def __init__(self, folder: Path, command: list[str]) -> None:
+        self._folder = folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        doctor = ["-m", "ddpdoctor", "run", "--format=json", "-o", "report.json", "--"]
+        variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        self._terminal, stdin = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, *doctor, *command],
+            cwd=folder,
+            env=environment(folder, variables),
+            stdin=stdin,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        os.close(stdin)
+
+    def ended(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=120)
+        os.close(self._terminal)
+        return self.process.returncode, out, err
+
+    @property
+    def report(self) -> dict:
+        return json.loads((self._folder / "report.json").read_text())
+
+    def wait_for(self, *files: str) -> None:
+        deadline = time.monotonic() + 90
+        while not all((self._folder / file).exists() for file in files):
+            assert time.monotonic() < deadline, self.process.poll()
+            time.sleep(0.05)
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        os.write(self._terminal, b"\x03")
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator:
+    yield lambda command: Run(tmp_path, command)
+    _, left = psutil.wait_procs(living(tmp_path), 10)
+    for process in left:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    assert [(each.pid, each.cmdline()) for each in left] == []
+
+
+def line_of(script: Path, mark: str) -> int:
+    lines = script.read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
+
+
+def test_a_job_that_is_well_is_not_spoken_of(launcher: Launcher, begin) -> None:
+    run = begin(launcher.starts("well"))
+    code, out, err = run.ended()
+    assert code == 0, err
+    assert sorted(line for line in out.splitlines() if "trained" in line) == [
+        "rank 0 trained",
+        "rank 1 trained",
+    ]
+    assert not _OF_OURS.search(err), err
+    assert run.report["findings"] == []
+
+
+def test_a_hang_is_proven_and_ended_with_1(launcher: Launcher, begin) -> None:
+    run = begin(launcher.starts("hang"))
+    code, _, err = run.ended()
+    assert code == 1, err
+    report = run.report
+    assert report["ended_by"] == "doctor"
+    (finding,) = report["findings"]
+    assert (finding["code"], finding["certainty"], finding["ranks"]) == ("DDP401", "proven", [0])
+    assert finding["places"][0]["place"]["line"] == line_of(launcher.script, "the barrier")
+    assert "every rank" in finding["cure"]["text"]
+
+
+def test_a_rank_that_raises_is_named_and_the_code_is_the_launchers(
+    launcher: Launcher, begin
+) -> None:
+    run = begin(launcher.starts("crash"))
+    code, _, err = run.ended()
+    assert code in launcher.crash, err
+    report = run.report
+    assert report["ended_by"] == "job"
+    finding = report["findings"][0]
+    assert (finding["ranks"], finding["certainty"]) == ([1], "proven")
+    assert "a bad sample" in finding["cause"]
+    assert finding["places"][0]["place"]["line"] == line_of(launcher.script, "the crash")
+
+
+def test_an_interrupt_ends_all_of_it(launcher: Launcher, begin, tmp_path: Path) -> None:
+    run = begin(launcher.starts("long"))
+    run.wait_for("trains-0", "trains-1")
+    time.sleep(0.5)
+    run.interrupt()
+    if launcher.name == "srun":  # which asks for a second one within a second
+        time.sleep(0.2)
+        run.interrupt()
+    began = time.monotonic()
+    code, _, err = run.ended()
+    assert code not in (0, 2), err
+    assert time.monotonic() - began < 30
+    report = run.report
+    assert report["ended_by"] == "signal"
+    assert report["findings"] == [], "it trained"

@@ -1,0 +1,104 @@
+"""A stall is told while it lasts, as evidence, and withdrawn when it is over."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose.detectors import stalled
+from ddpdoctor.run.job import Signals
+from ddpdoctor.run.session import Audience, RunOptions, Session, run
+from ddpdoctor.run.worlds import World
+from tests.run.conftest import Doctor, environment, living, ranks
+from tests.run.test_robustness import line_of
+
+
+class Listener:
+    """Notes what it is told, and acts once it was told of a stall."""
+
+    def __init__(self, act: object) -> None:
+        self.stalls: list[Finding] = []
+        self.over: list[Finding] = []
+        self.shown: set[str] = set()
+        self._act = act
+
+    def audience(self) -> Audience:
+        return Audience(stalled=self._stalled, went_on=self.over.append, look=self._look)
+
+    def _stalled(self, finding: Finding) -> None:
+        self.stalls.append(finding)
+        self._act()
+
+    def _look(self, world: World, stall: Finding | None) -> None:
+        self.shown.add(stall.title if stall is not None else "")
+
+
+@pytest.fixture
+def in_a_stall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Watches a job in which rank 1 is late, with less patience than a user has."""
+    monkeypatch.setattr(stalled, "_LONG", 1.0)
+    monkeypatch.setattr(stalled, "_WORTH_A_WORD", 1.0)
+    for name, value in environment(tmp_path, {}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+
+    def watch(act: object) -> tuple[Session, Listener]:
+        listener = Listener(act)
+        with Signals() as signals:
+            options = RunOptions(ranks(2, "late"), tmp_path / "run")
+            return run(options, signals, listener.audience()), listener
+
+    yield watch
+    (tmp_path / "enough").touch()
+    _, alive = psutil.wait_procs(living(tmp_path), 20)
+    for each in alive:
+        each.kill()
+
+
+def test_a_stall_is_told_while_it_lasts_and_taken_back_when_the_job_goes_on(
+    in_a_stall, tmp_path: Path
+) -> None:
+    session, listener = in_a_stall((tmp_path / "enough").touch)
+    (stall,) = listener.stalls
+    assert (stall.ranks, stall.certainty) == ((1,), "evidence")
+    assert stall.cause.startswith("rank 0 waits for rank 1, computing at job.py:")
+    assert abs(stall.place.line - line_of("the work")) <= 1
+    assert listener.over == [stall]
+    assert "stall" in listener.shown
+    assert (session.status, session.findings) == (0, [])
+
+
+def test_a_job_that_is_ended_in_a_stall_has_that_finding(in_a_stall) -> None:
+    session, listener = in_a_stall(lambda: signal.raise_signal(signal.SIGINT))
+    assert session.interrupted
+    assert not session.ended_by_doctor
+    (stall,) = session.findings
+    assert (stall.title, stall.ranks) == ("stall", (1,))
+    assert "had waited for rank 1, computing at job.py:" in stall.cause
+    assert listener.over == []
+
+
+def test_an_interrupt_ends_ranks_that_wait_for_one_that_never_joins(
+    start: Doctor, tmp_path: Path
+) -> None:
+    process = start(ranks(2, "never_joined"), "--format=json", "-o", "report.json")
+    while not all((tmp_path / f"pid-{rank}").exists() for rank in (0, 1)):
+        time.sleep(0.02)
+    time.sleep(2.0)  # until they wait
+    began = time.monotonic()
+    for each in living(tmp_path):  # as a terminal does
+        each.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert time.monotonic() - began < 20
+    assert process.returncode == 128 + signal.SIGINT
+    assert living(tmp_path) == []
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["ended_by"] == "signal"
+    assert [finding["code"] for finding in report["findings"]] == ["DDP105"]

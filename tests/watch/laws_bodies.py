@@ -1,0 +1,187 @@
+"""What ranks do in the tests of general laws; each has a twin that is right."""
+
+from __future__ import annotations
+
+import random
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
+
+
+def join() -> int:
+    dist.init_process_group("gloo")
+    return dist.get_rank()
+
+
+def leave() -> None:
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def noise(*, own: bool) -> None:
+    """Denoise, with noise from a generator that is seeded alike, or for each rank."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    if own:
+        torch.manual_seed(100 + rank)
+    clean = torch.randn(8, 3, generator=torch.Generator().manual_seed(rank))
+    for _ in range(9):
+        drawn = torch.randn_like(clean)  # the noise
+        optimizer.zero_grad()
+        (model(clean + drawn) - drawn).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def same_noise() -> None:
+    noise(own=False)
+
+
+def own_noise() -> None:
+    noise(own=True)
+
+
+def dealt_out_later() -> None:
+    """All ranks draw the batch of all, and each takes its part: that must be the same."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(9):
+        batch = torch.randn(8 * dist.get_world_size(), 3)
+        optimizer.zero_grad()
+        model(batch[rank :: dist.get_world_size()]).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+class Listed(Dataset[Tensor]):
+    """Its order is made where it is built; its samples are noisy where `augmented`."""
+
+    def __init__(self, seed: int, *, augmented: bool) -> None:
+        self._at = random.Random(seed).sample(range(48), 48)
+        self._augmented = augmented
+
+    def __len__(self) -> int:
+        return 48
+
+    def __getitem__(self, index: int) -> Tensor:
+        value = torch.tensor([float(self._at[index])])
+        return value + torch.rand(1) * self._augmented
+
+    def __getattr__(self, name: str) -> object:
+        raise AttributeError(name)
+
+    @property
+    def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+        raise AttributeError("what it holds is its own affair")
+
+
+def indices(seed: int, *, augmented: bool) -> None:
+    """Three epochs over a dataset that cannot be looked into."""
+    join()
+    data = Listed(seed, augmented=augmented)
+    sampler: DistributedSampler[Tensor] = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=6, sampler=sampler)  # the loader
+    model = DistributedDataParallel(nn.Linear(1, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+    for epoch in range(4):
+        sampler.set_epoch(epoch)
+        for batch in loader:
+            optimizer.zero_grad()
+            model(batch).mean().backward()
+            optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def an_order_of_each() -> None:
+    import os
+
+    indices(int(os.environ["RANK"]), augmented=False)
+
+
+def one_order() -> None:
+    indices(0, augmented=False)
+
+
+def augmented() -> None:
+    indices(0, augmented=True)
+
+
+def dropped_handle() -> None:
+    join()
+    for _ in range(3):
+        total = torch.ones(2)
+        dist.all_reduce(total, async_op=True)  # the dropped one
+    leave()
+
+
+def kept_handle() -> None:
+    join()
+    for _ in range(3):
+        total = torch.ones(2)
+        work = dist.all_reduce(total, async_op=True)
+        assert work is not None
+        while not work.is_completed():
+            pass
+    leave()
+
+
+def converted() -> None:
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(rank)
+    for step in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(4, 3, generator=generator)).square().mean().backward()
+        optimizer.step()
+        if step == 3:
+            model.half()  # the conversion
+            model.float()
+    del model, optimizer
+    leave()
+
+
+def moved_to_where_it_is() -> None:
+    """A conversion that changes nothing is none."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(4, 3, generator=generator)).square().mean().backward()
+        optimizer.step()
+        model.float().to("cpu")
+    del model, optimizer
+    leave()
+
+
+def caught() -> None:
+    """One rank catches what its forward raises, and goes on with the next batch."""
+
+    class Picky(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            if x.shape[0] > 4:
+                raise ValueError("too long")
+            return super().forward(x)
+
+    rank = join()
+    model = DistributedDataParallel(Picky(3, 3))
+    for number in range(6):
+        batch = torch.ones(8 if rank == 1 and number == 3 else 2, 3)
+        try:
+            loss = model(batch).mean()  # the forward
+        except ValueError:
+            continue
+        loss.backward()
+    leave()

@@ -1,0 +1,75 @@
+"""What must be alike, what must differ, what an index means: seen on ranks, with right twins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose import diagnose
+from ddpdoctor.launch import ForkServer, Job
+from ddpdoctor.observation import Observation
+
+BODIES = Path(__file__).with_name("laws_bodies.py")
+PATIENCE = 40.0
+
+
+def line(comment: str) -> int:
+    lines = BODIES.read_text("utf-8").splitlines()
+    (number,) = (n for n, text in enumerate(lines, 1) if text.endswith(f"# {comment}"))
+    return number
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    preload = ("ddpdoctor.watch.watching", "torch.utils.data", "torch.nn.parallel", "torch.optim")
+    with ForkServer(preload) as server:
+        yield server
+
+
+def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Finding]:
+    """What is said of a body, but for what is merely of interest."""
+    job = Job(f"{BODIES}:{body}", nproc, folder, watch=True)
+    observation = Observation(folder, nproc)
+    until = time.monotonic() + PATIENCE
+    with server.launch(job) as world:
+        while not world.ended and time.monotonic() < until:
+            if observation.poll(world.poll()):
+                break
+            time.sleep(0.01)
+        world.kill()
+        observation.poll(world.poll())
+    return [each for each in diagnose(observation.evidence) if each.severity != "info"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "comment"),
+    [
+        ("same_noise", "DDP205", "the noise"),
+        ("an_order_of_each", "DDP217", "the loader"),
+        ("dropped_handle", "DDP414", "the dropped one"),
+        ("converted", "DDP305", "the conversion"),
+        ("caught", "DDP307", "the forward"),
+    ],
+)
+def test_a_law_that_is_broken_is_named_with_its_line(
+    server: ForkServer, tmp_path: Path, body: str, code: str, comment: str
+) -> None:
+    (finding,) = found(server, tmp_path, body)
+    assert finding.code == code
+    lines = [each.place.line for each in finding.places if each.place]
+    assert line(comment) in lines
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("own_noise", "dealt_out_later", "one_order", "augmented"),
+        *("kept_handle", "moved_to_where_it_is"),
+    ],
+)
+def test_what_keeps_the_law_is_not_spoken_of(server: ForkServer, tmp_path: Path, body: str) -> None:
+    assert found(server, tmp_path, body) == []
