@@ -15,7 +15,7 @@ from benchmarks.census.verdicts import Census, Verdict, census, digest
 from ddpdoctor.lint.rules import all_rules
 
 IMPORT = "import torch.distributed as dist\n\n\n"
-HANG = IMPORT + "def save(rank):\n    if rank == 0:\n        dist.barrier()\n"
+HANG = IMPORT + "def save():\n    if dist.get_rank() == 0:\n        dist.barrier()\n"
 FINE = IMPORT + "def save():\n    dist.barrier()\n"
 
 

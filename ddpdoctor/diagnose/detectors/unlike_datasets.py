@@ -15,7 +15,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case, named
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Loader, RankEvidence
+from ddpdoctor.evidence import RankEvidence
 from ddpdoctor.evidence.events.meant import Meant
 from ddpdoctor.evidence.events.shuffled import Shuffled
 
@@ -40,14 +40,11 @@ def detect(case: Case) -> Iterator[Finding]:
             return
         if any(loader.listings for loader in kin.values()):
             continue  # told by the order of the files
+        if "DDP206" in case.told and any(loader.members for loader in kin.values()):
+            continue  # told by the split
         if (seen := _by_elements(kin) or _by_samples(case, kin)) is not None:
             yield _finding(case, kin, *seen)
             return
-
-
-def _is_dealt(loader: Loader) -> bool:
-    sampler = loader.sampler
-    return sampler is not None and sampler.num_replicas > 1 and not loader.iterable
 
 
 def _by_elements(kin: loaders.Kin) -> tuple[str, str] | None:
