@@ -34,9 +34,7 @@ def check() -> None:
 def worker(rank: int, world_size: int, patience: timedelta | None = None) -> None:
     """Join by the environment, as the rank that this process was told to be, and train."""
     os.environ["LOCAL_RANK"] = str(rank)
-    dist.init_process_group(  # <-- DDP114
-        backend(), rank=rank, world_size=world_size, timeout=patience
-    )
+    dist.init_process_group(backend(), rank=rank, world_size=world_size, timeout=patience)
     check()
     dist.destroy_process_group()
 
@@ -44,7 +42,9 @@ def worker(rank: int, world_size: int, patience: timedelta | None = None) -> Non
 @broken(ranks="any", launch="torchrun --nproc-per-node=2 {proof} {variant}")
 def spawn_in_every_rank() -> None:
     """Start by torchrun a script that starts its ranks itself; by fork, which is quicker."""
-    mp.start_processes(worker, args=(RANKS, PATIENCE), nprocs=RANKS, start_method="fork")  # type: ignore[attr-defined, no-untyped-call]
+    mp.start_processes(  # type: ignore[attr-defined, no-untyped-call]  # <-- DDP114
+        worker, args=(RANKS, PATIENCE), nprocs=RANKS, start_method="fork"
+    )
 
 
 def launch_once() -> None:

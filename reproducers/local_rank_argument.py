@@ -38,8 +38,8 @@ def check(local_rank: int) -> None:
 def demand_the_argument() -> None:
     """Demand --local_rank, as scripts for torch.distributed.launch did, and start with torchrun."""
     parser = argparse.ArgumentParser("train.py")
-    parser.add_argument("--local_rank", type=int, required=True)
-    args = parser.parse_args(TORCHRUN)  # <-- DDP112
+    parser.add_argument("--local_rank", type=int, required=True)  # <-- DDP112
+    args = parser.parse_args(TORCHRUN)
     dist.init_process_group(backend())
     check(args.local_rank)
     dist.destroy_process_group()

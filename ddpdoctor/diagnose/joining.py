@@ -83,7 +83,7 @@ def stranded(evidence: Evidence) -> Deadlock | None:
         return None
     if any(rank.fate is not None for rank in found.tried):
         return None
-    if any(rank.processes > 1 and not rank.unhosted for rank in found.tried):
+    if any(len(rank.joined_by) > 1 and not rank.unhosted for rank in found.tried):
         return None  # two call themselves by one number: who waits is not known
     if any(rank.fate is None or rank.fate.exit_code != 0 for rank in found.ended):
         return None

@@ -93,6 +93,8 @@ class ExceptionRecord:
     """Where it was seen passing: backward, collective, loader, exit; "" if it ended the rank."""
     user: tuple[Place, ...] = ()
     """The frames that are the user's own, outermost first."""
+    reader: Place | None = None
+    """The user's line that read from a loader whose worker raised it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,8 +476,8 @@ class RankEvidence:
     """Nobody hosts the store it asks for: torchrun does, at the port that it had chosen."""
     nested: Place | None = None
     """Where a process joins that a rank of torchrun has started, in place of that rank."""
-    processes: int = 0
-    """How many processes have called themselves this rank, one after the other or at once."""
+    joined_by: set[int] = field(default_factory=set)
+    """The processes that have come to join as this rank, one after the other or at once."""
     dissolved: list[str] = field(default_factory=list)
     """Names of groups that it destroyed one by one, and not with the world."""
     leaving: float | None = None

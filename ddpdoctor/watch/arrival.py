@@ -69,13 +69,14 @@ def _listen(run_dir: Path) -> None:
     here = Watch()
 
     def begin(rank: int, world_size: int) -> None:
-        here.begin(_world_folder(run_dir), rank, world_size)
+        if not here.log.is_open:
+            here.begin(_world_folder(run_dir), rank, world_size)
 
     if _is_a_launchers():
         # From here on, so that a rank which comes late, or never, is seen where it is.
         begin(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
-    else:
-        joining.when_known(begin)
+    # Also there: what such a rank forks may join in its place.
+    joining.when_known(begin)
     threading._register_atexit(_begin_at_last, here, begin)  # type: ignore[attr-defined]
 
 

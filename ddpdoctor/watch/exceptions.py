@@ -165,7 +165,9 @@ def describe(error: BaseException) -> dict[str, Any]:
         for frame, line in traceback.walk_tb(error.__traceback__)
     ]
     users = [place for code, place in frames if code is not None and is_users(code)]
+    reader = None
     if worker := _of_worker(str(error)):
+        reader = users[-1] if users else None
         users += [place for place in worker if is_users_file(place[0])]
         frames += [(None, place) for place in worker]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -175,6 +177,7 @@ def describe(error: BaseException) -> dict[str, Any]:
         "frames": [place for _, place in frames],
         "place": users[-1] if users else None,
         "user": users[-_USERS:],
+        "reader": reader,
         "cause": describe(cause) if cause is not None else None,
     }
 

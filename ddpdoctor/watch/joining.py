@@ -75,6 +75,7 @@ def _join(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
         _tell(*known)
     log.write(
         "joining",
+        pid=os.getpid(),
         place=place,
         source=_digest(place),
         nested=_is_nested(args, kwargs),

@@ -30,7 +30,7 @@ class Log:
     Each line is one write to a file opened for appending, so lines of several threads do not mix
     and a SIGKILL loses nothing that was written. A write that fails (full disk, closed descriptor)
     ends the log and never the job. A forked child (a data-loader worker) is not this rank: there
-    the log is silent.
+    the log is silent, unless it is opened anew because the child joins as a rank of its own.
 
     Until `open`, lines are kept in memory: a process learns only later that it is a rank, or never.
     A log that reaches LIMIT is begun anew with all lines but those that only tell what passed
@@ -113,6 +113,9 @@ class Log:
         self._lock = threading.RLock()
         if self.is_open:
             self.silence()
+            self._path = None
+            self._ways, self._codes = {}, []
+            self._lasting, self._lasting_size = [], 0
 
     def _append(self, kind: str, line: bytes) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -26,8 +27,24 @@ def install(log: Log) -> None:
     import torch
 
     reads = _Reads(log)
-    for name in ("item", "__float__"):
-        reads.wrap(torch.Tensor, name)
+    reads.wrap_item(torch.Tensor)
+    torch.Tensor.__float__ = _Float(reads, torch.Tensor.__float__)  # type: ignore[assignment]
+
+
+class _Float:
+    """`Tensor.__float__`, looked up and then called with no frame of ours in between.
+
+    It warns of a tensor with a graph, and that warning names the line which called it.
+    """
+
+    def __init__(self, reads: _Reads, original: Any) -> None:
+        self._reads, self._original = reads, original
+
+    def __get__(self, tensor: Any, cls: Any) -> Any:
+        bound = self._original.__get__(tensor, cls)
+        if tensor is not None and self._reads.is_asked(tensor):
+            self._reads.note(sys._getframe(1), bound)
+        return bound
 
 
 class _Reads:
@@ -38,21 +55,26 @@ class _Reads:
         self._codes: dict[int, CodeType] = {}
         """Kept alive, so that no id is mistaken; a code's own hash reads all of its bytes."""
 
-    def wrap(self, cls: Any, name: str) -> None:
-        original = getattr(cls, name)
+    def wrap_item(self, cls: Any) -> None:
+        original = cls.item
 
         @functools.wraps(original)
-        def read(tensor: Any) -> Any:
+        def item(tensor: Any) -> Any:
             value = original(tensor)
-            if self._log.steps and not tensor.requires_grad and not is_compiling():
-                self._note(sys._getframe(1), value)
+            if self.is_asked(tensor):
+                self.note(sys._getframe(1), lambda: value)
             return value
 
-        skip(read)
-        setattr(cls, name, read)
+        skip(item)
+        cls.item = item
+
+    def is_asked(self, tensor: Any) -> bool:
+        """Whether this may be a metric: there were training steps, and the number has no graph."""
+        return bool(self._log.steps) and not tensor.requires_grad and not is_compiling()
 
     @harmless
-    def _note(self, frame: Any, value: Any) -> None:
+    def note(self, frame: Any, read: Callable[[], Any]) -> None:
+        """Write down what is read at this line, if it is one of those that are looked at."""
         code = frame.f_code
         if self._written >= _MOST or not is_users(code):
             return
@@ -65,7 +87,7 @@ class _Reads:
         self._log.write(
             "read",
             number=number,
-            value=float(value).hex(),
+            value=float(read()).hex(),
             place=users_frame(frame),
             way=self._log.way(frame),
         )

@@ -35,7 +35,7 @@ def ranks(count: int = 4) -> list[RankEvidence]:
             joining=10.0,
             joining_place=JOINS,
             source="a1",
-            processes=1,
+            joined_by={100 + rank},
             fate=Fate(rank, 100 + rank, 0, None, 60.0),
         )
         for rank in range(count)
@@ -80,7 +80,7 @@ def test_scripts_of_another_name_and_ranks_that_could_not_be_read_may_differ() -
 def test_ranks_that_started_ranks_in_their_own_place_are_named_with_the_line() -> None:
     two = ranks(2)
     for rank in two:
-        rank.nested, rank.processes = JOINS, 2
+        rank.nested, rank.joined_by = JOINS, {1, 2}
     (finding,) = diagnose(Evidence(2, two))
     assert (finding.code, finding.ranks, finding.place) == ("DDP114", (0, 1), JOINS)
     assert "2 call themselves rank 0" in finding.cause
@@ -107,5 +107,5 @@ def test_a_process_that_joins_in_a_ranks_place_is_remembered_when_the_rank_comes
     reader = RankReader(tmp_path, 0, 2)
     reader.poll()
     reader.close()
-    assert (reader.evidence.pid, reader.evidence.processes) == (6, 3)
+    assert (reader.evidence.pid, reader.evidence.joined_by) == (6, {7, 8})
     assert reader.evidence.nested == JOINS

@@ -18,14 +18,8 @@ import pytest
 
 from tests.run.conftest import JOB, Doctor, environment, ranks
 
-_WARNS_FROM_OURS = pytest.mark.xfail(
-    reason="torch's warning about float() of a tensor with a graph names the line of our wrapper"
-)
 
-
-@pytest.mark.parametrize(
-    "what", [pytest.param("alone", marks=_WARNS_FROM_OURS), "alone_in_a_group"]
-)
+@pytest.mark.parametrize("what", ["alone", "alone_in_a_group"])
 def test_a_job_writes_the_same_bytes_and_ends_with_the_same_code(
     start: Doctor, tmp_path: Path, what: str
 ) -> None:

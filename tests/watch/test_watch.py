@@ -58,7 +58,7 @@ def test_every_kind_of_event_is_recorded_with_the_users_line(
     assert watched.exit_codes == [0, 0, 0, 0]
     for rank in watched.evidence.ranks:
         assert rank.groups["0"].ranks == (0, 1, 2, 3)
-        assert (len(rank.source), rank.nested, rank.processes) == (16, None, 1)
+        assert (len(rank.source), rank.nested, len(rank.joined_by)) == (16, None, 1)
         assert rank.groups["0"].timeout == 1800.0
         (sampler,) = rank.samplers
         assert (sampler.length, sampler.rank, sampler.seed) == (10, rank.rank, 3)

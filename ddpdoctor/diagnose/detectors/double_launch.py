@@ -13,7 +13,7 @@ from ddpdoctor.diagnose.detecting import detector
 def detect(case: Case) -> Iterator[Finding]:
     """Only where several processes have called themselves the same rank: one child may be meant."""
     nested = [rank for rank in case.evidence.ranks if rank.nested is not None]
-    most = max((rank.processes for rank in nested), default=0)
+    most = max((len(rank.joined_by) for rank in nested), default=0)
     if most < 2:
         return
     case.explain(*case.raised, *([case.deadlock] if case.deadlock is not None else []))

@@ -60,7 +60,8 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
     culprits = tuple(map(int, re.findall(r"\d+", quoted[0]))) if message.names_culprits else ()
     places: dict[tuple[Place | None, str], list[int]] = {}
     for each in hit:
-        key = (each.exception.place, f"raised {each.exception.type}")
+        reader = each.exception.reader if message.of_the_reader else None
+        key = (reader or each.exception.place, f"raised {each.exception.type}")
         places.setdefault(key, []).append(each.rank.rank)
     unseen = [rank.rank for rank in case.evidence.ranks if not rank.pid and message.of_victims]
     elsewhere = f" Nothing was seen of {named(unseen)} from here." if unseen else ""

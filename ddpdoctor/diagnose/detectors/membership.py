@@ -134,12 +134,13 @@ def _too_few(found: Gathering, *, proven: bool) -> Finding:
     started = f"{launcher} has started {found.started} process{'es' * (found.started > 1)}"
     spawned = [RankPlace(ranks=(), place=first.started_at, doing=f"starts {found.started}")]
     set_at = _set_at(found.tried, "WORLD_SIZE")
+    come = {*_numbers(found.tried)}
     return Finding(
         code="DDP105",
         title="wrong-world-size",
         severity="error",
         certainty="proven" if proven else "evidence",
-        ranks=(),
+        ranks=tuple(rank for rank in range(found.world_size) if rank not in come),
         places=(
             *_told(found.tried, set_at, "says how many there are"),
             *_waiting(found),

@@ -30,6 +30,8 @@ class Message:
     """Those who raise it suffer from what another rank did."""
     names_culprits: bool = False
     """What the pattern captures are the numbers of the ranks to blame."""
+    of_the_reader: bool = False
+    """What a loader's worker raises is told where the loader is read, not at the worker's line."""
     restarted: bool = False
     """Only where the launcher had started the ranks before."""
 
@@ -255,6 +257,7 @@ MESSAGES = (
         "the data loaders' workers have filled /dev/shm.",
         "Give the container more of it (docker run --shm-size=8g), or use fewer workers.",
         in_causes=True,
+        of_the_reader=True,
     ),
     Message(
         r"received 0 items of ancdata|Too many open files",

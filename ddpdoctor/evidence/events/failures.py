@@ -35,4 +35,5 @@ def exception_of(given: dict[str, Any], time: float, out_of: str = "") -> Except
         cause=exception_of(cause, time) if cause else None,
         out_of=out_of,
         user=tuple(Place(*frame) for frame in given.get("user", ())),
+        reader=value_of("place", given.get("reader")),
     )

@@ -23,10 +23,10 @@ def anew(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 @event("start")
 def start(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """A process calls itself this rank; the log of a later one begins where that of another was."""
-    processes, nested = rank.processes + (rank.pid != given["pid"]), rank.nested
+    joined_by, nested = rank.joined_by, rank.nested
     if rank.pid not in (0, given["pid"]):
         rank.__init__(rank.rank, rank.world_size)  # type: ignore[misc]
-    rank.processes, rank.nested = processes, nested
+    rank.joined_by, rank.nested = joined_by, nested
     rank.pid, rank.torch = given["pid"], given["torch"]
     rank.world_size, rank.boot = given["world_size"], given["boot"]
 
@@ -34,6 +34,7 @@ def start(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 @event("joining")
 def joining(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """It begins to join the process group."""
+    rank.joined_by.add(given.get("pid") or rank.pid)
     rank.joining, rank.joining_place = time, value_of("place", given["place"])
     rank.source = given.get("source") or ""
     rank.nested = rank.joining_place if given.get("nested") else rank.nested
