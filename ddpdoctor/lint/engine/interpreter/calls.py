@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import methods, objects
 from ddpdoctor.lint.engine.interpreter.libraries import call_library
 from ddpdoctor.lint.engine.interpreter.machine import MAX_CALLS, Frame, FunctionInfo, Left, Machine
 from ddpdoctor.lint.engine.interpreter.store import State
-from ddpdoctor.lint.engine.interpreter.tree import Called, Seq
+from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
@@ -151,11 +152,13 @@ def call_function(
 ) -> Value:
     """Run a function of the user's."""
     info = vm.functions[what.number]
+    on_yield = on_yield or _handed_on(vm, info)
     if "#main" in what.within:
         return _on_main(vm, what, args, kwargs, node)
-    if "contextmanager" in info.flags and on_yield is None:
+    if "contextmanager" in what.flags and on_yield is None:
         return _manager(vm, what, args, kwargs, node)
-    active = sum(frame.function is info for frame in vm.frames)
+    # A decorator's wrapper is another function each time that it is made.
+    active = sum(frame.function is info and frame.scopes[1:] == what.scopes for frame in vm.frames)
     if len(vm.frames) >= MAX_CALLS or active >= 2:
         agree, why = blended([*args, *kwargs.values()])
         return Value(NOTHING, UNKNOWN if not agree.divergent else agree, why)
@@ -177,6 +180,21 @@ def call_function(
         vm.mask = mask
         if not body.items and outside.items and outside.items[-1] is called:
             outside.items.pop()
+        _see_through(called)
+
+
+def _see_through(called: Called) -> None:
+    """A function that does nothing but call another is that other, as far as the tree tells."""
+    match called.body.items:
+        case [Called() as inner] | [Called() as inner, Exit(kind="return")]:
+            called.name, called.body = inner.name, inner.body
+
+
+def _handed_on(vm: Machine, info: FunctionInfo) -> Callable[[Value], Value] | None:
+    """What runs where a generator yields, of one that a decorator's wrapper makes in its place."""
+    frame = vm.frame
+    is_wrapper = frame.function is not None and not frame.function.is_generator
+    return frame.on_yield if is_wrapper and info.is_generator else None
 
 
 def _on_main(
@@ -184,7 +202,7 @@ def _on_main(
 ) -> Value:
     """A function that a decorator lets rank 0 alone run."""
     within = tuple(each for each in what.within if each != "#main")
-    plain = Func(what.number, what.scopes, what.bound, what.named, within)
+    plain = replace(what, within=within)
     condition = objects.of_rank(vm, "main", node, "a decorator lets rank 0 alone run it")
     paths = vm.ways(condition, lambda: call_function(vm, plain, args, kwargs, node), lambda: NONE)
     return vm.choose(node, node, condition, paths) or NONE
@@ -195,13 +213,7 @@ def _manager(
 ) -> Value:
     """A context manager made of a generator: it runs when it is entered."""
     made = vm.new(node, "manager")
-    bound = Func(
-        what.number,
-        what.scopes,
-        (*what.bound, *args),
-        (*what.named, *kwargs.items()),
-        what.within,
-    )
+    bound = replace(what, bound=(*what.bound, *args), named=(*what.named, *kwargs.items()))
     vm.store.put((made, "function"), Value(bound))
     return Value(made)
 
@@ -396,7 +408,7 @@ def _call_of_super(
     number = made.cls if made is not None and made.cls >= 0 else frame.owner
     found = objects.class_attribute(vm, number, name, after=frame.owner)
     if found is not None and isinstance(found.what, Func):
-        static = "staticmethod" in vm.functions[found.what.number].flags
+        static = "staticmethod" in found.what.flags
         return call_function(vm, found.what, args if static else [self_, *args], kwargs, node)
     base = objects.library_base(vm, frame.owner)
     if name == "__init__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import objects
@@ -25,6 +26,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Func,
     Lib,
     Many,
+    Partial,
     Ref,
     Table,
     Tensor,
@@ -48,6 +50,15 @@ _REASONS = {
     "disk": "a file may be there for one rank and not yet for another",
 }
 _TENSOR_MAKERS = ("torch.", "torchvision.", "torchaudio.")
+FLAGS = {
+    "property": "property",
+    "functools.cached_property": "property",
+    "staticmethod": "staticmethod",
+    "classmethod": "classmethod",
+    "contextlib.contextmanager": "contextmanager",
+    "contextlib.asynccontextmanager": "contextmanager",
+}
+"""Decorators that say what a function is."""
 _NOT_TENSORS = ("torch.device", "torch.cuda.", "torch.nn.", "torch.utils.", "torch.backends.")
 
 
@@ -247,7 +258,7 @@ def _itself(
     node: ast.AST,
 ) -> Value:
     if name == "functools.wraps":
-        return Value(Lib("functools.wraps()"))
+        return Value(Partial(Value(Lib("functools.wraps()")), tuple(args[:1])))
     last = name.rpartition(".")[2]
     if owner is not None:
         if last in ("half", "float", "double", "bfloat16", "to", "cuda", "cpu"):
@@ -286,15 +297,13 @@ def _calls(
     kwargs: dict[str, Value],
     node: ast.AST,
 ) -> Value:
-    from ddpdoctor.lint.engine.interpreter.values import Partial
-
     if not args:
         return Value(NOTHING, UNKNOWN)
     first = args[0]
     if isinstance(first.what, Func):
         what = first.what
         named = (*what.named, *kwargs.items())
-        return Value(Func(what.number, what.scopes, (*what.bound, *args[1:]), named, what.within))
+        return Value(replace(what, bound=(*what.bound, *args[1:]), named=named))
     return Value(Partial(first, tuple(args[1:]), tuple(kwargs.items())))
 
 
@@ -546,8 +555,7 @@ def _calls_on_main(
 ) -> Value:
     if args and isinstance(args[0].what, Func):
         what = args[0].what
-        within = (*what.within, "#main")
-        return Value(Func(what.number, what.scopes, what.bound, what.named, within))
+        return Value(replace(what, within=(*what.within, "#main")))
     if not args:
         return Value(Lib(name))
     return args[0]
@@ -835,7 +843,9 @@ def _of_python(
     if name == "vars":
         return first
     if name == "functools.wraps()":
-        return first
+        innermost = vm.store.get((first.what, "__wrapped__")) or first
+        vm.store.put((args[-1].what, "__wrapped__"), innermost)
+        return args[-1]
     if name in ("os.environ.get", "os.getenv", "os.environ.pop", "os.environ.setdefault"):
         return _environment(vm, name, args, kwargs, node)
     if name in ("os.environ.copy", "os.environ.items"):
@@ -847,13 +857,11 @@ def _of_python(
                     found = objects.get_key(vm, each, key)
                     vm.emit("setenv", "os.environ", node, name=key, value=found)
         return NONE
-    if name in (
-        "property",
-        "staticmethod",
-        "classmethod",
-        "functools.lru_cache",
-        "functools.cache",
-    ):
+    if name in ("functools.lru_cache", "functools.cache"):
+        return first
+    if name in FLAGS:
+        if isinstance(first.what, Func):
+            return Value(replace(first.what, flags=first.what.flags | {FLAGS[name]}))
         return first
     return _foreign(vm, name, args, kwargs, node)
 

@@ -68,8 +68,6 @@ class FunctionInfo:
     scope: int = 0
     defaults: dict[str, Value] = field(default_factory=dict)
     is_generator: bool = False
-    flags: frozenset[str] = frozenset()
-    """property, staticmethod, classmethod, contextmanager."""
 
 
 @dataclass(slots=True, eq=False)

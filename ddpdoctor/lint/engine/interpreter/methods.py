@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.libraries import call_library, forward, moved
@@ -244,7 +245,7 @@ def _decorated(args: list[Value], scope: str) -> Value:
     """A function with a scope around each call."""
     if args and isinstance(args[0].what, Func):
         what = args[0].what
-        return Value(Func(what.number, what.scopes, what.bound, what.named, (*what.within, scope)))
+        return Value(replace(what, within=(*what.within, scope)))
     return args[0] if args else NONE
 
 

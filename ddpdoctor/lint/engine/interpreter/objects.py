@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.machine import Machine
@@ -291,15 +292,14 @@ def _bound(vm: Machine, found: Value, owner: Value | None, cls: Value, node: ast
     what = found.what
     if not isinstance(what, Func):
         return found
-    info = vm.functions[what.number]
-    if "staticmethod" in info.flags:
+    if "staticmethod" in what.flags:
         return found
-    if "classmethod" in info.flags:
-        return Value(Func(what.number, what.scopes, (cls, *what.bound), what.named, what.within))
+    if "classmethod" in what.flags:
+        return Value(replace(what, bound=(cls, *what.bound)))
     if owner is None:
         return found
-    bound = Func(what.number, what.scopes, (owner, *what.bound), what.named, what.within)
-    if "property" in info.flags:
+    bound = replace(what, bound=(owner, *what.bound))
+    if "property" in what.flags:
         from ddpdoctor.lint.engine.interpreter.calls import call_value
 
         return call_value(vm, Value(bound), [], {}, node)

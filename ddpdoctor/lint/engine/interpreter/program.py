@@ -28,7 +28,6 @@ from ddpdoctor.lint.engine.interpreter.statements import run_block
 from ddpdoctor.lint.engine.interpreter.store import Store
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
-    NOTHING,
     UNKNOWN,
     Class,
     Func,
@@ -79,22 +78,6 @@ class Run:
 
 class Program:
     """The modules, functions and classes that one entry point meets."""
-
-    FLAGS = frozenset(
-        {
-            "property",
-            "functools.cached_property",
-            "staticmethod",
-            "classmethod",
-            "contextlib.contextmanager",
-            "contextlib.asynccontextmanager",
-            "dataclasses.dataclass",
-            "functools.lru_cache",
-            "functools.cache",
-            "abc.abstractmethod",
-            "typing.overload",
-        }
-    )
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
@@ -245,15 +228,6 @@ class Program:
         for parameter, default_ in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
             if default_ is not None:
                 info.defaults[parameter.arg] = evaluate(vm, default_)
-        flags = set()
-        for decorator in getattr(node, "decorator_list", []):
-            core = decorator.func if isinstance(decorator, ast.Call) else decorator
-            made = evaluate(vm, core) if not isinstance(core, ast.Call) else Value(NOTHING)
-            if isinstance(made.what, Lib) and made.what.name in self.FLAGS:
-                flags.add(
-                    made.what.name.rpartition(".")[2].removeprefix("async").removeprefix("cached_")
-                )
-        info.flags = frozenset(flags)
         if frame.name.startswith("class "):
             info.owner = int(frame.owner)
             info.name = f"{self.classes[info.owner].name}.{name}"
@@ -396,10 +370,9 @@ def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Valu
             continue
         last = statements[-1]
         if isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef):
-            # Itself, whatever a decorator has made of it.
-            number = vm.program._numbers.get(id(last))
-            if last.lineno in wanted and number is not None:
-                found.append((name, Value(Func(number, (loaded.scope,))), -1))
+            itself = _itself(vm, last, value, loaded.scope)
+            if last.lineno in wanted and itself is not None:
+                found.append((name, itself, -1))
         elif isinstance(value.what, Class):
             info = vm.classes[value.what.number]
             for each in info.node.body:
@@ -408,8 +381,9 @@ def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Valu
                     and each.lineno in wanted
                 ):
                     method = vm.store.get((info.scope, each.name))
-                    if method is not None and isinstance(method.what, Func):
-                        found.append((f"{name}.{each.name}", method, info.number))
+                    itself = _itself(vm, each, method, loaded.scope)
+                    if itself is not None:
+                        found.append((f"{name}.{each.name}", itself, info.number))
     called = {
         each.func.attr if isinstance(each.func, ast.Attribute) else getattr(each.func, "id", "")
         for each in ast.walk(loaded.text.tree)
@@ -419,6 +393,14 @@ def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Valu
     return found
 
 
+def _itself(vm: Machine, node: Function, made: Value | None, scope: int) -> Value | None:
+    """A function or method, whatever a decorator has made of it."""
+    number = vm.program._numbers.get(id(node))
+    if number is None or made is None:
+        return None
+    return Value(Func(number, (scope,), flags=getattr(made.what, "flags", frozenset())))
+
+
 def _is_called(item: tuple[str, Value, int], called: set[str]) -> bool:
     name = item[0]
     first, _, last = name.rpartition(".")
@@ -426,10 +408,11 @@ def _is_called(item: tuple[str, Value, int], called: set[str]) -> bool:
 
 
 def _call_alone(vm: Machine, what: Func, owner: int, info: FunctionInfo) -> None:
-    arguments = _unknown_arguments(vm, info, skip=1 if owner >= 0 else 0)
+    has_self = owner >= 0 and "staticmethod" not in what.flags
+    arguments = _unknown_arguments(vm, info, skip=1 if has_self else 0)
     args: list[Value] = []
-    if owner >= 0 and "staticmethod" not in info.flags:
-        if "classmethod" in info.flags:
+    if has_self:
+        if "classmethod" in what.flags:
             args = [Value(Class(owner))]
         else:
             args = [_instance(vm, owner, info)]
@@ -441,8 +424,6 @@ def _call_alone(vm: Machine, what: Func, owner: int, info: FunctionInfo) -> None
 def _unknown_arguments(vm: Machine, info: FunctionInfo, skip: int = 0) -> dict[str, Value]:
     spec = info.node.args
     positional = [*spec.posonlyargs, *spec.args]
-    if "staticmethod" in info.flags:
-        skip = 0
     found = {}
     for parameter in (*positional[skip:], *spec.kwonlyargs):
         value = Value(term("parameter", id(info.node), parameter.arg), UNKNOWN)
@@ -453,6 +434,8 @@ def _unknown_arguments(vm: Machine, info: FunctionInfo, skip: int = 0) -> dict[s
 def _instance(vm: Machine, number: int, info: FunctionInfo) -> Value:
     init = objects.class_attribute(vm, number, "__init__")
     kwargs: dict[str, Value] = {}
+    if init is not None:
+        init = vm.store.get((init.what, "__wrapped__")) or init
     if init is not None and isinstance(init.what, Func):
         kwargs = _unknown_arguments(vm, vm.functions[init.what.number], skip=1)
     elif vm.classes[number].fields:

@@ -10,6 +10,7 @@ from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value
 from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import elements
+from ddpdoctor.lint.engine.interpreter.libraries import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
     Left,
     LoopRecord,
@@ -186,9 +187,7 @@ def _function(vm: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool
             vm.store.put((vm.frame.scopes[0], f"{node.name}.setter"), value)
             return True
         made = evaluate(vm, decorator)
-        if isinstance(made.what, Lib) and made.what.name in vm.program.FLAGS:
-            continue
-        if isinstance(made.what, Lib) and vm.library.find(made.what.name) is None:
+        if isinstance(made.what, Lib) and not _is_known(vm, made.what.name):
             continue
         new = call_value(vm, made, [value], {}, decorator)
         if isinstance(new.what, Func | Ref) or (
@@ -197,6 +196,11 @@ def _function(vm: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool
             value = new
     vm.store.put((vm.frame.elsewhere.get(node.name, vm.frame.scopes[0]), node.name), value)
     return True
+
+
+def _is_known(vm: Machine, name: str) -> bool:
+    """Whether anything is known of a library's decorator; others leave a function as it is."""
+    return name in FLAGS or vm.library.find(name) is not None
 
 
 def _class(vm: Machine, node: ast.ClassDef) -> bool:

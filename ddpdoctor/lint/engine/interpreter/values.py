@@ -216,6 +216,8 @@ class Func:
     named: tuple[tuple[str, Value], ...] = ()
     within: tuple[str, ...] = ()
     """Scopes that a decorator puts around each call, such as `no_grad`."""
+    flags: frozenset[str] = frozenset()
+    """property, staticmethod, classmethod, contextmanager."""
 
 
 @dataclass(frozen=True, slots=True)
