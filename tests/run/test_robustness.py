@@ -282,13 +282,22 @@ def test_a_port_that_is_taken_is_named_though_no_rank_is_ever_started(
     assert [finding["code"] for finding in report_of(tmp_path)["findings"]] == ["DDP104"]
 
 
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+_MEETING = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "2"}
+
+
 def watched(
     tmp_path: Path, run_dir: Path | None, monkeypatch: pytest.MonkeyPatch, what: str = "well"
 ) -> Session:
     """A job of two ranks, by default well, whose evidence goes where the test has made a trap."""
-    for name, value in environment(tmp_path, {"MASTER_PORT": "29871"}).items():
+    for name, value in environment(tmp_path, _MEETING).items():
         monkeypatch.setenv(name, value)
-    command = ["bash", "-c", _TWO_RANKS, "bash", str(JOB), what]
+    command = [sys.executable, "-c", _TWO_RANKS, str(JOB), what]
     monkeypatch.chdir(tmp_path)
     options = RunOptions(command=command, run_dir=run_dir)
     with Signals() as signals:
@@ -296,11 +305,18 @@ def watched(
 
 
 _TWO_RANKS = """
-export MASTER_ADDR=127.0.0.1 WORLD_SIZE=2
-RANK=0 python "$@" & first=$!
-RANK=1 python "$@" & second=$!
-wait -n || { code=$?; kill $first $second; wait; exit $code; }
-wait -n
+import os, signal, subprocess, sys
+command = ["python", *sys.argv[1:]]
+ranks = [subprocess.Popen(command, env={**os.environ, "RANK": rank}) for rank in "01"]
+for _ in ranks:
+    pid, status = os.wait()
+    if status:
+        for rank in ranks:
+            if rank.pid != pid:
+                rank.terminate()
+                rank.wait()
+        code = os.waitstatus_to_exitcode(status)
+        sys.exit(code if code > 0 else 128 - code)
 """
 """As mpirun does it: the first rank to fail is reaped at once, and the others are ended."""
 
@@ -308,7 +324,7 @@ wait -n
 def test_a_full_disk_does_not_reach_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "run" / "attempt-0-29871"
+    folder = tmp_path / "run" / f"attempt-0-{_MEETING['MASTER_PORT']}"
     folder.mkdir(parents=True)
     for rank in (0, 1):
         (folder / f"rank-{rank}.log").symlink_to("/dev/full")
