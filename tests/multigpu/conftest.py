@@ -30,9 +30,16 @@ _ON_GPUS = [
 Torchrun = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def on_gpus_all(name: str, *values: str) -> pytest.MarkDecorator:
+    """All values on nccl, and the first of them on gloo too: other tests hold the rest there."""
+    on_nccl = [pytest.param("nccl", value, marks=_ON_GPUS) for value in values]
+    return pytest.mark.parametrize(("backend", name), [("gloo", values[0]), *on_nccl])
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test that asks for a backend on both, and on nccl only where there is a GPU."""
-    if "backend" in metafunc.fixturenames:
+    named = {mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")}
+    if "backend" in metafunc.fixturenames and not any("backend" in each for each in named):
         metafunc.parametrize("backend", ["gloo", pytest.param("nccl", marks=_ON_GPUS)])
 
 

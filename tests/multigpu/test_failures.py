@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.multigpu.conftest import CARDS, as_launched, environment
+from tests.multigpu.conftest import CARDS, as_launched, environment, on_gpus_all
 
 Ranks = Callable[..., list[Any]]
 NAMED = ("DDP101", "DDP201", "DDP301", "DDP501", "DDP504")
@@ -29,7 +29,7 @@ def doctor(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("code", NAMED)
+@on_gpus_all("code", *NAMED)
 def test_a_named_failure_is_reproduced_and_recognised_and_its_fixes_hold(
     backend: str, code: str, tmp_path: Path
 ) -> None:

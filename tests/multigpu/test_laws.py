@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 
 from tests.multigpu.bodies import TRAIN
+from tests.multigpu.conftest import on_gpus_all
 
 Ranks = Callable[..., list[Any]]
 
@@ -24,7 +24,7 @@ def test_each_rank_has_a_device_of_its_own_and_nothing_on_another(
         assert each["sum"] == 2
 
 
-@pytest.mark.parametrize("system", TRAIN)
+@on_gpus_all("system", *TRAIN)
 def test_2_ranks_learn_what_1_learns_from_the_same_global_batch(
     ranks: Ranks, backend: str, system: str
 ) -> None:
@@ -48,7 +48,7 @@ def test_a_training_that_was_stopped_and_resumed_equals_one_that_never_stopped(
     assert ranks("toy", 2, output="stopped", resume=True, **options) == straight
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@on_gpus_all("dtype", "bfloat16", "float16")
 def test_mixed_precision_learns_nearly_the_same(ranks: Ranks, backend: str, dtype: str) -> None:
     options = {"system": "crystal", "backend": backend, "n_epochs": 4}
     full = ranks("train", 2, output="full", **options)
