@@ -47,7 +47,7 @@ class Cost:
         return Cost(self.memory * number, self.tasks * number, self.shared_memory * number)
 
 
-# Measured with torch 2.13 for CPU, over the proofs of the whole catalogue on 4 ranks each.
+# Measured with torch 2.13 for CPU, over the quick suite's proofs on 4 ranks each.
 FORKED = Cost(memory=48 * _MIB, tasks=22, shared_memory=128 * _KIB)
 """A forked rank: 5 MiB and 2 threads as it is born, 12 and 5 once it trains with DDP; 42 MiB, 21
 processes and threads, and 112 KiB in the proofs that take most of each."""

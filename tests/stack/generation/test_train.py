@@ -181,7 +181,7 @@ def test_a_folder_with_checkpoints_of_another_system_is_refused(tmp_path: Path) 
 def test_accelerate_launches_the_command_with_mixed_precision(tmp_path: Path) -> None:
     size = [f"--{name}={value}" for name, value in SIZE.items()]
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"]
-    train = ["-m", "ddpdoctor", "train", "generation", "--batch-size=300", "--epochs=1", "--amp"]
+    train = ["-m", "ddpdoctor", "train", "generation", "--batch-size=100", "--epochs=3", "--amp"]
     done = subprocess.run(
         [*launch, "--num_processes=2", "--main_process_port=0", *train, *size],
         cwd=tmp_path,
@@ -192,7 +192,10 @@ def test_accelerate_launches_the_command_with_mixed_precision(tmp_path: Path) ->
     )
     assert done.returncode == 0, done.stderr
     assert "on 2 rank(s)" in done.stdout
-    assert "global batch 600: 300 samples on each of 2 rank(s)" in done.stderr
+    assert "global batch 200: 100 samples on each of 2 rank(s)" in done.stderr
     written = json.loads((tmp_path / "output/results.json").read_text())
     assert (written["world_size"], written["options"]["use_amp"]) == (2, True)
+    first, *_, last = written["history"]
+    assert last["train_loss"] < 0.9 * first["train_loss"]
+    assert last["metric"] < 0.97 * first["metric"]
     assert (tmp_path / "output/digits.png").read_bytes().startswith(b"\x89PNG")
