@@ -20,6 +20,8 @@ _Key = tuple[str, str, str]
 
 def read(file: Path) -> Counter[_Key]:
     """The old findings, with how often each occurs. Raises UsageError."""
+    if file.exists() and not file.is_file():
+        raise UsageError(f"baseline {file} is not a file")
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         return Counter(

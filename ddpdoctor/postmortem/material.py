@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +11,9 @@ from typing import BinaryIO
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Evidence, open_file
+
+_PATIENCE = 20
+"""Seconds for the first byte of a pipe."""
 
 
 class NothingToRead(Exception):
@@ -42,7 +47,7 @@ def read(path: Path) -> Material:
                 f"{path} holds no run of ours (attempt-*/rank-*.log), no dumps and no logs"
             )
         if not path.is_file():  # as of <(zcat log.gz)
-            with path.open("rb") as pipe:
+            with _pipe(path) as pipe:
                 return text_log.read(pipe, str(path))
         with open_file(path) as file:
             if flight_recorder.looks_like_dump(file.read(4096), path.name):
@@ -51,6 +56,18 @@ def read(path: Path) -> Material:
             return text_log.read(file, str(path))
     except OSError as error:
         raise NothingToRead(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _pipe(path: Path) -> BinaryIO:
+    """What somebody writes to. To open it in the plain way would wait for a writer for ever."""
+    pipe = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
+    if not waiting.poll(_PATIENCE * 1000):
+        pipe.close()
+        raise NothingToRead(f"{path} is a pipe, and nobody has written to it for {_PATIENCE} s")
+    os.set_blocking(pipe.fileno(), True)
+    return pipe
 
 
 def read_stream(stream: BinaryIO) -> Material:

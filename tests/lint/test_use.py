@@ -174,6 +174,12 @@ def test_a_file_that_is_no_baseline_is_a_usage_error(lint: Lint, text: str) -> N
     assert lint("hang.py", baseline=Path("old.json"))[0] == 2
 
 
+def test_a_device_is_no_baseline(lint: Lint) -> None:
+    write("hang.py", HANG)
+    code, _, err = lint("hang.py", baseline=Path("/dev/zero"))
+    assert (code, "/dev/zero is not a file" in err) == (2, True)
+
+
 def test_statistics_count_by_rule(lint: Lint) -> None:
     write("hang.py", HANG + "        dist.barrier()\n")
     assert lint("hang.py", statistics=True)[1] == "2  DDP401  rank-conditional-collective\n"

@@ -177,3 +177,12 @@ def test_a_log_is_read_from_a_pipe_that_is_named(tmp_path: Path) -> None:
     (finding,) = read(tmp_path / "pipe").judge()
     os.wait()
     assert finding.code == "DDP102"
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ddpdoctor.postmortem.material._PATIENCE", 1)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NothingToRead, match="nobody has written to it for 1 s"):
+        read(tmp_path / "pipe")
