@@ -51,6 +51,8 @@ class Python(_Frozen):
     implementation: Text
     executable: Text
     platform: Text
+    system: Text = ""
+    """The distribution, as /etc/os-release calls it."""
 
 
 class Torch(_Frozen):
@@ -62,6 +64,9 @@ class Torch(_Frozen):
     """The CUDA version it was built with."""
     hip: Text | None
     """The ROCm version it was built with."""
+    cudnn: Text | None = None
+    debug: bool = False
+    """Whether it is a debug build."""
     backends: tuple[Text, ...]
     """Communication backends that are compiled in: gloo, nccl, mpi, ucc."""
     nccl_built: Text | None
@@ -97,6 +102,10 @@ class Gpu(_Frozen):
     """The newest CUDA that the driver supports."""
     others: tuple[int, ...] = ()
     """Process ids of those that compute on it already."""
+    fabric: Text = ""
+    """Where GPUs are joined by NVSwitch: how far the fabric manager is with this one."""
+    uncorrected: int = 0
+    """ECC errors since the driver was loaded that could not be corrected."""
 
 
 class Fabric(_Frozen):
@@ -109,6 +118,8 @@ class Fabric(_Frozen):
     rate: Text
     layer: Text
     """InfiniBand or Ethernet."""
+    gids: tuple[int, ...] = ()
+    """Indices of its table of addresses that have an entry."""
 
 
 class Kernel(_Frozen):
@@ -125,6 +136,8 @@ class Kernel(_Frozen):
     """First and last of the ports that outgoing connections are given."""
     privileged: bool
     """Whether this process may listen below the lowest port."""
+    gpu_direct: tuple[Text, ...] = ()
+    """What could let network cards read GPU memory: nvidia_peermem, nvidia (DMA-BUF)."""
 
 
 class Clock(_Frozen):
@@ -163,6 +176,7 @@ class Cpus(_Frozen):
     """CPUs in this process's affinity mask."""
     quota: float | Absent | Unknown
     """CPUs' worth of time that the control group grants."""
+    model: Text = ""
 
     @property
     def usable(self) -> int:
@@ -185,6 +199,8 @@ class SharedMemory(_Frozen):
 
     size: int
     free: int
+    writable: bool | Unknown = True
+    """Whether a file of the size of a small batch could be made there."""
 
 
 class Limit(_Frozen):
@@ -213,6 +229,8 @@ class Interface(_Frozen):
     addresses: tuple[Text, ...]
     up: bool
     loopback: bool
+    inner: Literal["", "bridge", "tunnel"] = ""
+    """What leads to no other machine by itself: a bridge without a network card, a tunnel."""
 
 
 class HostName(_Frozen):
@@ -224,6 +242,10 @@ class HostName(_Frozen):
     """Whether the first address, which gloo takes, is a loopback address."""
 
 
+Answer = Literal["accepted", "refused", "silence", "no route", "not tried"]
+"""What became of a connection, the best first."""
+
+
 class Master(_Frozen):
     """Where MASTER_ADDR and MASTER_PORT point."""
 
@@ -232,6 +254,8 @@ class Master(_Frozen):
     loopback: bool
     local: bool
     """Whether the address belongs to this machine."""
+    answer: Answer = "not tried"
+    """What became of a connection to it, where it is another machine."""
 
 
 class Listener(_Frozen):
@@ -254,8 +278,19 @@ class Launcher(_Frozen):
     local_size: int | None
 
 
+class FileSetting(_Frozen):
+    """A line of a configuration file of NCCL."""
+
+    file: Text
+    line: int
+    name: Text
+    """As NCCL takes it: all that stands before the first `=`, blanks too."""
+    value: Text
+    """With secrets replaced."""
+
+
 class SetVariable(_Frozen):
-    """A variable of the environment that bears on distributed training."""
+    """A variable that bears on distributed training: of the environment, or of NCCL's files."""
 
     name: Text
     value: Text
@@ -266,6 +301,8 @@ class SetVariable(_Frozen):
     ]
     """The words are explained at `variables.Status`; "unknown" is in no table of ours."""
     read_by: Text
+    file: Text | None = None
+    """The file of NCCL that sets it, where the environment does not."""
 
 
 class Search(_Frozen):
@@ -281,6 +318,12 @@ class Environment(_Frozen):
 
     python: Python
     torch: Torch | TorchFailure | Absent | Unknown
+    packages: tuple[Text, ...] | Unknown = ()
+    """Installed distributions that bear on training, "name version"."""
+    compilers: tuple[Text, ...] | Unknown = ()
+    """What can build extensions here, "name version"."""
+    accelerate: tuple[Text, ...] | Absent | Unknown = Absent(absent="not looked for")
+    """The lines of accelerate's default configuration."""
     nccl_packages: tuple[Text, ...] | Unknown
     """Installed nvidia-nccl-* distributions, "name version"."""
     gpus: tuple[Gpu, ...] | Absent | Unknown
@@ -288,6 +331,10 @@ class Environment(_Frozen):
     """InfiniBand and RoCE devices."""
     fabric: tuple[Fabric, ...] | Unknown
     """Their ports."""
+    xids: tuple[Text, ...] | Absent | Unknown = ()
+    """What the kernel's log says of faults of GPUs, as the NVIDIA driver numbers them."""
+    redirecting: tuple[Text, ...] | Absent | Unknown = ()
+    """PCI bridges that send all traffic between devices up to the CPU (ACS source validation)."""
     topology: tuple[Text, ...] | Absent | Unknown
     """How GPUs and network cards are connected: the lines of `nvidia-smi topo -m`."""
     kernel: Kernel | Unknown
@@ -308,16 +355,20 @@ class Environment(_Frozen):
     context: tuple[Text, ...]
     """Surroundings that start processes but did not start this one: a SLURM job, Kubernetes."""
     variables: tuple[SetVariable, ...]
+    nccl_file: tuple[FileSetting, ...] | Unknown = ()
+    """What NCCL's configuration files say, in the order in which it reads them."""
     search: Search | Absent | Unknown
     planned_ranks: int | None = None
     """Ranks of a launch on this machine that is still to come."""
 
+    def variable(self, name: str) -> SetVariable | None:
+        """A variable of this name; None if it is not set."""
+        return next((one for one in self.variables if one.name == name), None)
+
     def value(self, name: str) -> str | None:
         """The value of a variable; None if it is not set, or is hidden because it is a secret."""
-        for variable in self.variables:
-            if variable.name == name:
-                return None if variable.redacted else variable.value
-        return None
+        variable = self.variable(name)
+        return None if variable is None or variable.redacted else variable.value
 
     def integer(self, name: str) -> int | None:
         """The value of a variable as Python's int() reads it; None if it does not."""
@@ -330,7 +381,7 @@ class Environment(_Frozen):
 class EnvironmentReport(_Frozen):
     """The one document of `ddpdoctor env`: the facts, and what is wrong with them."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     ddpdoctor: Text
     environment: Environment
     findings: tuple[Finding, ...]

@@ -46,7 +46,7 @@ def compared(chosen: str, hosts: Sequence[str], findings: Sequence[Finding], pag
     """What differs between hosts, in the format of this name."""
     if chosen == "json":
         document = {
-            "schema_version": 2,
+            "schema_version": 3,
             "hosts": list(hosts),
             "findings": [finding.model_dump(mode="json") for finding in findings],
         }
@@ -126,11 +126,17 @@ def facts(environment: Environment) -> Iterator[tuple[str, str]]:
     """(name, value) of each fact, in words."""
     python, torch = environment.python, environment.torch
     yield "Python", f"{python.version} ({python.implementation}), {python.executable}"
-    yield "platform", python.platform
+    yield "platform", ", ".join(filter(None, (python.system, python.platform)))
     yield "torch", _torch(torch)
     if isinstance(torch, Torch):
         yield "backends", ", ".join(torch.backends)
         yield "NCCL", _or(torch.nccl_loaded)
+    if environment.packages:
+        yield "packages", _or(environment.packages)
+    if environment.compilers:
+        yield "compilers", _or(environment.compilers)
+    if not isinstance(environment.accelerate, Absent):
+        yield "accelerate", _or(environment.accelerate)
     if environment.nccl_packages:
         yield "NCCL packages", _or(environment.nccl_packages)
     gpus = environment.gpus
@@ -139,11 +145,16 @@ def facts(environment: Environment) -> Iterator[tuple[str, str]]:
             memory = f"{gpu.memory_mib} MiB, " if gpu.memory_mib else ""
             driver = f"driver {gpu.driver}" + (f" (CUDA {gpu.cuda})" if gpu.cuda else "")
             busy = f", processes {', '.join(map(str, gpu.others))}" if gpu.others else ""
-            yield f"GPU {gpu.index}", f"{gpu.name}, {memory}{driver}, MIG {gpu.mig}{busy}"
+            health = f", fabric {gpu.fabric}" if gpu.fabric else ""
+            health += f", {gpu.uncorrected} uncorrected errors" if gpu.uncorrected else ""
+            yield f"GPU {gpu.index}", f"{gpu.name}, {memory}{driver}, MIG {gpu.mig}{health}{busy}"
     else:
         yield "GPUs", _or(gpus)
     if environment.infiniband:
         yield "InfiniBand", _or(environment.infiniband)
+    for name, fact in (("Xid", environment.xids), ("ACS", environment.redirecting)):
+        if fact and not isinstance(fact, Absent):
+            yield name, _or(fact)
     yield from _machine(environment)
     yield "CPUs", _cpus(environment.cpus)
     yield "memory", _memory(environment.memory)
@@ -154,7 +165,10 @@ def facts(environment: Environment) -> Iterator[tuple[str, str]]:
     if environment.context:
         yield "runs inside", _or(environment.context)
     for variable in environment.variables:
-        yield variable.name, f"{variable.value}  (read by {variable.read_by})"
+        where = f", set in {variable.file}" if variable.file else ""
+        yield variable.name, f"{variable.value}  (read by {variable.read_by}{where})"
+    if isinstance(environment.nccl_file, Unknown):
+        yield "NCCL's file", _or(environment.nccl_file)
 
 
 def _machine(environment: Environment) -> Iterator[tuple[str, str]]:
@@ -171,7 +185,9 @@ def _machine(environment: Environment) -> Iterator[tuple[str, str]]:
     kernel, clock, folder = environment.kernel, environment.clock, environment.folder
     if isinstance(kernel, Kernel):
         nodes = count(kernel.numa_nodes, "NUMA node")
-        yield "kernel", f"{kernel.release}, {nodes}, ptrace scope {_or(kernel.ptrace_scope)}"
+        direct = f", GPUDirect by {_or(kernel.gpu_direct)}" if kernel.gpu_direct else ""
+        scope = f"ptrace scope {_or(kernel.ptrace_scope)}"
+        yield "kernel", f"{kernel.release}, {nodes}, {scope}{direct}"
     else:
         yield "kernel", _or(kernel)
     if isinstance(clock, Clock):
@@ -200,13 +216,16 @@ def _torch(torch: Torch | TorchFailure | Absent | Unknown) -> str:
     if not isinstance(torch, Torch):
         return _or(torch)
     built = f"CUDA {torch.cuda}" if torch.cuda else f"ROCm {torch.hip}" if torch.hip else "CPU only"
+    built += f", cuDNN {torch.cudnn}" if torch.cudnn else ""
+    built += ", debug build" if torch.debug else ""
     return f"{torch.version} ({built}), {torch.folder}"
 
 
 def _cpus(cpus: Cpus | Unknown) -> str:
     if isinstance(cpus, Unknown):
         return _or(cpus)
-    return f"{cpus.count}, by affinity {_or(cpus.affinity)}, by quota {_or(cpus.quota)}"
+    model = f", {cpus.model}" if cpus.model else ""
+    return f"{cpus.count}{model}, by affinity {_or(cpus.affinity)}, by quota {_or(cpus.quota)}"
 
 
 def _memory(memory: Memory | Unknown) -> str:
@@ -221,7 +240,8 @@ def _limits(environment: Environment) -> Iterator[tuple[str, str]]:
     if isinstance(shared, Absent | Unknown):
         yield "/dev/shm", _or(shared)
     else:
-        yield "/dev/shm", f"{_size(shared.size)}, {_size(shared.free)} free"
+        refused = "" if shared.writable is True else f", writing {_yes(shared.writable)}"
+        yield "/dev/shm", f"{_size(shared.size)}, {_size(shared.free)} free{refused}"
     if isinstance(limits, Unknown):
         yield "limits", _or(limits)
         return
@@ -240,7 +260,7 @@ def _network(environment: Environment) -> Iterator[tuple[str, str]]:
         yield "interfaces", _or(interfaces)
     else:
         for one in interfaces:
-            state = "" if one.up else "down "
+            state = ("" if one.up else "down ") + (f"{one.inner}, " if one.inner else "")
             yield f"interface {one.name}", state + (", ".join(one.addresses) or "no address")
     if isinstance(host, Unknown):
         yield "host name", _or(host)
@@ -248,7 +268,8 @@ def _network(environment: Environment) -> Iterator[tuple[str, str]]:
         yield "host name", f"{host.name}, which is {_or(host.addresses)}"
     if not isinstance(master, Absent | Unknown):
         where = "this machine" if master.local else _or(master.addresses)
-        yield "master", f"{master.address}, which is {where}"
+        tried = "" if master.answer == "not tried" else f", tried: {master.answer}"
+        yield "master", f"{master.address}, which is {where}{tried}"
     listeners = environment.listeners
     if isinstance(listeners, Unknown):
         yield "listeners", _or(listeners)

@@ -57,7 +57,13 @@ def diagnose() -> Callable[..., list[Finding]]:
     def diagnose_(environ: Mapping[str, str] | None = None, **facts: Any) -> list[Finding]:
         environ = environ or {}
         if "MASTER_ADDR" in environ and "master" not in facts:
-            facts["master"] = Machine(environ).find(network.master)
+            facts["master"] = (
+                Machine(environ)
+                .find(network.master)
+                .model_copy(
+                    update={"answer": "not tried"}  # these tests do not speak to the network
+                )
+            )
         return findings(_environment_with(environ, **facts))
 
     return diagnose_

@@ -80,5 +80,6 @@ ENVIRONMENT = Environment(
     launchers=(),
     context=(),
     variables=(),
+    nccl_file=(),
     search=NOTHING,
 )

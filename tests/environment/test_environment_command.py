@@ -49,7 +49,7 @@ def test_faults_end_with_1_and_the_document_holds_facts_and_findings(bare: dict[
     assert ended.stderr == ""
     assert "s3cr3t" not in ended.stdout
     document = json.loads(ended.stdout)
-    assert document["schema_version"] == 2
+    assert document["schema_version"] == 3
     assert document["environment"]["torch"]["version"] == "2.13.0"
     codes = {(one["code"], one["severity"]) for one in document["findings"]}
     assert {("DDP109", "warning"), ("DDP107", "error"), ("DDP105", "warning")} <= codes

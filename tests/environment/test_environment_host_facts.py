@@ -167,7 +167,7 @@ def test_a_small_shared_memory_is_measured(child: Child) -> None:
         shown = child(code, "unshare", "--mount", "sh", "-c", f'{mount} "$@"', "sh")
     except (AssertionError, FileNotFoundError) as error:
         pytest.skip(f"may not mount here: {error}")
-    assert shown == f"size={1 << 20} free={1 << 20}"
+    assert shown == f"size={1 << 20} free={1 << 20} writable=True"
 
 
 def test_a_machine_without_shared_memory_says_so(tmp_path: Path) -> None:

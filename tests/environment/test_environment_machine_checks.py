@@ -8,17 +8,21 @@ from healthy_machine import ENVIRONMENT
 from test_environment_variable_checks import NAMES, PAIRS, VALUES
 
 from ddpdoctor.environment.checks.finding import TITLES
+from ddpdoctor.environment.facts.machine import Machine
+from ddpdoctor.environment.facts.variables import variables
 from ddpdoctor.environment.model import (
     Absent,
     Clock,
     Cpus,
     Fabric,
+    FileSetting,
     Gpu,
     HostName,
     Interface,
     Limit,
     Limits,
     Listener,
+    Master,
     SharedMemory,
     Torch,
     TorchFailure,
@@ -381,7 +385,156 @@ TO_COME = [
     ),
 ]
 
-CASES = [*LAUNCHERS, *NETWORK, *DEVICES, *HOST, *SOFTWARE, *TO_COME]
+
+def interface(name: str, *addresses: str, inner: str = "") -> Interface:
+    return Interface.model_validate(
+        {"name": name, "addresses": addresses, "up": True, "loopback": False, "inner": inner}
+    )
+
+
+def master(answer: str, *addresses: str) -> dict[str, Any]:
+    facts = {"address": "node1", "addresses": addresses, "loopback": False, "local": False}
+    return {"master": Master.model_validate({**facts, "answer": answer})}
+
+
+def nccl_file(name: str, value: str, **environ: str) -> dict[str, Any]:
+    lines = (FileSetting(file="/etc/nccl.conf", line=3, name=name, value=value),)
+    return {"nccl_file": lines, "variables": variables(Machine(environ), lines), **GPUS}
+
+
+def driver(**changes: Any) -> dict[str, Any]:
+    return {**torch(), **gpu(**changes)}
+
+
+AWAY = {"MASTER_ADDR": "node1", "MASTER_PORT": "29512"}
+V4_ONLY = {"interfaces": (interface("eth0", "192.0.2.7"),)}
+BOTH = {"interfaces": (interface("eth0", "192.0.2.7", "2001:db8::7"),)}
+INNER = {"interfaces": (interface("br0", "172.17.0.1", inner="bridge"), *V4_ONLY["interfaces"])}
+ON_A_BRIDGE = {"hostname": HostName(name="a", addresses=("172.17.0.1",), loopback=False)}
+ROCE = PORT.model_copy(update={"layer": "Ethernet", "gids": (0, 1)})
+REDIRECTING = {"redirecting": ("0000:17:00.0",), **GPUS}
+OF_THE_DRIVER = [
+    Case("DDP108", "error", AWAY, AWAY, master("no route"), right_facts=master("accepted")),
+    Case("DDP108", "warning", AWAY, AWAY, master("silence"), right_facts=master("accepted")),
+    Case("DDP108", "info", AWAY, AWAY, master("refused"), right_facts=master("accepted")),
+    Case(
+        "DDP108",
+        "error",
+        facts=V4_ONLY | master("not tried", "2001:db8::1"),
+        right_facts=BOTH | master("not tried", "2001:db8::1"),
+    ),
+    Case(
+        "DDP108",
+        "info",
+        facts=V4_ONLY | master("not tried", "2001:db8::1", "192.0.2.1"),
+        right_facts=V4_ONLY | master("not tried", "192.0.2.1"),
+    ),
+    Case(
+        "DDP107",
+        "error",
+        {"NCCL_SOCKET_FAMILY": "AF_INET6"},
+        {"NCCL_SOCKET_FAMILY": "AF_INET"},
+        facts=V4_ONLY | GPUS,
+    ),
+    Case(
+        "DDP107",
+        "error",
+        {"NCCL_SOCKET_FAMILY": "AF_INET6"},
+        {"NCCL_SOCKET_FAMILY": "AF_INET6"},
+        facts=V4_ONLY | GPUS,
+        right_facts=BOTH | GPUS,
+    ),
+    Case("DDP107", "warning", TWO_NODES, {}, INNER | ON_A_BRIDGE),
+    Case(
+        "DDP107",
+        "warning",
+        TWO_NODES,
+        {**TWO_NODES, "GLOO_SOCKET_IFNAME": "eth0"},
+        INNER | ON_A_BRIDGE,
+    ),
+    Case("DDP107", "info", TWO_NODES, TWO_NODES, INNER | GPUS, right_facts=V4_ONLY | GPUS),
+    Case(
+        "DDP107",
+        "info",
+        TWO_NODES,
+        {**TWO_NODES, "NCCL_SOCKET_IFNAME": "eth0"},
+        INNER | GPUS,
+    ),
+    Case(
+        "DDP716",
+        "warning",
+        {"NCCL_IB_GID_INDEX": "3"},
+        {"NCCL_IB_GID_INDEX": "1"},
+        facts={"fabric": (ROCE,)},
+    ),
+    Case(
+        "DDP716",
+        "info",
+        facts={"fabric": (PORT, PORT.model_copy(update={"port": 2, "rate": "25 Gb/sec"}))},
+        right_facts={"fabric": (PORT, PORT.model_copy(update={"port": 2}))},
+    ),
+    Case(
+        "DDP718",
+        "info",
+        facts={"infiniband": ("mlx5_0",), **GPUS},
+        right_facts={"infiniband": ("mlx5_0",), **GPUS, **kernel(gpu_direct=("DMA-BUF",))},
+    ),
+    Case("DDP718", "warning", facts=REDIRECTING, right_facts=GPUS),
+    Case("DDP715", "warning", TORCHRUN, {}, driver(mig="Enabled")),
+    Case("DDP715", "warning", TORCHRUN, TORCHRUN, driver(mig="Enabled"), right_facts=driver()),
+    Case(
+        "DDP725",
+        "error",
+        facts=driver(fabric="In Progress"),
+        right_facts=driver(fabric="Completed"),
+    ),
+    Case("DDP725", "warning", facts=driver(uncorrected=1), right_facts=driver()),
+    Case("DDP725", "warning", facts={"xids": ("NVRM: Xid (PCI:0000:17:00): 79",)}, right_facts={}),
+    Case("DDP726", "warning", facts=gpu(), right_facts=driver()),
+    Case(
+        "DDP604",
+        "error",
+        facts={"shared_memory": SharedMemory(size=1 << 30, free=1 << 30, writable=False)},
+        right_facts=shared_memory(1024, 1024),
+    ),
+    Case(
+        "DDP711",
+        "warning",
+        facts=limits(processes=Limit(soft=40, hard=40)),
+        right_facts=limits(processes=Limit(soft=4096, hard=4096)),
+    ),
+    Case(
+        "DDP704",
+        "info",
+        facts=nccl_file("NCCL_ALGO", "Ring", NCCL_ALGO="Tree"),
+        right_facts=nccl_file("NCCL_ALGO", "Ring", NCCL_ALGO="Ring"),
+    ),
+    Case(
+        "DDP109",
+        "warning",
+        facts=nccl_file("export NCCL_CROSS_NIC", "1"),
+        right_facts=nccl_file("NCCL_CROSS_NIC", "1"),
+    ),
+    Case(
+        "DDP109",
+        "warning",
+        facts=nccl_file("TORCH_NCCL_BLOCKING_WAIT", "1"),
+        right_facts=nccl_file("NCCL_CROSS_NIC", "1"),
+    ),
+    Case(
+        "DDP703",
+        "warning",
+        facts=nccl_file("NCCL_IB_TIMEOUT", "40"),
+        right_facts=nccl_file("NCCL_IB_TIMEOUT", "22"),
+    ),
+    Case(
+        "DDP703",
+        "warning",
+        facts=nccl_file("NCCL_IB_TIMEOUT", "40"),
+        right_facts=nccl_file("NCCL_IB_TIMEOUT", "40", NCCL_IB_TIMEOUT="22"),
+    ),
+]
+CASES = [*LAUNCHERS, *NETWORK, *DEVICES, *HOST, *SOFTWARE, *TO_COME, *OF_THE_DRIVER]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -403,6 +556,26 @@ def test_an_interface_that_is_down_is_none_that_nccl_can_use(diagnose: Diagnose)
     environ = {"NCCL_SOCKET_IFNAME": "ib"}
     assert "DDP107" in [one.code for one in diagnose(environ, interfaces=(down,), **GPUS)]
     assert "DDP107" not in [one.code for one in diagnose(environ, interfaces=(up,), **GPUS)]
+
+
+def test_what_a_file_of_nccl_sets_is_mended_in_that_file(diagnose: Diagnose) -> None:
+    typo = next(one for one in diagnose({}, **nccl_file("NCCL_SOKET_NTHREADS", "4")))
+    assert typo.cure.commands == (
+        "sed -i 's/^NCCL_SOKET_NTHREADS=/NCCL_SOCKET_NTHREADS=/' /etc/nccl.conf",
+    )
+    value = next(one for one in diagnose({}, **nccl_file("NCCL_IB_TIMEOUT", "40")))
+    assert value.cure.commands == ("sed -i '/^NCCL_IB_TIMEOUT=/d' /etc/nccl.conf",)
+    assert any("/etc/nccl.conf sets it" in note for note in value.evidence)
+
+
+def test_a_file_that_nccl_is_told_to_read_and_that_is_not_there_is_named(
+    diagnose: Diagnose,
+) -> None:
+    environ = {"NCCL_CONF_FILE": "~/nccl.conf"}
+    assert ("DDP109", "warning") in [(o.code, o.severity) for o in diagnose(environ, **GPUS)]
+    there = (FileSetting(file="/a/nccl.conf", line=1, name="NCCL_CROSS_NIC", value="1"),)
+    environ = {"NCCL_CONF_FILE": "/a/nccl.conf"}
+    assert [o.code for o in diagnose(environ, nccl_file=there, **GPUS)] == []
 
 
 def test_a_job_on_kubernetes_has_its_variables_from_an_operator(diagnose: Diagnose) -> None:

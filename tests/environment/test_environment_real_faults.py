@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from ddpdoctor.environment.facts import folder as folders
-from ddpdoctor.environment.facts import gpu, host, kernel
+from ddpdoctor.environment.facts import gpu, host, kernel, nccl_file
 from ddpdoctor.environment.facts.machine import Machine
-from ddpdoctor.environment.model import Absent, Clock, Fabric, Folder, Kernel
+from ddpdoctor.environment.model import Absent, Clock, Fabric, Folder, Kernel, Unknown
 
 GROUPS = Path("/sys/fs/cgroup")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -146,6 +146,142 @@ def test_an_interface_without_an_address_is_named_in_a_namespace_of_its_own() ->
     assert ("DDP107", "error") in codes
 
 
+IN_A_NAMESPACE = ("unshare", "--net", "--mount", "sh", "-ec")
+AWAY = (
+    "ip link set lo up; ip link add dd0 type veth peer name dd1; ip link set dd0 up;"
+    "ip link set dd1 up; ip addr add 10.77.1.1/24 dev dd0;"
+    "ip neigh add 10.77.1.2 lladdr 02:00:00:00:00:09 dev dd0;"
+)
+needs_ip = pytest.mark.skipif(not shutil.which("ip"), reason="needs ip of iproute2")
+
+
+@needs_root
+@needs_ip
+@pytest.mark.parametrize(
+    ("setup", "address", "severity"),
+    [
+        # Nobody has that hardware address: as behind a firewall that drops.
+        ("", "10.77.1.2", "warning"),
+        ("ip route add unreachable 10.78.0.0/24;", "10.78.0.1", "error"),
+        ("sysctl -qw net.ipv6.conf.all.disable_ipv6=1;", "2001:db8::1", "error"),
+    ],
+)
+def test_a_master_that_cannot_be_reached_is_told_with_what_is_in_the_way(
+    setup: str, address: str, severity: str
+) -> None:
+    inside = (*IN_A_NAMESPACE, f'{AWAY} {setup} exec "$@"', "sh")
+    rank_1 = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": address, "MASTER_PORT": "29519"}
+    assert outcome(*inside, code=JOIN, **rank_1) != "joined"
+    told = [(code, how) for code, how, _ in found(*inside, **rank_1) if code == "DDP108"]
+    assert told == [("DDP108", severity)]
+    own = {**rank_1, "MASTER_ADDR": "10.77.1.1", "RANK": "0", "WORLD_SIZE": "1"}
+    assert outcome(*inside, code=JOIN, TORCH_CPP_LOG_LEVEL="ERROR", **own) == "joined"
+    assert "DDP108" not in [code for code, *_ in found(*inside, **own)]
+
+
+@needs_root
+@needs_ip
+def test_a_master_that_listens_or_refuses_is_told_apart() -> None:
+    # Two hosts: the second one in a namespace of its own, with one listener.
+    listen = "import socket, time; s = socket.create_server(('', 29519)); time.sleep(60)"
+    inside = (
+        *IN_A_NAMESPACE,
+        "ip link set lo up; ip link add dd0 type veth peer name dd1;"
+        "ip addr add 10.77.1.1/24 dev dd0; ip link set dd0 up;"
+        f"unshare --net {sys.executable} -c \"{listen}\" & other=$!; trap 'kill $other' EXIT;"
+        "until ip link set dd1 netns $other 2>/dev/null && nsenter -t $other -n sh -c"
+        " 'ip link set lo up; ip link set dd1 up; ip addr add 10.77.1.2/24 dev dd1'; do"
+        " sleep 0.05; done; "
+        "until nsenter -t $other -n ss -tln | grep -q 29519; do sleep 0.05; done;"
+        'code=0; "$@" || code=$?; exit $code',
+        "sh",
+    )
+    there = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "10.77.1.2", "MASTER_PORT": "29519"}
+    assert "DDP108" not in [code for code, *_ in found(*inside, **there)]
+    refused = found(*inside, **{**there, "MASTER_PORT": "29520"})
+    assert [severity for code, severity, _ in refused if code == "DDP108"] == ["info"]
+
+
+@needs_root
+@needs_ip
+def test_a_name_that_leads_to_a_bridge_is_told_where_the_job_has_several_nodes() -> None:
+    host = os.uname().nodename
+    inside = (
+        *IN_A_NAMESPACE,
+        "mount -t sysfs none /sys; ip link set lo up;"
+        "ip link add br9 type bridge; ip link set br9 up;"
+        "ip addr add 10.77.2.1/24 dev br9; hosts=$(mktemp);"
+        f"echo 10.77.2.1 {host} > $hosts; mount --bind $hosts /etc/hosts; rm $hosts;"
+        'exec "$@"',
+        "sh",
+    )
+    several = {"SLURM_JOB_NUM_NODES": "2"}
+    causes = [cause for code, _, cause in found(*inside, **several) if code == "DDP107"]
+    assert causes == ["this host's name leads to br9, a bridge, on several nodes"]
+    assert "DDP107" not in [code for code, *_ in found(*inside)]
+
+
+@needs_root
+def test_a_shared_memory_that_may_not_be_written_is_an_error_and_a_worker_fails() -> None:
+    inside = (
+        *IN_A_NAMESPACE,
+        'mount -t tmpfs -o ro,size=1g none /dev/shm; exec "$@"',
+        "sh",
+    )
+    share = "import torch; torch.ones(9).share_memory_(); print('shared')"
+    assert outcome(*inside, code=share) != "shared"
+    codes = [(code, severity) for code, severity, _ in found(*inside)]
+    assert ("DDP604", "error") in codes
+    assert outcome(code=share) == "shared"
+    assert "DDP604" not in [code for code, *_ in found()]
+
+
+@needs_root
+@pytest.mark.skipif(not shutil.which("prlimit"), reason="needs prlimit of util-linux")
+@pytest.mark.parametrize(
+    ("limit", "word"), [("--nofile=200:200", "200 files"), ("--nproc=40:40", "40 processes")]
+)
+def test_a_limit_of_the_user_is_told(limit: str, word: str) -> None:
+    causes = [cause for code, _, cause in found("prlimit", limit) if code == "DDP711"]
+    assert len(causes) == 1
+    assert word in causes[0]
+    assert "DDP711" not in [code for code, *_ in found()]
+
+
+@needs_root
+def test_a_file_of_nccl_is_judged_as_the_environment_is() -> None:
+    def inside(text: str) -> tuple[str, ...]:
+        write = f"file=$(mktemp); printf '{text}' > $file; touch /etc/nccl.conf;"
+        return (*IN_A_NAMESPACE, f'{write} mount --bind $file /etc/nccl.conf; exec "$@"', "sh")
+
+    before = Path("/etc/nccl.conf").exists()
+    try:
+        told = found(*inside("NCCL_IB_TIMEOUT=40\\nNCCL_DEBGU=INFO\\n# NCCL_ALGO=Ring\\n"))
+        causes = {code: cause for code, _, cause in told}
+        assert causes["DDP703"] == "NCCL_IB_TIMEOUT=40 is not understood"
+        assert causes["DDP701"].startswith("NCCL_DEBGU=INFO")
+        clean = found(*inside("NCCL_IB_TIMEOUT=22\\nNCCL_CROSS_NIC=1\\n"))
+        assert [code for code, severity, _ in clean if severity != "info"] == []
+    finally:
+        if not before:
+            Path("/etc/nccl.conf").unlink(missing_ok=True)
+
+
+def test_the_files_of_nccl_are_read_in_its_order(tmp_path: Path) -> None:
+    own, host_wide = tmp_path / "own.conf", tmp_path / "etc/nccl.conf"
+    host_wide.parent.mkdir()
+    own.write_text("NCCL_ALGO=Ring\n")
+    host_wide.write_text("# all\nNCCL_ALGO=Tree\n\nNCCL_PROTO = LL\nNCCL_NET_PLUGIN=a=b")
+    read = nccl_file.settings(Machine({"NCCL_CONF_FILE": str(own)}, root=tmp_path))
+    assert [(one.line, one.name, one.value) for one in read] == [
+        (1, "NCCL_ALGO", "Ring"),
+        (2, "NCCL_ALGO", "Tree"),
+        (4, "NCCL_PROTO ", " LL"),
+        (5, "NCCL_NET_PLUGIN", "a=b"),
+    ]
+    assert nccl_file.settings(Machine({"NCCL_CONF_FILE": "/nowhere"}, root=tmp_path / "a")) == ()
+
+
 def test_a_folder_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
     tried = folders.folder(Machine({}), tmp_path)
     assert isinstance(tried, Folder)
@@ -195,21 +331,93 @@ def test_a_container_is_known_by_its_marks(
     assert isinstance(known, Absent) if kind is None else known == kind
 
 
+def with_gpus(folder: Path) -> Machine:
+    tool = folder / "nvidia-smi"
+    tool.write_text(SMI)
+    tool.chmod(0o755)
+    return Machine({"PATH": f"{folder}:/usr/bin:/bin"}, root=folder)
+
+
+def test_the_kernels_log_is_searched_for_what_the_driver_said(tmp_path: Path) -> None:
+    machine = with_gpus(tmp_path)
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kmsg").write_text(
+        "6,1,5,-;usb 1-1: new device\n"
+        "4,2,6,-;NVRM: Xid (PCI:0000:17:00): 79, pid=7, GPU has fallen off the bus.\n"
+    )
+    assert gpu.xids(machine) == (
+        "NVRM: Xid (PCI:0000:17:00): 79, pid=7, GPU has fallen off the bus.",
+    )
+    assert isinstance(gpu.xids(Machine({"PATH": ""}, root=tmp_path)), Absent)
+
+
+@needs_root
+def test_the_log_of_this_kernel_is_read_to_its_end(tmp_path: Path) -> None:
+    if not os.access("/dev/kmsg", os.R_OK):
+        pytest.skip("there is no log here")
+    machine = with_gpus(tmp_path)
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kmsg").symlink_to("/dev/kmsg")
+    assert gpu.xids(machine) == ()
+
+
+def bridge(folder: Path, name: str, space: bytes) -> None:
+    device = folder / "sys/bus/pci/devices" / name
+    device.mkdir(parents=True)
+    (device / "class").write_text("0x060400\n")
+    (device / "config").write_bytes(space)
+
+
+def capabilities(*of: tuple[int, int]) -> bytes:
+    """The space of a PCI Express device: extended capabilities and a word of control of each."""
+    space = bytearray(4096)
+    for number, (kind, control) in enumerate(of):
+        at = 256 + 16 * number
+        follows = 0 if number == len(of) - 1 else at + 16
+        space[at : at + 4] = (kind | 1 << 16 | follows << 20).to_bytes(4, "little")
+        space[at + 6 : at + 8] = control.to_bytes(2, "little")
+    return bytes(space)
+
+
+def test_bridges_that_send_traffic_to_the_cpu_are_found_by_their_own_register(
+    tmp_path: Path,
+) -> None:
+    machine = with_gpus(tmp_path)
+    bridge(tmp_path, "0000:17:00.0", capabilities((0x0001, 0xFFFF), (0x000D, 0x001D)))
+    bridge(tmp_path, "0000:18:00.0", capabilities((0x000D, 0x001C)))
+    bridge(tmp_path, "0000:19:00.0", capabilities((0x0001, 0xFFFF)))
+    assert gpu.redirecting_bridges(machine) == ("0000:17:00.0",)
+    bridge(tmp_path, "0000:20:00.0", bytes(64))  # what others than root may read
+    refused = machine.find(gpu.redirecting_bridges)
+    assert isinstance(refused, Unknown)
+    assert "root" in refused.unknown
+
+
+def test_the_bridges_of_this_machine_can_be_read(tmp_path: Path) -> None:
+    machine = Machine(with_gpus(tmp_path).environ)
+    assert not isinstance(machine.find(gpu.redirecting_bridges), Absent)
+
+
 def test_fabric_ports_are_read_with_state_and_rate(tmp_path: Path) -> None:
     for number, state in (("1", "4: ACTIVE"), ("2", "1: DOWN")):
         port = tmp_path / "sys/class/infiniband/mlx5_0/ports" / number
         port.mkdir(parents=True)
         for name, text in (("state", state), ("rate", "200 Gb/sec"), ("link_layer", "Ethernet")):
             (port / name).write_text(f"{text}\n")
+        (port / "gids").mkdir()
+        for index, gid in enumerate(("fe80:0000::1", "0000:0000:0000:0000:0000:0000:0000:0000")):
+            (port / "gids" / str(index)).write_text(f"{gid}\n")
     ports = host.fabric(Machine({}, root=tmp_path))
+    shared = {"device": "mlx5_0", "rate": "200 Gb/sec", "layer": "Ethernet", "gids": (0,)}
     assert ports == (
-        Fabric(device="mlx5_0", port=1, state="4: ACTIVE", rate="200 Gb/sec", layer="Ethernet"),
-        Fabric(device="mlx5_0", port=2, state="1: DOWN", rate="200 Gb/sec", layer="Ethernet"),
+        Fabric.model_validate({**shared, "port": 1, "state": "4: ACTIVE"}),
+        Fabric.model_validate({**shared, "port": 2, "state": "1: DOWN"}),
     )
 
 
 SMI = """#!/bin/sh
 case "$*" in
+  *fabric.state*) echo "GPU-1, In Progress, 2" ;;
   *query-gpu*) echo "0, NVIDIA H100, GPU-1, 81559, Default, Disabled, 550.54" ;;
   *query-compute-apps*) echo "GPU-1, 4711" ;;
   topo*) printf '\\033[4m\\tGPU0\\tCPU Affinity\\033[0m\\nGPU0\\t X \\t0-31\\n' ;;
@@ -225,6 +433,7 @@ def test_what_the_driver_says_of_its_gpus_is_kept(tmp_path: Path) -> None:
     machine = Machine({"PATH": f"{tmp_path}:/usr/bin:/bin"})
     gpus: Any = gpu.gpus(machine)
     assert [(one.name, one.cuda, one.others) for one in gpus] == [("NVIDIA H100", "12.4", (4711,))]
+    assert (gpus[0].fabric, gpus[0].uncorrected) == ("In Progress", 2)
     lines = gpu.topology(machine)
     assert isinstance(lines, tuple)
     assert lines[0].split() == ["GPU0", "CPU", "Affinity"]

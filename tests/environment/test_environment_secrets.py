@@ -142,7 +142,7 @@ def test_no_environment_whatever_makes_it_raise_or_leak(
     for text in shown.values():
         assert SECRET not in text
         assert all(character == "\n" or character.isprintable() for character in text)
-    assert json.loads(shown["json"])["schema_version"] == 2
+    assert json.loads(shown["json"])["schema_version"] == 3
 
 
 def test_a_command_to_paste_cannot_hold_a_command_of_somebody_else(

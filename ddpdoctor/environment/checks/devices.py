@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, setting, unset
 from ddpdoctor.environment.checks.job import local_ranks
-from ddpdoctor.environment.model import Environment, Torch
+from ddpdoctor.environment.model import Environment, Kernel, Torch
 
 _ORDINAL = re.compile(r"\s*[+-]?[0-9]+")
 
@@ -109,6 +109,118 @@ def old_driver(environment: Environment) -> Iterator[Finding]:
 
 def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
+def without_support(environment: Environment) -> Iterator[Finding]:
+    """DDP726: GPUs are here, and torch was built for CPUs."""
+    torch, gpus = environment.torch, environment.gpus
+    if not isinstance(torch, Torch) or not isinstance(gpus, tuple) or not gpus:
+        return
+    if torch.cuda or torch.hip:
+        return
+    yield finding(
+        "DDP726",
+        "warning",
+        f"{_counted(len(gpus), 'GPU')} here, and torch {torch.version} is built for CPUs alone",
+        "Install a build of torch for this driver's CUDA: pytorch.org, Get started.",
+        notes=(
+            "torch.cuda.is_available() is False, and init_process_group('nccl') raises",
+            f"the driver is {gpus[0].driver}" + (f", for CUDA {gpus[0].cuda}" * bool(gpus[0].cuda)),
+        ),
+        commands=("pip install --force-reinstall torch",),
+    )
+
+
+def unhealthy(environment: Environment) -> Iterator[Finding]:
+    """DDP725: GPUs of which the driver reports faults, or that nothing has joined."""
+    gpus = environment.gpus if isinstance(environment.gpus, tuple) else ()
+    for gpu in gpus:
+        if gpu.fabric and gpu.fabric != "Completed":
+            yield finding(
+                "DDP725",
+                "error",
+                f"GPU {gpu.index} is not joined to the others: its fabric is {gpu.fabric!r}",
+                "Start the fabric manager of the driver's own version, and look at its log.",
+                notes=("CUDA fails with error 802, system not yet initialized",),
+                commands=("systemctl status nvidia-fabricmanager",),
+                certainty="evidence",
+            )
+        if gpu.uncorrected:
+            yield finding(
+                "DDP725",
+                "warning",
+                f"GPU {gpu.index} has had {_counted(gpu.uncorrected, 'uncorrected memory error')}",
+                "Reset it or reboot; leave it out if they come again.",
+                notes=("a rank on it may crash, or hang the others",),
+                commands=(f"nvidia-smi -i {gpu.index} -q -d ECC,PAGE_RETIREMENT",),
+                certainty="evidence",
+            )
+    if isinstance(environment.xids, tuple) and environment.xids:
+        yield finding(
+            "DDP725",
+            "warning",
+            f"the kernel's log has {_counted(len(environment.xids), 'fault')} of GPUs (Xid)",
+            "Look the last number up in NVIDIA's list of Xid errors.",
+            notes=environment.xids,
+            commands=("dmesg | grep Xid",),
+            certainty="evidence",
+        )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def divided(environment: Environment) -> Iterator[Finding]:
+    """DDP715: a GPU in MIG mode, for several ranks."""
+    gpus = environment.gpus if isinstance(environment.gpus, tuple) else ()
+    numbers = [str(gpu.index) for gpu in gpus if gpu.mig == "Enabled"]
+    ranks = local_ranks(environment)
+    if not numbers or not ranks or ranks < 2:
+        return
+    yield finding(
+        "DDP715",
+        "warning",
+        f"GPU {', '.join(numbers)}: MIG is on, and {ranks} ranks are to share this machine",
+        "Switch MIG off for a job of several ranks, or train in one instance alone.",
+        notes=(
+            "a process sees one MIG instance at a time, and instances have no peer access",
+            "NCCL may refuse two instances of one GPU as the same device",
+        ),
+        commands=(f"nvidia-smi -i {','.join(numbers)} -mig 0",),
+        certainty="evidence",
+    )
+
+
+def far_from_network(environment: Environment) -> Iterator[Finding]:
+    """DDP718: what makes data between GPUs and network cards, or other GPUs, take a longer way."""
+    gpus, kernel = environment.gpus, environment.kernel
+    if not isinstance(gpus, tuple) or not gpus:
+        return
+    if environment.infiniband and isinstance(kernel, Kernel) and not kernel.gpu_direct:
+        yield finding(
+            "DDP718",
+            "info",
+            "network cards cannot read GPU memory: no nvidia_peermem, no DMA-BUF",
+            "Load the module, or install the open kernel modules of the driver.",
+            notes=("harmless, but NCCL copies by way of main memory, which is slower",),
+            commands=("modprobe nvidia_peermem",),
+            certainty="evidence",
+        )
+    bridges = environment.redirecting
+    if isinstance(bridges, tuple) and bridges and len(gpus) > 1:
+        yield finding(
+            "DDP718",
+            "warning",
+            f"{_counted(len(bridges), 'PCI bridge')} with ACS: GPUs meet by way of the CPU",
+            "Switch ACS off in the BIOS, or for each bridge at boot.",
+            notes=(
+                f"bridges: {', '.join(bridges[:6])}",
+                "NVIDIA: ACS redirects peer-to-peer traffic, which slows NCCL or hangs it",
+            ),
+            commands=(f"setpci -s {bridges[0]} ECAP_ACS+6.w=0000",),
+            certainty="evidence",
+        )
 
 
 def in_use(environment: Environment) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from ddpdoctor.catalog import Certainty, Cure, Finding, Severity
+from ddpdoctor.environment.model import SetVariable
 
 # Titles by code. DDP1xx and DDP6xx are the catalogue's; DDP7xx are assigned here, for ever.
 TITLES = {
@@ -38,6 +39,8 @@ TITLES = {
     "DDP716": "fabric-port-down",  # of an InfiniBand or RoCE device
     "DDP717": "unfit-checkpoint-folder",  # no replace, no fsync, no locks, or full
     "DDP718": "kernel-setting",  # that slows ranks, or keeps people from looking into them
+    "DDP725": "unhealthy-gpu",  # the driver or the fabric manager says so
+    "DDP726": "torch-without-gpus",  # GPUs are here, and torch was built without
     "DDP719": "hosts-differ",  # in variables or hardware, by `env --compare`
 }
 
@@ -72,6 +75,20 @@ def finding(
 def unset(*names: str) -> tuple[str, ...]:
     """The command that removes variables, fit to be pasted into a shell."""
     return (f"unset {shlex.join(names)}",)
+
+
+def taken_away(variable: SetVariable) -> tuple[str, ...]:
+    """The command that removes a variable from where it is set."""
+    if variable.file is None:
+        return unset(variable.name)
+    return (f"sed -i '/^{variable.name}=/d' {shlex.quote(variable.file)}",)
+
+
+def origin(variable: SetVariable) -> tuple[str, ...]:
+    """A note that says which file sets a variable that the environment does not."""
+    if variable.file is None:
+        return ()
+    return (f"{variable.file} sets it: NCCL reads that where the environment says nothing",)
 
 
 def setting(name: str, value: str) -> str:

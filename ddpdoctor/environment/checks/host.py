@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.environment.checks.finding import finding
+from ddpdoctor.environment.checks.finding import finding, unset
 from ddpdoctor.environment.checks.job import local_ranks, spans_nodes
 from ddpdoctor.environment.model import Environment, Limits, SharedMemory, Unknown
 
@@ -82,7 +82,11 @@ def too_little_memory(environment: Environment) -> Iterator[Finding]:
 def little_shared_memory(environment: Environment) -> Iterator[Finding]:
     """DDP604: too little room in /dev/shm for data-loader workers."""
     memory = environment.shared_memory
-    if not isinstance(memory, SharedMemory) or memory.free > _CONTAINER_SHARED_MEMORY:
+    if not isinstance(memory, SharedMemory):
+        return
+    if memory.free > _CONTAINER_SHARED_MEMORY:
+        if memory.writable is False:
+            yield _refused_shared_memory(memory)
         return
     yield finding(
         "DDP604",
@@ -95,6 +99,20 @@ def little_shared_memory(environment: Environment) -> Iterator[Finding]:
         ),
         commands=("docker run --shm-size=1g ...",),
         certainty="evidence",
+    )
+
+
+def _refused_shared_memory(memory: SharedMemory) -> Finding:
+    return finding(
+        "DDP604",
+        "error",
+        f"/dev/shm has {memory.free // MIB} MiB left, and takes no file of 8 MiB",
+        "Mount it writable for this user, or use num_workers=0.",
+        notes=(
+            "a file was tried there: it is read-only, or a quota or control group refuses it",
+            "data-loader workers hand their batches over through it",
+        ),
+        commands=("mount -o remount,rw /dev/shm",),
     )
 
 
@@ -126,6 +144,25 @@ def low_limits(environment: Environment) -> Iterator[Finding]:
             certainty="evidence",
         )
     yield from _few_tasks(limits, environment.planned_ranks)
+    yield from _few_processes(environment, limits)
+
+
+def _few_processes(environment: Environment, limits: Limits) -> Iterator[Finding]:
+    allowed, ranks = limits.processes.soft, environment.planned_ranks or 0
+    if allowed is None or allowed >= max(_TASKS, ranks * _TASKS_OF_A_RANK):
+        return
+    yield finding(
+        "DDP711",
+        "warning",
+        f"this user may have {allowed} processes and threads, all together",
+        "Raise the limit before the launch.",
+        notes=(
+            "four ranks with two data-loader workers each take about fifty",
+            "a thread that cannot be started ends the rank; root is not limited",
+        ),
+        commands=("ulimit -u 4096",),
+        certainty="evidence",
+    )
 
 
 def _few_tasks(limits: Limits, ranks: int | None) -> Iterator[Finding]:
@@ -150,6 +187,37 @@ def _few_tasks(limits: Limits, ranks: int | None) -> Iterator[Finding]:
 
 def _shown(limit: object) -> str:
     return f"{limit:g}" if isinstance(limit, int | float) else "no limit"
+
+
+def fabric_addresses(environment: Environment) -> Iterator[Finding]:
+    """DDP716: a port without the address that NCCL is told to use, or slower than the others."""
+    if isinstance(environment.fabric, Unknown):
+        return
+    active = [port for port in environment.fabric if "ACTIVE" in port.state]
+    index = environment.integer("NCCL_IB_GID_INDEX")
+    for port in active:
+        if index is None or index < 0 or not port.gids or index in port.gids:
+            continue
+        yield finding(
+            "DDP716",
+            "warning",
+            f"NCCL_IB_GID_INDEX={index} is an empty entry on port {port.port} of {port.device}",
+            "Remove it: NCCL chooses the entry by itself since 2.21.",
+            notes=(f"entries: {', '.join(map(str, port.gids[:16]))}", f"layer: {port.layer}"),
+            commands=unset("NCCL_IB_GID_INDEX"),
+        )
+    rates = {port.rate for port in active if port.rate}
+    if len(rates) > 1:
+        yield finding(
+            "DDP716",
+            "info",
+            "active ports have different rates",
+            "Name those of the fast network in NCCL_IB_HCA.",
+            notes=(
+                *(f"port {one.port} of {one.device}: {one.rate}" for one in active[:8]),
+                "harmless if they are different networks: the slowest that is used sets the pace",
+            ),
+        )
 
 
 def fabric(environment: Environment) -> Iterator[Finding]:

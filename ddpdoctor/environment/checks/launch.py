@@ -100,8 +100,11 @@ def set_by_hand(environment: Environment) -> Iterator[Finding]:
     world, rank = environment.integer("WORLD_SIZE"), environment.integer("RANK")
     if environment.launchers or world is None or world < 2 or not 0 <= (rank or 0) < world:
         return
+    elsewhere = isinstance(environment.master, Master) and not environment.master.local
     started_here = (
-        environment.value("LOCAL_RANK") is not None or "Kubernetes" in environment.context
+        environment.value("LOCAL_RANK") is not None
+        or "Kubernetes" in environment.context
+        or elsewhere  # started by hand on each host: whose shell would export another machine?
     )
     yield finding(
         "DDP105",
@@ -320,7 +323,9 @@ def disagreeing(environment: Environment) -> Iterator[Finding]:
 
 def _two_layers(environment: Environment) -> tuple[Launcher | None, Launcher | None]:
     torchrun = next((one for one in environment.launchers if one.name == "torchrun"), None)
-    outer = next((one for one in environment.launchers if one.name != "torchrun"), None)
+    # accelerate and deepspeed start ranks instead of torchrun, not around it.
+    inner = ("torchrun", "accelerate", "deepspeed")
+    outer = next((one for one in environment.launchers if one.name not in inner), None)
     return torchrun, outer
 
 

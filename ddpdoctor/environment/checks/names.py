@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.environment.checks.finding import finding, setting, unset
+from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away, unset
 from ddpdoctor.environment.model import Environment, Search, SetVariable, Torch
 from ddpdoctor.environment.variables import Variable, known, nearest
 
@@ -24,8 +24,8 @@ def ignored(environment: Environment) -> Iterator[Finding]:
             "info" if variable.status == "script" else "warning",
             f"{setting(variable.name, variable.value)} has no effect",
             f"Instead: {row.instead}." if row.instead else "Remove it.",
-            notes=_why_ignored(environment, variable, row),
-            commands=unset(variable.name),
+            notes=(*_why_ignored(environment, variable, row), *origin(variable)),
+            commands=taken_away(variable),
         )
 
 
@@ -56,8 +56,9 @@ def unknown(environment: Environment) -> Iterator[Finding]:
             notes=(
                 *((_nobody_reads(environment, variable.name),) if proven else ()),
                 *(() if meant else ("harmless if a plugin or your own script reads it",)),
+                *origin(variable),
             ),
-            commands=_correction(variable, meant) if meant else unset(variable.name),
+            commands=_correction(variable, meant) if meant else taken_away(variable),
             certainty="proven" if proven else "evidence",
         )
 
@@ -72,7 +73,9 @@ def _advice(meant: str | None) -> str:
 
 def _correction(variable: SetVariable, meant: str) -> tuple[str, ...]:
     if variable.redacted:
-        return unset(variable.name)
+        return taken_away(variable)
+    if variable.file is not None:
+        return (f"sed -i 's/^{variable.name}=/{meant}=/' {shlex.quote(variable.file)}",)
     return (f"export {meant}={shlex.quote(variable.value)}", *unset(variable.name))
 
 
@@ -105,17 +108,22 @@ def left_on(environment: Environment) -> Iterator[Finding]:
         if row is None or row.status != "debug" or _is_off(variable, row):
             continue
         if row.read_by == "NCCL":
-            for_nccl.append(setting(variable.name, variable.value))
+            for_nccl.append(variable)
         elif variable.name != "TORCH_DISTRIBUTED_DEBUG":  # `software` knows more about that one
             yield _left_on(environment, variable, row)
     if for_nccl:
-        more = f" and {len(for_nccl) - 1} more" if for_nccl[1:] else ""
+        settings = [setting(variable.name, variable.value) for variable in for_nccl]
+        more = f" and {len(settings) - 1} more" if settings[1:] else ""
         yield finding(
             "DDP705",
             "info",
-            f"{for_nccl[0]}{more}: meant for debugging NCCL",
+            f"{settings[0]}{more}: meant for debugging NCCL",
             "Remove what you do not need: NVIDIA says not to keep these in scripts.",
-            notes=(*for_nccl[1:], "harmless if you set it on purpose"),
+            notes=(
+                *settings[1:],
+                *dict.fromkeys(note for variable in for_nccl for note in origin(variable)),
+                "harmless if you set it on purpose",
+            ),
         )
 
 

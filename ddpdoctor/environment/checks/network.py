@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ddpdoctor.catalog import Finding
-from ddpdoctor.environment.checks.finding import finding, setting, unset
+from ddpdoctor.catalog import Finding, Severity
+from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away
 from ddpdoctor.environment.checks.job import spans_nodes
-from ddpdoctor.environment.model import Environment, HostName, Interface, Torch, Unknown
+from ddpdoctor.environment.model import (
+    Environment,
+    HostName,
+    Interface,
+    Master,
+    SetVariable,
+    Torch,
+    Unknown,
+)
 
 
 def wrong_interface(environment: Environment) -> Iterator[Finding]:
@@ -15,19 +23,18 @@ def wrong_interface(environment: Environment) -> Iterator[Finding]:
     interfaces = environment.interfaces
     if isinstance(interfaces, Unknown):
         return
-    gloo = environment.value("GLOO_SOCKET_IFNAME")
-    nccl = environment.value("NCCL_SOCKET_IFNAME")
-    if gloo:
-        yield from _gloo(environment, gloo, interfaces)
-    if nccl:
-        yield from _nccl(environment, nccl, interfaces)
+    for name, judge in (("GLOO_SOCKET_IFNAME", _gloo), ("NCCL_SOCKET_IFNAME", _nccl)):
+        variable = environment.variable(name)
+        if variable and variable.value and not variable.redacted:
+            yield from judge(environment, variable, interfaces)
 
 
 def _gloo(
-    environment: Environment, value: str, interfaces: tuple[Interface, ...]
+    environment: Environment, variable: SetVariable, interfaces: tuple[Interface, ...]
 ) -> Iterator[Finding]:
     by_name = {interface.name: interface for interface in interfaces}
-    for name in value.split(","):
+    names = variable.value.split(",")
+    for name in names:
         interface = by_name.get(name)
         if interface is not None and interface.addresses:
             continue
@@ -41,35 +48,36 @@ def _gloo(
                 f"init_process_group('gloo') raises: Unable to find address for: {name}",
                 "names are exact; blanks count",
             ),
-            commands=unset("GLOO_SOCKET_IFNAME"),
+            commands=taken_away(variable),
         )
-    chosen = [by_name[name] for name in value.split(",") if name in by_name]
-    yield from _loopback_only(environment, "GLOO_SOCKET_IFNAME", value, chosen)
+    chosen = [by_name[name] for name in names if name in by_name]
+    yield from _loopback_only(environment, variable, chosen)
 
 
 def _nccl(
-    environment: Environment, value: str, interfaces: tuple[Interface, ...]
+    environment: Environment, variable: SetVariable, interfaces: tuple[Interface, ...]
 ) -> Iterator[Finding]:
     chosen = [
         interface
         for interface in interfaces
-        if interface.addresses and interface.up and _nccl_takes(value, interface.name)
+        if interface.addresses and interface.up and _nccl_takes(variable.value, interface.name)
     ]
     if chosen:
-        yield from _loopback_only(environment, "NCCL_SOCKET_IFNAME", value, chosen)
+        yield from _loopback_only(environment, variable, chosen)
         return
     unused = isinstance(environment.torch, Torch) and "nccl" not in environment.torch.backends
     yield finding(
         "DDP107",
         "info" if unused else "error",
-        f"{setting('NCCL_SOCKET_IFNAME', value)} matches no usable interface",
+        f"{setting(variable.name, variable.value)} matches no usable interface",
         f"Name one of {_usable(interfaces)}, or none.",
         notes=(
             "NCCL stops with: Bootstrap : no socket interface found",
             "it is a list of prefixes; = before it means exact names, ^ means all but these",
             *(("harmless here: torch has no NCCL, and gloo does not read it",) if unused else ()),
+            *origin(variable),
         ),
-        commands=unset("NCCL_SOCKET_IFNAME"),
+        commands=taken_away(variable),
     )
 
 
@@ -83,17 +91,20 @@ def _nccl_takes(value: str, name: str) -> bool:
 
 
 def _loopback_only(
-    environment: Environment, variable: str, value: str, chosen: Iterable[Interface]
+    environment: Environment, variable: SetVariable, chosen: Iterable[Interface]
 ) -> Iterator[Finding]:
     used = list(chosen)
     if used and all(interface.loopback for interface in used) and spans_nodes(environment):
         yield finding(
             "DDP107",
             "warning",
-            f"{setting(variable, value)} keeps to the loopback interface, on several nodes",
+            f"{setting(variable.name, variable.value)} keeps to the loopback, on several nodes",
             f"Name one of {_usable(environment.interfaces)}, or none.",
-            notes=("ranks on different nodes cannot reach each other through it",),
-            commands=unset(variable),
+            notes=(
+                "ranks on different nodes cannot reach each other through it",
+                *origin(variable),
+            ),
+            commands=taken_away(variable),
         )
 
 
@@ -101,6 +112,134 @@ def _usable(interfaces: tuple[Interface, ...] | Unknown) -> str:
     if isinstance(interfaces, Unknown):
         return "the interfaces of `ip addr`"
     return ", ".join(i.name for i in interfaces if i.up and i.addresses) or "no interface at all"
+
+
+def unanswered_master(environment: Environment) -> Iterator[Finding]:
+    """DDP108: another machine that does not answer at MASTER_ADDR and MASTER_PORT."""
+    master, port = environment.master, environment.value("MASTER_PORT")
+    if not isinstance(master, Master) or master.answer not in _SILENCES:
+        return
+    newer = _newer(environment)
+    if newer and newer == master.addresses:
+        return  # what is missing here is IPv6, and has a finding of its own
+    severity, how, why = _SILENCES[master.answer]
+    yield finding(
+        "DDP108",
+        severity,
+        f"{setting('MASTER_ADDR', master.address)} port {port}: {how}",
+        "Name the first node by an address that this one reaches, and open the port.",
+        notes=(why, "torch says of all of these only that the client socket has timed out"),
+        certainty="evidence" if severity != "error" else "proven",
+    )
+
+
+_SILENCES: dict[str, tuple[Severity, str, str]] = {
+    "no route": ("error", "no way leads there", "the kernel refuses to send anything there"),
+    "silence": (
+        "warning",
+        "no answer",
+        "a firewall drops what is sent there, or the machine is off: one that is there refuses",
+    ),
+    "refused": (
+        "info",
+        "nobody listens yet",
+        "harmless while rank 0 has not started: the others wait for it",
+    ),
+}
+
+
+def no_ipv6(environment: Environment) -> Iterator[Finding]:
+    """DDP108: IPv6 is asked for, and no interface here has an address of it."""
+    if isinstance(environment.interfaces, Unknown) or _has_ipv6(environment.interfaces):
+        return
+    master, newer = environment.master, _newer(environment)
+    if newer and isinstance(master, Master):
+        alone = newer == master.addresses
+        yield finding(
+            "DDP108",
+            "error" if alone else "info",
+            f"{setting('MASTER_ADDR', master.address)} needs IPv6, which is not here",
+            "Name the first node by its IPv4 address, or give this machine IPv6.",
+            notes=(
+                f"its addresses: {_shown(master.addresses)}",
+                "no interface but the loopback has an IPv6 address",
+                *(() if alone else ("harmless: the IPv4 address is tried next",)),
+            ),
+        )
+    family = environment.variable("NCCL_SOCKET_FAMILY")
+    if family and family.value.upper() == "AF_INET6":
+        unused = isinstance(environment.torch, Torch) and "nccl" not in environment.torch.backends
+        yield finding(
+            "DDP107",
+            "info" if unused else "error",
+            "NCCL_SOCKET_FAMILY=AF_INET6, and no interface has an IPv6 address",
+            "Remove it, or give this machine IPv6.",
+            notes=(
+                "NCCL stops with: Bootstrap : no socket interface found",
+                *(("harmless here: torch has no NCCL",) if unused else ()),
+                *origin(family),
+            ),
+            commands=taken_away(family),
+        )
+
+
+def _newer(environment: Environment) -> tuple[str, ...]:
+    """The IPv6 addresses of a master elsewhere, where no interface here has one."""
+    master, interfaces = environment.master, environment.interfaces
+    if isinstance(interfaces, Unknown) or _has_ipv6(interfaces):
+        return ()
+    if not isinstance(master, Master) or master.local or isinstance(master.addresses, Unknown):
+        return ()
+    return tuple(one for one in master.addresses if ":" in one)
+
+
+def _shown(addresses: tuple[str, ...] | Unknown) -> str:
+    return addresses.unknown if isinstance(addresses, Unknown) else ", ".join(addresses)
+
+
+def _has_ipv6(interfaces: tuple[Interface, ...]) -> bool:
+    usable = (one for one in interfaces if one.up and not one.loopback)
+    return any(
+        ":" in address and not address.lower().startswith("fe80")
+        for one in usable
+        for address in one.addresses
+    )
+
+
+def inner_interfaces(environment: Environment) -> Iterator[Finding]:
+    """DDP107: on several nodes, interfaces that lead to no other machine, and nothing named."""
+    if isinstance(environment.interfaces, Unknown) or not spans_nodes(environment):
+        return
+    usable = [one for one in environment.interfaces if one.up and one.addresses]
+    inner = [one for one in usable if one.inner]
+    host = environment.hostname
+    if environment.variable("GLOO_SOCKET_IFNAME") is None and isinstance(host, HostName):
+        first = _first(host)
+        for one in inner:
+            if first in one.addresses:
+                yield finding(
+                    "DDP107",
+                    "warning",
+                    f"this host's name leads to {one.name}, a {one.inner}, on several nodes",
+                    "Set GLOO_SOCKET_IFNAME to the interface that the nodes share.",
+                    notes=(
+                        f"gloo tells its peers to connect to {first}",
+                        "others reach it only if this tunnel or bridge leads to them",
+                    ),
+                    certainty="evidence",
+                )
+    has_nccl = isinstance(environment.torch, Torch) and "nccl" in environment.torch.backends
+    if inner and has_nccl and environment.variable("NCCL_SOCKET_IFNAME") is None:
+        yield finding(
+            "DDP107",
+            "info",
+            f"{len(inner)} of {len(usable)} interfaces may lead to no other node",
+            "Set NCCL_SOCKET_IFNAME to the one that the nodes share.",
+            notes=(
+                *(f"{one.name} is a {one.inner}" for one in inner[:6]),
+                "harmless if NCCL takes another: at NCCL_DEBUG=INFO it says which",
+            ),
+        )
 
 
 def hostname(environment: Environment) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Finding, Severity
-from ddpdoctor.environment.checks.finding import finding, setting, unset
+from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away
 from ddpdoctor.environment.model import Environment, SetVariable
 from ddpdoctor.environment.variables import Variable, known
 
@@ -35,8 +35,8 @@ def misread(environment: Environment) -> Iterator[Finding]:
             problem.severity,
             f"{setting(variable.name, variable.value)} is not understood",
             f"Set it to {problem.expected}, or remove it.",
-            notes=(problem.becomes, *((row.note,) if row.note else ())),
-            commands=unset(variable.name),
+            notes=(problem.becomes, *((row.note,) if row.note else ()), *origin(variable)),
+            commands=taken_away(variable),
         )
 
 

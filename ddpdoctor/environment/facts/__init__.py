@@ -12,6 +12,7 @@ from ddpdoctor.environment.facts import (
     host,
     kernel,
     launcher,
+    nccl_file,
     network,
     software,
     variables,
@@ -35,11 +36,17 @@ def collect(
     `nproc` is how many ranks a launch to come will start here, `checkpoints` where it will save.
     """
     machine = Machine(os.environ.copy() if environ is None else environ, root, patience)
+    in_files = machine.find(nccl_file.settings)
     return Environment(
         python=software.python(machine),
         torch=machine.find(software.torch),
+        packages=machine.find(software.packages),
+        compilers=machine.find(software.compilers),
+        accelerate=machine.find(software.accelerate_defaults),
         nccl_packages=machine.find(software.nccl_packages),
         gpus=machine.find(gpu.gpus),
+        xids=machine.find(gpu.xids),
+        redirecting=machine.find(gpu.redirecting_bridges),
         infiniband=machine.find(host.infiniband),
         fabric=machine.find(host.fabric),
         topology=machine.find(gpu.topology),
@@ -57,7 +64,8 @@ def collect(
         listeners=machine.find(network.listeners),
         launchers=launcher.launchers(machine),
         context=launcher.context(machine),
-        variables=variables.variables(machine),
-        search=machine.find(variables.search),
+        variables=variables.variables(machine, in_files),
+        nccl_file=in_files,
+        search=machine.find(lambda m: variables.search(m, in_files)),
         planned_ranks=nproc,
     )

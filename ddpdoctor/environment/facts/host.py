@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -21,6 +22,7 @@ from ddpdoctor.environment.model import (
 )
 
 _SHARED_MEMORY = "dev/shm"
+_A_BATCH = 8 << 20
 _INFINIBAND = "sys/class/infiniband"
 
 
@@ -31,7 +33,17 @@ def cpus(machine: Machine) -> Cpus:
         count=os.cpu_count() or 1,
         affinity=machine.find(_affinity),
         quota=Absent(absent="no control group limits it") if quota is None else quota,
+        model=_model(machine),
     )
+
+
+def _model(machine: Machine) -> str:
+    try:
+        lines = machine.read("proc/cpuinfo").splitlines()
+    except OSError:
+        return ""
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "")
 
 
 def _affinity(_: Machine) -> int:
@@ -55,7 +67,22 @@ def shared_memory(machine: Machine) -> SharedMemory | Absent:
     if not folder.is_dir():
         return Absent(absent=f"there is no {folder}")
     space = os.statvfs(folder)
-    return SharedMemory(size=space.f_blocks * space.f_frsize, free=space.f_bavail * space.f_frsize)
+    free = space.f_bavail * space.f_frsize
+    return SharedMemory(
+        size=space.f_blocks * space.f_frsize,
+        free=free,
+        writable=machine.find(lambda _: _can_hold(folder, min(free, _A_BATCH))),
+    )
+
+
+def _can_hold(folder: Path, size: int) -> bool:
+    # The memory is taken and given back: a control group may allow less than the file system has.
+    try:
+        with tempfile.TemporaryFile(prefix=".ddpdoctor-", dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, max(1, size))
+    except OSError:
+        return False
+    return True
 
 
 def limits(machine: Machine) -> Limits:
@@ -93,10 +120,21 @@ def fabric(machine: Machine) -> tuple[Fabric, ...]:
             state=_line(port / "state"),
             rate=_line(port / "rate"),
             layer=_line(port / "link_layer"),
+            gids=tuple(
+                sorted(
+                    int(gid.name)
+                    for gid in (port / "gids").glob("[0-9]*")
+                    if _line(gid).strip("0:")
+                )
+            ),
         )
         for port in sorted((machine.root / _INFINIBAND).glob("*/ports/[0-9]*"))
     )
 
 
 def _line(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace").strip() if file.exists() else ""
+    # An address that is not there is a file that cannot be read.
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

@@ -31,7 +31,19 @@ def kernel(machine: Machine) -> Kernel:
         ),
         outgoing_ports=machine.find(_outgoing_ports),
         privileged=_may_bind_low(machine),
+        gpu_direct=_gpu_direct(machine),
     )
+
+
+def _gpu_direct(machine: Machine) -> tuple[str, ...]:
+    modules = machine.root / "sys/module"
+    found = [name for name in ("nvidia_peermem", "nv_peer_mem") if (modules / name).is_dir()]
+    # The open kernel modules export memory as DMA-BUF; the closed ones have another licence.
+    try:
+        driver = machine.read("proc/driver/nvidia/version")
+    except OSError:
+        driver = ""
+    return (*found, *(("DMA-BUF",) if "Open Kernel Module" in driver else ()))
 
 
 def _ptrace_scope(machine: Machine) -> int | Absent:

@@ -13,7 +13,9 @@ from ddpdoctor.environment.model import Launcher
 class _Signs(NamedTuple):
     """The variables of one launcher: the one that gives it away, and what it tells its ranks."""
 
-    name: Literal["torchrun", "srun", "Open MPI", "MVAPICH", "PMI", "jsrun"]
+    name: Literal[
+        "torchrun", "srun", "Open MPI", "MVAPICH", "PMI", "jsrun", "accelerate", "deepspeed"
+    ]
     sign: str
     rank: str
     size: str
@@ -69,6 +71,22 @@ _LAUNCHERS = (
         size="JSM_NAMESPACE_SIZE",
         local_rank="JSM_NAMESPACE_LOCAL_RANK",
         local_size="JSM_NAMESPACE_LOCAL_SIZE",
+    ),
+    _Signs(
+        "accelerate",
+        sign="ACCELERATE_MIXED_PRECISION",  # `accelerate launch` sets it for whatever it starts
+        rank="RANK",
+        size="WORLD_SIZE",
+        local_rank="LOCAL_RANK",
+        local_size="LOCAL_WORLD_SIZE",
+    ),
+    _Signs(
+        "deepspeed",
+        sign="CROSS_SIZE",  # deepspeed/launcher/launch.py
+        rank="RANK",
+        size="WORLD_SIZE",
+        local_rank="LOCAL_RANK",
+        local_size="LOCAL_SIZE",
     ),
 )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import re
 import socket
 import threading
+from pathlib import Path
+from typing import Literal, get_args
 
 import psutil
 
@@ -13,6 +16,7 @@ from ddpdoctor.environment.facts.machine import Machine, NoAnswer
 from ddpdoctor.environment.model import (
     TORCHRUN_PORT,
     Absent,
+    Answer,
     HostName,
     Interface,
     Listener,
@@ -21,10 +25,13 @@ from ddpdoctor.environment.model import (
 )
 
 _RESOLVER_SECONDS = 5.0
+_CONNECTION_SECONDS = 0.7
+_TRIED = 3
+_NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 _ADDRESS_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
-def interfaces(_: Machine) -> tuple[Interface, ...]:
+def interfaces(machine: Machine) -> tuple[Interface, ...]:
     """All network interfaces, by name. Raises OSError."""
     addresses = psutil.net_if_addrs()
     states = psutil.net_if_stats()
@@ -38,9 +45,18 @@ def interfaces(_: Machine) -> tuple[Interface, ...]:
             ),
             up=states[name].isup,
             loopback="loopback" in states[name].flags.split(","),
+            inner=_inner(machine.root / "sys/class/net" / name),
         )
         for name in sorted(states)
     )
+
+
+def _inner(device: Path) -> Literal["", "bridge", "tunnel"]:
+    if (device / "tun_flags").exists():
+        return "tunnel"
+    # A bridge with a card in it leads out, as on hosts of virtual machines.
+    cards = [port for port in (device / "brif").glob("*") if (port.resolve() / "device").exists()]
+    return "bridge" if (device / "bridge").is_dir() and not cards else ""
 
 
 def hostname(machine: Machine) -> HostName:
@@ -57,12 +73,39 @@ def master(machine: Machine) -> Master | Absent:
         return Absent(absent="MASTER_ADDR is not set")
     addresses = machine.find(lambda _: _resolve(name))
     ours = {address for interface in interfaces(machine) for address in interface.addresses}
+    loopback = _is_loopback(addresses)
+    known = () if isinstance(addresses, Unknown) else addresses
+    local = loopback or not ours.isdisjoint(known)
+    port = machine.environ.get("MASTER_PORT", "")
     return Master(
         address=machine.redactor.text(name),
         addresses=addresses,
-        loopback=_is_loopback(addresses),
-        local=not isinstance(addresses, Unknown) and not ours.isdisjoint(addresses),
+        loopback=loopback,
+        local=local,
+        answer=_answer(known, int(port)) if _is_port(port) and not local else "not tried",
     )
+
+
+def _is_port(text: str) -> bool:
+    return re.fullmatch("[0-9]{1,5}", text) is not None and 0 < int(text) < 1 << 16
+
+
+def _answer(addresses: tuple[str, ...], port: int) -> Answer:
+    """What the best of the addresses says: the rendezvous tries them all, too."""
+    answers = [_connect(address, port) for address in addresses[:_TRIED]]
+    return min(answers, key=get_args(Answer).index, default="not tried")
+
+
+def _connect(address: str, port: int) -> Answer:
+    try:
+        with socket.create_connection((address, port), timeout=_CONNECTION_SECONDS):
+            return "accepted"
+    except TimeoutError:
+        return "silence"
+    except ConnectionRefusedError:
+        return "refused"
+    except OSError as error:
+        return "no route" if error.errno in _NO_ROUTE else "not tried"
 
 
 def listeners(machine: Machine) -> tuple[Listener, ...]:

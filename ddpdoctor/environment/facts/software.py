@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+import shutil
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -12,18 +13,36 @@ from pathlib import Path
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import Absent, Python, Torch, TorchFailure
 
+_DISTRIBUTION = re.compile(r"([\w.-]+?)-([0-9][^-]*)\.(?:dist|egg)-info")
+_OF_TRAINING = re.compile(
+    "numpy|torchvision|torchaudio|torchdata|triton|pytorch-triton|accelerate|deepspeed|lightning|"
+    "pytorch-lightning|transformers|datasets|horovod|ray|mpi4py|flash-attn|xformers|apex|"
+    "nvidia-(?!nccl-).*"
+)
+_COMPILERS = ("gcc", "clang", "nvcc", "cmake", "ninja")
+_MOST_LINES = 60
 _PROBE = Path(__file__).with_name("torch_probe.py")
 _NOT_THERE = re.compile(r"^ModuleNotFoundError: No module named 'torch'$", re.MULTILINE)
 
 
-def python(_: Machine) -> Python:
+def python(machine: Machine) -> Python:
     """The interpreter."""
     return Python(
         version=platform.python_version(),
         implementation=platform.python_implementation(),
         executable=sys.executable,
         platform=platform.platform(),
+        system=_system(machine),
     )
+
+
+def _system(machine: Machine) -> str:
+    try:
+        lines = machine.read("etc/os-release").splitlines()
+    except OSError:
+        return ""
+    named = (line.partition("=")[2].strip('"') for line in lines if line.startswith("PRETTY_NAME="))
+    return next(named, "")
 
 
 def torch(machine: Machine) -> Torch | TorchFailure | Absent:
@@ -48,17 +67,57 @@ def torch(machine: Machine) -> Torch | TorchFailure | Absent:
     )
 
 
+def packages(_: Machine) -> tuple[str, ...]:
+    """Installed distributions that bear on training, but for NCCL's own."""
+    return _installed(_OF_TRAINING)
+
+
 def nccl_packages(_: Machine) -> tuple[str, ...]:
-    """Installed nvidia-nccl-* distributions, "name version"."""
-    return tuple(
-        sorted(
-            {
-                f"{name} {package.version}"
-                for package in metadata.distributions()
-                if (name := package.metadata["Name"] or "").startswith("nvidia-nccl-")
-            }
-        )
+    """Installed nvidia-nccl-* distributions."""
+    return _installed(re.compile("nvidia-nccl-.*"))
+
+
+def _installed(wanted: re.Pattern[str]) -> tuple[str, ...]:
+    found = (
+        (found[1], found[2])
+        for folder in dict.fromkeys(sys.path)
+        for entry in _entries(folder)
+        if (found := _DISTRIBUTION.fullmatch(entry))
     )
+    named = ((re.sub("[-_.]+", "-", name).lower(), version) for name, version in found)
+    return tuple(sorted({f"{name} {rest}" for name, rest in named if wanted.fullmatch(name)}))
+
+
+def _entries(folder: str) -> list[str]:
+    # By the names of folders: to read all their files, as importlib.metadata does, takes longer.
+    try:
+        return [path.name for path in Path(folder).iterdir()]
+    except OSError:
+        return []
+
+
+def compilers(machine: Machine) -> tuple[str, ...]:
+    """What can build extensions of torch and of deepspeed."""
+    found = []
+    for name in _COMPILERS:
+        if shutil.which(name, path=machine.environ.get("PATH", "")):
+            _, said, _ = machine.ask([name, "--version"], seconds=5)
+            version = re.search(r"[0-9]+\.[0-9][0-9.]*", said)
+            found.append(f"{name} {version[0] if version else 'of unknown version'}")
+    return tuple(found)
+
+
+def accelerate_defaults(machine: Machine) -> tuple[str, ...] | Absent:
+    """What `accelerate launch` takes where it is told nothing. Raises OSError."""
+    environ = machine.environ
+    cache = Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "/") / ".cache")
+    home = Path(environ.get("HF_HOME") or cache / "huggingface").expanduser()
+    for name in ("default_config.json", "default_config.yaml"):
+        path = home / "accelerate" / name
+        if path.is_file():
+            text = machine.redactor.text(path.read_text(encoding="utf-8", errors="replace"))
+            return (machine.redactor.text(str(path)), *text.splitlines()[:_MOST_LINES])
+    return Absent(absent="accelerate has no default configuration here")
 
 
 def _version_of(package: str) -> str:

@@ -22,6 +22,8 @@ def main() -> None:
         "folder": str(Path(torch.__file__).parent),
         "cuda": torch.version.cuda,
         "hip": torch.version.hip,
+        "cudnn": _cudnn(torch),
+        "debug": bool(getattr(torch.version, "debug", False)),
         "backends": _backends(torch.distributed),
         "nccl_built": None,
         "nccl_loaded": {"absent": "this torch is built without NCCL"},
@@ -43,6 +45,14 @@ def _backends(distributed: Any) -> list[str]:
         for name in ("gloo", "nccl", "mpi", "ucc")
         if getattr(distributed, f"is_{name}_available", bool)()
     ]
+
+
+def _cudnn(torch: Any) -> str | None:
+    try:
+        version = torch.backends.cudnn.version()
+    except Exception:  # built against another one than is installed: importing torch still works
+        return None
+    return None if version is None else str(version)
 
 
 def _visible_gpus(cuda: Any) -> Any:

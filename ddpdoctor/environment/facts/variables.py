@@ -9,36 +9,57 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ddpdoctor.environment.facts.machine import Machine
-from ddpdoctor.environment.model import Absent, Search, SetVariable
-from ddpdoctor.environment.variables import known, nearest, of_a_family
+from ddpdoctor.environment.model import Absent, FileSetting, Search, SetVariable, Unknown
+from ddpdoctor.environment.redaction import HIDDEN
+from ddpdoctor.environment.variables import for_nccl, known, nearest, of_a_family
 
 # To look for one name in torch's libraries takes up to a second. Names that are left when the time
 # is up are in neither list: not found out.
 _SECONDS = 10.0
 
 
-def variables(machine: Machine) -> tuple[SetVariable, ...]:
+def variables(
+    machine: Machine, in_files: tuple[FileSetting, ...] | Unknown = ()
+) -> tuple[SetVariable, ...]:
     """Every set variable that is in the table, in a family of it, or all but spelt like it."""
-    return tuple(
-        _describe(machine, name, value)
-        for name, value in sorted(machine.environ.items())
-        if name in known() or of_a_family(name) or nearest(name)
-    )
+    chosen = {
+        name: (value, None) for name, value in machine.environ.items() if _is_of_interest(name)
+    } | {one.name: (one.value, one.file) for one in _in_effect(machine, in_files)}
+    return tuple(_describe(machine, name, *chosen[name]) for name in sorted(chosen))
 
 
-def _describe(machine: Machine, name: str, value: str) -> SetVariable:
+def _is_of_interest(name: str) -> bool:
+    return name in known() or of_a_family(name) or nearest(name) is not None
+
+
+def _in_effect(
+    machine: Machine, in_files: tuple[FileSetting, ...] | Unknown
+) -> Iterable[FileSetting]:
+    """What the files set and the environment does not: NCCL takes the first that it meets.
+
+    Of these only what NCCL may read: PyTorch has read its own before NCCL reads these files.
+    """
+    found: dict[str, FileSetting] = {}
+    for one in in_files if isinstance(in_files, tuple) else ():
+        if for_nccl(one.name) and one.name not in machine.environ:
+            found.setdefault(one.name, one)
+    return found.values()
+
+
+def _describe(machine: Machine, name: str, value: str, file: str | None) -> SetVariable:
     row = known().get(name)
     shown = machine.redactor.value(name, value)
     return SetVariable(
         name=name,
         value=shown,
-        redacted=shown != value,
+        redacted=shown != value or shown == HIDDEN,
         status=row.status if row else "unknown",
         read_by=row.read_by if row else "nothing known",
+        file=file,
     )
 
 
-def search(machine: Machine) -> Search | Absent:
+def search(machine: Machine, in_files: tuple[FileSetting, ...] | Unknown = ()) -> Search | Absent:
     """Which of the odd names the installed libraries contain.
 
     Absence is certain: the libraries hold each name they look up as one string. Presence is not: a
@@ -46,9 +67,9 @@ def search(machine: Machine) -> Search | Absent:
     """
     odd = [
         name
-        for name in sorted(machine.environ)
+        for name in sorted({*machine.environ, *(one.name for one in _in_effect(machine, in_files))})
         if (name in known() and known()[name].status in ("phantom", "removed"))
-        or (name not in known() and (of_a_family(name) or nearest(name)))
+        or (name not in known() and _is_of_interest(name))
     ]
     if not odd:
         return Absent(absent="no variable gave a reason to search the libraries")

@@ -5,12 +5,13 @@ Adding a variable is adding a line to `launch`, `pytorch` or `nccl`; the checks 
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 
 from ddpdoctor.environment.variables import launch, nccl, pytorch
 from ddpdoctor.environment.variables.table import Kind, Status, Variable
 
-__all__ = ["Kind", "Status", "Variable", "known", "nearest", "of_a_family"]
+__all__ = ["Kind", "Status", "Variable", "for_nccl", "known", "nearest", "of_a_family"]
 
 # A misspelt name in one of these families is worth a word even if it resembles none of ours.
 _FAMILIES = (
@@ -27,6 +28,7 @@ _FAMILIES = (
 # From this length on, two wrong letters still leave no doubt which name was meant.
 _LONG_NAME = 12
 _SHORT_NAME = 8
+_OF_NCCL = re.compile("NCCL_[A-Z0-9_]+")
 
 
 @cache
@@ -39,6 +41,12 @@ def known() -> dict[str, Variable]:
 def of_a_family(name: str) -> bool:
     """Whether only PyTorch, gloo, NCCL or torchrun would have a variable of such a name."""
     return name.startswith(_FAMILIES)
+
+
+def for_nccl(name: str) -> bool:
+    """Whether NCCL reads it, or somebody thought so."""
+    reader = known()[name].read_by if name in known() else "NCCL"
+    return _OF_NCCL.fullmatch(name) is not None and reader in ("NCCL", "nothing")
 
 
 @lru_cache(maxsize=1024)
