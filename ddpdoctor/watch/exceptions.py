@@ -52,6 +52,7 @@ def install(log: Log, before_writing: Callable[[BaseException], object]) -> None
     _in_children(tell)
     _around_backward(log)
     _around_exit(log)
+    _around_telling(log)
 
 
 def passing(log: Log, error: BaseException, out_of: str) -> None:
@@ -99,6 +100,34 @@ def _around_backward(log: Log) -> None:
     graph._engine_run_backward = run
     autograd._engine_run_backward = run  # type: ignore[attr-defined]
     skip(run)
+
+
+@harmless
+def _around_telling(log: Log) -> None:
+    """Whoever catches what ended the script's own code, and sends it elsewhere, puts it in words.
+
+    So do Ray's workers: the process goes on, and is ended from outside.
+    """
+    original: Any = traceback.TracebackException.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, exc_type: Any, exc_value: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, exc_type, exc_value, *args, **kwargs)
+        if log.is_open and not log.exiting and isinstance(exc_value, Exception):
+            _note_left(log, exc_value)
+
+    traceback.TracebackException.__init__ = init  # type: ignore[method-assign]
+
+
+@harmless
+def _note_left(log: Log, error: BaseException) -> None:
+    """If it has left all of the user's code that trains."""
+    if threading.get_ident() not in (log.trainer, threading.main_thread().ident):
+        return
+    if any(is_users(frame.f_code) for frame in outwards(sys._getframe(2))):
+        return
+    if any(is_users(frame.f_code) for frame, _ in traceback.walk_tb(error.__traceback__)):
+        passing(log, error, "the script")
 
 
 @harmless

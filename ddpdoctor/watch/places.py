@@ -20,6 +20,8 @@ _LIBRARIES = tuple(
         sysconfig.get_path("platlib"),
     }
 )
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+"""Also a person's own (pip install --user), Debian's, and those that PYTHONPATH names."""
 _OURSELVES = f"{Path(__file__).resolve().parent.parent}/"
 _NOT_USERS = (_OURSELVES, *_LIBRARIES)
 _MOST = 20_000
@@ -49,7 +51,9 @@ def is_users_file(file: str) -> bool:
     if file.startswith("<"):
         return False
     file = str(Path(file).resolve())
-    return file.startswith(_PATIENTS) or not file.startswith(_NOT_USERS)
+    if file.startswith(_PATIENTS):
+        return True
+    return not file.startswith(_NOT_USERS) and not any(each in file for each in _INSTALLED)
 
 
 def outwards(frame: FrameType | None) -> Iterator[FrameType]:

@@ -447,3 +447,67 @@ def _wait_for(*files: Path) -> None:
     while not all(file.exists() for file in files):
         assert time.monotonic() < deadline, f"{[str(file) for file in files]}"
         time.sleep(0.02)
+
+
+_TRAINER = """
+import os, threading, time, traceback
+
+def fit(train, tries):
+    def work():
+        for _ in range(tries):
+            try:
+                return train()
+            except Exception:
+                told.append(traceback.format_exc())
+    told = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if len(told) == tries:
+        time.sleep(0.2)
+        os.kill(os.getpid(), 15)
+"""
+_SCRIPT = """
+import os, sys
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+import trainer
+
+tried = []
+
+def train():
+    model = DistributedDataParallel(torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+    tried.append(1)
+    if len(tried) == 1:
+        raise ValueError("a bad sample")  # here
+
+dist.init_process_group("gloo")
+trainer.fit(train, tries=int(sys.argv[1]))
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_what_a_trainer_catches_ends_a_rank_only_if_it_does_not_try_again(
+    ended, tmp_path: Path, tries: int
+) -> None:
+    library = tmp_path / "site-packages"  # as Ray's workers do it
+    library.mkdir()
+    (library / "trainer.py").write_text(_TRAINER)
+    (tmp_path / "job.py").write_text(_SCRIPT)
+    command = [sys.executable, str(HERE / "launch.py"), "2", "job.py", str(tries)]
+    code, _, err = ended(command, *AS_JSON, PYTHONPATH=str(library))
+    findings = report_of(tmp_path)["findings"]
+    if tries == 2:
+        assert (code, findings) == (0, []), err
+        return
+    assert code == signal.SIGTERM, "as the launcher says it"
+    (finding,) = findings
+    assert (finding["ranks"], finding["cause"]) == ([0, 1], "ValueError: a bad sample")
+    place = finding["places"][0]["place"]
+    assert _SCRIPT.splitlines()[place["line"] - 1].endswith("# here")

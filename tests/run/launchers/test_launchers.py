@@ -28,6 +28,7 @@ from tests.run.launchers import slurm
 
 TRAIN = HERE / "launchers" / "train.py"
 LIT = HERE / "launchers" / "lit.py"
+RAYED = HERE / "launchers" / "rayed.py"
 _OF_OURS = re.compile(r"ddpdoctor|DDP\d{3}")
 
 
@@ -79,6 +80,7 @@ LAUNCHERS = [
         needs="accelerate",
     ),
     Launcher("Lightning", ("python",), script=LIT, needs="lightning"),
+    Launcher("Ray Train", ("python",), script=RAYED, needs="ray"),
 ]
 
 

@@ -1,0 +1,34 @@
+"""Installed packages are not the user's code, wherever they are installed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from ddpdoctor.stack import trainer
+from ddpdoctor.watch.places import is_users_file
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        json.__file__,
+        torch.__file__,
+        "/home/user/.local/lib/python3.11/site-packages/trainer/loop.py",
+        "/usr/lib/python3/dist-packages/trainer/loop.py",
+        "<string>",
+    ],
+)
+def test_what_is_installed_is_not_the_users(file: str) -> None:
+    assert not is_users_file(file)
+
+
+@pytest.mark.parametrize("file", ["/home/user/train.py", "/work/site/packages/train.py", __file__])
+def test_what_is_not_is(file: str) -> None:
+    assert is_users_file(file)
+
+
+def test_the_reproducers_and_the_stack_are_patients_wherever_they_are() -> None:
+    assert is_users_file(trainer.__file__)
