@@ -1,7 +1,9 @@
 """Launch files: those that can be started here are, and the manifest fits its schema."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ddpdoctor.configure import LAUNCHERS, Impossible, Plan, attempt
+from tests.run.launchers import slurm
 
 PLAN = Plan(
     nproc=2,
@@ -39,6 +42,64 @@ def test_ranks_that_the_file_starts_meet_and_talk(launcher: str) -> None:
     outcome = attempt(file, PLAN, file.render(PLAN))
     assert outcome.state == "works", outcome.words
     assert outcome.words.startswith("2 ranks on cpu met")
+
+
+@pytest.fixture(scope="module")
+def of_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    if not slurm.is_here():
+        pytest.skip("needs root, and the daemons of slurm-wlm")
+    with slurm.cluster(tmp_path_factory.mktemp("slurm")) as variables:
+        yield variables
+
+
+def test_a_batch_script_is_submitted_to_slurm_and_its_ranks_meet(
+    of_slurm: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in of_slurm.items():
+        monkeypatch.setenv(name, value)
+    file = LAUNCHERS["slurm"]
+    outcome = attempt(file, PLAN, file.render(PLAN))
+    assert outcome.state == "works", outcome.words
+    assert outcome.words.startswith("2 ranks on cpu met")
+
+
+TRAIN = """
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo")
+model = DistributedDataParallel(torch.nn.Linear(2, 1))
+model(torch.ones(4, 2)).sum().backward()
+print(f"rank {dist.get_rank()} of {dist.get_world_size()} trained", flush=True)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "mpirun", "slurm", "accelerate"])
+def test_the_users_own_script_trains_as_the_file_says_it_is_started(
+    launcher: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    more = request.getfixturevalue("of_slurm") if launcher == "slurm" else {}
+    file = LAUNCHERS[launcher]
+    if launcher != "slurm" and (why := file.refuse(PLAN)):
+        pytest.skip(why)
+    (tmp_path / "train.py").write_text(TRAIN)
+    text = file.render(PLAN)
+    (tmp_path / file.file_name).write_text(text)
+    how = next(line for line in text.splitlines() if "Start it with:" in line)
+    command = how.partition("Start it with: ")[2].removesuffix(" ARGUMENTS")
+    search = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["sh", "-c", command.replace("sbatch", "sbatch --wait")],
+        cwd=tmp_path,
+        env={**os.environ, **more, "PATH": search},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    said = ran.stdout + "".join(log.read_text() for log in tmp_path.glob("*.out"))
+    assert ran.returncode == 0, ran.stderr + said
+    trained = sorted(line for line in said.splitlines() if line.endswith("trained"))
+    assert trained == ["rank 0 of 2 trained", "rank 1 of 2 trained"]
 
 
 def test_ranks_that_train_alone_are_found_out() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from importlib.util import find_spec
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 import pytest
@@ -74,12 +75,75 @@ def _torch_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def test_the_table_has_every_variable_that_the_installed_torch_declares() -> None:
-    headers = _torch_folder().glob("include/torch/csrc/distributed/c10d/*.hpp")
-    text = "".join(header.read_text() for header in headers)
-    declared = set(re.findall(r'"((?:TORCH_NCCL|TORCH_FR|TORCH_GLOO|NCCL)_[A-Z0-9_]+)"', text))
-    assert len(declared) > 20
-    assert declared <= known().keys()
+FAMILIES = (
+    "TORCH_NCCL|TORCH_FR|TORCH_GLOO|TORCH_DIST|TORCH_DISTRIBUTED|TORCHELASTIC|TORCH_ELASTIC|"
+    "TORCH_SYMM_MEM|TORCH_SYMMMEM|NCCL|GLOO"
+)
+# A string of its own in the data of a library, a literal of C++, and a literal of Python.
+IN_BINARY = re.compile(rb"\0((?:%b)_[A-Z0-9_]+)(?=\0)" % FAMILIES.encode())
+IN_HEADER = re.compile(rf'"((?:{FAMILIES})_[A-Z0-9_]+)"')
+IN_PYTHON = re.compile(
+    rf"""["']((?:{FAMILIES})_[A-Z0-9_]+)["']"""
+    r"""|(?:environ(?:\.get|\.pop|\.setdefault)?\s*[\[(]|getenv\()\s*["']([A-Z][A-Z0-9_]+)["']"""
+)
+READERS = ("PyTorch", "gloo", "torchrun", "env:// rendezvous")
+# Of ProcessGroupNCCL.cpp, and of gloo with TLS, which builds for CPUs leave out.
+ONLY_WITH_CUDA = {
+    *("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "TORCH_NCCL_NONBLOCKING_TIMEOUT"),
+    "TORCH_NCCL_USE_COMM_NONBLOCKING",
+    *(f"GLOO_DEVICE_TRANSPORT_TCP_TLS_{name}" for name in ("PKEY", "CERT", "CA_FILE", "CA_PATH")),
+}
+
+
+def _libraries(folder: Path) -> list[Path]:
+    return [*folder.glob("lib/libtorch*.so*"), *folder.glob("lib/libc10*.so*")]
+
+
+def _in_libraries(folder: Path, pattern: re.Pattern[bytes]) -> set[str]:
+    found = set()
+    for library in _libraries(folder):
+        with library.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            found |= {match[1].decode() for match in pattern.finditer(content)}
+    return found
+
+
+def _in_sources(folder: Path, pattern: re.Pattern[str], glob: str) -> set[str]:
+    texts = (path.read_text(encoding="utf-8") for path in folder.glob(glob))
+    return {name for text in texts for match in pattern.finditer(text) for name in match.groups()}
+
+
+def test_the_table_has_every_variable_that_the_installed_torch_reads() -> None:
+    folder = _torch_folder()
+    found = {
+        "libraries": _in_libraries(folder, IN_BINARY),
+        "headers": _in_sources(folder, IN_HEADER, "include/torch/csrc/distributed/**/*.h*"),
+        "Python": _in_sources(folder, IN_PYTHON, "distributed/**/*.py") - {None},
+    }
+    assert all(len(names) > 20 for names in found.values())
+    new = {where: sorted(names - known().keys()) for where, names in found.items()}
+    assert new == {"libraries": [], "headers": [], "Python": []}
+
+
+def test_the_table_has_no_variable_that_the_installed_torch_has_dropped() -> None:
+    folder = _torch_folder()
+    with_cuda = any("cuda" in library.name for library in _libraries(folder))
+    table = {
+        name: row.status in ("removed", "phantom")
+        for name, row in known().items()
+        # Its own options torchrun knows by other names: they have a test of their own.
+        if row.read_by in (*READERS, "nothing") and not name.startswith("PET_")
+    }
+    quoted = re.compile(r"""["']([A-Z][A-Z0-9_]+)["']""")
+    read = {
+        *_in_libraries(folder, re.compile(rb"\0([A-Z][A-Z0-9_]+)(?=\0)")),
+        *_in_sources(folder, quoted, "distributed/**/*.py"),
+        *_in_sources(folder, IN_HEADER, "include/torch/csrc/distributed/**/*.h*"),
+    }
+    # DistributedDataParallel prints names that nobody reads any more: they count as named alone.
+    named = read | _in_sources(folder, quoted, "**/*.py")
+    dropped = {name for name, gone in table.items() if not gone} - named
+    assert dropped == (set() if with_cuda else ONLY_WITH_CUDA)
+    assert sorted({name for name, gone in table.items() if gone} & read) == []
 
 
 def test_the_default_timeouts_that_we_state_are_those_of_the_installed_torch() -> None:

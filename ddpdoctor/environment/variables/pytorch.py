@@ -140,7 +140,11 @@ VARIABLES: tuple[Variable, ...] = (
     *rows("PyTorch", "text", "TORCH_DISTRIBUTED_COMPILE_ON_ONE_RANK"),
     *rows("PyTorch", "text", "PYTORCH_DDP_USE_SIDE_STREAM DDP_SET_LAST_BUCKET_CAP"),
     *rows("PyTorch", "text", "DDP_DISABLE_COMM_MEM PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF"),
-    *rows("PyTorch", "text", "PYTORCH_NVML_BASED_CUDA_CHECK"),
+    *rows("PyTorch", "text", "PYTORCH_NVML_BASED_CUDA_CHECK FR_TRACE_VERBOSE_OUTPUT"),
+    *rows("PyTorch", "text", "TORCH_SYMMMEM_NBLOCKS TORCH_SYMMMEM_IMPLICIT_POOL"),
+    *rows("PyTorch", "text", "TORCH_SYMM_MEM_ENABLE_NATIVE_ASYNC_TP"),
+    *rows("PyTorch", "text", "NVSHMEM_LIB_DIR ROCSHMEM_LIB_DIR MKL_SERVICE_FORCE_INTEL"),
+    *rows("PyTorch", "text", "DCP_DISABLE_AUTOMATIC_GC DCP_DISABLE_MANUAL_GC DCP_USE_PREFIX_STORE"),
     Variable(
         "PYTORCH_NO_CUDA_MEMORY_CACHING",
         "PyTorch",
