@@ -23,9 +23,9 @@ class RankFacts(_Frozen):
     rendezvous: float
     """From asking to join until all had joined."""
     compute: float = 0.0
-    """Median time of a fixed piece of arithmetic, all ranks at it at once."""
+    """Time of a fixed piece of arithmetic, repeated for a while, all ranks at it at once."""
     step: float = 0.0
-    """Median time of its own part of a DDP step: forward and backward, without the reduction."""
+    """The same of its own part of a DDP step: forward and backward, without the reduction."""
 
 
 class Check(_Frozen):
@@ -34,6 +34,8 @@ class Check(_Frozen):
     operation: str
     dtype: str
     state: Literal["right", "wrong", "unsupported"]
+    largest: int = 0
+    """How many values of this type the largest message had that was compared."""
     detail: str = ""
     """Of a wrong one: where it was wrong first; of an unsupported one: what the backend says."""
     ranks: tuple[int, ...] = ()
@@ -60,7 +62,7 @@ class Link(_Frozen):
     first: int
     second: int
     latency: float
-    """Half of the time there and back of the smallest message."""
+    """Half of the time there and back of the smallest message, the fastest of several."""
     bandwidth: float
 
 

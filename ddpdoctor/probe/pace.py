@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -12,40 +13,59 @@ from torch.nn.parallel import DistributedDataParallel
 from ddpdoctor.probe.talk import Talk
 
 _ROUNDS = 9
+_SUSTAINED, _PIECES = 0.12, 5
+"""Seconds of work in each of so many pieces: a control group's quota lets a rank work at full speed
+for a part of each tenth of a second, so that shorter work would not feel it."""
 
 
 def compute(talk: Talk) -> float:
-    """Median time of a matrix product on this rank, while all ranks compute."""
+    """Time of some matrix products on this rank, while all ranks compute."""
     side = 2048 if talk.device.type == "cuda" else 384
     matrix = torch.ones(side, side, device=talk.device)
-    times = []
-    for _ in range(_ROUNDS):
-        talk.together()
-        begun = time.perf_counter()
+
+    def work() -> None:
+        nonlocal matrix
         for _ in range(4):
             matrix = (matrix @ matrix).clamp(0, 1)
-        talk.settle()
-        times.append(time.perf_counter() - begun)
-    return statistics.median(times[1:])
+
+    return _sustained(talk, work)
 
 
 def steps(talk: Talk) -> tuple[float, float]:
-    """This rank's own part of a DDP step, and the whole step on the slowest rank (medians)."""
+    """Time of this rank's own part of a DDP step; the whole step on the slowest rank (median)."""
     layers = [layer for _ in range(4) for layer in (nn.Linear(512, 512), nn.ReLU())]
     model = DistributedDataParallel(nn.Sequential(*layers).to(talk.device))
     batch = torch.ones(64, 512, device=talk.device)
-    own, whole = [], []
-    for _ in range(_ROUNDS):
-        talk.together()
+
+    def own_part() -> None:
         with model.no_sync():
-            begun = time.perf_counter()
             model(batch).sum().backward()
-            talk.settle()
-            own.append(time.perf_counter() - begun)
+
+    own, whole = _sustained(talk, own_part), []
+    for _ in range(_ROUNDS):
         talk.together()
         begun = time.perf_counter()
         model(batch).sum().backward()
         talk.settle()
         whole.append(time.perf_counter() - begun)
     model.zero_grad()
-    return statistics.median(own[1:]), statistics.median(talk.slowest(whole[1:]))
+    return own, statistics.median(talk.slowest(whole[1:]))
+
+
+def _sustained(talk: Talk, work: Callable[[], object]) -> float:
+    """Time of one call on this rank, by the median of pieces as long as they say above.
+
+    All ranks do the same number of calls, by what the fastest of them needs for one.
+    """
+    single = min(_piece(talk, work, 1) for _ in range(3))
+    count = max(1, round(_SUSTAINED / max(1e-6, min(talk.gathered(single)))))
+    return statistics.median(_piece(talk, work, count) for _ in range(_PIECES))
+
+
+def _piece(talk: Talk, work: Callable[[], object], count: int) -> float:
+    talk.together()
+    begun = time.perf_counter()
+    for _ in range(count):
+        work()
+    talk.settle()
+    return (time.perf_counter() - begun) / count

@@ -32,7 +32,9 @@ def as_text(report: ProbeReport, page: Page | None = None) -> str:
     """Curves, pairs, ranks, findings and a sentence."""
     parts: list[RenderableType] = []
     if measured := report.measured:
-        parts += [Text(_heading(measured), "bold"), Text(), _curves(measured), Text()]
+        copied = f"{_rate(measured.copy_bandwidth)} is what a rank copies in its own memory"
+        parts += [Text(_heading(measured), "bold"), Text(), _curves(measured)]
+        parts += [Text(f"ceiling: {copied}", "dim"), Text()]
         if measured.links:
             parts += [_pairs(measured), Text()]
         parts += [_ranks(measured), Text()]
@@ -68,12 +70,13 @@ def _curves(measured: Measured) -> Table:
     operations = list(dict.fromkeys(point.operation for point in measured.points))
     by_size = {(point.operation, point.size): point for point in measured.points}
     table = Table.grid(padding=(0, 2))
-    table.add_row(Text("size", "dim"), *(Text(f"{one}: time, bus", "dim") for one in operations))
+    table.add_row(
+        Text("size", "dim"),
+        *(Text(f"{one}: time, bus", "dim", justify="right") for one in operations),
+    )
     for size in sorted({point.size for point in measured.points}):
         cells = [by_size.get((operation, size)) for operation in operations]
         table.add_row(Text(_size(size), justify="right"), *map(_cell, cells))
-    copied = f"{_rate(measured.copy_bandwidth)} is what a rank copies in its own memory"
-    table.add_row(Text("ceiling", "dim"), Text(copied, "dim"))
     return table
 
 

@@ -1,6 +1,7 @@
 """Launch files: those that can be started here are, and the manifest fits its schema."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -98,7 +99,7 @@ def test_the_users_own_script_trains_as_the_file_says_it_is_started(
     )
     said = ran.stdout + "".join(log.read_text() for log in tmp_path.glob("*.out"))
     assert ran.returncode == 0, ran.stderr + said
-    trained = sorted(line for line in said.splitlines() if line.endswith("trained"))
+    trained = sorted(re.findall(r"rank \d of 2 trained", said))
     assert trained == ["rank 0 of 2 trained", "rank 1 of 2 trained"]
 
 

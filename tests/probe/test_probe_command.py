@@ -4,20 +4,23 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from ddpdoctor import cli
 from ddpdoctor.launch import World
 from ddpdoctor.probe import ProbeReport, local
+from ddpdoctor.probe.progress import read
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 COMMAND = [sys.executable, "-m", "ddpdoctor", "probe", "--format", "json", "--seconds"]
 
 
@@ -68,35 +71,40 @@ def test_a_report_is_comparable_with_itself(
     assert cli.run(["probe", "--against", str(old), "-o", str(tmp_path / "new.json")]) in (0, 1)
 
 
-def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def meanwhile(act: Callable[[World, Path], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets something happen to a rank while a local probe runs."""
     follow = local._follow
 
-    def and_kill(world: World, folder: Path, *rest: Any) -> None:
-        def kill() -> None:
-            while not (folder / "rank-1.stage").exists():
-                time.sleep(0.05)
-            os.kill(world.ranks[1].pid, signal.SIGKILL)
-
+    def and_act(world: World, folder: Path, *rest: Any) -> None:
         world.ranks  # noqa: B018 : all are started
-        killer = threading.Thread(target=kill)
-        killer.start()
+        actor = threading.Thread(target=act, args=(world, folder))
+        actor.start()
         try:
             follow(world, folder, *rest)
         finally:
-            killer.join()
+            actor.join()
 
-    monkeypatch.setattr(local, "_follow", and_kill)
+    monkeypatch.setattr(local, "_follow", and_act)
+
+
+def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def kill(world: World, folder: Path) -> None:
+        while not (folder / "rank-1.stage").exists():
+            time.sleep(0.05)
+        os.kill(world.ranks[1].pid, signal.SIGKILL)
+
+    meanwhile(kill, monkeypatch)
     assert cli.run(["probe", "--nproc", "3", "--seconds", "60", "--format", "json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert (found["code"], found["certainty"], found["ranks"]) == ("DDP723", "proven", [1])
     assert "rank 1 was ended by SIGKILL" in found["cause"]
 
 
-@pytest.fixture
-def three_hosts() -> object:
-    """Three network namespaces on one bridge; the way to the third carries 8 MB a second."""
+@pytest.fixture(scope="module")
+def three_hosts() -> Iterator[list[str]]:
+    """Three network namespaces on one bridge."""
     if os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("tc"):
         pytest.skip("needs root, ip and tc")
     name = f"dd{os.getpid() % 10000}"
@@ -111,17 +119,11 @@ def three_hosts() -> object:
             f"ip -n {host} link set eth0 up",
             f"ip -n {host} addr add 10.77.9.{number + 1}/24 dev eth0",
         ]
-    commands.append(
-        f"ip netns exec {hosts[2]} tc qdisc add dev eth0 root tbf "
-        "rate 64mbit burst 64k latency 50ms"
-    )
-    made = []
     try:
         for command in commands:
             ran = subprocess.run(command.split(), capture_output=True, text=True)
             if ran.returncode:
                 pytest.skip(f"{command}: {ran.stderr.strip()}")
-            made.append(command)
         yield hosts
     finally:
         for host in hosts:
@@ -129,33 +131,138 @@ def three_hosts() -> object:
         subprocess.run(["ip", "link", "del", name], capture_output=True)
 
 
-def test_the_host_behind_a_throttled_link_is_named(three_hosts: list[str]) -> None:
-    ranks = [
-        subprocess.Popen(
-            ["ip", "netns", "exec", host, *COMMAND, "6"],
-            stdout=subprocess.PIPE,
-            env=environ(
-                RANK=str(rank),
-                WORLD_SIZE="3",
-                LOCAL_RANK="0",
-                MASTER_ADDR="10.77.9.1",
-                MASTER_PORT="29544",
-                GLOO_SOCKET_IFNAME="eth0",
-            ),
-            text=True,
-        )
-        for rank, host in enumerate(three_hosts)
-    ]
+@pytest.fixture
+def throttle(three_hosts: list[str]) -> Iterator[Callable[[int, int | None], None]]:
+    """Lets a host send 8 MB a second, to all others or to one."""
+
+    def begin(host: int, to: int | None) -> None:
+        where = "0.0.0.0/0" if to is None else f"10.77.9.{to + 1}"
+        for rest in (
+            "qdisc add dev eth0 root handle 1: htb",
+            "class add dev eth0 parent 1: classid 1:3 htb rate 64mbit burst 64k",
+            f"filter add dev eth0 parent 1: protocol ip u32 match ip dst {where} flowid 1:3",
+        ):
+            command = f"ip netns exec {three_hosts[host]} tc {rest}"
+            ran = subprocess.run(command.split(), capture_output=True, text=True)
+            if ran.returncode:
+                pytest.skip(f"{command}: {ran.stderr.strip()}")
+
+    yield begin
+    for host in three_hosts:
+        command = f"ip netns exec {host} tc qdisc del dev eth0 root"
+        subprocess.run(command.split(), capture_output=True)
+
+
+@pytest.fixture
+def ranks() -> Iterator[Callable[..., list[subprocess.Popen[str]]]]:
+    """Starts three ranks as a launcher would, each behind a prefix of its own."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(prefixes: list[list[str]], seconds: str, **more: str) -> list[subprocess.Popen[str]]:
+        for rank, prefix in enumerate(prefixes):
+            own = {"RANK": str(rank), "WORLD_SIZE": str(len(prefixes)), "LOCAL_RANK": "0"}
+            begun.append(
+                subprocess.Popen(
+                    [*prefix, *COMMAND, seconds],
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=environ(**own, **more),
+                    text=True,
+                )
+            )
+        return begun
+
+    yield start
+    for rank in begun:
+        rank.kill()
+        rank.communicate()
+
+
+def told(ranks: list[subprocess.Popen[str]]) -> ProbeReport:
+    """What rank 0 says, and no other says anything."""
+    said = [rank.communicate(timeout=300) for rank in ranks]
+    assert [out for out, _ in said[1:]] == [""] * (len(ranks) - 1), said
+    return ProbeReport.model_validate_json(said[0][0])
+
+
+@pytest.mark.parametrize(
+    ("host", "to", "named"), [(0, None, (0,)), (1, None, (1,)), (2, None, (2,)), (2, 1, (1, 2))]
+)
+def test_the_host_or_the_link_that_is_throttled_is_named_and_nothing_else(
+    host: int,
+    to: int | None,
+    named: tuple[int, ...],
+    three_hosts: list[str],
+    throttle: Callable[[int, int | None], None],
+    ranks: Callable[..., list[subprocess.Popen[str]]],
+) -> None:
+    throttle(host, to)
+    on_hosts = [["ip", "netns", "exec", name] for name in three_hosts]
+    where = {"MASTER_ADDR": "10.77.9.1", "MASTER_PORT": "29544", "GLOO_SOCKET_IFNAME": "eth0"}
+    report = told(ranks(on_hosts, "3", **where))
+    assert report.measured
+    assert [one.ranks for one in report.findings if one.code == "DDP721"] == [named], (
+        report.measured.links
+    )
+
+
+@pytest.fixture
+def little_cpu() -> Iterator[Path]:
+    """A control group, of either version, that grants 6 % of a CPU."""
+    first = Path("/sys/fs/cgroup/cpu")
+    top, file, quota = (
+        (first, "cpu.cfs_quota_us", "6000")
+        if first.is_dir()
+        else (first.parent, "cpu.max", "6000 100000")
+    )
+    group = top / f"ddpdoctor-probe-{os.getpid()}"
     try:
-        said = [rank.communicate(timeout=240)[0] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-            rank.wait()
-    assert said[1:] == ["", ""]  # rank 0 alone tells
-    report = ProbeReport.model_validate_json(said[0])
-    assert ("DDP721", (2,)) in [(one.code, one.ranks) for one in report.findings]
-    assert not [one for one in report.findings if one.code == "DDP721" and one.ranks != (2,)]
+        if top != first:
+            (top / "cgroup.subtree_control").write_text("+cpu")
+        group.mkdir()
+        (group / file).write_text(quota)
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    yield group
+    group.rmdir()
+
+
+def test_a_rank_that_gets_little_of_a_cpu_is_named(
+    little_cpu: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def slow_down(world: World, folder: Path) -> None:
+        while read(folder / "rank-1.stage")[0] not in ("links", "pace"):
+            time.sleep(0.02)
+        (little_cpu / "cgroup.procs").write_text(str(world.ranks[1].pid))
+
+    meanwhile(slow_down, monkeypatch)
+    assert cli.run(["probe", "--nproc", "3", "--seconds", "2", "--format", "json"]) == 1
+    report = ProbeReport.model_validate_json(capsys.readouterr().out)
+    assert [one.ranks for one in report.findings if one.code == "DDP722"] == [(1,)]
+
+
+def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
+    ranks: Callable[..., list[subprocess.Popen[str]]],
+) -> None:
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "GLOO_SOCKET_IFNAME": "lo"}
+    started = ranks([[], [], []], "60", **where)
+    of_rank_1 = psutil.Process(started[1].pid)
+    deadline = time.monotonic() + 120
+    while len(of_rank_1.net_connections("tcp")) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)  # the store, a listener, and both peers
+    started[1].kill()
+    for rank in (0, 2):
+        out, _ = started[rank].communicate(timeout=120)
+        assert started[rank].returncode == 1
+        (found,) = ProbeReport.model_validate_json(out).findings
+        assert found.code == "DDP723"
+        assert "rank 1 said nothing more" in found.cause
+
+
+def free_port() -> str:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return str(asked.getsockname()[1])
 
 
 def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(
