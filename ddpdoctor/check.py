@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
-from ddpdoctor.launch import ForkServer, NoRoom
+from ddpdoctor.launch import ForkServer, Lost, NoRoom
 from ddpdoctor.launch.capacity import is_full, kills_for_memory
 from ddpdoctor.launch.gpus import visible
 from ddpdoctor.lint.linter import lint
@@ -229,7 +229,7 @@ class _Trial:
         """Look at the launch; the verdict once there is one."""
         try:
             verdict = self._look()
-        except NoRoom as error:
+        except (NoRoom, Lost) as error:
             self.close()
             verdict = _not_checked(self._pitfall, self._variant, str(error))
         if verdict is not None:

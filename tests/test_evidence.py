@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_every_event_that_is_known_is_written() -> None:
 
 
 def test_every_file_of_the_detectors_is_asked() -> None:
-    folder = Path(DETECTORS[0].__code__.co_filename).parent
-    asked = {Path(detect.__code__.co_filename).name for detect in detectors()}
+    folder = Path(inspect.unwrap(DETECTORS[0]).__code__.co_filename).parent
+    asked = {Path(inspect.unwrap(each).__code__.co_filename).name for each in detectors()}
     helpers = {"__init__.py", "messages.py"}
     assert {path.name for path in folder.glob("*.py")} - asked == helpers

@@ -29,6 +29,8 @@ class Gathering:
     unseen: tuple[int, ...]
     """Ranks of which nothing was ever seen."""
     world_size: int
+    launched: int
+    """The world size by the launcher's word: it started so many, on whatever host."""
     since: float
     now: float
     """The latest that is known of any of them."""
@@ -69,6 +71,7 @@ def gathering(evidence: Evidence) -> Gathering | None:
         late=tuple(rank for rank in others if rank not in ended),
         unseen=tuple(rank.rank for rank in ranks if not rank.pid),
         world_size=max([evidence.world_size, *(rank.wanted for rank in tried)]),
+        launched=evidence.world_size,
         since=min(rank.joining or 0.0 for rank in tried),
         now=max(
             [*(r.last_event for r in ranks), *(r.fate.time for r in ranks if r.fate is not None)]

@@ -9,4 +9,6 @@ from ddpdoctor.evidence import Evidence
 
 def prove_deadlock(evidence: Evidence) -> Deadlock | None:
     """The deadlock that the evidence proves, or None."""
+    if evidence.is_cut_short:
+        return None  # a rank may have come that could not write so
     return waiting.communicating(evidence) or joining.stranded(evidence)

@@ -33,6 +33,7 @@ from ddpdoctor.evidence.model import (
 )
 from ddpdoctor.evidence.reader import RankReader
 from ddpdoctor.evidence.run_directory import (
+    CUT_SHORT,
     DAMAGED,
     DEATHS,
     LOG_NAME,
@@ -48,6 +49,7 @@ from ddpdoctor.evidence.run_directory import (
 )
 
 __all__ = [
+    "CUT_SHORT",
     "DAMAGED",
     "DEATHS",
     "KINDS",

@@ -478,6 +478,8 @@ class RankEvidence:
     """Where a process joins that a rank of torchrun has started, in place of that rank."""
     joined_by: set[int] = field(default_factory=set)
     """The processes that have come to join as this rank, one after the other or at once."""
+    cut_short: bool = False
+    """Its log could not be written to its end: what is not in it may have been done."""
     dissolved: list[str] = field(default_factory=list)
     """Names of groups that it destroyed one by one, and not with the world."""
     leaving: float | None = None
@@ -533,3 +535,8 @@ class Evidence:
     """So many processes the kernel has killed meanwhile, for want of memory."""
     damaged: bool = False
     """Lines of it are lost: what one event says of another may not be there."""
+
+    @property
+    def is_cut_short(self) -> bool:
+        """What a rank did not write may have been done, as a log was cut short."""
+        return any(rank.cut_short for rank in self.ranks)

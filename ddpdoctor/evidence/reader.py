@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ddpdoctor.evidence.checking import check
 from ddpdoctor.evidence.event import KINDS
 from ddpdoctor.evidence.model import RankEvidence
-from ddpdoctor.evidence.run_directory import DAMAGED, LOG_NAME, open_file
+from ddpdoctor.evidence.run_directory import CUT_SHORT, DAMAGED, LOG_NAME, open_file
 
 _BLOCK = 1 << 20
 _LARGEST = 1 << 26
@@ -67,17 +68,20 @@ class RankReader:
         return (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino)
 
     def _read(self, log: BinaryIO) -> bool:
-        size = min(os.fstat(log.fileno()).st_size, _LARGEST)
-        any_lines = False
+        status = os.fstat(log.fileno())
+        size = min(status.st_size, _LARGEST)
+        news = False
         while (room := size - log.tell()) > 0 and (new := log.read(min(room, _BLOCK))):
             *lines, self._rest = (self._rest + new).split(b"\n")
-            any_lines |= bool(lines)
+            news |= bool(lines)
             for line in lines:
                 try:
                     self._take(json.loads(line))
                 except DAMAGED:
                     self.unreadable += 1
-        return any_lines
+        before = self.evidence.cut_short
+        self.evidence.cut_short = stat.S_IMODE(status.st_mode) == CUT_SHORT
+        return news or self.evidence.cut_short != before
 
     def _take(self, event: dict[str, Any]) -> None:
         """One event, if it is of the right types. Raises whatever is in DAMAGED."""

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 LOG_NAME = "rank-{rank}.log"
+CUT_SHORT = 0o444
+"""The mode of a log that could not be written to its end."""
 DEATHS = "deaths.log"
 """Where the processes that start ranks write down how those ended: {"pid", "code"} a line."""
 REPORT = "report.json"

@@ -19,7 +19,7 @@ no torch.
 """
 
 from ddpdoctor.launch.fork_server import ForkServer
-from ddpdoctor.launch.job import Job, LaunchError, NoRoom
+from ddpdoctor.launch.job import Job, LaunchError, Lost, NoRoom
 from ddpdoctor.launch.world import Rank, World
 
-__all__ = ["ForkServer", "Job", "LaunchError", "NoRoom", "Rank", "World"]
+__all__ = ["ForkServer", "Job", "LaunchError", "Lost", "NoRoom", "Rank", "World"]

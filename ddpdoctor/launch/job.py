@@ -22,6 +22,10 @@ class NoRoom(LaunchError):
     """The machine has not got what these ranks need; without them it may have."""
 
 
+class Lost(LaunchError):
+    """Somebody has killed the process that held these ranks: nobody knows what became of them."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A function to be called on `nproc` ranks of this host."""

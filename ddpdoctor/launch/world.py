@@ -14,7 +14,7 @@ from typing import Self
 
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch.channel import Channel
-from ddpdoctor.launch.job import JSON, Job, LaunchError, NoRoom
+from ddpdoctor.launch.job import JSON, Job, Lost, NoRoom
 
 _STACKS_PATIENCE = 2.0
 _KILL_PATIENCE = 15.0
@@ -166,7 +166,7 @@ class World:
                     raise NoRoom(message)
         if self._channel.ended:
             if self._keeper and not self._ranks and not self._killed:
-                raise LaunchError("the keeper ended before it had started the ranks")
+                raise Lost("the keeper was killed before it had started the ranks")
             self._account_for_the_rest()
 
     def _rank(self, rank: int, pid: int) -> Rank:

@@ -81,6 +81,7 @@ def _evidence(folder: Path) -> tuple[Evidence, list[str]]:
         troubles.append(f"{words.ranks(silent)} of {size} wrote nothing")
     if torn:
         troubles.append(f"lines that cannot be read stand in the log of {words.ranks(torn)}")
+    troubles += words.cut_short([rank.rank for rank in ranks if rank.cut_short])
     return Evidence(size, ranks, damaged=bool(torn)), troubles
 
 

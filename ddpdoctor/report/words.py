@@ -42,6 +42,16 @@ def ranks(numbers: Sequence[int]) -> str:
     return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(spans)}"
 
 
+def cut_short(numbers: Sequence[int]) -> list[str]:
+    """What is not known where these ranks could not write all that happened, if there are any."""
+    if not numbers:
+        return []
+    return [
+        f"no room was left for the evidence of {ranks(numbers)} (is the disk full?): nothing is "
+        "concluded from what is not there"
+    ]
+
+
 def one_line(text: str) -> str:
     """Text of somebody else's on one line, unable to move the cursor or to colour anything."""
     text = " ".join(text.split())

@@ -21,6 +21,7 @@ from ddpdoctor.evidence import (
     world_size,
 )
 from ddpdoctor.observation import Observation
+from ddpdoctor.report import words
 from ddpdoctor.run.fates import Death, Deaths
 from ddpdoctor.run.memory import OutOfMemory
 
@@ -147,6 +148,7 @@ class World:
                 f"{', '.join(map(str, silent[:20]))}{'…' if len(silent) > 20 else ''} "
                 "(each host of a job has a doctor of its own)"
             )
+        lines += words.cut_short([r.rank for r in self.evidence.ranks if r.cut_short])
         if self._elsewhere():
             lines.append("some ranks run on other hosts: deadlocks across hosts are not proven")
         return lines

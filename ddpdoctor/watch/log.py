@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
+import stat
 import threading
 import time
 from collections import deque
@@ -11,7 +14,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from ddpdoctor.evidence import KINDS
+from ddpdoctor.evidence import CUT_SHORT, KINDS
 from ddpdoctor.watch.places import as_frame, is_users, outwards
 
 LIMIT = 12 << 20
@@ -29,8 +32,10 @@ class Log:
 
     Each line is one write to a file opened for appending, so lines of several threads do not mix
     and a SIGKILL loses nothing that was written. A write that fails (full disk, closed descriptor)
-    ends the log and never the job. A forked child (a data-loader worker) is not this rank: there
-    the log is silent, unless it is opened anew because the child joins as a rank of its own.
+    ends the log and never the job; the file is then made read-only, which needs no room, so that
+    nobody takes what is missing for what was not done. A forked child (a data-loader worker) is not
+    this rank: there the log is silent, unless it is opened anew because the child joins as a rank
+    of its own.
 
     Until `open`, lines are kept in memory: a process learns only later that it is a rank, or never.
     A log that reaches LIMIT is begun anew with all lines but those that only tell what passed
@@ -127,20 +132,27 @@ class Log:
                 if self._size > LIMIT:
                     self._begin_anew()
             except OSError:
-                self.silence()
+                self._cut_short()
 
     def _put(self, line: bytes) -> int:
         assert self._path is not None
         if _identity(self._fd) != self._inode:  # the job has closed descriptors it does not know
             self._fd, self._inode = _open(self._path)
-        return os.write(self._fd, line)
+        return _write(self._fd, line)
+
+    def _cut_short(self) -> None:
+        with contextlib.suppress(OSError):
+            is_ours = _identity(self._fd) == self._inode
+            if is_ours and stat.S_ISREG(os.fstat(self._fd).st_mode):
+                os.fchmod(self._fd, CUT_SHORT)
+        self.silence()
 
     def _begin_anew(self) -> None:
         assert self._path is not None
         draft = self._path.with_suffix(".new")
         draft.unlink(missing_ok=True)
         fd, inode = _open(draft)
-        self._size = sum(os.write(fd, line) for line in (_ANEW, *self._lasting))
+        self._size = sum(_write(fd, line) for line in (_ANEW, *self._lasting))
         os.rename(draft, self._path)  # noqa: PTH104 - what pathlib calls is watched for renames
         before, self._fd, self._inode = self._fd, fd, inode
         os.close(before)
@@ -150,6 +162,13 @@ def _open(path: Path) -> tuple[int, tuple[int, int] | None]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     fd = os.open(path, flags, 0o644)
     return fd, _identity(fd)
+
+
+def _write(fd: int, line: bytes) -> int:
+    """Write all of it. Raises OSError where there is room for a part."""
+    if (written := os.write(fd, line)) < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return written
 
 
 def _identity(fd: int) -> tuple[int, int] | None:

@@ -56,6 +56,8 @@ class Check:
 
     name = "check"
     good = (0,)
+    lost = (1, 3)
+    """Where a rank, or its keeper, was killed: what it held is not so, or nobody can know."""
 
     def __init__(self, random: Any) -> None:
         self.select = ",".join(random.sample(_PROOFS, random.randrange(1, 3)))
@@ -79,12 +81,20 @@ class Check:
                 told = f"{verdict['code']} {verdict['variant']} {verdict['status']}"
                 yield f"false verdict: {told}: {verdict['evidence']}"
 
+    def tells_of_loss(self, scene: Scene) -> Iterator[str]:
+        """What is wrong with how it tells of a rank that was killed."""
+        report, told = scene.report(), scene.text("err")
+        evidence = [each["evidence"] for each in (report or {"verdicts": []})["verdicts"]]
+        if not any("killed" in each or "SIGKILL" in each for each in (*evidence, told)):
+            yield f"exit code {scene.status}, and no word of the kill: {told} {evidence}"
+
 
 class Plugin:
     """pytest over a test that passes and one that fails."""
 
     name = "pytest"
     good = (1,)
+    lost = ()
 
     def __init__(self, random: Any) -> None:
         pass
@@ -110,6 +120,8 @@ class Launch:
 
     name = "launch"
     good = (0,)
+    lost = (8, 9)
+    """A rank has failed; the others wait for it, as without a watch nobody tells them."""
 
     def __init__(self, random: Any) -> None:
         self.nproc = random.choice([2, 3, 20])
@@ -122,18 +134,27 @@ class Launch:
             target = f"{Path(__file__).with_name('bodies.py')}:meet"
             try:
                 with server.launch(Job(target, self.nproc, run_dir)) as world:
-                    if not world.wait(20):
-                        return 9
+                    is_over = world.wait(20)
                     statuses = [fate.exit_code for fate in world.poll()]
-            except LaunchError:
+                    killed = [fate.rank for fate in world.poll() if fate.signal == signal.SIGKILL]
+            except LaunchError as error:
+                Path("killed").write_text(str(error))
                 return 8
             Path("statuses").write_text(json.dumps(statuses))
+            Path("killed").write_text(json.dumps(killed))
+            if not is_over:
+                return 9
             return 0 if statuses == [0] * self.nproc else 8
 
     def judge(self, scene: Scene) -> Iterator[str]:
         """What is wrong with its report."""
         if scene.text("statuses") != json.dumps([0] * self.nproc):
             yield f"the ranks ended with {scene.text('statuses')} {scene.text('err')[-300:]}"
+
+    def tells_of_loss(self, scene: Scene) -> Iterator[str]:
+        """What is wrong with how it tells of a rank that was killed."""
+        if scene.text("killed") in ("", "[]"):
+            yield f"exit code {scene.status}, and no rank is known as killed"
 
 
 Subject = Any
@@ -245,11 +266,14 @@ def _part_killed(kind: Subject, which: str, random: Any) -> Case:
         scene.send(signal.SIGKILL, part)
 
     def judge(scene: Scene) -> Iterator[str]:
-        # A rank that is killed has failed; the doctor is there to say so.
-        codes = {0, 1, 2, 3, 8, 9}
-        yield from _ours_are_gone_and_nothing_is_told_wrongly(codes, scene)
-        if which == "server" and scene.status in subject.good and kind is not Plugin:
+        if which == "server":  # another takes its place
+            yield from _ours_are_gone_and_nothing_is_told_wrongly(set(subject.good), scene)
             yield from subject.judge(scene)
+        else:
+            codes = {*subject.good, *subject.lost}
+            yield from _ours_are_gone_and_nothing_is_told_wrongly(codes, scene)
+            if scene.status in subject.lost:
+                yield from subject.tells_of_loss(scene)
 
     return Case(f"{subject.name}: {which} killed", subject.doctor, disturb, judge)
 
@@ -372,9 +396,9 @@ def _two_checks(random: Any) -> Case:
 
     def judge(scene: Scene) -> Iterator[str]:
         yield from case.judge(scene)
-        # 3: what both together had no room for was not checked.
-        if scene.text("second") not in ("0", "3"):
-            yield f"the second ended with {scene.text('second')}: {scene.text('err')[-300:]}"
+        if scene.text("second") != "0":
+            told = scene.text("other/report.json") or scene.text("err")
+            yield f"the second ended with {scene.text('second')}: {told[-600:]}"
 
     return Case(case.name, case.doctor, case.disturb, judge)
 

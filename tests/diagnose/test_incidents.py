@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.diagnose import diagnose
+from ddpdoctor.diagnose import diagnose, prove_deadlock
 from ddpdoctor.evidence import (
     MAKING_GROUPS,
     Collective,
@@ -401,6 +401,39 @@ def test_a_failure_to_join_that_was_swallowed_is_named_with_its_line() -> None:
         end(rank)
     finding = only(two)
     assert (finding.code, finding.ranks, finding.place) == ("DDP111", (0, 1), TRAIN)
+
+
+@pytest.mark.parametrize("cut", [(0,), (0, 1)])
+def test_nothing_is_concluded_from_what_a_full_disk_kept_back(cut: tuple[int, ...]) -> None:
+    two = ranks(2)
+    for rank in two:
+        rank.joining, rank.joining_place = 10.0, TRAIN
+        end(rank)
+    for number in cut:
+        two[number].groups, two[number].cut_short = {}, True
+    assert found(two) == []
+
+
+def test_a_deadlock_is_not_proven_by_a_log_that_was_cut_short() -> None:
+    three = ranks()
+    three[0].stuck = three[1].stuck = stuck("all_reduce", 5, line=31)
+    three[2].stuck = stuck("barrier", 5, line=30)
+    assert prove_deadlock(Evidence(3, three)) is not None
+    three[2].cut_short = True
+    assert prove_deadlock(Evidence(3, three)) is None
+
+
+@pytest.mark.parametrize("wanted", [2, 3])
+def test_ranks_that_ask_for_more_than_the_launcher_has_started_are_told(wanted: int) -> None:
+    """Also where they were interrupted soon: two and three do not go together."""
+    two = ranks(2)
+    for rank in two:
+        rank.groups, rank.joining, rank.joining_place = {}, 10.0, TRAIN
+        rank.wanted, rank.last_event = wanted, 12.0
+    findings = diagnose(Evidence(2, two, asked_to_end=True))
+    assert [each.code for each in findings] == ["DDP105"] * (wanted - 2)
+    assert all("has started 2 processes" in each.cause for each in findings)
+    assert diagnose(Evidence(2, two)) == []  # it may be the doctor who does not know better yet
 
 
 def test_ranks_that_wait_for_one_that_never_started_are_counted() -> None:

@@ -12,11 +12,21 @@ import pytest
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose.detectors import stalled
+from ddpdoctor.evidence import LOG_NAME
 from ddpdoctor.run.job import Signals
 from ddpdoctor.run.session import Audience, RunOptions, Session, run
 from ddpdoctor.run.worlds import World
 from tests.run.conftest import Doctor, environment, living, ranks
 from tests.run.test_robustness import line_of
+
+_BEATS = 10
+"""So many signs of life while it waits, and the doctor has heard of it."""
+
+
+def _waits(folder: Path, rank: int) -> bool:
+    """Whether a rank has come to its collective, or to its joining, and has waited there."""
+    logs = folder.glob(f"reports/*/attempt-*/{LOG_NAME.format(rank=rank)}")
+    return any(log.read_text().count('"k":"still"') >= _BEATS for log in logs)
 
 
 class Listener:
@@ -89,9 +99,8 @@ def test_an_interrupt_ends_ranks_that_wait_for_one_that_never_joins(
     start: Doctor, tmp_path: Path
 ) -> None:
     process = start(ranks(2, "never_joined"), "--format=json", "-o", "report.json")
-    while not all((tmp_path / f"pid-{rank}").exists() for rank in (0, 1)):
+    while not all(_waits(tmp_path, rank) for rank in (0, 1)):
         time.sleep(0.02)
-    time.sleep(2.0)  # until they wait
     began = time.monotonic()
     for each in living(tmp_path):  # as a terminal does
         each.send_signal(signal.SIGINT)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import threading
 from pathlib import Path
 
 import pytest
 
-from ddpdoctor.evidence import LOG_NAME, RankReader
+from ddpdoctor.evidence import CUT_SHORT, LOG_NAME, RankReader
 from ddpdoctor.watch import log as log_module
 from ddpdoctor.watch.log import Log
 
@@ -68,6 +70,40 @@ def test_a_job_that_closes_our_descriptor_keeps_its_own_and_we_go_on(path: Path)
     reader = RankReader(path.parent, 0, 0)
     reader.poll()
     assert [c.seq for c in reader.evidence.collectives] == [1, 2]
+
+
+def test_a_log_that_finds_no_room_says_so_without_a_byte(path: Path) -> None:
+    def room(number: int) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (number, resource.RLIM_INFINITY))
+
+    log = Log()
+    log.open(path, **START)
+    before = path.stat().st_size
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    room(before + 10)
+    try:
+        collective(log, 1)
+    finally:
+        room(resource.RLIM_INFINITY)
+        signal.signal(signal.SIGXFSZ, handler)
+    reader = RankReader(path.parent, 0, 0)
+    reader.poll()
+    assert reader.evidence.cut_short
+    assert reader.evidence.collectives == []
+    collective(log, 2)
+    assert path.stat().st_size == before + 10
+
+
+def test_a_reader_hears_that_a_log_was_cut_short_though_no_line_was_added(path: Path) -> None:
+    log = Log()
+    log.open(path, **START)
+    reader = RankReader(path.parent, 0, 0)
+    reader.poll()
+    assert not reader.evidence.cut_short
+    path.chmod(CUT_SHORT)
+    assert reader.poll()
+    assert reader.evidence.cut_short
+    assert not reader.poll()
 
 
 def test_a_full_disk_ends_the_log_and_nothing_else(path: Path) -> None:

@@ -10,7 +10,7 @@ from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Place, RankEvidence
 
 
-@detector(precedence=308)
+@detector(precedence=308, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """Only where nothing has failed: who went on alone did so in silence."""
     if case.failures or case.proven is not None:

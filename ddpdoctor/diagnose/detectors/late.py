@@ -16,7 +16,7 @@ _SILENCE = 3.0
 """Seconds without a sign of life, which a rank gives every second."""
 
 
-@detector(precedence=340)
+@detector(precedence=340, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that the others waited for, and where they were meanwhile."""
     if case.overdue:

@@ -24,7 +24,7 @@ _PATIENT = 15.0
 _PORT = "MASTER_PORT"
 
 
-@detector(precedence=306)
+@detector(precedence=306, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """Only where no failure says more than that the wait for the others was given up."""
     found = gathering(case.evidence)
@@ -35,6 +35,8 @@ def detect(case: Case) -> Iterator[Finding]:
     if _ended_well(found) or (case.proven is not None and not proven):
         return
     finding = _finding(found, proven=proven, is_over=_is_over(found) or bool(gave_up))
+    if finding is None and case.evidence.asked_to_end and _want_more_than_launched(found):
+        finding = _too_few(found, proven=False)
     if finding is not None:
         case.explain(*gave_up, *([case.deadlock] if case.deadlock is not None else []))
         yield finding
@@ -51,11 +53,18 @@ def _finding(found: Gathering, *, proven: bool, is_over: bool) -> Finding | None
     if found.started and found.started < found.world_size and found.all_have_started:
         return _too_few(found, proven=proven)
     waited = found.now - found.since
+    if _want_more_than_launched(found) and (is_over or waited > _OVERDUE):
+        return _too_few(found, proven=False)
     if found.unseen and not found.late and (is_over or waited > _OVERDUE):
         return _unseen(found)
     if found.late and waited > _LATE:
         return _late(found)
     return None
+
+
+def _want_more_than_launched(found: Gathering) -> bool:
+    """Whether all have come of whom the launcher speaks, and these ask for more."""
+    return len(found.tried) >= found.launched < found.world_size
 
 
 def _unhosted(found: Gathering, *, proven: bool) -> Finding:
@@ -131,8 +140,9 @@ def _without_the_ended(found: Gathering, *, proven: bool) -> Finding:
 def _too_few(found: Gathering, *, proven: bool) -> Finding:
     first = found.tried[0]
     launcher = first.launcher or "the launcher"
-    started = f"{launcher} has started {found.started} process{'es' * (found.started > 1)}"
-    spawned = [RankPlace(ranks=(), place=first.started_at, doing=f"starts {found.started}")]
+    count = found.started or found.launched
+    started = f"{launcher} has started {count} process{'es' * (count > 1)}"
+    spawned = [RankPlace(ranks=(), place=first.started_at, doing=f"starts {count}")]
     set_at = _set_at(found.tried, "WORLD_SIZE")
     come = {*_numbers(found.tried)}
     return Finding(

@@ -10,7 +10,7 @@ from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import MAKING_GROUPS, Collective
 
 
-@detector(precedence=320)
+@detector(precedence=320, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """Compare the groups that the ranks made, number by number; the first that differs."""
     made: dict[int, dict[int, Collective]] = {}

@@ -16,7 +16,7 @@ _SHARING = ("broadcast", "all_gather", "scatter", "all_reduce", "recv")
 _SHARDED = "ZeroRedundancyOptimizer"
 
 
-@detector(precedence=275)
+@detector(precedence=275, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that loaded an optimizer's state, or another epoch, that others did not."""
     ranks = case.evidence.ranks

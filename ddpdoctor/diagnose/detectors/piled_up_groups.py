@@ -16,7 +16,7 @@ ENOUGH = 8
 _EXHAUSTED = "Too many open files"
 
 
-@detector(precedence=310)
+@detector(precedence=310, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """A warning where all ended well; the cause where the descriptors ran out."""
     hit = [each for each in case.raised if _EXHAUSTED in each.exception.message]

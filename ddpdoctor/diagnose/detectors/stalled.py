@@ -17,7 +17,7 @@ _LONG = 30.0
 """Seconds of waiting that few want; a shorter wait may be a checkpoint or an evaluation."""
 
 
-@detector(precedence=345)
+@detector(precedence=345, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that the others wait for, or waited for when the job was ended."""
     if case.failures or case.casualties or case.overdue or case.proven:

@@ -16,7 +16,7 @@ _INTERRUPTED = {signal.SIGINT, signal.SIGTERM}
 _CTRL_C = "KeyboardInterrupt"
 
 
-@detector(precedence=270)
+@detector(precedence=270, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the shard that ran out, or that was going to when the job was interrupted."""
     if any(rank.joins for rank in case.evidence.ranks):

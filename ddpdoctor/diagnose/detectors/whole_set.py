@@ -10,7 +10,7 @@ from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 
 
-@detector(precedence=455)
+@detector(precedence=455, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the loaders whose batches are the same on all ranks, or go through all of one set."""
     for kin in loaders.training(case.evidence):
