@@ -7,7 +7,6 @@ are written; who draws the same on every rank from one state draws the same numb
 
 from __future__ import annotations
 
-import functools
 import sys
 import zlib
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
+from ddpdoctor.watch.replacing import Replaced, compiles
 
 _OF_TORCH = ("randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "normal")
 _OF_TENSOR = ("normal_", "uniform_", "random_")
@@ -37,14 +37,14 @@ class Draws:
         """Whether a forward pass of a wrapper is under way."""
         self._log = log
         self._drawn: list[dict[str, Any]] = []
-        self._undo: list[Callable[[], None]] = []
+        self._replaced = Replaced()
 
     @harmless
     def open(self, step: int) -> None:
         """Listen until `close`, which comes before this step."""
         import torch
 
-        if self.is_open or step > _LAST or _compiles():
+        if self.is_open or step > _LAST or compiles():
             return
         self.is_open, self.rows = True, None
         for name in _OF_TORCH:
@@ -61,34 +61,23 @@ class Draws:
         if not self.is_open:
             return
         self.is_open = False
-        for undo in reversed(self._undo):
-            undo()
-        drawn, self._drawn, self._undo = self._drawn, [], []
+        self._replaced.undo()
+        drawn, self._drawn = self._drawn, []
         if drawn:
             self._log.write("draws", step=step, rows=self.rows, drawn=drawn)
 
     def _replace(self, holder: Any, name: str, library: Any) -> None:
-        original = getattr(holder, name)
+        def make(original: Any) -> Any:
+            def draw(*args: Any, **kwargs: Any) -> Any:
+                before = _state(library, args, kwargs) if len(self._drawn) < _MOST else None
+                result = original(*args, **kwargs)
+                if before is not None and (place := users_frame(sys._getframe(1))) is not None:
+                    self._note(place, name, result, before)
+                return result
 
-        @functools.wraps(original)
-        def draw(*args: Any, **kwargs: Any) -> Any:
-            before = _state(library, args, kwargs) if len(self._drawn) < _MOST else None
-            result = original(*args, **kwargs)
-            if before is not None and (place := users_frame(sys._getframe(1))) is not None:
-                self._note(place, name, result, before)
-            return result
+            return draw
 
-        setattr(holder, name, draw)
-        is_own = name in vars(holder)
-
-        def undo() -> None:
-            if vars(holder).get(name) is draw:
-                if is_own and holder is not _tensor():
-                    setattr(holder, name, original)
-                else:
-                    _put_back(holder, name, original)
-
-        self._undo.append(undo)
+        self._replaced.put(holder, name, make)
 
     @harmless
     def _note(self, place: Frame, name: str, result: Any, state: str) -> None:
@@ -101,19 +90,6 @@ class Draws:
                 "inside": bool(self.inside()),
             }
         )
-
-
-def _tensor() -> Any:
-    import torch
-
-    return torch.Tensor
-
-
-def _put_back(holder: Any, name: str, original: Any) -> None:
-    """Of a method that is inherited nothing may stay behind."""
-    delattr(holder, name)
-    if getattr(holder, name, None) is not original:
-        setattr(holder, name, original)
 
 
 @harmless
@@ -131,8 +107,3 @@ def _state(library: Any, args: Any, kwargs: Any) -> str:
     if on is not None and on.type == "cuda":
         return f"cuda {zlib.crc32(library.cuda.get_rng_state(on).numpy().tobytes()):x}"
     return f"cpu {zlib.crc32(library.get_rng_state().numpy().tobytes()):x}"
-
-
-def _compiles() -> bool:
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    return dynamo is not None and bool(dynamo.counters["frames"])

@@ -16,6 +16,7 @@ from typing import Any
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.passes import LONE, Passes
 from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards, users_frame
+from ddpdoctor.watch.replacing import compiles
 
 
 @harmless
@@ -24,17 +25,12 @@ def after(passes: Passes, window: str) -> None:
     if passes.probe is not None:
         passes.probe()
         passes.probe = None
-    if _compiles() or not passes.sampling:
+    if compiles() or not passes.sampling:
         return
     if not window and "bypass" not in passes.places:
         _listen_to_modules(passes)
     elif window.endswith(LONE) and "grad" not in passes.places:
         _listen_to_grad(passes)
-
-
-def _compiles() -> bool:
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    return dynamo is not None and bool(dynamo.counters["frames"])
 
 
 def _listen_to_modules(passes: Passes) -> None:

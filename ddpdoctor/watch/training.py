@@ -26,6 +26,7 @@ from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.identity import ByIdentity
 from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.means import Means
 from ddpdoctor.watch.passes import HELD, REDUCED, Link, Passes
 from ddpdoctor.watch.places import outwards, users_frame
 from ddpdoctor.watch.scaling import Scaling
@@ -100,8 +101,10 @@ class _Training:
         self._budget = Budget()
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
         self._stepping: list[int] = []
-        self.draws = Draws(log)
-        self.draws.inside = lambda: any(passes.inside for passes in self.passes.values())
+        self.draws, self.means = Draws(log), Means(log)
+        self.draws.inside = self.means.inside = lambda: any(
+            passes.inside for passes in self.passes.values()
+        )
 
     @harmless
     def built(self, wrapper: Any) -> None:
@@ -185,6 +188,7 @@ class _Training:
             return
         if is_due := mine.steps == mine.due:
             self.draws.close(mine.steps)
+            self.means.close(mine.steps)
             mine.due = self._due_after(mine.steps)
             self._join(mine, optimizer)
         is_next_due = mine.steps + 1 == mine.due
@@ -211,6 +215,8 @@ class _Training:
         self.log.trainer = threading.get_ident()
         if steps + 1 & steps == 0:
             self.draws.open(steps + 1)
+            if self.draws.is_open:
+                self.means.open()
         if steps & (steps - 1) == 0:
             self.log.write("step", number=steps)
             self._doubled(optimizer)

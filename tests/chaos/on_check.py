@@ -395,12 +395,25 @@ def _two_checks(random: Any) -> Case:
     case = _must_be_well(subject, "two at once", disturb)
 
     def judge(scene: Scene) -> Iterator[str]:
-        yield from case.judge(scene)
-        if scene.text("second") != "0":
-            told = scene.text("other/report.json") or scene.text("err")
-            yield f"the second ended with {scene.text('second')}: {told[-600:]}"
+        if not _lacked_room(scene.status, scene.text("report.json")):
+            yield from case.judge(scene)
+        second, told = scene.text("second"), scene.text("other/report.json")
+        if second != "0" and not (second.isdigit() and _lacked_room(int(second), told)):
+            yield f"the second ended with {second}: {told or scene.text('err')[-300:]}"
 
     return Case(case.name, case.doctor, case.disturb, judge)
+
+
+def _lacked_room(status: int | None, report: str) -> bool:
+    """Whether it says that, beside the other, there was no room for some, and no more than that."""
+    try:
+        verdicts = json.loads(report)["verdicts"]
+    except (ValueError, KeyError):
+        return False
+    left_out = [each["evidence"] for each in verdicts if each["status"] == "not checked"]
+    wrong = any(each["status"] == "misdiagnosed" for each in verdicts)
+    room = all("are left" in each or "no room" in each for each in left_out)
+    return status == 3 and bool(left_out) and room and not wrong
 
 
 def _impatient(random: Any) -> Case:

@@ -99,6 +99,24 @@ def test_an_order_that_comes_again_is_a_missing_set_epoch() -> None:
     assert lines(finding) == [21, 20, 30]
 
 
+@pytest.mark.parametrize(("later", "codes"), [(0, ["DDP203"]), (7, [])])
+def test_a_peek_between_two_passes_hides_nothing(later: int, codes: list[str]) -> None:
+    peek = {"steps": 0, "batches": 1, "ended": None}
+    found = [
+        [
+            loader(
+                epoch(40.0, order=90 + rank, sampler_epoch=0, **peek),
+                epoch(50.0, order=rank, sampler_epoch=0),
+                epoch(60.0, order=80 + rank, sampler_epoch=later, **peek),
+                epoch(70.0, order=later + rank, sampler_epoch=later),
+                sampler=sampler(rank, length=64),
+            )
+        ]
+        for rank in range(WORLD)
+    ]
+    assert [finding.code for finding in said(world(found))] == codes
+
+
 @pytest.mark.parametrize(
     ("second", "shuffle"),
     [({"order": 99, "sampler_epoch": 1}, True), ({"order": 0, "sampler_epoch": 0}, False)],

@@ -39,6 +39,63 @@ def noise(*, own: bool) -> None:
     leave()
 
 
+def masked(rank: int, step: int, *, own: bool) -> Tensor:
+    """So many targets of 12 count: of ranks alike, or more on one."""
+    labels = torch.full((12,), -100)
+    labels[: 3 + (step + 5 * rank * own) % 9] = 1
+    return labels
+
+
+def ignoring(*, own: bool) -> None:
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(9):
+        optimizer.zero_grad()
+        logits = model(torch.ones(12, 3))
+        loss = nn.functional.cross_entropy(logits, masked(rank, step, own=own))  # the loss
+        loss.backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def ignored_targets() -> None:
+    ignoring(own=True)
+
+
+def as_many_targets() -> None:
+    ignoring(own=False)
+
+
+def quotient(*, told: bool) -> None:
+    """The sum over a mask, by its own count or by that of all ranks."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(9):
+        mask = (masked(rank, step, own=True) > 0).float()
+        optimizer.zero_grad()
+        losses = model(torch.ones(12, 3)).square().squeeze(-1) * mask
+        count = mask.sum()
+        if told:
+            dist.all_reduce(count)
+            count = count / dist.get_world_size()
+        loss = losses.sum() / count  # the quotient
+        loss.backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def own_counts() -> None:
+    quotient(told=False)
+
+
+def counts_of_all() -> None:
+    quotient(told=True)
+
+
 def same_noise() -> None:
     noise(own=False)
 

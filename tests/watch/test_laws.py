@@ -53,6 +53,8 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("dropped_handle", "DDP414", "the dropped one"),
         ("converted", "DDP305", "the conversion"),
         ("caught", "DDP307", "the forward"),
+        ("ignored_targets", "DDP309", "the loss"),
+        ("own_counts", "DDP309", "the quotient"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -68,7 +70,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
     "body",
     [
         *("own_noise", "dealt_out_later", "one_order", "augmented"),
-        *("kept_handle", "moved_to_where_it_is"),
+        *("kept_handle", "moved_to_where_it_is", "as_many_targets", "counts_of_all"),
     ],
 )
 def test_what_keeps_the_law_is_not_spoken_of(server: ForkServer, tmp_path: Path, body: str) -> None:

@@ -40,21 +40,19 @@ def detect(case: Case) -> Iterator[Finding]:
 
 
 def _repeats(loader: Loader) -> tuple[int, int] | None:
-    """Two epochs of training, one after the other, of one order."""
+    """Two epochs of training, one after the other, of one order; a peek between them is none."""
     sampler = loader.sampler
     if sampler is None or not sampler.shuffle or sampler.num_replicas < 2:
         return None
     if sampler.length // sampler.num_replicas <= _FEW:
         return None
-    epochs = loader.epochs.values()
-    if len({epoch.sampler_epoch for epoch in epochs}) > 1:
+    trained = [(n, epoch) for n, epoch in sorted(loader.epochs.items()) if epoch.steps]
+    if len({epoch.sampler_epoch for _, epoch in trained}) > 1:
         return None
-    if any(epoch.told for epoch in epochs) and len(epochs) < _PASSES:
+    if any(epoch.told for _, epoch in trained) and len(trained) < _PASSES:
         return None
-    for (number, epoch), (following, then) in pairwise(sorted(loader.epochs.items())):
-        if not (epoch.ended and then.ended and epoch.steps and then.steps):
-            continue
-        if epoch.order == then.order is not None:
+    for (number, epoch), (following, then) in pairwise(trained):
+        if epoch.ended and then.ended and epoch.order == then.order is not None:
             return number, following
     return None
 

@@ -1,0 +1,92 @@
+"""DDP309: each rank divides its loss by a count of its own, and DDP weighs all ranks alike.
+
+Seen: at two steps or more, one line took a mean of numbers of terms that differ widely between
+ranks (ignored targets, masked residues, atoms). A term on the rank with few then weighs more than
+one on a rank with many. Who reduces the counts of these steps knows of it, and is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.replicas import ended_well
+from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence.events.means import Mean
+
+_ENOUGH = 2
+_WIDELY = 1.25
+"""A larger ratio of counts is more than masks at random give, and weighs."""
+_TELLING = 64
+"""Elements, up to which what ranks exchange may be counts."""
+
+Counts = dict[Place, dict[int, dict[int, int]]]
+"""Terms by line, step and rank."""
+
+
+@detector(precedence=434)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding, at the line where the counts are farthest apart."""
+    ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
+    if len(ranks) < 2 or not ended_well(case) or any(map(_exchanges_counts, ranks)):
+        return
+    apart = {
+        place: wide
+        for place, steps in _counts(ranks).items()
+        if len(wide := [of for of in steps.values() if _is_wide(of, ranks)]) >= _ENOUGH
+        and 2 * len(wide) > len(steps)
+    }
+    if not apart:
+        return
+    place = max(apart, key=lambda each: max(map(_ratio, apart[each])))
+    widest = max(apart[place], key=_ratio)
+    numbers = tuple(sorted(widest))
+    told = ", ".join(f"{widest[rank]} on rank {rank}" for rank in numbers[:8])
+    yield Finding(
+        code="DDP309",
+        title="mean-of-means",
+        severity="warning",
+        certainty="evidence",
+        ranks=numbers,
+        places=(RankPlace(ranks=numbers, place=place, doing="takes the mean of its own terms"),),
+        cause=f"the loss is a mean over {told}, and DDP weighs {named(numbers)} alike: a term "
+        f"counts up to {_ratio(widest):.1f} times as much as another.",
+        cure=Cure(
+            text="Divide the local sum by the count of all ranks (all_reduce it), and multiply by "
+            "the number of ranks."
+        ),
+        evidence=(f"at {len(apart[place])} of the steps that were looked at",),
+    )
+
+
+def _counts(ranks: list[RankEvidence]) -> Counts:
+    found: Counts = {}
+    for rank in ranks:
+        for mean in rank.of(Mean):
+            by_rank = found.setdefault(mean.place, {}).setdefault(mean.step, {})
+            by_rank[rank.rank] = by_rank.get(rank.rank, 0) + mean.terms
+    return found
+
+
+def _is_wide(of: dict[int, int], ranks: list[RankEvidence]) -> bool:
+    return len(of) == len(ranks) and _ratio(of) >= _WIDELY
+
+
+def _ratio(of: dict[int, int]) -> float:
+    return max(of.values()) / min(of.values())
+
+
+def _exchanges_counts(rank: RankEvidence) -> bool:
+    """Whether its own lines exchange whole numbers in a step that was looked at."""
+    windows = {(mean.since, mean.time) for mean in rank.of(Mean)}
+    return any(
+        call.place is not None
+        and call.op != "barrier"
+        and not call.content
+        and sum(map(prod, call.shapes)) <= _TELLING
+        and any(since <= call.begun <= until for since, until in windows)
+        for call in rank.collectives
+    )

@@ -1,0 +1,33 @@
+"""Of how many terms the losses of a few steps were means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ddpdoctor.evidence.checking import checked
+from ddpdoctor.evidence.event import event, typed
+from ddpdoctor.evidence.model import Place, RankEvidence
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class Mean:
+    """One mean, or quotient, that gave a number with a graph."""
+
+    step: int
+    """The optimizer step that it came before."""
+    since: float
+    """When the step before was taken."""
+    time: float
+    place: Place
+    by: str
+    """The function: mean, __truediv__, cross_entropy, ..."""
+    terms: int
+
+
+@event("means")
+def means(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """All of one window."""
+    for row in given["found"]:
+        rank.of(Mean).append(Mean(given["step"], given["since"], time, **typed(row)))
