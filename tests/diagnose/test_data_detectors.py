@@ -99,6 +99,23 @@ def test_an_order_that_comes_again_is_a_missing_set_epoch() -> None:
     assert lines(finding) == [21, 20, 30]
 
 
+@pytest.mark.parametrize(("batches", "codes"), [(9, ["DDP203"]), (8, [])])
+def test_passes_that_are_left_after_as_many_batches_are_compared(
+    batches: int, codes: list[str]
+) -> None:
+    found = [
+        [
+            loader(
+                epoch(50.0, order=rank, sampler_epoch=0, ended=None, batches=9, steps=9),
+                epoch(60.0, order=rank, sampler_epoch=0, ended=None, batches=batches, steps=8),
+                sampler=sampler(rank, length=640),
+            )
+        ]
+        for rank in range(WORLD)
+    ]
+    assert [finding.code for finding in said(world(found))] == codes
+
+
 @pytest.mark.parametrize(("later", "codes"), [(0, ["DDP203"]), (7, [])])
 def test_a_peek_between_two_passes_hides_nothing(later: int, codes: list[str]) -> None:
     peek = {"steps": 0, "batches": 1, "ended": None}

@@ -9,10 +9,10 @@ from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Loader
+from ddpdoctor.evidence import Epoch, Loader
 
 _FEW = 4
-"""Samples of a shard, up to which an order may come again by chance."""
+"""Samples, or steps, up to which an order may come again by chance."""
 _PASSES = 3
 """Where set_epoch is called, an epoch may be two passes on purpose; so many it will not be."""
 
@@ -52,9 +52,17 @@ def _repeats(loader: Loader) -> tuple[int, int] | None:
     if any(epoch.told for _, epoch in trained) and len(trained) < _PASSES:
         return None
     for (number, epoch), (following, then) in pairwise(trained):
-        if epoch.ended and then.ended and epoch.order == then.order is not None:
+        if _went_as_far(epoch, then) and epoch.order == then.order is not None:
             return number, following
     return None
+
+
+def _went_as_far(epoch: Epoch, then: Epoch) -> bool:
+    """To the end, or both until they were left after as many batches."""
+    if epoch.ended and then.ended:
+        return True
+    left = not (epoch.ended or then.ended) and epoch.batches == then.batches
+    return left and min(epoch.steps, then.steps) > _FEW
 
 
 def _told(loader: Loader, number: int) -> str:
