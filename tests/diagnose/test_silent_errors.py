@@ -23,6 +23,7 @@ from ddpdoctor.evidence import (
     RankEvidence,
     Sample,
     Seed,
+    StateLoad,
     Training,
     Wrapper,
 )
@@ -477,3 +478,15 @@ def test_rates_that_differed_at_a_step_that_was_not_looked_at_are_told() -> None
     assert (
         "learning rates differed between ranks at some step between steps 2 and 4" in finding.cause
     )
+
+
+def test_ranks_that_alone_restored_an_optimizer_are_named_where_all_have_read_the_file() -> None:
+    three = ranks(apart_from=2)
+    for rank in three:
+        read = FileEvent("load", "/data/last.pt", 12.0, 13.0, at(40))
+        rank.files.append(read)
+        rank.state_loads.append(StateLoad(14.0, "module", "Net", True, 2, 0, 0, False, at(41)))
+    three[0].state_loads.append(StateLoad(15.0, "optimizer", "Adam", True, 0, 0, 0, False, at(43)))
+    finding = only(three)
+    assert (finding.code, finding.ranks) == ("DDP513", (0,))
+    assert [each.place for each in finding.places] == [at(43)]

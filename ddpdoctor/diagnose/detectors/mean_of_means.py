@@ -1,14 +1,16 @@
 """DDP309: each rank divides its loss by a count of its own, and DDP weighs all ranks alike.
 
-Seen: at two steps or more, one line took a mean of numbers of terms that differ widely between
-ranks (ignored targets, masked residues, atoms). A term on the rank with few then weighs more than
-one on a rank with many. Who reduces the counts of these steps knows of it, and is left alone.
+Seen: over three steps or more, one line took a mean of numbers of terms (targets that are not
+ignored, masked residues, atoms) that were far apart on the ranks. A term on the rank with few then
+weighs more than one on a rank with many. Who reduces the counts of these steps knows of it, and is
+left alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from statistics import geometric_mean
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, named
@@ -17,9 +19,10 @@ from ddpdoctor.diagnose.replicas import ended_well
 from ddpdoctor.evidence import Place, RankEvidence
 from ddpdoctor.evidence.events.means import Mean
 
-_ENOUGH = 2
-_WIDELY = 1.25
-"""A larger ratio of counts is more than masks at random give, and weighs."""
+_ENOUGH = 3
+_WIDELY = 1.5
+"""The ratio of most to fewest, on an average of the steps: masks at random give less, which does
+little harm."""
 _TELLING = 64
 """Elements, up to which what ranks exchange may be counts."""
 
@@ -34,10 +37,10 @@ def detect(case: Case) -> Iterator[Finding]:
     if len(ranks) < 2 or not ended_well(case) or any(map(_exchanges_counts, ranks)):
         return
     apart = {
-        place: wide
+        place: whole
         for place, steps in _counts(ranks).items()
-        if len(wide := [of for of in steps.values() if _is_wide(of, ranks)]) >= _ENOUGH
-        and 2 * len(wide) > len(steps)
+        if len(whole := [of for of in steps.values() if len(of) == len(ranks)]) >= _ENOUGH
+        and geometric_mean(map(_ratio, whole)) >= _WIDELY
     }
     if not apart:
         return
@@ -58,7 +61,10 @@ def detect(case: Case) -> Iterator[Finding]:
             text="Divide the local sum by the count of all ranks (all_reduce it), and multiply by "
             "the number of ranks."
         ),
-        evidence=(f"at {len(apart[place])} of the steps that were looked at",),
+        evidence=(
+            f"{geometric_mean(map(_ratio, apart[place])):.1f} times as much on an average of the "
+            f"{len(apart[place])} steps that were looked at",
+        ),
     )
 
 
@@ -69,10 +75,6 @@ def _counts(ranks: list[RankEvidence]) -> Counts:
             by_rank = found.setdefault(mean.place, {}).setdefault(mean.step, {})
             by_rank[rank.rank] = by_rank.get(rank.rank, 0) + mean.terms
     return found
-
-
-def _is_wide(of: dict[int, int], ranks: list[RankEvidence]) -> bool:
-    return len(of) == len(ranks) and _ratio(of) >= _WIDELY
 
 
 def _ratio(of: dict[int, int]) -> float:

@@ -9,7 +9,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import Divergence, Replica, divergences, ended_well
-from ddpdoctor.evidence import Place
+from ddpdoctor.evidence import Place, RankEvidence
 
 _SHOWN = 3
 _ROUNDING = 2e-6
@@ -326,16 +326,11 @@ def _loaded_differently(found: Divergence) -> bool:
 
 def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
     """DDP513: it was not told yet, as what followed the load looked as if it had been shared."""
-    loads = {
-        replica.rank.rank: (replica.rank, [f for f in replica.rank.files if f.action == "load"])
-        for replica in found.replicas
-    }
-    most = max(len(files) for _, files in loads.values())
-    ranks = tuple(sorted(r for r, (_, files) in loads.items() if len(files) == most))
-    if "DDP513" in case.told or not most or len(ranks) == len(loads):
+    if "DDP513" in case.told:
         return
-    rank, files = loads[ranks[0]]
-    states = [load.place for load in rank.state_loads if load.time > files[-1].begun][:2]
+    loads = {replica.rank.rank: _loads(replica) for replica in found.replicas}
+    ranks = tuple(sorted(rank for rank, of in loads.items() if of == max(loads.values())))
+    rank = next(r.rank for r in found.replicas if r.rank.rank == ranks[0])
     others = ", ".join(str(r) for r in sorted(loads) if r not in ranks)
     yield Finding(
         code="DDP513",
@@ -343,16 +338,26 @@ def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
         severity="error",
         certainty="proven",
         ranks=ranks,
-        places=(
-            RankPlace(ranks=ranks, place=files[-1].place, doing="loads a checkpoint"),
-            *(RankPlace(ranks=ranks, place=each, doing="load_state_dict") for each in states),
-            *callers(ranks, files[-1].way, files[-1].place),
-        ),
-        cause=f"only rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} loaded a "
-        f"checkpoint into the wrapped model; rank {others} did not, and since then "
-        f"{listed(found.names)} differ ({found.interval}).",
+        places=tuple(_restores(rank, ranks, read=len({read for read, _ in loads.values()}) > 1)),
+        cause=f"only rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} restored "
+        f"the state of the training; rank {others} did not, and since then {listed(found.names)} "
+        f"differ ({found.interval}).",
         cure=Cure(text="Load on every rank, or load before the wrap: DDP then sends it to all."),
     )
+
+
+def _restores(rank: RankEvidence, ranks: tuple[int, ...], *, read: bool) -> Iterator[RankPlace]:
+    """The lines that load, of the file where not all have read it, else of the optimizer alone."""
+    files = [each for each in rank.files if each.action == "load" and not each.error]
+    if not read or not files:
+        for load in [each for each in rank.state_loads if each.of == "optimizer"][-1:]:
+            yield RankPlace(ranks=ranks, place=load.place, doing="load_state_dict")
+        return
+    last = files[-1]
+    yield RankPlace(ranks=ranks, place=last.place, doing="loads a checkpoint")
+    for load in [each for each in rank.state_loads if each.time > last.begun][:2]:
+        yield RankPlace(ranks=ranks, place=load.place, doing="load_state_dict")
+    yield from callers(ranks, last.way, last.place)
 
 
 def _loads(replica: Replica) -> tuple[int, int]:
