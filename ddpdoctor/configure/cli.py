@@ -73,6 +73,9 @@ def config(
     from ddpdoctor.configure import LAUNCHERS, Impossible, Wish, attempt, plan
     from ddpdoctor.environment import collect
 
+    for option, text in (("script", script), ("master", master), ("image", image)):
+        if text is not None and not (text.strip() and text.isprintable()):
+            raise Complaint(f"--{option} is one line with a name in it: not {text!r}")
     file = LAUNCHERS[launcher.value]
     to_stdout = target == Path("-")
     path = target or Path(file.file_name)
@@ -127,7 +130,7 @@ def _job_name(name: str) -> str:
     # What Kubernetes allows is what every launcher allows.
     letters = name.replace("-", "")
     if not (name.isascii() and letters.isalnum() and name == name.lower()) or name[0] == "-":
-        raise Complaint(f"--name takes small letters, digits and '-': not {name}")
+        raise Complaint(f"--name takes small letters, digits and '-': not {name!r}")
     return name
 
 

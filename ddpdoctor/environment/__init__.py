@@ -15,10 +15,11 @@ from ddpdoctor.environment.model import Environment, EnvironmentReport
 __all__ = ["TITLES", "Environment", "EnvironmentReport", "collect", "examine", "findings"]
 
 
-def examine(nproc: int | None = None, checkpoints: Path = Path()) -> EnvironmentReport:
+def examine(nproc: int | None = None, checkpoints: Path | None = None) -> EnvironmentReport:
     """Facts and findings of this machine and process. Never raises.
 
-    `nproc` is how many ranks a launch to come will start here, `checkpoints` where it will save.
+    `nproc` is how many ranks a launch to come will start here, `checkpoints` where it will save,
+    if that is known.
     """
     environment = collect(nproc=nproc, checkpoints=checkpoints)
     return EnvironmentReport(

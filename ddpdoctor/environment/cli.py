@@ -30,8 +30,9 @@ def env(
         int | None, typer.Option(min=1, help="Judge a launch of so many ranks on this machine.")
     ] = None,
     checkpoints: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the job will save; tried with small files.")
-    ] = Path(),
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the job will save; tried with small files."),
+    ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Tell what differs between FILES, one per host.")
     ] = False,
@@ -56,6 +57,8 @@ def env(
         raise Complaint("--compare and the FILES of two or more hosts belong together")
     if files and len(files) < 2:
         raise Complaint("--compare needs the files of two hosts or more")
+    if checkpoints and not checkpoints.is_dir():
+        raise Complaint(f"{checkpoints} is no folder: --checkpoints names where the job will save")
     if target:
         output.check_writable(target)
 

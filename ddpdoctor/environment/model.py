@@ -157,6 +157,9 @@ class Folder(_Frozen):
     """Its type, as in /proc/self/mountinfo."""
     remote: bool
     """Whether other machines serve it."""
+    chosen: bool = False
+    """Whether somebody has named it; else it is where the doctor was started."""
+    writable: bool = True
     free: int
     """Bytes."""
     replaces: bool | Unknown

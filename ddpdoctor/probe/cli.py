@@ -75,6 +75,8 @@ def probe(
 
     with complaining_about(NotComparable):
         then = read(against) if against else None
+    if backend is ProbeBackend.nccl:
+        _check_nccl()
     measured, found = _perform(nproc, backend.value, seconds)
     if measured:
         found = judge(measured)
@@ -112,6 +114,7 @@ def _is_a_rank() -> bool:
     from ddpdoctor.environment.facts.machine import Machine
 
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
+        _check_world()
         return True
     found = [one for one in launchers(Machine(os.environ)) if (one.size or 0) > 1]
     if not found:
@@ -127,6 +130,33 @@ def _is_a_rank() -> bool:
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", "29500")
     return True
+
+
+def _check_world() -> None:
+    """What env:// reads, before torch does."""
+    try:
+        rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        if not 0 <= rank < size:
+            raise Complaint(f"RANK={rank} and WORLD_SIZE={size}: no such rank")
+        missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if not os.environ.get(name)]
+        if missing:
+            raise Complaint(f"RANK and WORLD_SIZE are set, but not {missing[0]}: `ddpdoctor env`")
+        if not 0 < int(os.environ["MASTER_PORT"]) < 1 << 16:
+            raise ValueError
+    except ValueError as error:
+        raise Complaint(
+            "RANK, WORLD_SIZE or MASTER_PORT is no possible number: `ddpdoctor env` says which"
+        ) from error
+
+
+def _check_nccl() -> None:
+    import torch
+    import torch.distributed as dist
+
+    if not dist.is_nccl_available():
+        raise Complaint(f"torch {torch.__version__} is built without NCCL: take --backend gloo")
+    if not torch.cuda.is_available():
+        raise Complaint("no GPU is seen, and NCCL needs one for each rank: take --backend gloo")
 
 
 def _as_a_rank(backend: str, seconds: float) -> tuple[Measured | None, list[Finding]]:

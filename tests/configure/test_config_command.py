@@ -48,6 +48,9 @@ def test_a_trial_that_fails_is_an_exit_code(
         (["config", "kubernetes", "--nproc", "2"], "--image"),
         (["config", "kubernetes", "--nproc", "2", "--image", "a", "--name", "My Job"], "--name"),
         (["config", "ray"], "ray"),
+        (["config", "torchrun", "--nproc", "2", "--script", ""], "--script"),
+        (["config", "slurm", "--nproc", "2", "--script", "a\nrm b.py"], "--script"),
+        (["config", "torchrun", "--nodes", "2", "--master", "a\nb"], "--master"),
         (["config", "torchrun", "--nproc", "2", "-o", "missing/folder/file.sh"], "missing"),
     ],
 )

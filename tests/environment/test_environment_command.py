@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -68,6 +69,46 @@ def test_a_rank_that_torchrun_started_is_healthy() -> None:
     document = json.loads(ended.stdout)
     assert document["environment"]["launchers"][0]["name"] == "torchrun"
     assert [one["code"] for one in document["findings"] if one["severity"] != "info"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--nproc", "0"), "--nproc"),
+        (("--nproc", "many"), "--nproc"),
+        (("--checkpoints", "/nowhere"), "/nowhere is no folder"),
+        (("--format", "xml"), "xml"),
+        (("-o", "/nowhere/report"), "/nowhere/report"),
+    ],
+)
+def test_what_it_cannot_do_is_one_line(
+    options: tuple[str, ...], word: str, bare: dict[str, str]
+) -> None:
+    ended = env(bare, *options)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert len(ended.stderr.splitlines()) == 1
+    assert word in ended.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv of util-linux")
+def test_a_user_without_rights_network_and_home_is_told_all_the_same(bare: dict[str, str]) -> None:
+    # The right to read is kept: what is tested may lie in a folder of root.
+    nobody = (
+        *("unshare", "--net", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
+        *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
+    )
+    ended = subprocess.run(
+        [*nobody, sys.executable, "-m", "ddpdoctor", "env", "--json"],
+        env={**bare, "HOME": "/nonexistent"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    findings = json.loads(ended.stdout)["findings"]
+    assert [one for one in findings if one["severity"] != "info"] == []
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])

@@ -337,6 +337,12 @@ TO_COME = [
     Case("DDP717", "warning", facts=folder(replaces=False), right_facts=folder()),
     Case("DDP717", "warning", facts=folder(syncs=False), right_facts=folder()),
     Case("DDP717", "warning", facts=folder(free=1 << 20), right_facts=folder()),
+    Case(
+        "DDP717",
+        "error",
+        facts=folder(writable=False, chosen=True),
+        right_facts=folder(writable=False),
+    ),
     Case("DDP717", "info", facts=folder(locks=False), right_facts=folder()),
     Case("DDP718", "info", facts=kernel(ptrace_scope=1), right_facts=kernel()),
     Case(

@@ -130,6 +130,18 @@ def test_a_folder_on_a_small_disk_is_told_and_one_on_a_large_disk_is_not(tmp_pat
 
 
 @needs_root
+def test_a_folder_that_takes_no_file_is_an_error_where_it_was_named(tmp_path: Path) -> None:
+    mounted = (
+        *("unshare", "--mount", "sh", "-c"),
+        f'mount -t tmpfs -o ro,size=2g none {tmp_path} && cd {tmp_path} && exec "$@"',
+        "sh",
+    )
+    named = found(*mounted, arguments=("--checkpoints", str(tmp_path)))
+    assert [severity for code, severity, _ in named if code == "DDP717"] == ["error"]
+    assert "DDP717" not in [code for code, *_ in found(*mounted)]
+
+
+@needs_root
 @pytest.mark.skipif(not shutil.which("ip"), reason="needs ip of iproute2")
 def test_an_interface_without_an_address_is_named_in_a_namespace_of_its_own() -> None:
     inside = (

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -11,20 +12,35 @@ from hypothesis import strategies as st
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment import EnvironmentReport
 from ddpdoctor.environment.checks import findings
+from ddpdoctor.environment.compare import Host, differences
 from ddpdoctor.environment.facts import collect
-from ddpdoctor.environment.model import Environment, Search, printable
+from ddpdoctor.environment.facts.machine import Machine
+from ddpdoctor.environment.facts.nccl_file import settings as nccl_settings
+from ddpdoctor.environment.facts.variables import variables as set_variables
+from ddpdoctor.environment.model import Environment, FileSetting, Search, Unknown, printable
 from ddpdoctor.environment.redaction import Redactor, is_secret_name
+from ddpdoctor.environment.remedy import Shell, script
 from ddpdoctor.environment.variables import known
 from ddpdoctor.report import environment as pages
+from ddpdoctor.report.output import Page
 
 SECRET = "s3cr3t-Zq9"
+NOTHING_KNOWN = Unknown(unknown="no idea")
 
 
 def rendered(environment: Environment) -> dict[str, str]:
     report = EnvironmentReport(
         ddpdoctor="0", environment=environment, findings=tuple(findings(environment))
     )
+    other = environment.model_copy(update={"variables": (), "cpus": NOTHING_KNOWN})
+    hosts = [Host("a", environment), Host("b", other)]
+    differ = differences(hosts)
     return {
+        **{f"fix in {shell}": script(report.findings, shell) for shell in get_args(Shell)},
+        **{
+            f"compared in {form}": pages.compared(form, ["a", "b"], differ, Page())
+            for form in ("text", "json", "markdown")
+        },
         "json": report.model_dump_json(indent=2),
         "text": pages.as_text(report),
         "markdown": pages.as_markdown(report),
@@ -97,9 +113,9 @@ def test_a_secret_in_the_real_environment_is_in_no_format(tmp_path: Path) -> Non
         "CUDA_VISIBLE_DEVICES": f"GPU-{SECRET},GPU-{SECRET}",
         "PYTHONPATH": f"{tmp_path}/{SECRET}",
     }
-    for shown in rendered(collect(environ)).values():
+    for form, shown in rendered(collect(environ)).items():
         assert SECRET not in shown
-        assert "TORCH" in shown
+        assert "TORCH" in shown or form.startswith("fix")
 
 
 FAMILIES = ["NCCL_", "TORCH_NCCL_", "PET_", "GLOO_", "TORCHELASTIC_", ""]
@@ -143,6 +159,25 @@ def test_no_environment_whatever_makes_it_raise_or_leak(
         assert SECRET not in text
         assert all(character == "\n" or character.isprintable() for character in text)
     assert json.loads(shown["json"])["schema_version"] == 3
+
+
+@settings(max_examples=40, deadline=None)
+@given(lines=st.lists(st.tuples(NAMES | st.just("NCCL_TOKEN"), VALUES), max_size=8))
+def test_no_file_of_nccl_makes_it_raise_or_leak(
+    environment_with: Callable[..., Environment],
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[tuple[str, str]],
+) -> None:
+    file = tmp_path_factory.mktemp("conf") / "nccl.conf"
+    text = "\n".join(f"{name}={value}" for name, value in lines) + f"\nNCCL_TOKEN={SECRET}"
+    file.write_bytes(text.encode(errors="surrogateescape"))
+    machine = Machine({"NCCL_CONF_FILE": str(file)}, root=file.parent)
+    read = nccl_settings(machine)
+    assert all(isinstance(one, FileSetting) for one in read)
+    environment = environment_with({}, nccl_file=read, variables=set_variables(machine, read))
+    for shown in rendered(environment).values():
+        assert SECRET not in shown
+        assert all(character == "\n" or character.isprintable() for character in shown)
 
 
 def test_a_command_to_paste_cannot_hold_a_command_of_somebody_else(

@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
+import torch
 
 from ddpdoctor import cli
 from ddpdoctor.launch import World
@@ -292,6 +293,7 @@ def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(
         (["--backend", "mpi"], "--backend"),
         (["--against", "nowhere.json"], "nowhere.json"),
         (["--format", "png"], "-o FILE"),
+        *([] if torch.cuda.is_available() else [(["--backend", "nccl"], "--backend gloo")]),
         (["-o", "missing/folder/x.json"], "missing"),
     ],
 )
@@ -304,10 +306,35 @@ def test_bad_input_is_one_line(
     assert word in said
 
 
+@pytest.mark.parametrize(
+    ("variables", "word"),
+    [
+        ({"RANK": "0", "WORLD_SIZE": "2"}, "MASTER_ADDR"),
+        ({"RANK": "x", "WORLD_SIZE": "2"}, "no possible number"),
+        ({"RANK": "2", "WORLD_SIZE": "2"}, "no such rank"),
+        ({"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "a", "MASTER_PORT": "70000"}, "number"),
+    ],
+)
+def test_a_rank_that_nobody_can_be_is_one_line(
+    variables: dict[str, str],
+    word: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert cli.run(["probe", "--seconds", "1"]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert word in said
+
+
 def test_under_a_launcher_the_number_of_ranks_is_not_ours_to_say(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", "29512")
     assert cli.run(["probe", "--nproc", "4"]) == 2
     assert "no --nproc" in capsys.readouterr().err

@@ -300,6 +300,14 @@ def checkpoint_folder(environment: Environment) -> Iterator[Finding]:
     folder = environment.folder
     if isinstance(folder, Unknown):
         return
+    if folder.chosen and not folder.writable:
+        yield finding(
+            "DDP717",
+            "error",
+            f"nothing can be written to {_tail(folder.path)}",
+            "Name another folder with --checkpoints, or have this one made writable for you.",
+            notes=(f"tried in {folder.path}, {folder.filesystem}", "the first save will fail"),
+        )
     for works, what, then in (
         (folder.replaces, "replace one file by another", "a reader may find half a checkpoint"),
         (folder.syncs, "fsync", "a checkpoint may be lost when the machine is"),

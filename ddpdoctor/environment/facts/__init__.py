@@ -27,13 +27,14 @@ def collect(
     patience: float = 60.0,
     *,
     nproc: int | None = None,
-    checkpoints: Path = Path(),
+    checkpoints: Path | None = None,
 ) -> Environment:
     """Everything that can be found out here; what cannot says why. Never raises.
 
     `environ` stands in for this process's environment, `root` for the folder under which /proc,
     /sys and /dev are, and `patience` is how many seconds importing torch may take.
-    `nproc` is how many ranks a launch to come will start here, `checkpoints` where it will save.
+    `nproc` is how many ranks a launch to come will start here, `checkpoints` where it will save:
+    by default it is not known, and this folder is tried.
     """
     machine = Machine(os.environ.copy() if environ is None else environ, root, patience)
     in_files = machine.find(nccl_file.settings)

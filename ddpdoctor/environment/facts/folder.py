@@ -17,12 +17,12 @@ _REMOTE = (
 )
 
 
-def folder(machine: Machine, path: Path) -> Folder:
+def folder(machine: Machine, chosen: Path | None) -> Folder:
     """The file system of a folder, and whether saving there as one should is possible.
 
     Writes into a folder of its own, which is gone afterwards. Raises NoAnswer where it cannot.
     """
-    path = path.resolve()
+    path = (chosen or Path()).resolve()
     if not path.is_dir():
         raise NoAnswer(f"{path} is no folder")
     kind = _filesystem(machine, path)
@@ -30,11 +30,13 @@ def folder(machine: Machine, path: Path) -> Folder:
     try:
         room = tempfile.TemporaryDirectory(prefix=".ddpdoctor-", dir=path)
     except OSError as error:
+        writable = False
         why = Unknown(unknown=f"nothing can be written there: {error.strerror}")
         replaces: bool | Unknown = why
         syncs: bool | Unknown = why
         locks: bool | Unknown = why
     else:
+        writable = True
         with room as name:
             inside = Path(name)
             replaces = machine.find(lambda _: _replaces(inside))
@@ -44,6 +46,8 @@ def folder(machine: Machine, path: Path) -> Folder:
         path=machine.redactor.text(str(path)),
         filesystem=kind,
         remote=kind in _REMOTE,
+        chosen=chosen is not None,
+        writable=writable,
         free=space.f_bavail * space.f_frsize,
         replaces=replaces,
         syncs=syncs,
