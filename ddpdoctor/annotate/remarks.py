@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from ddpdoctor.annotate.text import Function, Text, read
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
+from ddpdoctor.lint.linter import lint
 
 _MOST = 4
 _ORDERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE)
@@ -197,6 +199,11 @@ def _compares(test: ast.expr) -> bool:
 
 def _divided(finding: Finding) -> Finding:
     """Where a sum is divided by the number of ranks, no harm is done."""
+    return finding.model_copy(update={"severity": "info"}) if _is_divided(finding) else finding
+
+
+def _is_divided(finding: Finding) -> bool:
+    """Whether somebody divides by the number of ranks, in one of the functions that are named."""
     for at in finding.places:
         text = read(at.place.file) if at.place is not None else None
         node = text.at(at.place.line) if text is not None and at.place is not None else None
@@ -205,8 +212,21 @@ def _divided(finding: Finding) -> Finding:
             continue
         for each in ast.walk(function if function is not None else text.tree):
             if _divides_by_ranks(each, text):
-                return finding.model_copy(update={"severity": "info"})
-    return finding
+                return True
+    return False
+
+
+def _averaged(finding: Finding) -> Finding:
+    """A sum that is divided by the number of ranks is a mean of means."""
+    return finding.model_copy(update={"severity": "warning"}) if _is_divided(finding) else finding
+
+
+def _in_a_loss(finding: Finding) -> Finding:
+    """Whether a loss is computed of what was gathered only the source says."""
+    lines = {(at.place.file, at.place.line) for at in finding.places if at.place is not None}
+    files = [file for file in dict.fromkeys(file for file, _ in lines) if Path(file).is_file()]
+    said = {(each.path, each.line) for each in lint(files).diagnostics if each.code == finding.code}
+    return finding.model_copy(update={"severity": "warning"}) if lines & said else finding
 
 
 def _divides_by_ranks(node: ast.AST, text: Text) -> bool:
@@ -232,5 +252,7 @@ _REMARKS: dict[str, Callable[[Finding], Finding]] = {
     "rank-local-skip": _skip,
     "unordered-registration": _set_order,
     "reduced-twice": _divided,
+    "plain-average": _averaged,
+    "gathered-without-gradient": _in_a_loss,
     "metric-not-reduced": _chosen,
 }

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import RankPlace
-from ddpdoctor.evidence import Epoch, Evidence, Loader, Place
+from ddpdoctor.evidence import Collective, Epoch, Evidence, Loader, Place, RankEvidence
 
 Kin = dict[int, Loader]
 """One loader of the program, as each rank has it."""
@@ -56,6 +56,15 @@ def is_split_later(kin: Kin) -> bool:
         epoch.rows and epoch.fed and abs(epoch.fed * len(kin) - epoch.rows) < len(kin)
         for epoch in epochs
     )
+
+
+def told_after(rank: RankEvidence, epoch: Epoch) -> list[Collective]:
+    """What the user's code communicates from a whole pass to the next pass over anything."""
+    if epoch.ended is None:
+        return []
+    begins = (e.begun for each in rank.loaders for e in each.epochs.values())
+    until = min((begun for begun in begins if begun > epoch.ended), default=float("inf"))
+    return [c for c in rank.collectives if c.place is not None and epoch.begun < c.begun < until]
 
 
 def places(kin: Kin, built: str, *, sampler: str = "") -> tuple[RankPlace, ...]:

@@ -327,6 +327,48 @@ def test_gathered_samples_may_have_had_their_surplus_cut_off() -> None:
     assert said(found) == []
 
 
+def shares(lengths: tuple[int, ...], **facts: Any) -> list[RankEvidence]:
+    """Ranks that evaluate so many samples each, and reduce one number."""
+    found = world([[loader(epoch(steps=0, graded=False), length=n)] for n in lengths])
+    for rank in found:
+        call = Collective("0", 9, "all_reduce", 52.0, replace(TRAIN, line=44), ((),), "float32")
+        rank.collectives.append(replace(call, **{"reduce_op": "AVG", "content": "2a", **facts}))
+    return found
+
+
+def test_means_over_shares_of_unlike_size_are_not_to_be_averaged() -> None:
+    finding = only(shares((40, 40, 40, 13)))
+    assert (finding.code, finding.severity, lines(finding)) == ("DDP309", "warning", [44, 20, 30])
+    summed = only(shares((40, 40, 40, 13), reduce_op="SUM"))
+    assert (summed.code, summed.severity) == ("DDP309", "info")  # it may be a sum of sums
+
+
+@pytest.mark.parametrize(
+    ("lengths", "facts"),
+    [
+        ((40, 40, 40, 39), {}),
+        ((40, 40, 40, 13), {"content": ""}),
+        ((40, 40, 40, 13), {"shapes": ((2,),)}),
+        ((40, 40, 40, 13), {"reduce_op": "MAX"}),
+    ],
+    ids=["alike", "a count", "sum and count", "the worst"],
+)
+def test_what_may_be_averaged_or_is_weighed_is_left_alone(
+    lengths: tuple[int, ...], facts: Any
+) -> None:
+    assert said(shares(lengths, **facts)) == []
+
+
+@pytest.mark.parametrize("graph", [True, False])
+def test_what_has_a_graph_and_is_gathered_is_noted(graph: bool) -> None:
+    found = world()
+    for rank in found:
+        call = Collective("0", 3, "all_gather", 52.0, replace(TRAIN, line=44), graph=graph)
+        rank.collectives += [call, replace(call, seq=4)]
+    told = [(each.code, each.severity, lines(each)) for each in said(found)]
+    assert told == [("DDP316", "info", [44])] * graph
+
+
 def test_lists_of_files_in_different_orders_are_named_with_the_rank() -> None:
     found = shards(listings={"files": ("sorted", "these")})
     found[2][0] = replace(found[2][0], listings={"files": ("by time", "these")})

@@ -9,7 +9,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Collective, Epoch, Loader, RankEvidence
+from ddpdoctor.evidence import Collective, Loader, RankEvidence
 
 _REDUCED = ("all_reduce", "reduce")
 _GATHERED = ("all_gather", "gather", "all_to_all")
@@ -60,9 +60,8 @@ def _metric(rank: RankEvidence, loader: Loader) -> Collective | None:
 
     Where samples are gathered instead, the surplus may be cut off.
     """
-    begins = sorted(e.begun for each in rank.loaders for e in each.epochs.values())
     for epoch in loader.epochs.values():
-        after = [c for c in rank.collectives if _belongs(c, epoch, begins)]
+        after = loaders.told_after(rank, epoch)
         if any(c.op in _GATHERED for c in after):
             return None
         sums = (c for c in after if c.op in _REDUCED and c.reduce_op in ("SUM", "AVG", None))
@@ -70,10 +69,3 @@ def _metric(rank: RankEvidence, loader: Loader) -> Collective | None:
         if found is not None:
             return found
     return None
-
-
-def _belongs(collective: Collective, epoch: Epoch, begins: list[float]) -> bool:
-    if epoch.ended is None or collective.place is None:
-        return False
-    until = next((begun for begun in begins if begun > epoch.ended), float("inf"))
-    return epoch.begun < collective.begun < until

@@ -1,0 +1,74 @@
+"""DDP309 of a metric: the ranks' means over shares of unlike size are averaged plainly.
+
+Seen: the ranks evaluated numbers of samples that are far apart, and then reduced single numbers
+that are no counts, and nothing else. By AVG that is a mean of means; a sum may be one of sums, so
+it is a note, which `annotate` makes a warning where it is divided by the number of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose import loaders
+from ddpdoctor.diagnose.case import Case, callers
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import Collective, Loader, RankEvidence
+
+_WIDELY = 1.25
+"""So much larger must the largest share be than the smallest."""
+
+
+@detector(precedence=466, of_absence=True)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding for each loader that is evaluated so."""
+    for kin in loaders.kin(case.evidence):
+        if len(kin) < len(case.evidence.ranks) or any(each.trains for each in kin.values()):
+            continue
+        shares = {rank: _samples(each) for rank, each in kin.items()}
+        fewest = min(shares.values())
+        if not fewest or max(shares.values()) < _WIDELY * fewest:
+            continue
+        call = _averaged(case.evidence.ranks[0], kin[0])
+        if call is None:
+            continue
+        ranks = tuple(sorted(kin))
+        told = ", ".join(f"{n} on rank {rank}" for rank, n in sorted(shares.items())[:8])
+        yield Finding(
+            code="DDP309",
+            title="plain-average",
+            severity="warning" if call.reduce_op == "AVG" else "info",
+            certainty="evidence",
+            ranks=ranks,
+            places=(
+                RankPlace(ranks=ranks, place=call.place, doing=f"{call.op} of a mean"),
+                *callers(ranks, call.way, call.place),
+                *loaders.places(kin, "built the loader"),
+            ),
+            cause=f"the ranks evaluate shares of unlike size ({told} samples), and what "
+            f"{call.op} puts together weighs them alike: no counts are reduced.",
+            cure=Cure(text="Reduce the sum and the count, and divide once."),
+        )
+
+
+def _samples(loader: Loader) -> int:
+    """Of a whole pass without gradients; 0 where that is not known."""
+    whole = any(epoch.ended and not epoch.graded for epoch in loader.epochs.values())
+    is_known = whole and loader.sampler is None and not loader.iterable
+    return (loader.length or 0) if is_known else 0
+
+
+def _averaged(rank: RankEvidence, loader: Loader) -> Collective | None:
+    """The reduction of one number after a pass, where all that is communicated is such numbers."""
+    for epoch in loader.epochs.values():
+        calls = [c for c in loaders.told_after(rank, epoch) if c.op != "barrier"]
+        if calls and all(_is_one_number(call) for call in calls):
+            return calls[0]
+    return None
+
+
+def _is_one_number(call: Collective) -> bool:
+    """That is no count."""
+    reduced = call.op in ("all_reduce", "reduce") and call.reduce_op in ("SUM", "AVG")
+    return reduced and bool(call.content) and sum(map(prod, call.shapes)) == 1

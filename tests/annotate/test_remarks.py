@@ -1,0 +1,82 @@
+"""A note becomes a warning where the source says that it does harm, and stays one elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor.annotate import annotate
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.evidence import Place
+
+METRIC = """\
+import torch.distributed as dist
+
+
+def mean_of_all(metric, world):
+    dist.all_reduce(metric)
+    return metric / {by}
+"""
+CONTRAST = """\
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch.nn.parallel import DistributedDataParallel
+
+
+def gather(x):
+    parts = [torch.zeros_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, x)
+    {back}
+    return torch.cat(parts)
+
+
+def main(net, batches, optimizer):
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(net)
+    for batch, labels in batches:
+        z = model(batch)
+        loss = F.cross_entropy(z @ gather(z).T, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def noted(file: Path, code: str, title: str, line: int) -> Finding:
+    place = RankPlace(ranks=(0, 1), place=Place(str(file), line, ""), doing="runs")
+    return Finding(
+        code=code,
+        title=title,
+        severity="info",
+        certainty="evidence",
+        ranks=(0, 1),
+        places=(place,),
+        cause="it may be",
+        cure=Cure(text="mend it"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("by", "severity"), [("len(samples)", "info"), ("dist.get_world_size()", "warning")]
+)
+def test_a_sum_that_is_divided_by_the_ranks_is_a_mean_of_means(
+    tmp_path: Path, by: str, severity: str
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(METRIC.format(by=by), "utf-8")
+    (finding,) = annotate([noted(file, "DDP309", "plain-average", 5)])
+    assert finding.severity == severity
+
+
+@pytest.mark.parametrize(
+    ("back", "severity"), [("pass", "warning"), ("parts[dist.get_rank()] = x", "info")]
+)
+def test_what_was_gathered_for_a_loss_and_not_put_back_has_no_gradient(
+    tmp_path: Path, back: str, severity: str
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(CONTRAST.format(back=back), "utf-8")
+    (finding,) = annotate([noted(file, "DDP316", "gathered-without-gradient", 9)])
+    assert finding.severity == severity
