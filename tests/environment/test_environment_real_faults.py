@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import uuid
@@ -87,6 +88,110 @@ def test_a_master_that_does_not_resolve_fails_as_env_says() -> None:
     assert outcome(code=JOIN, **environ) != "joined"
     causes = [cause for code, _, cause in found(**environ) if code == "DDP108"]
     assert causes == ["MASTER_ADDR=nowhere.invalid does not resolve on this machine"]
+
+
+def test_a_port_that_is_taken_fails_as_env_says() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        rank_0 = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        assert "EADDRINUSE" in outcome(code=JOIN, **rank_0)
+        told = [severity for code, severity, _ in found(**rank_0) if code == "DDP104"]
+        assert "warning" in told
+    told = [severity for code, severity, _ in found(**rank_0) if code == "DDP104"]
+    assert "warning" not in told
+
+
+@pytest.mark.parametrize(
+    ("environ", "code", "severity", "healthy"),
+    [
+        ({"NCCL_SOKET_IFNAME": "lo"}, "DDP701", "warning", {"NCCL_SOCKET_IFNAME": "lo"}),
+        (
+            {"NCCL_BLOCKING_WAIT": "0"},
+            "DDP702",
+            "info",
+            {"TORCH_NCCL_BLOCKING_WAIT": "0"},
+        ),
+        (
+            {"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
+            "DDP704",
+            "warning",
+            {"TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
+        ),
+        ({"NCCL_P2P_DISABLE": "1"}, "DDP705", "info", {"NCCL_P2P_DISABLE": "0"}),
+        (
+            {"OMP_NUM_THREADS": "64", "PET_NPROC_PER_NODE": "64"},
+            "DDP603",
+            "warning",
+            {"OMP_NUM_THREADS": "1", "PET_NPROC_PER_NODE": "64"},
+        ),
+    ],
+)
+def test_the_command_names_what_is_set_and_not_its_twin(
+    environ: dict[str, str], code: str, severity: str, healthy: dict[str, str]
+) -> None:
+    assert (code, severity) in [(one, how) for one, how, _ in found(**environ)]
+    assert code not in [one for one, *_ in found(**healthy)]
+
+
+def test_a_torch_that_is_broken_is_named_with_its_words(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/__init__.py").write_text("raise OSError('libcudart.so.13: cannot open')")
+    broken = found(PYTHONPATH=str(tmp_path))
+    assert ("DDP712", "error") in [(code, severity) for code, severity, _ in broken]
+    assert "DDP712" not in [code for code, *_ in found()]
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="needs mpirun")
+@pytest.mark.parametrize(
+    ("between", "environ", "code"),
+    [
+        # Once exported they are the same in all ranks.
+        ([], {"RANK": "0", "WORLD_SIZE": "2"}, "DDP707"),
+        # Two agents, each with a job of its own.
+        (
+            [
+                *(sys.executable, "-m", "torch.distributed.run"),
+                "--standalone",
+                "--nproc-per-node=1",
+            ],
+            {},
+            "DDP114",
+        ),
+    ],
+)
+def test_what_mpirun_and_the_variables_say_of_a_rank_is_compared(
+    between: list[str], environ: dict[str, str], code: str, tmp_path: Path
+) -> None:
+    mpirun = ["mpirun", "-np", "2", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+    doctor = ENV[1:] if between else ENV
+    ran = subprocess.run(
+        [*mpirun, "sh", "-c", '"$@" -o $OMPI_COMM_WORLD_RANK.json; :', "sh", *between, *doctor],
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **environ},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    told = [
+        {one["code"] for one in json.loads((tmp_path / f"{rank}.json").read_text())["findings"]}
+        for rank in (0, 1)
+    ]
+    assert code in told[1], ran.stderr
+    if code == "DDP707":
+        assert code not in told[0]  # rank 0 is rank 0
+
+
+@needs_root
+def test_a_host_name_of_the_loopback_is_a_warning_on_several_nodes() -> None:
+    def inside(address: str) -> tuple[str, ...]:
+        hosts = f"file=$(mktemp); echo {address} {os.uname().nodename} > $file;"
+        mount = 'mount --bind $file /etc/hosts; rm $file; exec "$@"'
+        return ("unshare", "--mount", "sh", "-ec", hosts + mount, "sh")
+
+    several = {"SLURM_JOB_NUM_NODES": "2"}
+    wrong = [(code, severity) for code, severity, _ in found(*inside("127.0.1.1"), **several)]
+    assert ("DDP708", "warning") in wrong
+    assert "DDP708" not in [code for code, *_ in found(*inside("10.77.3.1"), **several)]
 
 
 @pytest.fixture
