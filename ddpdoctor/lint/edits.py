@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 import ast
+from typing import Protocol
 
-from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.rule import Edit, characters
 
 Span = tuple[tuple[int, int], tuple[int, int]]
 
 
-def start_of(module: Module, node: ast.AST) -> Span:
+class Lines(Protocol):
+    """A file, of which the lines are asked."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines, without their ends."""
+        ...
+
+
+def start_of(module: Lines, node: ast.AST) -> Span:
     """The empty span before a node."""
     place = _place(module, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
     return place, place
 
 
-def end_of(module: Module, node: ast.AST) -> Span:
+def end_of(module: Lines, node: ast.AST) -> Span:
     """The empty span after a node."""
     place = _place(module, getattr(node, "end_lineno", 1), getattr(node, "end_col_offset", 0))
     return place, place
 
 
-def whole(module: Module, node: ast.AST) -> Span:
+def whole(module: Lines, node: ast.AST) -> Span:
     """The span of a node."""
     return start_of(module, node)[0], end_of(module, node)[1]
 
 
-def replace(module: Module, node: ast.AST, text: str) -> Edit:
+def replace(module: Lines, node: ast.AST, text: str) -> Edit:
     """Put text in the place of a node."""
     return Edit(*whole(module, node), text)
 
 
-def add_argument(module: Module, call: ast.Call, text: str) -> Edit | None:
+def add_argument(module: Lines, call: ast.Call, text: str) -> Edit | None:
     """Append an argument to a call; None where a comprehension or a comment makes that unsafe."""
     given = [*call.args, *(each.value for each in call.keywords)]
     if len(given) == 1 and isinstance(given[0], ast.GeneratorExp):
@@ -53,7 +62,7 @@ def add_argument(module: Module, call: ast.Call, text: str) -> Edit | None:
     return Edit((line, column), (line, column), f", {text}")
 
 
-def insert_line_before(module: Module, statement: ast.stmt, text: str) -> Edit | None:
+def insert_line_before(module: Lines, statement: ast.stmt, text: str) -> Edit | None:
     """A new line before a statement, indented like it; None if it shares its line."""
     line = module.lines[statement.lineno - 1]
     indent = line[: characters(line, statement.col_offset)]
@@ -63,5 +72,5 @@ def insert_line_before(module: Module, statement: ast.stmt, text: str) -> Edit |
     return Edit(place, place, f"{indent}{text}\n")
 
 
-def _place(module: Module, line: int, offset: int) -> tuple[int, int]:
+def _place(module: Lines, line: int, offset: int) -> tuple[int, int]:
     return line, characters(module.lines[line - 1], offset)

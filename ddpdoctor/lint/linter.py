@@ -277,7 +277,7 @@ def _run_all(
     """Findings of the rules that ask what a run in the head has done, by file."""
     paths = [each.path for each in wanted]
     concerned = _state.concerned = _concerned_files(everything, reader, locator)
-    _state.loader = Loader(reader.source, locator)
+    _state.loader = Loader(reader.source, locator, paths)
     judged = list(pool.map(_run_here, [path for path in paths if path in concerned], reader))
     for each in judged:
         troubles += [Trouble(each.path, trouble) for trouble in each.troubles]

@@ -28,7 +28,6 @@ NOT_IN_THE_SOURCE = {
     "preprocessing_outlasts_the_timeout": "how long the work takes is a fact of the run",
     "ragged_predictions": "that the ranks' tensors differ in size is a fact of the data",
     "reinitialised_after_wrapping": "that the ranks' generators differ there is a fact of the run",
-    "same_dropout_on_every_rank": "whether masks that are alike do harm is its author's to say",
     "started_by_plain_python": "that no launcher starts it stands in no script",
     "uneven_shards": "that the set does not divide by the ranks is a fact of the data",
     "uneven_streams": "that the files differ in length is a fact of the data",

@@ -667,6 +667,7 @@ def _event(
             return vm.store.get((first.what, "module")) or first
         return first
     if result == "pure":
+        args = [owner, *args] if owner is not None else args
         agree, why = blended([_inside(vm, each) for each in (*args, *kwargs.values())])
         return _computed(vm, name, list(args), agree, why, node)
     return Value(_identity(vm, name, args, node), SAME)

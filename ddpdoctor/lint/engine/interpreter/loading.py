@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ddpdoctor.lint.engine.locator import Locator
@@ -78,9 +78,13 @@ def _statements(body: list[ast.stmt], name: str, into: list[tuple[int, int, str]
 class Loader:
     """Finds and parses the files of a project."""
 
-    def __init__(self, source: Callable[[str], Source], locator: Locator) -> None:
+    def __init__(
+        self, source: Callable[[str], Source], locator: Locator, files: Sequence[str] = ()
+    ) -> None:
         self._source = source
         self.locator = locator
+        self.files = files
+        """The files that are linted together."""
         self._texts: dict[str, Text | None] = {}
 
     def text(self, path: str, *, always: bool = False) -> Text | None:

@@ -84,7 +84,13 @@ torch.nn.Module.bfloat16                            itself
 torch.nn.Module.requires_grad_                      itself
 torch.nn.Module.apply                               itself
 torch.nn.Module.parameters                          pure
-torch.nn.Module.state_dict                          pure
+torch.nn.Module.state_dict                          event kind=state result=pure
+torch.nn.Dropout                                    event kind=dropout p=p@0 result=pure
+torch.nn.Dropout1d                                  event kind=dropout p=p@0 result=pure
+torch.nn.Dropout2d                                  event kind=dropout p=p@0 result=pure
+torch.nn.Dropout3d                                  event kind=dropout p=p@0 result=pure
+torch.nn.AlphaDropout                               event kind=dropout p=p@0 result=pure
+torch.nn.functional.dropout                         event kind=dropout p=p@1 result=pure
 torch.nn.Module.register_buffer                     event kind=register name=name@0
 torch.nn.Module.register_parameter                  event kind=register name=name@0
 torch.nn.Module.register_module                     event kind=register name=name@0

@@ -31,8 +31,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Agreement, Ref, Value
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import Agreement, Ref, Term, Value
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart, line_of
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
@@ -49,6 +49,7 @@ def check(run: Run) -> Iterator[Hit]:
     if run.is_entry and not is_distributed(run):
         return
     yield from _restored_by_some(run)
+    yield from _counted_from_there(run)
     for parting in partings(run):
         if name_of(run, parting) != "DDP513":
             continue
@@ -87,6 +88,32 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
             confidence="certain" if who.sure and run.is_entry else "likely",
             path=event.path,
         )
+
+
+def _counted_from_there(run: Run) -> Iterator[Hit]:
+    """Loads by some ranks from which all ranks take where their epochs begin."""
+    if not any(True for _ in events(run.root, "wrap")):
+        return
+    for loop, way in walk(run.root):
+        if not isinstance(loop, Loop) or not _begins_apart(loop.count) or doers(way).some:
+            continue
+        for load, at in events(run.root, "load"):
+            who = doers(at)
+            if who.some and any(each.condition.why == loop.count.why for each in who.choices):
+                yield Hit(
+                    load.node,
+                    "some ranks alone load where the epochs begin: the others begin elsewhere",
+                    notes=(f"all ranks count from it at line {getattr(loop.node, 'lineno', 1)}",),
+                    help="load on every rank, or broadcast what was loaded",
+                    path=load.path,
+                )
+
+
+def _begins_apart(count: Value) -> bool:
+    """Whether a loop counts from a number that ranks do not share."""
+    what = count.what
+    is_from = isinstance(what, Term) and what.op == "range" and len(what.args) > 1
+    return is_from and count.agree.divergent and count.why is not None
 
 
 def _loaded_there(loads: list[tuple[Event, Way]], event: Event, way: Way) -> ast.AST | None:

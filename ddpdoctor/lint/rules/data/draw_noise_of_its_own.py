@@ -1,8 +1,8 @@
 """Noise that every rank draws alike.
 
 ## What it does
-Finds noise that is drawn while training on a rank's own samples, where all ranks have seeded their
-generator alike and never by the rank.
+Finds noise that is drawn while training on a rank's own samples, and dropout in a wrapped model,
+where all ranks have seeded their generator alike and never by the rank.
 
 ## Why is this bad?
 Each rank draws the same numbers in the same step: the same times, masks and noise for N different
@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Ref
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import shards
 from ddpdoctor.lint.rule import About, Hit
@@ -43,9 +43,15 @@ _SEEDS = ("seed", "reseed", "fork_rng", "set_rng_state")
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield the first draw of each loop over a rank's own samples."""
+    """Yield the noise that is drawn alike, or the seed of masks that are."""
     if not run.is_entry or not is_distributed(run):
         return
+    drawn = list(_drawn(run))
+    yield from drawn or _dropped(run)
+
+
+def _drawn(run: Run) -> Iterator[Hit]:
+    """The first draw of each loop over a rank's own samples."""
     seed: Event | None = None
     told: set[int] = set()
     trained = {id(loop) for _, way in events(run.root, "backward") for loop in _loops(way)}
@@ -65,6 +71,24 @@ def check(run: Run) -> Iterator[Hit]:
             notes=(f"all ranks are seeded alike at line {seed.place.line}",),
             help="after the model is built: torch.manual_seed(seed + 1 + rank)",
             path=event.path,
+        )
+
+
+def _dropped(run: Run) -> Iterator[Hit]:
+    """The seed of a model with dropout, where all ranks share it from the beginning to the end."""
+    masks = any(
+        not (event.values.get("p") or NONE).is_const(0, 0.0)
+        for event, _ in events(run.root, "dropout")
+    )
+    if not masks or not any(True for _ in events(run.root, "wrap")):
+        return
+    seeds = [_seed_for_all(event, way) for event, way in events(run.root, *_SEEDS)]
+    if seeds and seeds[0] is not None and all(seeds):
+        yield Hit(
+            seeds[0].node,
+            "every rank draws the same dropout: nothing seeds it by the rank",
+            help="after the model is built: torch.manual_seed(seed + 1 + rank)",
+            path=seeds[0].path,
         )
 
 

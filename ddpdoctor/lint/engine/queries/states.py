@@ -1,0 +1,48 @@
+"""What a checkpoint holds, and which loads bring it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event
+from ddpdoctor.lint.engine.interpreter.values import Ref, Term, Tuple, Value, What
+
+_DEPTH = 4
+
+
+def parts(
+    run: Run, value: Value | None, key: str = "", depth: int = _DEPTH
+) -> Iterator[tuple[str, Value]]:
+    """(its key in a dictionary, value) of all that a saved object consists of, itself first."""
+    if value is None or depth == 0:
+        return
+    yield key, value
+    if run.vm.type_of(value) == "dict":
+        known = objects.keys(run.vm, value).what
+        for each in known.items if isinstance(known, Tuple) else ():
+            inner = objects.get_key(run.vm, value, each)
+            yield from parts(run, inner, str(each.constant), depth - 1)
+        return
+    content = objects.content(run.vm, value)
+    if content is not None and isinstance(content.what, Tuple):
+        for each in content.what.items:
+            yield from parts(run, each, "", depth - 1)
+
+
+def is_of(what: What, event: Event) -> bool:
+    """Whether a value is, or is taken out of, what this load has read."""
+    path = event.values.get("path")
+    if not isinstance(what, Term) or path is None:
+        return False
+    if what.op == "loaded":
+        return bool(what.args[0] == path.what)
+    return any(is_of(each, event) for each in what.args)
+
+
+def owner_of_state(what: What) -> int:
+    """The object whose `state_dict()` a value is, -1 where it is none."""
+    if isinstance(what, Term) and what.op == "lib" and str(what.args[0]).endswith(".state_dict"):
+        return next((each.number for each in what.args if isinstance(each, Ref)), -1)
+    return -1
