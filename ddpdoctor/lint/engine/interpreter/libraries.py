@@ -10,6 +10,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     MODE,
@@ -366,23 +367,27 @@ def _collective(
     if asynchronous is not None:
         values["async_op"] = asynchronous
     operation = effect.option("op") or name.rpartition(".")[2]
-    vm.emit("collective", operation, node, **values)
+    work = NONE
+    if asynchronous is not None and not asynchronous.is_const(False):
+        work = Value(vm.new(node, "torch.distributed.Work"))
+    vm.emit("collective", operation, node, work=work, **values)
     group = values.get("group")
     subset = group is not None and not _is_world(group)
     shared = values.get("shares")
     if shared is not None:
         new = UNKNOWN if subset and shared.agree.kind != "same" else SAME
         objects.touch(vm, shared, new)
+    given_to_root = values.get("collects")
+    if given_to_root is not None:
+        agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)
+        objects.touch(vm, given_to_root, agree, vm.why("only the root gets the sum", node))
     filled = values.get("fills")
     if filled is not None:
         objects.touch(vm, filled, local("data", False), vm.why("each rank gets its own part", node))
     if effect.option("result") == "same":
         of = frozenset().union(*(_wrappers(vm, each) for each in args))
         return objects.fresh(vm, Value(Tensor(vm.site(node), of), SAME))
-    if asynchronous is not None and not asynchronous.is_const(False):
-        made = vm.new(node, "torch.distributed.Work")
-        return Value(made)
-    return NONE
+    return work
 
 
 def _group(
@@ -594,7 +599,8 @@ def _new(
         vm.store.distributed.add(made.number)
     for word, value in kwargs.items():
         vm.store.put((made, f"#{word}"), value)
-    vm.emit("new", name, node, object=Value(made), **values)
+    work = Value(made) if type == "torch.distributed.Work" else NONE
+    vm.emit("new", name, node, object=Value(made), work=work, **values)
     result = Value(made)
     if "Sampler" in type or "DataLoader" in type:
         return result
@@ -602,6 +608,22 @@ def _new(
     if agree.divergent and type == "torch.utils.data.Dataset":
         return Value(made, agree, why)
     return result
+
+
+def _done_later(vm: Machine, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Seq:
+    """What a call will do that is made at the end; nothing of it has happened yet."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    outside, vm.out = vm.out, Seq()
+    vm.store.layers.append({})
+    depth = len(vm.store.layers)
+    try:
+        with contextlib.suppress(Left):
+            call_value(vm, args[0], args[1:], kwargs, node)
+        return vm.out
+    finally:
+        vm.out = outside
+        del vm.store.layers[depth - 1 :]
 
 
 _CHANCE = {"chance": "torch", "chance_python": "python", "chance_numpy": "numpy"}
@@ -627,9 +649,10 @@ def _event(
         values.setdefault(f"kw_{word}", each)
     if kind in _SEEDS or kind == "seed_all":
         _seed(vm, kind, values)
-    vm.emit(kind, name.rpartition(".")[2], node, **values)
+    event = vm.emit(kind, name.rpartition(".")[2], node, **values)
     result = effect.option("result")
     if kind == "at_exit" and args:
+        vm.exits[event] = _done_later(vm, args, kwargs, node)
         return args[0]
     if result in _CHANCE:
         return _drawn(vm, name, values, args, _CHANCE[result], node)

@@ -174,6 +174,8 @@ class Machine:
         """Module -> the wrapper that was put around it."""
         self.joined = False
         """Whether a process group has been joined."""
+        self.exits: dict[Event, Seq] = {}
+        """What is done at exit, by what was registered."""
         self._sites: dict[Any, int] = {}
         self.files: set[str] = set()
 

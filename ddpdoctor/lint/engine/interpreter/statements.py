@@ -77,7 +77,9 @@ def _way(vm: Machine, body: list[ast.stmt]) -> Callable[[], Value | None]:
 
 
 def _expression(vm: Machine, node: ast.Expr) -> bool:
-    evaluate(vm, node.value)
+    value = evaluate(vm, node.value)
+    if vm.type_of(value) == "torch.distributed.Work":
+        vm.emit("dropped", "", node, work=value)
     return True
 
 

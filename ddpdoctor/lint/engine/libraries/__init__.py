@@ -18,7 +18,7 @@ from functools import cache
 
 WORDS = {
     "collective": "every rank of the group must call it; `shares` are the arguments that it makes "
-    "alike, `result=same` says that its result is",
+    "alike, `collects` those that the root alone gets, `result=same` says that its result is alike",
     "group": "makes a process group, which every rank must do",
     "init": "joins the process group",
     "leave": "leaves the process group",

@@ -15,7 +15,7 @@ broadcast_object_list           collective shares=object_list@0 group=group@2 ro
 gather                          collective group=group@3 root=dst@2
 gather_object                   collective group=group@3 root=dst@2
 monitored_barrier               collective group=group@0
-reduce                          collective group=group@3 root=dst@1
+reduce                          collective group=group@3 root=dst@1 collects=tensor@0
 reduce_scatter                  collective group=group@3 fills=output@0
 reduce_scatter_tensor           collective group=group@3 fills=output@0
 scatter                         collective group=group@3 root=src@2 fills=tensor@0

@@ -24,45 +24,39 @@ for work in dist.batch_isend_irecv(ops):
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ddpdoctor.lint.engine.flow import is_run_by_all
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Const
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP417"
-NAME = "send-recv-deadlock"
-CONFIDENCE: Confidence = "likely"
-WORDS = (".send(",)
-ALSO = (".recv(",)
-
-_SEND, _RECV = "torch.distributed.send", "torch.distributed.recv"
+ABOUT = About(code="DDP417", name="send-recv-deadlock", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield the first of two blocking calls that all ranks make in one order."""
-    calls = sorted(module.calls_of(_SEND, _RECV), key=lambda call: call.lineno)
-    for first, second in pairwise(calls):
-        if module.names[first] == module.names[second] or not _in_one_block(module, first, second):
+    told: set[int] = set()
+    for (first, at), (second, to) in pairwise(events(run.root, "send", "recv")):
+        if first.kind == second.kind or not (_is_for_each(first) and _is_for_each(second)):
             continue
-        peers = [
-            argument(call, 1, "dst" if module.names[call] == _SEND else "src")
-            for call in (first, second)
-        ]
-        if any(peer is None or isinstance(peer, ast.Constant) for peer in peers):
+        one, other = doers(at), doers(to)
+        if one.mask != EVERYONE or one != other or id(first.node) in told:
             continue
-        if is_run_by_all(module, first):
-            word = "sends" if module.names[first] == _SEND else "receives"
-            yield Hit(
-                first,
-                f"every rank {word} first: each waits for a peer that does the same",
-                notes=(f"the other half is at line {second.lineno}",),
-                help="even ranks send first and odd ones receive, or dist.batch_isend_irecv",
-            )
+        told |= {id(first.node), id(second.node)}
+        word = "sends" if first.kind == "send" else "receives"
+        yield Hit(
+            first.node,
+            f"every rank {word} first: each waits for a peer that does the same",
+            notes=(f"the other half is at line {second.place.line}",),
+            help="even ranks send first and odd ones receive, or dist.batch_isend_irecv",
+            path=first.path,
+        )
 
 
-def _in_one_block(module: Module, one: ast.Call, other: ast.Call) -> bool:
-    return module.parents[module.statement(one)] is module.parents[module.statement(other)]
+def _is_for_each(event: Event) -> bool:
+    """Whether ranks may have different peers: one for all is a server, or a chief."""
+    peer = event.values.get("peer")
+    return peer is not None and not isinstance(peer.what, Const)

@@ -26,44 +26,41 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, has_star, keyword
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP415"
-NAME = "subgroup-default-timeout"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("timeout",)
-ALSO = (
-    "new_group",
-    "init_process_group",
-)
+ABOUT = About(code="DDP415", name="subgroup-default-timeout", confidence="likely")
 
 
-_INIT = "torch.distributed.init_process_group"
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield subgroups that fall back to the default timeout, and timeouts of the wrong type."""
-    inits = module.calls_of(_INIT)
-    makers = module.calls_of("torch.distributed.new_group")
-    for call in (*inits, *makers):
-        timeout = keyword(call, "timeout")
-        if isinstance(timeout, ast.Constant) and isinstance(timeout.value, int | float):
+    timed: Event | None = None
+    for event, _ in events(run.root, "init", "group"):
+        timeout = event.values.get("timeout")
+        if timeout is not None and isinstance(timeout.constant, int | float):
             yield Hit(
-                timeout,
+                event.node,
                 "timeout is a number: it must be a timedelta, a number raises TypeError",
-                help=f"timeout=timedelta(seconds={timeout.value})",
+                help=f"timeout=timedelta(seconds={timeout.constant})",
                 confidence="certain",
+                path=event.path,
             )
-    timed = [call for call in inits if keyword(call, "timeout") is not None]
-    if not timed:
-        return
-    for call in makers:
-        if argument(call, 1, "timeout") is None and not has_star(call):
+        elif event.kind == "init":
+            timed = event if timeout is not None and not timeout.is_const(None) else None
+        elif timed is not None and timeout is None and _is_written_out(event):
             yield Hit(
-                call,
+                event.node,
                 "this group does not inherit the timeout given to init_process_group",
-                notes=(f"init_process_group(timeout=...) is at line {timed[0].lineno}",),
+                notes=(f"init_process_group(timeout=...) is at line {timed.place.line}",),
                 help="pass the same `timeout=` to new_group",
+                path=event.path,
             )
+
+
+def _is_written_out(event: Event) -> bool:
+    """Whether all arguments of a `new_group` are there to see."""
+    call = event.node
+    if event.name != "new_group" or not isinstance(call, ast.Call):
+        return False
+    return all(keyword.arg for keyword in call.keywords) and len(call.args) < 2

@@ -21,49 +21,26 @@ atexit.register(dist.destroy_process_group)
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.vocabulary import collective
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.queries.partings import met
+from ddpdoctor.lint.engine.queries.telling import chain, operation
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP409"
-NAME = "atexit-barrier"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("atexit",)
-FACTS = ("collectives",)
+ABOUT = About(code="DDP409", name="atexit-barrier", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield what is registered with atexit and leads to a collective."""
-    for call in module.calls_of("atexit.register"):
-        if not call.args:
-            continue
-        target = call.args[0]
-        name = module.name_of(target)
-        if operation := collective(name):
-            yield _hit(call, operation, ())
-            continue
-        if isinstance(target, ast.Lambda):
-            inside = [op for node, op in module.collectives if module.inside(node, target)]
-            if inside:
-                yield _hit(call, inside[0], ())
-            continue
-        key = module.project.resolve(module.path, module.qualname(call), name) if name else None
-        if key and (reach := module.project.reaches.get(key)):
-            yield _hit(call, reach.operation, reach.chain)
-    for function in module.functions:
-        if any(module.name_of(each) == "atexit.register" for each in function.decorator_list):
-            reach = module.project.reaches.get((module.path, module.qualname(function)))
-            if reach:
-                yield _hit(function, reach.operation, reach.chain)
-
-
-def _hit(node: ast.AST, operation: str, chain: tuple[str, ...]) -> Hit:
-    return Hit(
-        node,
-        f"{operation.removesuffix('()')}() runs at exit: a crashed rank waits there for its peers",
-        notes=chain,
-        help="no collective at exit; destroy the process group where it was made",
-    )
+    for event, _ in events(run.root, "at_exit"):
+        first = next(met(run.vm.exits[event].items), None)
+        if first is not None:
+            yield Hit(
+                event.node,
+                f"{operation(first)} runs at exit: a crashed rank waits there for its peers",
+                notes=chain(first),
+                help="no collective at exit; destroy the process group where it was made",
+                path=event.path,
+            )

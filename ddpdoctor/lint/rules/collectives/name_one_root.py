@@ -20,52 +20,38 @@ dist.broadcast(mean, src=0)
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import is_run_by_all, stands_for
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import is_global_rank, is_looped_over
-from ddpdoctor.lint.engine.trees import argument, has_star
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.values import RANK, RANKS, Table, Value
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.words import is_world
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP403"
-NAME = "collective-shape-mismatch"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("src", "dst")
-FACTS = ("collectives",)
-
-_ROOTS = {
-    "broadcast": (1, "src"),
-    "broadcast_object_list": (1, "src"),
-    "reduce": (1, "dst"),
-    "gather": (2, "dst"),
-    "gather_object": (2, "dst"),
-    "scatter": (2, "src"),
-    "scatter_object_list": (2, "src"),
-}
+ABOUT = About(code="DDP403", name="collective-shape-mismatch", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield rooted collectives for which every rank names itself."""
-    for call, operation in module.collectives:
-        if operation not in _ROOTS or has_star(call):
+def check(run: Run) -> Iterator[Hit]:
+    """Yield rooted collectives for which the ranks name different roots."""
+    for event, way in events(run.root, "collective"):
+        root = event.values.get("root")
+        if root is None or not is_world(event.values.get("group")):
             continue
-        position, name = _ROOTS[operation]
-        root = argument(call, position, name)
-        if root is not None and _is_own_rank(module, root) and is_run_by_all(module, call):
+        if root.agree.sure and _differs(root, doers(way).mask):
+            what = root.what
+            whom = "itself" if what == RANK else "another rank"
             yield Hit(
-                call,
-                f"every rank names itself as the root of {operation}(): nobody gets anything",
-                help=f"one root for all ranks: {name}=0",
+                event.node,
+                f"every rank names {whom} as the root of {event.name}(): nobody gets anything",
+                help="one root for all ranks, such as 0",
+                path=event.path,
             )
 
 
-def _is_own_rank(module: Module, node: ast.expr, depth: int = 5) -> bool:
-    """Whether a value is this process's rank by what it is bound to, whatever it is called."""
-    if is_global_rank(module, node):
-        return True
-    if depth == 0 or not isinstance(node, ast.Name | ast.Attribute) or is_looped_over(module, node):
+def _differs(root: Value, mask: int) -> bool:
+    """Whether the ranks that come here name several."""
+    if not isinstance(root.what, Table):
         return False
-    values = stands_for(module, node)
-    return bool(values) and all(_is_own_rank(module, each, depth - 1) for each in values)
+    named = {repr(root.what.entries[rank]) for rank in range(RANKS) if mask & (1 << rank)}
+    return len(named) > 1

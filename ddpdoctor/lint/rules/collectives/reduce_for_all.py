@@ -24,64 +24,65 @@ if loss > best:
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import is_kept_for_some
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, last_name
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Node, Seq, events, walk
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Value
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.words import is_world
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP416"
-NAME = "reduced-only-on-root"
-CONFIDENCE: Confidence = "likely"
-WORDS = (".reduce(", "reduce(")
-FACTS = ("collectives",)
+ABOUT = About(code="DDP416", name="reduced-only-on-root", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield reductions to one rank that all ranks go by."""
-    for call in module.calls_of("torch.distributed.reduce"):
-        name = dotted(call.args[0]) if call.args else ""
-        if not name or is_kept_for_some(module, call):
+    reductions = {
+        event.place: event
+        for event, way in events(run.root, "collective")
+        if event.name == "reduce" and is_world(event.values.get("group"))
+        if doers(way).mask == EVERYONE
+    }
+    for node, way in walk(run.root) if reductions else ():
+        value = _goes_by(node)
+        if value is None or not value.agree.divergent or value.why is None:
             continue
-        if read := _deciding_read(module, call, name):
-            yield Hit(
-                call,
-                f"only the root gets the sum, and every rank goes by `{name}`",
-                notes=(f"read at line {read.lineno}",),
-                help="all_reduce() instead of reduce()",
-            )
+        places = [each.place for each in value.why.chain()]
+        found = next((reductions[place] for place in places if place in reductions), None)
+        if found is not None and doers(way).mask & ~_root(found):
+            del reductions[found.place]
+            yield _hit(found, node)
 
 
-def _deciding_read(module: Module, call: ast.Call, name: str) -> ast.Name | None:
-    """Where the value decides, itself or as `mean = name / n`, before it is bound again."""
-    scope = module.scope(call)
-    names = {name}
-    for statement in module.by_kind[ast.Assign]:
-        assert isinstance(statement, ast.Assign)
-        if statement.lineno > call.lineno and module.scope(statement) is scope:
-            used = {e.id for e in ast.walk(statement.value) if isinstance(e, ast.Name)}
-            if used & names and not is_kept_for_some(module, statement):
-                names |= {dotted(target) for target in statement.targets}
-    for each in module.by_kind[ast.Name]:
-        assert isinstance(each, ast.Name)
-        if each.id not in names or each.lineno <= call.lineno or module.scope(each) is not scope:
-            continue
-        decides = isinstance(each.ctx, ast.Load) and _decides(module, each)
-        if decides and not is_kept_for_some(module, each):
-            return each
+def _goes_by(node: Node) -> Value | None:
+    """What decides here."""
+    match node:
+        case Choice(condition=condition, arms=arms) if any(_acts(arm.body) for arm in arms):
+            return condition
+        case Loop(count=count):
+            return count
+        case Event(kind="schedule", values=values):
+            return values.get("metric")
     return None
 
 
-def _decides(module: Module, node: ast.Name) -> bool:
-    child: ast.AST = node
-    for parent in module.ancestors(node):
-        if isinstance(parent, ast.If | ast.While | ast.IfExp):
-            return child is parent.test
-        if isinstance(parent, ast.Call) and last_name(parent.func) == "step":
-            return child in parent.args
-        if isinstance(parent, ast.stmt):
-            return False
-        child = parent
-    return False
+def _acts(seq: Seq) -> bool:
+    """Whether anything is done but printing."""
+    return any(not (isinstance(each, Event) and each.kind == "print") for each in seq.items)
+
+
+def _root(event: Event) -> int:
+    root = event.values.get("root")
+    return 1 << root.constant if root is not None and isinstance(root.constant, int) else 1
+
+
+def _hit(event: Event, node: Node) -> Hit:
+    place = Place(node.path, getattr(getattr(node, "test", node.node), "lineno", 1))
+    return Hit(
+        event.node,
+        "only the root gets the sum, and every rank goes by it",
+        notes=(f"it decides at line {place.line}",),
+        help="all_reduce() instead of reduce()",
+        path=event.path,
+    )

@@ -26,51 +26,53 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.vocabulary import DISTRIBUTED
-from ddpdoctor.lint.engine.wrappers import keyword_is
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.queries.sharding import numbers
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP414"
-NAME = "work-not-awaited"
-CONFIDENCE: Confidence = "certain"
-WORDS = (
-    "async_op",
-    "isend",
-    "irecv",
-)
-ALSO = ("distributed",)
+ABOUT = About(code="DDP414", name="work-not-awaited", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield asynchronous calls whose work is lost."""
-    for call, name in module.names.items():
-        head, _, last = name.rpartition(".")
-        if f"{head}." not in DISTRIBUTED:
-            continue
-        is_async = last in ("isend", "irecv") or keyword_is(call, "async_op", True)
-        if not is_async:
-            continue
-        parent = module.parents[call]
-        if isinstance(parent, ast.Expr) or _is_never_read(module, parent):
-            yield Hit(
-                call,
-                f"the work of {last}() is never waited for: its tensor may be half-written",
-                help="keep the work and call `.wait()` before the tensor is used",
-            )
+    started: dict[int, Event] = {}
+    lost: set[int] = set()
+    for event, _ in events(run.root, "collective", "new", "dropped", "wait"):
+        works = numbers(event.values.get("work"))
+        if event.kind == "dropped":
+            lost |= works
+        elif event.kind == "wait":
+            lost -= works
+        else:
+            started.update(dict.fromkeys(works, event))
+            lost |= works if _is_never_read(run, event) else set()
+    told = {id(started[number].node): started[number] for number in sorted(lost & started.keys())}
+    for event in told.values():
+        name = event.name.rpartition(".")[2]
+        yield Hit(
+            event.node,
+            f"the work of {name}() is never waited for: its tensor may be half-written",
+            help="keep the work and call `.wait()` before the tensor is used",
+            path=event.path,
+        )
 
 
-def _is_never_read(module: Module, parent: ast.AST) -> bool:
-    """Whether the call is bound to a name that its scope never reads."""
-    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
-        return False
-    target = parent.targets[0]
-    scope = module.scope(parent)
-    if not isinstance(target, ast.Name) or not isinstance(scope, ast.FunctionDef):
-        return False
-    if target.id == "_":
-        return False  # thrown away in so many words
-    return not any(
-        isinstance(each, ast.Name) and each.id == target.id and isinstance(each.ctx, ast.Load)
-        for each in module.within(scope)
+def _is_never_read(run: Run, event: Event) -> bool:
+    """Whether the call is bound to a name that its function never reads."""
+    source = run.source(event.path)
+    for function in ast.walk(source.tree) if source is not None else ():
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for node in ast.walk(function):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is event.node:
+                    return name != "_" and not _reads(function, name)
+    return False
+
+
+def _reads(function: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load)
+        for each in ast.walk(function)
     )
