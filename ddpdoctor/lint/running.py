@@ -55,7 +55,10 @@ def run_and_judge(
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     } - {line for file, line in out.visited if file == path}
     before = set(run.vm.visited)
+    earlier = [run]
     for lone in run_alone(run, lines):
+        lone.earlier = tuple(earlier)
+        earlier.append(lone)
         new = run.vm.visited - before
         before |= new
         here = [

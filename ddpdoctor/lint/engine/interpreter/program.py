@@ -69,6 +69,8 @@ class Run:
     spent: bool = False
     answers: dict[str, Any] = field(default_factory=dict)
     """What queries have found."""
+    earlier: tuple[Run, ...] = ()
+    """What of the same file was run before: the program itself, and other lone functions."""
 
     def source(self, path: str) -> Text | None:
         """A file that was run."""

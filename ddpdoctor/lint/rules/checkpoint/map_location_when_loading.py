@@ -20,46 +20,51 @@ state = torch.load(path, map_location="cpu")
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import add_argument
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import rank_guards
-from ddpdoctor.lint.engine.trees import argument, has_star, text
-from ddpdoctor.lint.engine.wrappers import is_private
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.states import is_of
+from ddpdoctor.lint.rule import About, Fix, Hit
 
-CODE = "DDP510"
-NAME = "loads-on-one-device"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("torch.load",)
-ALSO = ("DistributedDataParallel",)
-
-_HOLDS_NO_TENSORS = re.compile(r"scaler|scheduler|rng|sampler|random", re.I)
-
+ABOUT = About(code="DDP510", name="loads-on-one-device", confidence="likely")
 
 _HAS_DEVICES = re.compile(r"cuda|nccl|device|xpu|accelerat", re.I)
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield loads that all go to the device they were saved from."""
-    if not module.wraps or not _HAS_DEVICES.search(module.text):
+    if not any(True for _ in events(run.root, "wrap")):
         return
-    for call in module.calls_of("torch.load"):
-        if argument(call, 1, "map_location") is not None or has_star(call):
+    for event, way in events(run.root, "load"):
+        path, source = event.values.get("path"), run.source(event.path)
+        if "map_location" in event.values or path is None or path.agree.divergent:
             continue
-        if is_private(module, call.args[0] if call.args else call):
+        if source is None or not _HAS_DEVICES.search(source.source.text):
             continue
-        around = f"{text(call, 200)} {text(module.statement(call), 200)}"
-        if _HOLDS_NO_TENSORS.search(around):
+        call = event.node
+        if not isinstance(call, ast.Call) or not doers(way).mask & ~1:
             continue
-        if any(each.side == "main" for each in rank_guards(module, call)):
+        if any(keyword.arg is None for keyword in call.keywords) or not _is_state(run, event):
             continue
-        edit = add_argument(module, call, 'map_location="cpu"')
+        edit = add_argument(source, call, 'map_location="cpu"')
         yield Hit(
             call,
             "every rank loads to the device that it was saved from: N copies on cuda:0",
             help='map_location="cpu" (or this rank\'s own device)',
             fix=Fix((edit,)) if edit else None,
+            path=event.path,
         )
+
+
+def _is_state(run: Run, load: Event) -> bool:
+    """Whether a model or an optimizer takes what is loaded."""
+    return any(
+        is_of(state.what, load)
+        for event, _ in events(run.root, "load_state")
+        if (state := event.values.get("state")) is not None
+    )

@@ -28,101 +28,110 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import end_of, replace, start_of
-from ddpdoctor.lint.engine.module import Module, params
-from ddpdoctor.lint.engine.trees import argument, dotted, text
-from ddpdoctor.lint.engine.wrappers import is_private
-from ddpdoctor.lint.rule import Confidence, Edit, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.loading import Text
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import text
+from ddpdoctor.lint.engine.queries.doing import is_distributed, same_path
+from ddpdoctor.lint.engine.trees import argument
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
-CODE = "DDP503"
-NAME = "torn-save"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("torch.save",)
-ALSO = (
-    "torch.distributed",
-    "DistributedDataParallel",
-    "accelerate",
-)
+ABOUT = About(code="DDP503", name="torn-save", confidence="likely")
+
+Saved = tuple[Run, Event, Way]
 
 
-_RENAMES = ("os.replace", "os.rename", "shutil.move")
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield saves over the file that a resume will need."""
-    if not module.is_distributed or module.calls_of(*_RENAMES) or ".replace(" in module.text:
+    if run.is_entry and not is_distributed(run):
         return
-    loads = module.calls_of("torch.load")
-    for call in module.calls_of("torch.save"):
-        path = argument(call, 1, "f")
-        if path is None or is_private(module, path):
+    told: set[int] = set()
+    for where, save, way in _pairs(run):
+        if id(save.node) in told or not _is_repeated(where, way) or _is_moved(run, save):
             continue
-        if not _is_repeated(module, call):
-            continue
-        if not any(_resumes(module, call, path, load) for load in loads):
-            continue
+        told.add(id(save.node))
+        path = _path_node(save)
         yield Hit(
-            call,
+            save.node,
             f"killed while writing, this save destroys the only copy of `{text(path, 30)}`",
             help="write to a temporary file beside it, then os.replace() it",
-            fix=_fix(module, call, path),
+            fix=_fix(run, save, path),
+            path=save.path,
         )
 
 
-def _is_repeated(module: Module, call: ast.Call, depth: int = 3) -> bool:
-    """Whether a loop overwrites the file again and again, as far as this file shows."""
-    if module.loops(call):
-        return True
-    function = module.function(call)
-    if function is None or depth == 0:
-        return False
-    callers = module.callers.get(function)
-    if not callers:
-        return True  # called from elsewhere
-    return any(_is_repeated(module, each, depth - 1) for each in callers)
+def _pairs(run: Run) -> Iterator[Saved]:
+    """Saves of files that this run, or another function of the file, begins from."""
+    mine = list(events(run.root, "save", "load"))
+    # What the same process reads back is its own: no later job hangs on it.
+    own = {
+        id(save.node)
+        for number, (save, at) in enumerate(mine)
+        for other, (load, to) in enumerate(mine)
+        if _loads(load, save) and (other > number or _loops(at) & _loops(to))
+    }
+    elsewhere = [each for before in run.earlier for each in events(before.root, "load")]
+    for number, (save, at) in enumerate(mine):
+        loads = (*mine[:number], *elsewhere)
+        if id(save.node) not in own and any(_loads(load, save) for load, _ in loads):
+            yield run, save, at
+    for before in run.earlier:
+        for save, at in events(before.root, "save"):
+            if any(_loads(load, save) for load, _ in mine):
+                yield before, save, at
 
 
-def _resumes(module: Module, save: ast.Call, path: ast.expr, load: ast.Call) -> bool:
-    """Whether a later run of the program loads, by this call, what the other has saved."""
-    loaded = argument(load, 0, "f")
-    if loaded is None:
-        return False
-    same = text(module.value(path) or path, 200) == text(module.value(loaded) or loaded, 200)
-    if not same:
-        return False
-    if module.scope(save) is module.scope(load):
-        return load.lineno < save.lineno
-    names = {dotted(each).partition(".")[0] for each in ast.walk(path)} - {""}
-    return not any(_is_own(module, node, name) for node in (save, load) for name in names)
+def _loops(way: Way) -> set[int]:
+    return {id(step.node) for step in way if isinstance(step.node, Loop)}
 
 
-def _is_own(module: Module, node: ast.AST, name: str) -> bool:
-    """Whether a name belongs to this function: another function's `path` is another path.
-
-    Settings are the same for all, whoever hands them over.
-    """
-    function = module.function(node)
-    if function is None or name in ("self", "args", "cfg", "config", "opt", "opts", "hparams"):
-        return False
-    return name in params(function) or module.binds(function, name)
+def _loads(load: Event, save: Event) -> bool:
+    kinds = (load.kind, save.kind)
+    return kinds == ("load", "save") and same_path(load.values.get("path"), save.values.get("path"))
 
 
-def _fix(module: Module, call: ast.Call, path: ast.expr) -> Fix | None:
+def _is_repeated(run: Run, way: Way) -> bool:
+    """Whether a loop overwrites the file again and again, as far as anybody can see."""
+    return not run.is_entry or any(isinstance(step.node, Loop) for step in way)
+
+
+def _is_moved(run: Run, save: Event) -> bool:
+    """Whether the file that is there is moved away first, or the new one into its place."""
+    return any(
+        same_path(event.values.get(role), save.values.get("path"))
+        for each in (run, *run.earlier)
+        for event, _ in events(each.root, "rename")
+        for role in ("path", "to")
+    )
+
+
+def _path_node(save: Event) -> ast.AST:
+    node = save.node
+    path = argument(node, 1, "f") if isinstance(node, ast.Call) else None
+    return path if path is not None else node
+
+
+def _fix(run: Run, save: Event, path: ast.AST) -> Fix | None:
     """Write beside, then rename; not safe, since it does not fsync."""
-    statement = module.statement(call)
-    simple = isinstance(path, ast.Name | ast.Attribute) or is_constant_text(path)
-    if not simple or not isinstance(module.parents[call], ast.Expr) or "os" not in module.imports:
+    source = run.source(save.path)
+    if source is None or not isinstance(path, ast.Name | ast.Attribute | ast.Constant):
+        return None
+    first, last, _ = source.statement(save.place.line)
+    node = save.node
+    if (first, last) != (node.lineno, node.end_lineno) or "os" not in source.bindings:  # type: ignore[attr-defined]
         return None
     shown = ast.unparse(path)
-    place = f'f"{{{shown}}}.tmp"' if not is_constant_text(path) else repr(f"{path.value}.tmp")  # type: ignore[attr-defined]
-    line = module.lines[statement.lineno - 1]
-    indent = line[: len(line) - len(line.lstrip())]
-    rest = module.lines[(statement.end_lineno or 1) - 1][end_of(module, statement)[1][1] :]
-    if line[: start_of(module, statement)[0][1]].strip() or rest.strip():
+    is_text = isinstance(path, ast.Constant) and isinstance(path.value, str)
+    place = repr(f"{ast.literal_eval(path)}.tmp") if is_text else f'f"{{{shown}}}.tmp"'
+    if not _is_alone(source, node):
         return None
-    after = Edit(*end_of(module, statement), f"\n{indent}os.replace({place}, {shown})")
-    return Fix((replace(module, path, place), after), safe=False)
+    line = source.lines[first - 1]
+    indent = line[: len(line) - len(line.lstrip())]
+    after = Edit(*end_of(source, node), f"\n{indent}os.replace({place}, {shown})")
+    return Fix((replace(source, path, place), after), safe=False)
 
 
-def is_constant_text(node: ast.expr) -> bool:
-    """Whether a node is a plain string."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _is_alone(source: Text, node: ast.AST) -> bool:
+    """Whether nothing else stands on the lines of a call."""
+    (first, column), (last, end) = start_of(source, node)[0], end_of(source, node)[0]
+    return not source.lines[first - 1][:column].strip() and not source.lines[last - 1][end:].strip()

@@ -35,52 +35,64 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import rank_guards
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Exit,
+    Loop,
+    Way,
+    events,
+    walk,
+)
+from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart, line_of
+from ddpdoctor.lint.engine.queries.partings import Met, leaves_somewhere, met
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP511"
-NAME = "failed-save-unshared"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("except",)
-FACTS = ("collectives",)
+ABOUT = About(code="DDP511", name="failed-save-unshared", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield the ways out of a handler that lead one rank past what all must run."""
-    for handler in module.by_kind[ast.ExceptHandler]:
-        assert isinstance(handler, ast.ExceptHandler)
-        leave = handler.body[-1]
-        if not isinstance(leave, ast.Return | ast.Break | ast.Continue):
+    for node, way in walk(run.root):
+        if not isinstance(node, Choice) or not isinstance(node.node, ast.Try):
             continue
-        attempt = module.parents[handler]
-        guard = next((e for e in rank_guards(module, attempt) if e.guard.kind == "branch"), None)
-        if guard is None or not isinstance(guard.guard.node, ast.If) or not _saves(module, attempt):
+        who, attempt, *handlers = doers(way), *node.arms
+        apart = keeps_apart(who.choices)
+        if apart is None or not who.some or not any(events(attempt.body, "save")):
             continue
-        branch = guard.guard.node
-        block = getattr(module.parents[branch], "body", [])
-        rest = block[block.index(branch) + 1 :] if branch in block else []
-        later = [call for call, _ in module.collectives if module.inside(call, *rest)]
-        if later:
-            yield Hit(
-                leave,
-                "where the save fails this rank leaves, and the others wait for it",
-                notes=(
-                    f"it {guard.describe()}",
-                    f"the others go on to the collective at line {later[0].lineno}",
-                ),
-                help="share the outcome: broadcast whether the save succeeded",
-                confidence=None if guard.test.pure else "likely",
-            )
+        for handler in handlers:
+            left = leaves_somewhere(handler.body)
+            missed = _missed(left, way, apart)
+            if left is not None and missed is not None:
+                yield _hit(left, missed, apart, sure=who.sure and run.is_entry)
 
 
-def _saves(module: Module, attempt: ast.AST) -> bool:
-    """Whether the body of a try writes a checkpoint, by itself or through what it calls."""
-    for call in module.within(attempt):
-        if isinstance(call, ast.Call):
-            key = module.callee(call)
-            if module.names.get(call) == "torch.save":
-                return True
-            if key and key in module.project.effects["save"]:
-                return True
-    return False
+def _missed(left: Exit | None, way: Way, apart: Choice) -> Met | None:
+    """What the other ranks go on to, in the function or the loop that is left."""
+    if left is None or left.kind not in ("return", "break", "continue"):
+        return None
+    outer = next(number for number, step in enumerate(way) if step.node is apart)
+    for step in reversed(way[: outer + 1]):
+        if isinstance(step.node, Called):
+            break
+        if isinstance(step.node, Loop) and left.kind != "return":
+            break
+        first = next(met(step.rest), None)
+        if first is not None:
+            return first
+    return None
+
+
+def _hit(left: Exit, missed: Met, apart: Choice, *, sure: bool) -> Hit:
+    return Hit(
+        left.node,
+        "where the save fails this rank leaves, and the others wait for it",
+        notes=(
+            f"only some ranks pass the condition at {line_of(apart)}",
+            f"the others go on to the collective at line {missed.event.place.line}",
+        ),
+        help="share the outcome: broadcast whether the save succeeded",
+        confidence="certain" if sure else "likely",
+        path=left.path,
+    )
