@@ -140,6 +140,7 @@ def _compare(vm: Machine, node: ast.Compare) -> Value:
 
 def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Value:
     if isinstance(op, ast.In | ast.NotIn):
+        vm.note_read(right, left)
         content = objects.content(vm, right)
         if content is not None:
             right = objects.without_order(content)

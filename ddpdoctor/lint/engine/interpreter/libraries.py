@@ -672,7 +672,8 @@ def _event(
         return _copied(vm, args[0] if args else NONE, node)
     if result == "new":
         path = values.get("path", NONE)
-        return Value(term("loaded", path.what, vm.site(node)), SAME)
+        event.values["result"] = Value(term("loaded", path.what, vm.site(node)), SAME)
+        return event.values["result"]
     if result == "file":
         path = values.get("path", NONE)
         made = vm.new(node, "file")

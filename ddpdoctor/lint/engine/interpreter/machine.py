@@ -44,6 +44,7 @@ MAX_CALLS = 40
 FUEL = 40_000
 ALONE = 4_000
 ALL_ALONE = 20_000
+ELSEWHERE = ""
 
 
 class Left(Exception):
@@ -176,6 +177,8 @@ class Machine:
         """Whether a process group has been joined."""
         self.exits: dict[Event, Seq] = {}
         """What is done at exit, by what was registered."""
+        self.reads: dict[Term, set[str]] = {}
+        """What was loaded -> the keys that were read of it, ELSEWHERE where it went on whole."""
         self._sites: dict[Any, int] = {}
         self.files: set[str] = set()
 
@@ -210,6 +213,13 @@ class Machine:
         self.fuel -= amount
         if self.fuel < 0:
             raise Spent
+
+    def note_read(self, owner: Value, key: Value | None = None) -> None:
+        """Something that was loaded is read, by a key or as a whole."""
+        if isinstance(owner.what, Term) and owner.what.op == "loaded":
+            name = key.constant if key is not None else None
+            kept = name if isinstance(name, str) else ELSEWHERE
+            self.reads.setdefault(owner.what, set()).add(kept)
 
     # --- objects
 

@@ -151,6 +151,7 @@ def call_duck(
     node: ast.AST,
 ) -> Value:
     """A method of something unknown, by what methods of this name do everywhere."""
+    vm.note_read(owner, args[0] if args and name in ("get", "pop") else None)
     every = [objects.current(vm, each) for each in (owner, *args, *kwargs.values())]
     agree, why = blended(every)
     if name == "backward" and not isinstance(owner.what, Lib):
@@ -204,6 +205,7 @@ def _hint_of_call(vm: Machine, name: str, value: Value) -> Value:
 def _hand_over(vm: Machine, args: list[Value], kwargs: dict[str, Value]) -> None:
     """What is handed to something unknown may be changed there."""
     for each in (*args, *kwargs.values()):
+        vm.note_read(each)
         if isinstance(each.what, Ref) and vm.type_of(each) in ("list", "set"):
             content = vm.store.get((each.what, "[]"))
             if content is not None and content.agree.kind == "same":

@@ -538,6 +538,7 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     found = content(vm, owner)
     if found is not None:
         return _of_content(vm, found, index)
+    vm.note_read(owner, index)
     agree, why = blended([current(vm, owner), index])
     if isinstance(index.what, Const) and isinstance(what, Tensor | Term):
         kept = vm.store.get((what, f"[{index.what.value!r}]"))

@@ -121,6 +121,7 @@ torch.utils.data.random_split                       event kind=split dataset=dat
 torch.utils.data.get_worker_info                    unknown
 torch.utils.data.DistributedSampler.set_epoch       event kind=set_epoch epoch=epoch@0
 torch.optim.*                                       new type=torch.optim.Optimizer parameters=params@0
+torch.optim.swa_utils.AveragedModel                 event kind=average object=model@0
 torch.optim.lr_scheduler.*                          new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
 torch.optim.Optimizer.step                          event kind=step
 torch.optim.Optimizer.zero_grad                     event kind=zero_grad

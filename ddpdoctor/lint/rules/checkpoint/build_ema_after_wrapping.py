@@ -1,8 +1,8 @@
 """EMA copied before the wrap.
 
 ## What it does
-Finds an averaged copy of the model (`deepcopy`, `AveragedModel`, an EMA class) that is made before
-the model is wrapped in DDP in the same function.
+Finds a copy of the model (`deepcopy`, `AveragedModel`, an EMA class) that is made before the model
+is wrapped in DDP, while each rank has weights of its own: neither seeded alike nor loaded.
 
 ## Why is this bad?
 DDP broadcasts rank 0's weights when it is built. A copy made earlier keeps this rank's own random
@@ -23,48 +23,67 @@ ema = copy.deepcopy(model.module)
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, targets
-from ddpdoctor.lint.engine.wrappers import wraps
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Ref, Term, Value
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP506"
-NAME = "ema-before-wrap"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("DistributedDataParallel",)
+ABOUT = About(code="DDP506", name="ema-before-wrap", confidence="likely")
 
 
-_NAME = re.compile(r"(^|[._])ema|ema($|_)|averaged?_?model|teacher", re.I)
-_COPIES = re.compile(f"deepcopy$|{_NAME.pattern}", re.I)
-
-
-def check(module: Module) -> Iterator[Hit]:
-    """Yield averages that begin before the ranks are alike."""
-    loads = {call.lineno for call in module.method_calls("load_state_dict")}
-    copies = [
-        (call, name) for call, name in module.names.items() if call.args and _COPIES.search(name)
-    ]
-    for wrap in wraps(module):
-        for call, made in copies:
-            if not wrap.inner or dotted(call.args[0]) != wrap.inner:
+def check(run: Run) -> Iterator[Hit]:
+    """Yield copies that are made while each rank has weights of its own."""
+    wraps = list(events(run.root, "wrap"))
+    order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
+    for copy, at in events(run.root, "copy", "average") if wraps else ():
+        source = copy.values.get("object")
+        if source is None or not doers(at).mask & ~1:
+            continue  # rank 0 is the source of DDP's broadcast
+        for wrap, to in wraps:
+            module = wrap.values.get("module")
+            later = order[id(wrap)] > order[id(copy)]
+            if module is None or module.what != source.what or not later:
                 continue
-            if call.lineno >= wrap.call.lineno or module.scope(call) is not module.scope(wrap.call):
-                continue
-            bound = [dotted(target) for target in targets(module.statement(call))]
-            is_copy = made in ("copy.deepcopy", "deepcopy") and any(_NAME.search(b) for b in bound)
-            if not is_copy and not _NAME.search(made.rpartition(".")[2]):
-                continue
-            if any(call.lineno < line for line in loads) or "manual_seed" in module.project.words:
-                confidence: Confidence | None = "likely"
-            else:
-                confidence = None
-            yield Hit(
-                call,
-                "the average is copied before DDP has made the ranks' weights alike",
-                notes=(f"the model is wrapped at line {wrap.call.lineno}",),
-                help=f"build it after the wrap, from `{wrap.name}.module`",
-                confidence=confidence,
-            )
+            if _is_each_ranks_own(run, source, copy):
+                node, path = _call_beside(at, to) or (copy.node, copy.path)
+                yield Hit(
+                    node,
+                    "the average is copied before DDP has made the ranks' weights alike",
+                    notes=(f"the model is wrapped at line {wrap.place.line}",),
+                    help="build it after the wrap, from the wrapper's `.module`",
+                    path=path,
+                )
+            break
+
+
+def _is_each_ranks_own(run: Run, source: Value, copy: Event) -> bool:
+    """Whether the ranks have drawn weights of their own, and loaded none."""
+    seeds: list[bool] = []
+    for event, _ in events(run.root, "seed", "seed_all", "load_state", "copy", "average"):
+        if event is copy:
+            break
+        target, seed = event.values.get("object"), event.values.get("seed")
+        if event.kind == "load_state" and target is not None and target.what == source.what:
+            return False
+        if seed is not None and event.kind in ("seed", "seed_all"):
+            seeds.append(seed.agree.divergent)
+    if seeds:
+        return seeds[-1] and source.what != NOTHING
+    if run.is_entry:
+        return isinstance(source.what, Ref)
+    text = run.source(copy.path)
+    is_given = isinstance(source.what, Ref) or (
+        isinstance(source.what, Term) and source.what.op == "parameter"
+    )
+    return is_given and text is not None and "seed" not in text.source.text
+
+
+def _call_beside(at: Way, to: Way) -> tuple[ast.AST, str] | None:
+    """The call that leads to the copy, where the wrap stands beside it."""
+    shared = sum(1 for here, there in zip(at, to, strict=False) if here.node is there.node)
+    called = next((step.node for step in at[shared:] if isinstance(step.node, Called)), None)
+    return (called.node, called.path) if called is not None else None

@@ -30,53 +30,78 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import PurePath
 
-from ddpdoctor.lint.engine.module import Module, params
-from ddpdoctor.lint.engine.trees import dotted
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP507"
-NAME = "frozen-ema-decay"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("decay",)
-ALSO = (
-    ".decay =",
-    ".ema_decay =",
-)
+ABOUT = About(code="DDP507", name="frozen-ema-decay", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield closures over a decay that somebody believes to change."""
-    if not _is_set_later(module):
+    source = run.source(run.path)
+    if source is None or not run.is_entry:
         return
-    for function in module.functions:
-        if "decay" not in params(function):
+    for owner in ast.walk(source.tree):
+        if not isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        for node in module.within(function):
-            if not isinstance(node, ast.FunctionDef | ast.Lambda) or node is function:
-                continue
-            if "decay" not in params(node) and _reads(module, node):
+        for name, attribute in _kept(owner):
+            closure = _closure_that_mixes(owner, name)
+            changed = next(_changes(run, attribute), None) if closure is not None else None
+            if closure is not None and changed is not None:
                 yield Hit(
-                    node,
-                    "the decay is captured here once: setting `.decay` later changes nothing",
-                    help="read `self.decay` at each update",
+                    closure,
+                    f"the decay is captured here once: a later `.{attribute}` changes nothing",
+                    notes=(f"it is set at {changed}",),
+                    help=f"read `self.{attribute}` at each update",
+                    path=run.path,
                 )
 
 
-def _is_set_later(module: Module) -> bool:
-    """Whether `x.decay = ...` is set outside of the class that owns it."""
-    for node in module.by_kind[ast.Attribute]:
-        if isinstance(node, ast.Attribute) and node.attr in ("decay", "ema_decay"):
-            is_own = dotted(node.value) == "self"
-            function = module.function(node)
-            in_init = function is not None and function.name == "__init__"
-            if isinstance(node.ctx, ast.Store) and not (is_own and in_init):
-                return True
+def _kept(owner: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
+    """(parameter, attribute) of `self.decay = decay`."""
+    given = {each.arg for each in (*owner.args.args, *owner.args.kwonlyargs)}
+    for node in owner.body:
+        match node:
+            case ast.Assign(targets=[ast.Attribute(attr=attribute)], value=ast.Name(id=name)):
+                if name in given:
+                    yield name, attribute
+
+
+def _closure_that_mixes(owner: ast.AST, name: str) -> ast.AST | None:
+    """A function in the function that weighs by its parameter: `d * a + (1 - d) * b`."""
+    for node in ast.walk(owner):
+        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not owner:
+            own = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+            if name not in own and any(_mixes(each, name) for each in ast.walk(node)):
+                return node
+    return None
+
+
+def _mixes(node: ast.AST, name: str) -> bool:
+    """Whether an expression weighs something by the parameter."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return any(isinstance(each, ast.Name) and each.id == name for each in (left, right))
     return False
 
 
-def _reads(module: Module, node: ast.AST) -> bool:
-    return any(
-        isinstance(each, ast.Name) and each.id == "decay" and isinstance(each.ctx, ast.Load)
-        for each in module.within(node)
-    )
+def _changes(run: Run, attribute: str) -> Iterator[str]:
+    """Where an attribute of this name is set, but in the initialisers of classes."""
+    loader = run.vm.program.loader
+    for path in dict.fromkeys((run.path, *loader.files)):
+        text = loader.text(path)
+        if text is None or f".{attribute} =" not in text.source.text:
+            continue
+        first = {
+            id(each)
+            for function in ast.walk(text.tree)
+            if isinstance(function, ast.FunctionDef) and function.name == "__init__"
+            for each in ast.walk(function)
+        }
+        for node in ast.walk(text.tree):
+            if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store):
+                continue
+            if node.attr == attribute and id(node) not in first:
+                yield f"{PurePath(path).name}:{node.lineno}"

@@ -28,91 +28,98 @@ first_epoch = state["epoch"] + 1
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.machine import ELSEWHERE
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, events, walk
+from ddpdoctor.lint.engine.interpreter.values import Term, Value, What
+from ddpdoctor.lint.engine.queries.doing import is_distributed
+from ddpdoctor.lint.engine.queries.states import owner_of_state, parts
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP509"
-NAME = "incomplete-resume"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("torch.load",)
-ALSO = ("load_state_dict",)
+ABOUT = About(code="DDP509", name="incomplete-resume", confidence="likely")
 
 _OPTIMIZER = re.compile(r"optim|^opt$", re.I)
 _STATE = re.compile(
     r"sched|scaler|(^|_)ema(_|$)|rng|generators?$|sampler|^(last_|start_)?epoch$|^(global_)?step$",
     re.I,
 )
+Saved = tuple[Event, dict[str, Value]]
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield loads that bring back the optimizer and not what was saved with it."""
-    if not module.is_distributed:
+    if run.is_entry and not is_distributed(run):
         return
-    saves = [
-        (save, keys) for save in module.calls_of("torch.save") if (keys := _saved(module, save))
-    ]
-    for load in module.calls_of("torch.load"):
-        read = _read(module, load)
-        if not any(_OPTIMIZER.search(key) for key in read):
-            continue  # weights alone: a fine-tuning, a prediction
-        for save, keys in saves:
-            lost = sorted(key for key in keys - read if _STATE.search(key))
-            if read <= keys and lost:
-                named = ", ".join(f"`{key}`" for key in lost)
-                yield Hit(
-                    load,
-                    f"the optimizer is restored from this file, but not {named}",
-                    notes=(f"saved at line {save.lineno}",),
-                    help="restore all that decides how the training goes on",
-                )
-                break
+    mine, before = _saved(run), [each for other in run.earlier for each in _saved(other)]
+    loads = [event for event, _ in events(run.root, "load")]
+    told: set[int] = set()
+    for load in loads:
+        yield from _incomplete(run, load, [*mine, *before], told)
+    for other in run.earlier:
+        for load, _ in events(other.root, "load"):
+            yield from _incomplete(other, load, mine, told)
 
 
-def _saved(module: Module, save: ast.Call) -> set[str]:
-    """The keys of the dictionary that is saved, where it is written out."""
-    state = module.value(argument(save, 0, "obj"))
-    if not isinstance(state, ast.Dict):
-        return set()
-    return {
-        key.value
-        for key in state.keys
-        if isinstance(key, ast.Constant) and isinstance(key.value, str)
-    }
+def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> Iterator[Hit]:
+    read = _read(run, load)
+    if id(load.node) in told or not any(_OPTIMIZER.search(key) for key in read):
+        return  # weights alone: a fine-tuning, a prediction
+    for save, kept in saves:
+        lost = sorted(key for key in kept.keys() - read if _is_state(key, kept[key]))
+        if read <= kept.keys() and lost:
+            told.add(id(load.node))
+            named = ", ".join(f"`{key}`" for key in lost)
+            yield Hit(
+                load.node,
+                f"the optimizer is restored from this file, but not {named}",
+                notes=(f"saved at line {save.place.line}",),
+                help="restore all that decides how the training goes on",
+                path=load.path,
+            )
+            return
 
 
-def _read(module: Module, load: ast.Call) -> set[str]:
+def _saved(run: Run) -> list[Saved]:
+    """The dictionaries that are saved, as they were when the run ended."""
+    found: list[Saved] | None = run.answers.get("saved")
+    if found is None:
+        found = run.answers["saved"] = [
+            (event, kept)
+            for event, _ in events(run.root, "save")
+            if (
+                kept := {
+                    key: value
+                    for key, value in parts(run, event.values.get("object"), depth=2)
+                    if key
+                }
+            )
+        ]
+    return found
+
+
+def _is_state(key: str, value: Value) -> bool:
+    what = value.what
+    is_state = owner_of_state(what) >= 0 or (isinstance(what, Term) and what.op == "state")
+    return is_state or _STATE.search(key) is not None
+
+
+def _read(run: Run, load: Event) -> set[str]:
     """The keys that are read of what is loaded; none, if it is handed on to somebody else."""
-    statement = module.statement(load)
-    if not isinstance(statement, ast.Assign) or statement.value is not load:
-        return set()
-    name = statement.targets[0]
-    if not isinstance(name, ast.Name) or len(module.bindings(name, name.id)) != 1:
-        return set()
-    keys: set[str] = set()
-    for each in module.within(module.scope(load)):
-        if not isinstance(each, ast.Name) or each.id != name.id or each is name:
-            continue
-        if (key := _key(module, each)) is None:
-            return set()
-        keys.add(key)
-    return keys
+    loaded = load.values["result"].what
+    read = run.vm.reads.get(loaded, set()) if isinstance(loaded, Term) else set()
+    return set() if ELSEWHERE in read or _goes_on(run, loaded) else read
 
 
-def _key(module: Module, use: ast.Name) -> str | None:
-    """The key in `state["key"]`, `state.get("key")` or `"key" in state`."""
-    parent = module.parents[use]
-    key: ast.AST | None = None
-    if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Load):
-        key = parent.slice
-    elif isinstance(parent, ast.Attribute) and parent.attr == "get":
-        call = module.parents[parent]
-        key = call.args[0] if isinstance(call, ast.Call) and call.args else None
-    elif isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.In | ast.NotIn):
-        key = parent.left
-    is_text = isinstance(key, ast.Constant) and isinstance(key.value, str)
-    return key.value if is_text else None  # type: ignore[union-attr]
+def _goes_on(run: Run, loaded: What) -> bool:
+    """Whether the whole is kept, returned to nobody seen, or loaded by a single object."""
+    for node, _ in walk(run.root):
+        match node:
+            case Exit(kind="return", value=Value(what=what)) if not run.is_entry and what == loaded:
+                return True
+            case Event(kind="set_attribute" | "load_state", values=values):
+                if any(each.what == loaded for each in values.values()):
+                    return True
+    return False
