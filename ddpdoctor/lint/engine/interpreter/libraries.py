@@ -128,6 +128,8 @@ def _asked(
         return Value(NOTHING, BY_RANK, vm.why(f"{text(node)} asks for the rank", node))
     if effect.does == "world" and group is not None and not _is_world(group):
         return Value(term("size", group.what), SAME)
+    if name.endswith(".is_initialized"):
+        vm.emit("ask", "is_initialized", node)
     if effect.does == "mode" and vm.joined:
         return TRUE
     if effect.does == "same":
@@ -544,8 +546,12 @@ def start(
 
     rank = Value(RANK, BY_RANK, vm.why("each process is given its number", node))
     joined, vm.joined = vm.joined, False
+    # What one process has drawn, timed or found is the same for all that it hands it to.
+    shared = [
+        Value(each.what, SAME) if each.agree.kind == "local" else each for each in arguments
+    ]
     with contextlib.suppress(Left):
-        call_value(vm, target, [rank, *arguments] if first else arguments, {}, node)
+        call_value(vm, target, [rank, *shared] if first else shared, {}, node)
     vm.joined = joined
 
 

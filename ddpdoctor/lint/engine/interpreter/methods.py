@@ -287,6 +287,8 @@ def call_unknown(
     if made:
         return objects.fresh(vm, Value(Tensor(vm.site(node), made), agree, why))
     identity = term("result", callee.what if callee.what != NOTHING else "", vm.site(node))
+    if name[:1].isupper():  # a class by its name, which keeps what it is given
+        vm.store.put((identity, "#given"), Value(Tuple((*args, *kwargs.values()))))
     return objects.fresh(vm, Value(identity, agree, why))
 
 

@@ -46,6 +46,7 @@ batch_isend_irecv               unknown
 _REST = """
 torch.*                                             pure
 torch.distributed.*                                 unknown
+torch.distributed.TCPStore                          new type=torch.distributed.TCPStore is_master=is_master@3
 torch.distributed.init_device_mesh                  group
 torch.distributed.device_mesh.init_device_mesh      group
 torch.distributed.ReduceOp.*                        same
@@ -180,9 +181,9 @@ torch.cuda.Event                                    local cause=clock
 torch.cuda.memory_allocated                         local cause=machine
 torch.cuda.max_memory_allocated                     local cause=machine
 torch.cuda.mem_get_info                             local cause=machine
-torch.multiprocessing.spawn                         spawns target=fn@0 arguments=args@1 processes=nprocs@2
-torch.multiprocessing.start_processes               spawns target=fn@0 arguments=args@1 processes=nprocs@2
-torch.multiprocessing.spawn.spawn                   spawns target=fn@0 arguments=args@1 processes=nprocs@2
+torch.multiprocessing.spawn                         spawns target=fn@0 arguments=args@1 processes=nprocs@2 method=start_method@5
+torch.multiprocessing.start_processes               spawns target=fn@0 arguments=args@1 processes=nprocs@2 method=start_method@5
+torch.multiprocessing.spawn.spawn                   spawns target=fn@0 arguments=args@1 processes=nprocs@2 method=start_method@5
 torch.multiprocessing.Process                       new type=multiprocessing.Process target=target@1 arguments=args@3
 torch.multiprocessing.get_context                   new type=multiprocessing.Context
 torch.utils.checkpoint.checkpoint                   event kind=checkpoint result=pure

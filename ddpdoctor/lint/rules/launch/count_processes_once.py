@@ -21,44 +21,37 @@ mp.spawn(worker, args=(world_size,), nprocs=world_size)
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module, params
-from ddpdoctor.lint.engine.trees import argument, dotted, keyword, last_name
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, events
+from ddpdoctor.lint.engine.interpreter.values import RANK, Value
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP105"
-NAME = "wrong-world-size"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("nprocs",)
-ALSO = ("world_size",)
-
-_SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn")
+ABOUT = About(code="DDP105", name="wrong-world-size", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield groups that expect another number of ranks than is spawned."""
-    for spawn in module.calls_of(*_SPAWN):
-        started = _number(module, argument(spawn, 2, "nprocs"))
-        target = last_name(spawn.args[0]) if spawn.args else ""
-        for call in module.calls_of("torch.distributed.init_process_group"):
-            function = module.function(call)
-            if function is None or function.name != target:
-                continue
-            if dotted(keyword(call, "rank") or call) not in params(function)[:1]:
-                continue  # of several machines, whose ranks are counted on
-            expected = _number(module, keyword(call, "world_size"))
-            if started is not None and expected is not None and started < expected:
-                yield Hit(
-                    call,
-                    f"{expected} ranks are expected, {started} are started: all wait for the rest",
-                    notes=(f"spawned at line {spawn.lineno}",),
-                    help="one number for both: hand the world size to the workers",
-                )
+    spawns = {id(event.node): event for event, _ in events(run.root, "spawn")}
+    for init, way in events(run.root, "init"):
+        calls = [step.node for step in way if isinstance(step.node, Called)]
+        spawn = next((spawns[id(c.node)] for c in calls if id(c.node) in spawns), None)
+        rank = init.values.get("rank")
+        if spawn is None or rank is None or rank.what != RANK:
+            continue  # of several machines, whose ranks are counted on
+        started, expected = _number(spawn, "processes"), _number(init, "size")
+        if started is not None and expected is not None and started < expected:
+            yield Hit(
+                init.node,
+                f"{expected} ranks are expected, {started} are started: all wait for the rest",
+                notes=(f"spawned at line {spawn.place.line}",),
+                help="one number for both: hand the world size to the workers",
+                path=init.path,
+            )
 
 
-def _number(module: Module, node: ast.expr | None) -> int | None:
-    value = module.value(node)
-    is_number = isinstance(value, ast.Constant) and type(value.value) is int
-    return value.value if is_number else None  # type: ignore[union-attr]
+def _number(event: Event, role: str) -> int | None:
+    value: Value | None = event.values.get(role)
+    found = value.constant if value is not None else None
+    return found if type(found) is int else None

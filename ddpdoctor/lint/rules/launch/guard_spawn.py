@@ -21,43 +21,37 @@ if __name__ == "__main__":
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.guards import guards
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import is_constant, keyword, text
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.loading import is_main_guard
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP113"
-NAME = "unguarded-spawn"
-CONFIDENCE: Confidence = "certain"
-WORDS = (
-    "spawn",
-    "start_processes",
-)
-ALSO = ("multiprocessing",)
+ABOUT = About(code="DDP113", name="unguarded-spawn", confidence="certain")
 
 
-_STARTERS = (
-    "torch.multiprocessing.spawn",
-    "torch.multiprocessing.spawn.spawn",
-    "torch.multiprocessing.start_processes",
-)
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield process starts that run again in every child."""
-    if module.path.endswith(".ipynb"):
+    source = run.source(run.path)
+    if source is None or not run.is_entry or run.path.endswith(".ipynb"):
         return
-    for call in module.calls_of(*_STARTERS):
-        if module.scope(call) is not module.tree or is_constant(
-            keyword(call, "start_method"), "fork"
-        ):
+    guarded = {
+        id(node)
+        for statement in source.tree.body
+        if is_main_guard(statement)
+        for node in ast.walk(statement)
+    }
+    for event, way in events(run.root, "spawn"):
+        method = event.values.get("method")
+        if method is not None and method.is_const("fork"):
             continue
-        if any("__name__" in text(each.test) for each in guards(module, call)):
-            continue
-        yield Hit(
-            call,
-            "children that import this module start children again: no `__main__` guard",
-            help='put it under `if __name__ == "__main__":`',
-        )
+        first = way[0].node
+        if id(first.node) not in guarded and first.path == run.path:
+            yield Hit(
+                first.node,
+                "children that import this module start children again: no `__main__` guard",
+                help='put it under `if __name__ == "__main__":`',
+                path=run.path,
+            )

@@ -28,26 +28,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP115"
-NAME = "lone-copies"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("is_initialized",)
-ALSO = ("DistributedDataParallel",)
+ABOUT = About(code="DDP115", name="lone-copies", confidence="likely")
 
-_JOINS = re.compile(r"init_process_group|init_device_mesh|Accelerator\(|Fabric\(|deepspeed|horovod")
+# What joins the group, and calls of helpers that are not there to be read and may.
+_JOINS = re.compile(
+    r"init_process_group|init_device_mesh|Accelerator\(|Fabric\(|deepspeed|horovod"
+    r"|\b(init|setup|join|launch)\w*(dist|ddp|process|rank)|\b(dist|ddp)\w*(init|setup|join)"
+)
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield the question whose answer is always no."""
-    if not module.wraps or not module.stands_alone or _JOINS.search(module.text):
+    if not run.is_entry or any(True for _ in events(run.root, "init", "spawn")):
         return
-    for call in module.calls_of("torch.distributed.is_initialized")[:1]:
+    asked = next((event for event, _ in events(run.root, "ask")), None)
+    if asked is None or not any(True for _ in events(run.root, "wrap")):
+        return
+    sources = [run.source(path) for path in sorted(run.vm.files)]
+    if not any(_JOINS.search(each.source.text) for each in sources if each is not None):
         yield Hit(
-            call,
+            asked.node,
             "nothing in this script joins a process group: this is always False",
             notes=("a launcher starts the processes, but does not join them",),
             help="init_process_group() first, where the launcher has set RANK",
+            path=asked.path,
         )

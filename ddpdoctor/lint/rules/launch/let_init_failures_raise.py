@@ -28,84 +28,60 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Loop, events, walk
 from ddpdoctor.lint.engine.trees import last_name, text
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP111"
-NAME = "swallowed-init-failure"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("except",)
-FACTS = ("init",)
-
+ABOUT = About(code="DDP111", name="swallowed-init-failure", confidence="certain")
 
 _GENERAL = re.compile(r"\b(Base)?Exception\b|\bRuntimeError\b|\bDist\w*Error\b|^everything$")
-_JOINS = re.compile(r"init|join|setup|dist", re.I)
 _SHOWS = re.compile(r"print|log|warn|info|error|debug|exception|str|repr|format", re.I)
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield handlers that hide that this rank never joined."""
-    direct = module.calls_of("torch.distributed.init_process_group")
-    inits = direct + [
-        call
-        for call in module.calls
-        if _JOINS.search(last_name(call.func))
-        and (key := module.callee(call))
-        and key in module.project.effects["init"]
-    ]
-    seen: set[ast.AST] = set()
-    for call in inits:
-        attempt = _attempt(module, call)
-        if attempt is None or attempt in seen or module.loops(attempt):
+    for choice, way in walk(run.root):
+        if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try):
             continue
-        if call not in direct and len(attempt.body) > 3:
+        if any(isinstance(step.node, Loop) for step in way):
+            continue  # it is tried again
+        attempt, *arms = choice.arms
+        joined = next(((event, at) for event, at in events(attempt.body, "init")), None)
+        if joined is None:
+            continue
+        is_direct = len(joined[1]) == 1
+        if not is_direct and len(choice.node.body) > 3:
             continue  # the failure that is handled may be any other
-        for handler in attempt.handlers:
+        for handler, arm in zip(choice.node.handlers, arms, strict=False):
             caught = text(handler.type) if handler.type else "everything"
-            if not _GENERAL.search(caught) or _gives_up(module, handler):
-                continue
-            seen.add(attempt)
-            yield Hit(
-                handler,
-                "a failure to join the process group is swallowed: this rank goes on alone",
-                notes=(f"init_process_group() in the try at line {attempt.lineno}",),
-                help="let it raise: the launcher then ends the job and shows the error",
-                confidence=None
-                if module.names.get(call, "").startswith("torch.") and _sets_aside(handler)
-                else "likely",
-            )
-            break
+            if _GENERAL.search(caught) and not _gives_up(handler, arm):
+                yield Hit(
+                    handler,
+                    "a failure to join the process group is swallowed: this rank goes on alone",
+                    notes=(f"init_process_group() in the try at line {choice.node.lineno}",),
+                    help="let it raise: the launcher then ends the job and shows the error",
+                    confidence="certain" if is_direct and _sets_aside(handler) else "likely",
+                    path=choice.path,
+                )
+                break
 
 
-def _attempt(module: Module, call: ast.Call) -> ast.Try | None:
-    child: ast.AST = call
-    for parent in module.ancestors(call):
-        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            return None
-        if isinstance(parent, ast.Try) and child in parent.body:
-            return parent
-        child = parent
-    return None
+def _gives_up(handler: ast.ExceptHandler, arm: Arm) -> bool:
+    """Whether the process ends, joins in another way, or hands the error to somebody else."""
+    if any(True for _ in events(arm.body, "init", "ends")) or _raises(arm):
+        return True
+    return any(
+        not _SHOWS.search(last_name(call.func))
+        and any(isinstance(each, ast.Name) and each.id == handler.name for each in call.args)
+        for statement in handler.body
+        for call in ast.walk(statement)
+        if isinstance(call, ast.Call)
+    )
 
 
-def _gives_up(module: Module, handler: ast.ExceptHandler) -> bool:
-    for node in module.within(handler):
-        if isinstance(node, ast.Raise):
-            return True
-        if isinstance(node, ast.Call):
-            name = module.names.get(node, "")
-            passes_on = any(
-                isinstance(each, ast.Name) and each.id == handler.name for each in node.args
-            )
-            if passes_on and not _SHOWS.search(last_name(node.func)):
-                return True  # the error goes to somebody else
-            if name.endswith(("exit", "abort", "kill", "fail", "skip", "init_process_group")):
-                return True
-            key = module.callee(node)
-            if key and key in module.project.effects["init"]:
-                return True
-    return False
+def _raises(arm: Arm) -> bool:
+    return any(getattr(node, "kind", "") in ("raise", "end") for node, _ in walk(arm.body))
 
 
 def _sets_aside(handler: ast.ExceptHandler) -> bool:

@@ -27,58 +27,69 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, dotted
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.values import Func, Ref, Tuple, Value
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP117"
-NAME = "unpicklable-spawn-arguments"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("spawn",)
-ALSO = ("multiprocessing",)
+ABOUT = About(code="DDP117", name="unpicklable-spawn-arguments", confidence="certain")
 
-_SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn")
-_UNPICKLABLE = ("open", "threading.Lock", "threading.RLock", "socket.socket")
+_UNPICKLABLE = ("file", "threading.Lock", "threading.RLock", "socket.socket")
 _DEPTH = 3
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield spawns that end in a PicklingError."""
-    for call in module.calls_of(*_SPAWN):
-        given = [each for each in (*call.args[:1], argument(call, 1, "args")) if each is not None]
-        for each in given:
-            if what := _unpicklable(module, each, _DEPTH):
-                yield Hit(
-                    call,
-                    f"{what} cannot be pickled for the spawned ranks",
-                    help="hand over functions and classes of the module's top level",
-                )
-                break
-
-
-def _unpicklable(module: Module, node: ast.expr, depth: int) -> str:
-    match node:
-        case ast.Lambda():
-            return f"the lambda at line {node.lineno}"
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return next((w for e in elements if (w := _unpicklable(module, e, depth))), "")
-        case ast.Call(func=func, args=given, keywords=keywords):
-            name = module.name_of(func)
-            if name in _UNPICKLABLE:
-                return f"what {name}() returns (line {node.lineno})"
-            if depth == 0 or not name.rpartition(".")[2][:1].isupper():
-                return ""
-            kept = [*given, *(each.value for each in keywords)]
-            return next((w for e in kept if (w := _unpicklable(module, e, depth - 1))), "")
-        case ast.Name(id=name):
-            nested = any(
-                function.name == name and module.function(function) is module.function(node)
-                for function in module.functions
-                if module.function(function) is not None
+    for event, _ in events(run.root, "spawn"):
+        method = event.values.get("method")
+        if method is not None and method.is_const("fork"):
+            continue
+        given = [event.values.get(role) for role in ("target", "arguments")]
+        found = next((w for each in given if each and (w := _unpicklable(run, each, _DEPTH))), "")
+        if found:
+            yield Hit(
+                event.node,
+                f"{found} cannot be pickled for the spawned ranks",
+                help="hand over functions and classes of the module's top level",
+                path=event.path,
             )
-            if nested:
-                return f"the function `{name}`, which is defined in a function,"
-            value = module.value(node)
-            if depth and value is not None and value is not node and dotted(value) != name:
-                return _unpicklable(module, value, depth - 1)
-    return ""
+
+
+def _unpicklable(run: Run, value: Value, depth: int) -> str:
+    what = value.what
+    if isinstance(what, Func):
+        return _of_function(run, what)
+    made = run.vm.object(value)
+    if made is not None and made.type in _UNPICKLABLE:
+        return f"what `{ast.unparse(made.node)}` returns"
+    inside = _inside(run, value) if depth else []
+    return next((w for each in inside if (w := _unpicklable(run, each, depth - 1))), "")
+
+
+def _of_function(run: Run, what: Func) -> str:
+    """A lambda, or a function in a function that nothing at the top stands for."""
+    info = run.vm.functions[what.number]
+    if isinstance(info.node, ast.Lambda):
+        return f"the lambda at line {info.node.lineno}"
+    at_top = len(what.scopes) < 2 or run.vm.store.get((what, "__wrapped__")) is not None
+    return "" if at_top else f"the function `{info.name}`, which is defined in a function,"
+
+
+def _inside(run: Run, value: Value) -> list[Value]:
+    """What a container holds, what an object keeps, what an unknown class was given."""
+    content = objects.content(run.vm, value)
+    if content is not None and isinstance(content.what, Tuple):
+        return list(content.what.items)
+    given = run.vm.store.get((value.what, "#given"))
+    if given is not None and isinstance(given.what, Tuple):
+        return list(given.what.items)
+    if not isinstance(value.what, Ref):
+        return []
+    kept = {
+        name: each
+        for layer in run.vm.store.layers
+        for (owner, name), each in layer.items()
+        if owner == value.what
+    }
+    return list(kept.values())

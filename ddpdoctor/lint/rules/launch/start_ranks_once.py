@@ -23,53 +23,40 @@ worker(int(os.environ["LOCAL_RANK"]))  # torchrun starts all of them
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.guards import guards
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.rank import environment_name
-from ddpdoctor.lint.engine.trees import text
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import text
+from ddpdoctor.lint.engine.queries.order import is_sure
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP114"
-NAME = "double-launch"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("spawn",)
-ALSO = ("LOCAL_",)
+ABOUT = About(code="DDP114", name="double-launch", confidence="likely")
 
-_SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn")
 # RANK and WORLD_SIZE may be those of the machines, of which each spawns its ranks.
 _LAUNCHED = ("LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield spawns by a process that a launcher has started."""
-    for call in module.calls_of(*_SPAWN):
-        scope = module.scope(call)
-        asked = " ".join(text(each.test, 200) for each in guards(module, call))
-        if any(name in asked for name in ("environ", "RANK", "launch", "torchrun", "WORLD")):
+    needed: Event | None = None
+    for event, way in events(run.root, "getenv", "spawn"):
+        if not is_sure(way):
             continue
-        reads = [
-            node
-            for node in module.by_kind[ast.Subscript]
-            if isinstance(node, ast.Subscript)
-            and module.scope(node) is scope
-            and node.lineno <= call.lineno
-            and _is_needed(module, node)
-        ]
-        if reads:
+        if event.kind == "getenv":
+            # `os.environ["LOCAL_RANK"]` raises where there is no launcher.
+            is_needed = event.name == "os.environ" and event.values["name"].is_const(*_LAUNCHED)
+            needed = needed or (event if is_needed else None)
+        elif needed is not None:
             yield Hit(
-                call,
+                event.node,
                 "a process that a launcher has started starts ranks of its own",
-                notes=(f"`{text(reads[0], 40)}` (line {reads[0].lineno}) is set by a launcher",),
+                notes=(
+                    f"`{text(needed.node, 40)}` (line {needed.place.line}) is set by a launcher",
+                ),
                 help="one launcher: torchrun, or mp.spawn",
+                path=event.path,
             )
-
-
-def _is_needed(module: Module, node: ast.expr) -> bool:
-    """`os.environ["LOCAL_RANK"]` without a condition: it raises where there is no launcher."""
-    is_read = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
-    if not is_read or environment_name(module, node) not in _LAUNCHED:
-        return False
-    return all("__name__" in text(each.test) for each in guards(module, node))
+            return
+        else:
+            return  # what follows is what the ranks do
