@@ -547,9 +547,7 @@ def start(
     rank = Value(RANK, BY_RANK, vm.why("each process is given its number", node))
     joined, vm.joined = vm.joined, False
     # What one process has drawn, timed or found is the same for all that it hands it to.
-    shared = [
-        Value(each.what, SAME) if each.agree.kind == "local" else each for each in arguments
-    ]
+    shared = [Value(each.what, SAME) if each.agree.kind == "local" else each for each in arguments]
     with contextlib.suppress(Left):
         call_value(vm, target, [rank, *shared] if first else shared, {}, node)
     vm.joined = joined
@@ -869,6 +867,9 @@ def _of_python(
     if name == "print":
         vm.emit("print", name, node, **_by_position(args, {}))
         return NONE
+    if name == "exec":
+        _settings_may_change(vm)
+        return NONE
     if name in ("super", "object"):
         return Value(NOTHING, SAME)
     if name == "vars":
@@ -895,6 +896,16 @@ def _of_python(
             return Value(replace(first.what, flags=first.what.flags | {FLAGS[name]}))
         return first
     return _foreign(vm, name, args, kwargs, node)
+
+
+def _settings_may_change(vm: Machine) -> None:
+    """Code that cannot be read may set every constant of this scope, alike on all ranks."""
+    scope = vm.frame.scopes[0]
+    names = {name for layer in vm.store.layers for owner, name in layer if owner == scope}
+    for name in names:
+        old = vm.store.get((scope, name))
+        if old is not None and isinstance(old.what, Const):
+            vm.store.put((scope, name), Value(term("setting", scope, name), old.agree, old.why))
 
 
 def _foreign(

@@ -9,7 +9,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
-from ddpdoctor.lint.engine.interpreter.store import State
+from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED, State
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     IS_LOCAL_MAIN,
@@ -183,9 +183,11 @@ def _of_library(vm: Machine, name: str, owner: Value, node: ast.AST) -> Value:
 
 def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -> Value:
     found = vm.store.get((what, name))
+    made = vm.objects[what.number]
+    if found is not None and name == "module" and what.number in vm.store.distributed:
+        return Value(found.what, found.agree, found.why or vm.why(UNWRAPPED, node))
     if found is not None:
         return found
-    made = vm.objects[what.number]
     if made.cls >= 0:
         found = class_attribute(vm, made.cls, name)
         if found is not None:
@@ -196,8 +198,6 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
             return _of_type(vm, owner, base, name, node)
         value = Value(term("of", what, name), UNKNOWN)
         return value if getter is not None else hinted(vm, value, name)
-    if made.type == "torch.nn.parallel.DistributedDataParallel" and name == "module":
-        return vm.store.get((what, "module")) or Value(term("of", what, name), UNKNOWN)
     if made.type == "argparse.Namespace":
         return _option(vm, what, name, node)
     return _of_type(vm, owner, made.type, name, node)

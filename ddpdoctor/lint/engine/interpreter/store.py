@@ -35,6 +35,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 Key = tuple[Any, str]
 """(scope or object, name)."""
 Writes = dict[Key, Value]
+UNWRAPPED = "the wrapper is taken off"
 
 
 @dataclass(slots=True)
@@ -141,7 +142,9 @@ class Store:
                 if isinstance(each.what, Ref) and each.what.number in self.distributed
             ]
             if len(set(mine)) == 1:
-                return mine[0]
+                # "its module if it is wrapped, else itself" is the module.
+                off = [e.what for e in values if e.why is not None and e.why.text == UNWRAPPED]
+                return off[0] if off else mine[0]
         options: dict[What, Value] = {}
         for each in values:
             if isinstance(each.what, Either):

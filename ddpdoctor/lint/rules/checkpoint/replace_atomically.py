@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import end_of, replace, start_of
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import text
 from ddpdoctor.lint.engine.queries.doing import is_distributed, same_path
 from ddpdoctor.lint.engine.trees import argument
@@ -51,12 +51,14 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         told.add(id(save.node))
         path = _path_node(save)
+        call = _call_that_names_it(where, save, path, way)
+        shown = f"`{text(path, 30)}`" if call is None else "this file"
         yield Hit(
-            save.node,
-            f"killed while writing, this save destroys the only copy of `{text(path, 30)}`",
+            call.node if call is not None else save.node,
+            f"killed while writing, this save destroys the only copy of {shown}",
             help="write to a temporary file beside it, then os.replace() it",
             fix=_fix(run, save, path),
-            path=save.path,
+            path=call.path if call is not None else save.path,
         )
 
 
@@ -109,6 +111,27 @@ def _path_node(save: Event) -> ast.AST:
     node = save.node
     path = argument(node, 1, "f") if isinstance(node, ast.Call) else None
     return path if path is not None else node
+
+
+def _call_that_names_it(run: Run, save: Event, path: ast.AST, way: Way) -> Called | None:
+    """The call of a helper that is handed the path, and saves whatever it is handed."""
+    call = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
+    source = run.source(save.path)
+    if call is None or source is None or not isinstance(call.node, ast.Call):
+        return None
+    for function in ast.walk(source.tree):
+        if isinstance(function, ast.FunctionDef) and save.node in ast.walk(function):
+            return call if _is_given(call.node, function.args, path) else None
+    return None
+
+
+def _is_given(call: ast.Call, spec: ast.arguments, path: ast.AST) -> bool:
+    """Whether the path is a parameter that this call itself gives, or stands in its stars."""
+    if isinstance(path, ast.Call):
+        return any(isinstance(each, ast.Starred) for each in path.args)
+    given = {each.arg for each in spec.args[: len(call.args)]}
+    given |= {keyword.arg or "" for keyword in call.keywords}
+    return isinstance(path, ast.Name) and path.id in given
 
 
 def _fix(run: Run, save: Event, path: ast.AST) -> Fix | None:

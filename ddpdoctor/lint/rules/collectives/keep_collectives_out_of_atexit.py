@@ -35,7 +35,8 @@ ABOUT = About(code="DDP409", name="atexit-barrier", confidence="certain")
 def check(run: Run) -> Iterator[Hit]:
     """Yield what is registered with atexit and leads to a collective."""
     for event, _ in events(run.root, "at_exit"):
-        first = next(met(run.vm.exits[event].items), None)
+        later = run.vm.exits.get(event)
+        first = next(met(later.items), None) if later is not None else None
         if first is not None:
             yield Hit(
                 event.node,
