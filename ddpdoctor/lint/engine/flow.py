@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections import deque
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.guards import guards
 from ddpdoctor.lint.engine.module import Module, params, remembered
-from ddpdoctor.lint.engine.rank import is_looped_over, is_rank, rank_guards, spawn_targets
-from ddpdoctor.lint.engine.trees import Function, dotted, keyword, last_name, text
+from ddpdoctor.lint.engine.rank import is_looped_over, is_rank
+from ddpdoctor.lint.engine.trees import Function, dotted, keyword, last_name
 
 _DEPTH = 8
 _ARITHMETIC = ("int", "str", "abs", "min", "max", "list", "tuple", "sorted", "range")
-_TAKES_TURNS = re.compile(r"lock|first|main|rank", re.I)
-_RANK_WORDS = ("rank", "main", "master", "primary", "node", "save_on", "should_save")
 
 
 def handed(module: Module, function: Function, name: str) -> list[tuple[ast.Call, ast.expr]]:
@@ -105,23 +101,6 @@ def stands_for(module: Module, node: ast.Name | ast.Attribute) -> list[ast.expr]
     return [value for _, value in handed(module, function, key)]
 
 
-@remembered
-def is_kept_for_some(module: Module, node: ast.AST) -> bool:
-    """Whether a condition on the way to a node sounds as if it asked which rank this is."""
-    if rank_guards(module, node):
-        return True
-    tests = [each.test for each in guards(module, node)]
-    shown = " ".join(text(each, 200) for each in tests).lower().replace("__main__", "")
-    if any(word in shown for word in _RANK_WORDS):
-        return True
-    return any(
-        _TAKES_TURNS.search(text(item.context_expr, 200))
-        for each in module.ancestors(node)
-        if isinstance(each, ast.With)
-        for item in each.items
-    )
-
-
 def _registers(module: Module, decorator: ast.expr) -> bool:
     """Whether a decorator may start the function, rather than change what it does."""
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -146,30 +125,3 @@ def training_loops(module: Module) -> set[ast.AST]:
         if is_backward or last_name(call.func) in trains:
             found.update(module.loops(call))
     return found
-
-
-@remembered
-def is_run_by_all(module: Module, node: ast.AST) -> bool:
-    """Whether every rank runs a line, as far as this file shows: from its start, unconditionally.
-
-    A function that nothing here calls says nothing, unless it is plainly where the ranks begin:
-    spawned, or registered by a decorator as a command is.
-    """
-    seen: set[ast.AST] = set()
-    stack = [node]
-    while stack:
-        each = stack.pop()
-        if is_kept_for_some(module, each):
-            continue
-        function = module.function(each)
-        if function is None or function.name in spawn_targets(module):
-            return True
-        if function in seen:
-            continue
-        seen.add(function)
-        calls = module.callers.get(function, [])
-        stack.extend(calls)
-        starts = function in module.tree.body and not calls
-        if starts and any(_registers(module, one) for one in function.decorator_list):
-            return True
-    return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import SCOPES, last_name
+from ddpdoctor.lint.engine.trees import SCOPES
 
 _EXIT_CALLS = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 
@@ -82,15 +82,3 @@ def leaves(module: Module, block: list[ast.stmt]) -> ast.stmt | None:
         yes, no = leaves(module, last.body), leaves(module, last.orelse)
         return yes if yes is not None and no is not None else None
     return None
-
-
-def is_expected_to_raise(module: Module, node: ast.AST) -> bool:
-    """Whether a test wants the error: `with pytest.raises(...)`, `with self.assertRaises(...)`."""
-    for each in module.ancestors(node):
-        if isinstance(each, ast.With):
-            for item in each.items:
-                call = item.context_expr
-                name = last_name(call.func) if isinstance(call, ast.Call) else ""
-                if name == "raises" or name.startswith("assertRaises"):
-                    return True
-    return False

@@ -19,7 +19,7 @@ from ddpdoctor.lint.engine.trees import (
     last_name,
     targets,
 )
-from ddpdoctor.lint.engine.vocabulary import collective, is_wrapper, makes_group
+from ddpdoctor.lint.engine.vocabulary import collective, is_wrapper
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
@@ -347,11 +347,6 @@ class Module:
             elif is_wrapper(name):
                 found.append((node, "DistributedDataParallel()"))
         return found
-
-    @cached_property
-    def group_makers(self) -> list[ast.Call]:
-        """The calls that make a process group."""
-        return [node for node, name in self.names.items() if makes_group(name)]
 
     @cached_property
     def wraps(self) -> list[ast.Call]:

@@ -130,17 +130,6 @@ def is_wrapper(name: str) -> bool:
     return name in DDP
 
 
-def makes_group(name: str) -> bool:
-    """Whether this resolved name makes a process group, which every rank must do."""
-    head, _, last = name.rpartition(".")
-    if last in GROUP_MAKERS:
-        return f"{head}." in DISTRIBUTED
-    return name in (
-        "torch.distributed.init_device_mesh",
-        "torch.distributed.device_mesh.init_device_mesh",
-    )
-
-
 # What nn.Module and DistributedDataParallel have themselves (torch 2.13 and older).
 _OF_THE_WRAPPER = """
     T_destination add_module append apply batched_grad_copy bfloat16 broadcast_bucket_size
