@@ -81,7 +81,7 @@ class Rule:
     also: tuple[str, ...] = ()
     """... and one of these, ..."""
     facts: tuple[str, ...] = ()
-    """... and from which one of these is reached: collectives, init, sampler, save, load."""
+    """... and from which one of these is reached: collectives, init, sampler."""
     documentation: str = ""
     of_run: bool = False
     """Whether it asks what a run in the head has done, not how one file looks."""

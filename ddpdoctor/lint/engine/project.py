@@ -20,9 +20,6 @@ Key = tuple[str, str]
 EFFECTS = {
     "init": "calls init_process_group()",
     "sampler": "builds a DistributedSampler",
-    "save": "calls torch.save()",
-    "rank_save": "calls torch.save() on one rank alone",
-    "load": "calls torch.load()",
 }
 
 
@@ -151,7 +148,7 @@ class Project:
         return found
 
     def facts_of(self, path: str) -> frozenset[str]:
-        """What is reached from the functions of a file: collectives, init, sampler, save, load."""
+        """What is reached from the functions of a file: collectives, init, sampler."""
         return self._facts.get(path, frozenset())
 
     def _facts_by_path(self) -> dict[str, frozenset[str]]:

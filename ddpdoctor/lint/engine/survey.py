@@ -235,8 +235,6 @@ class _Surveyor:
                 name = f"{into.types[head]}.{rest}"
         if effect := _effect(name, node):
             into.effects.setdefault(effect, node.lineno)
-            if effect == "save" and by_rank:
-                into.effects.setdefault("rank_save", node.lineno)
         if operation := _default_group(name, node):
             if by_rank:
                 self.out.has_rank_collective = True
@@ -261,8 +259,6 @@ class _Surveyor:
 _EFFECTS = {
     "torch.distributed.init_process_group": "init",
     "torch.distributed.distributed_c10d.init_process_group": "init",
-    "torch.save": "save",
-    "torch.load": "load",
 } | dict.fromkeys(SAMPLER, "sampler")
 
 

@@ -24,6 +24,8 @@ if loss > best:
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
@@ -50,7 +52,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         places = [each.place for each in value.why.chain()]
         found = next((reductions[place] for place in places if place in reductions), None)
-        if found is not None and doers(way).mask & ~_root(found):
+        if found is not None and doers(way).mask & _decided(node) & ~_root(found):
             del reductions[found.place]
             yield _hit(found, node)
 
@@ -65,6 +67,13 @@ def _goes_by(node: Node) -> Value | None:
         case Event(kind="schedule", values=values):
             return values.get("metric")
     return None
+
+
+def _decided(node: Node) -> int:
+    """The ranks whose way the value decides: what a guard of the rank keeps out is decided yet."""
+    if not isinstance(node, Choice):
+        return EVERYONE
+    return functools.reduce(operator.or_, (arm.opened for arm in node.arms), 0)
 
 
 def _acts(seq: Seq) -> bool:

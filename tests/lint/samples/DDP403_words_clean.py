@@ -1,0 +1,22 @@
+from functools import partial
+
+from torch import distributed as job
+
+
+class Comm:
+    def __init__(self):
+        job.init_process_group("gloo")
+        self.number, self.size = job.get_rank(), job.get_world_size()
+        self.collect = partial(job.gather_object, dst=self.number - self.number)
+
+    def totals(self, value):
+        found = [None] * self.size if self.number == 0 else None
+        self.collect(value, found)
+        return found
+
+    def from_last(self, tensor):
+        job.broadcast(tensor, src=self.size - 1)
+
+
+if __name__ == "__main__":
+    print(Comm().totals(3))
