@@ -114,24 +114,37 @@ def _path_node(save: Event) -> ast.AST:
 
 
 def _call_that_names_it(run: Run, save: Event, path: ast.AST, way: Way) -> Called | None:
-    """The call of a helper that is handed the path, and saves whatever it is handed."""
-    call = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
-    source = run.source(save.path)
-    if call is None or source is None or not isinstance(call.node, ast.Call):
-        return None
-    for function in ast.walk(source.tree):
-        if isinstance(function, ast.FunctionDef) and save.node in ast.walk(function):
-            return call if _is_given(call.node, function.args, path) else None
+    """The call of helpers that hand the path on to where it is saved, whatever it is."""
+    found: Called | None = None
+    node, file = save.node, save.path
+    for call in [step.node for step in reversed(way) if isinstance(step.node, Called)]:
+        given = _given(call.node, _function_around(run, file, node), path)
+        if given is None:
+            break
+        found, path, node, file = call, given, call.node, call.path
+    return found
+
+
+def _function_around(run: Run, file: str, node: ast.AST) -> ast.FunctionDef | None:
+    source = run.source(file)
+    for each in ast.walk(source.tree) if source is not None else ():
+        if isinstance(each, ast.FunctionDef) and node in ast.walk(each):
+            return each
     return None
 
 
-def _is_given(call: ast.Call, spec: ast.arguments, path: ast.AST) -> bool:
-    """Whether the path is a parameter that this call itself gives, or stands in its stars."""
+def _given(call: ast.AST, function: ast.FunctionDef | None, path: ast.AST) -> ast.expr | None:
+    """What a call gives for the path, where that is a parameter or stands in the stars."""
+    if function is None or not isinstance(call, ast.Call):
+        return None
     if isinstance(path, ast.Call):
-        return any(isinstance(each, ast.Starred) for each in path.args)
-    given = {each.arg for each in spec.args[: len(call.args)]}
-    given |= {keyword.arg or "" for keyword in call.keywords}
-    return isinstance(path, ast.Name) and path.id in given
+        is_starred = any(isinstance(each, ast.Starred) for each in path.args)
+        return (argument(call, 1, "f") or call) if is_starred else None
+    names = [each.arg for each in function.args.args]
+    if not isinstance(path, ast.Name) or path.id not in names:
+        return None
+    is_bound = isinstance(call.func, ast.Attribute) and names[0] in ("self", "cls")
+    return argument(call, names.index(path.id) - is_bound, path.id)
 
 
 def _fix(run: Run, save: Event, path: ast.AST) -> Fix | None:
