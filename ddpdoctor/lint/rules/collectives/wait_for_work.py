@@ -44,7 +44,7 @@ def check(run: Run) -> Iterator[Hit]:
             lost |= works
         elif event.kind == "wait":
             lost -= works
-        else:
+        elif works:
             started.update(dict.fromkeys(works, event))
             lost |= works if _is_never_read(run, event) else set()
     told = {id(started[number].node): started[number] for number in sorted(lost & started.keys())}
