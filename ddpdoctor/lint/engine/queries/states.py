@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event
+from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Term, Tuple, Value, What
 
 _DEPTH = 4
@@ -29,6 +29,14 @@ def parts(
     if content is not None and isinstance(content.what, Tuple):
         for each in content.what.items:
             yield from parts(run, each, "", depth - 1)
+
+
+def file_events(run: Run, *kinds: str) -> list[tuple[Event, Way]]:
+    """What a run has saved, loaded and renamed; asked again and again by later runs."""
+    found = run.answers.get("files")
+    if found is None:
+        found = run.answers["files"] = list(events(run.root, "save", "load", "rename"))
+    return [(event, way) for event, way in found if event.kind in kinds]
 
 
 def is_of(what: What, event: Event) -> bool:

@@ -30,9 +30,10 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import end_of, replace, start_of
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way
 from ddpdoctor.lint.engine.interpreter.values import text
 from ddpdoctor.lint.engine.queries.doing import is_distributed, same_path
+from ddpdoctor.lint.engine.queries.states import file_events
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
@@ -64,7 +65,9 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _pairs(run: Run) -> Iterator[Saved]:
     """Saves of files that this run, or another function of the file, begins from."""
-    mine = list(events(run.root, "save", "load"))
+    mine = file_events(run, "save", "load")
+    if not mine:
+        return
     # What the same process reads back is its own: no later job hangs on it.
     own = {
         id(save.node)
@@ -72,13 +75,13 @@ def _pairs(run: Run) -> Iterator[Saved]:
         for other, (load, to) in enumerate(mine)
         if _loads(load, save) and (other > number or _loops(at) & _loops(to))
     }
-    elsewhere = [each for before in run.earlier for each in events(before.root, "load")]
+    elsewhere = [each for before in run.earlier for each in file_events(before, "load")]
     for number, (save, at) in enumerate(mine):
         loads = (*mine[:number], *elsewhere)
         if id(save.node) not in own and any(_loads(load, save) for load, _ in loads):
             yield run, save, at
     for before in run.earlier:
-        for save, at in events(before.root, "save"):
+        for save, at in file_events(before, "save"):
             if any(_loads(load, save) for load, _ in mine):
                 yield before, save, at
 
@@ -102,7 +105,7 @@ def _is_moved(run: Run, save: Event) -> bool:
     return any(
         same_path(event.values.get(role), save.values.get("path"))
         for each in (run, *run.earlier)
-        for event, _ in events(each.root, "rename")
+        for event, _ in file_events(each, "rename")
         for role in ("path", "to")
     )
 

@@ -33,10 +33,10 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import ELSEWHERE
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, walk
 from ddpdoctor.lint.engine.interpreter.values import Term, Value, What
 from ddpdoctor.lint.engine.queries.doing import is_distributed
-from ddpdoctor.lint.engine.queries.states import owner_of_state, parts
+from ddpdoctor.lint.engine.queries.states import file_events, owner_of_state, parts
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP509", name="incomplete-resume", confidence="likely")
@@ -53,13 +53,14 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield loads that bring back the optimizer and not what was saved with it."""
     if run.is_entry and not is_distributed(run):
         return
+    if not file_events(run, "save", "load"):
+        return
     mine, before = _saved(run), [each for other in run.earlier for each in _saved(other)]
-    loads = [event for event, _ in events(run.root, "load")]
     told: set[int] = set()
-    for load in loads:
+    for load, _ in file_events(run, "load"):
         yield from _incomplete(run, load, [*mine, *before], told)
     for other in run.earlier:
-        for load, _ in events(other.root, "load"):
+        for load, _ in file_events(other, "load"):
             yield from _incomplete(other, load, mine, told)
 
 
@@ -88,7 +89,7 @@ def _saved(run: Run) -> list[Saved]:
     if found is None:
         found = run.answers["saved"] = [
             (event, kept)
-            for event, _ in events(run.root, "save")
+            for event, _ in file_events(run, "save")
             if (
                 kept := {
                     key: value
