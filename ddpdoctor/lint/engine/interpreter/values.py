@@ -151,6 +151,14 @@ class Term:
     op: str
     args: tuple[Any, ...] = ()
     size: int = 1
+    hashed: int = field(init=False, compare=False, repr=False, default=0)
+    """Its hash, which is asked far more often than terms are made."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hashed", hash((self.op, self.args)))
+
+    def __hash__(self) -> int:
+        return self.hashed
 
     def __repr__(self) -> str:
         return f"{self.op}({', '.join(map(repr, self.args))})"
