@@ -19,6 +19,7 @@ from typing import TypeVar
 from ddpdoctor.lint.cache import Cache
 from ddpdoctor.lint.engine import source as sources
 from ddpdoctor.lint.engine.interpreter.loading import Loader
+from ddpdoctor.lint.engine.interpreter.program import Program
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator, project_root
 from ddpdoctor.lint.engine.module import Module
@@ -27,7 +28,7 @@ from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
 from ddpdoctor.lint.rule import Diagnostic, Rule, Trouble, diagnose
 from ddpdoctor.lint.rules import all_rules
-from ddpdoctor.lint.running import INTEREST, Judged, run_and_judge, together
+from ddpdoctor.lint.running import DOES, INTEREST, Judged, run_and_judge, together
 
 # Words that rules ask of the whole project: who sets epochs, who seeds, which framework trains.
 WORDS = (
@@ -138,7 +139,7 @@ def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Resu
     result = Result(files=len(surveyed))
     result.troubles = [Trouble(e.path, e.trouble) for e in surveyed.values() if e.trouble]
     wanted = [each for each in surveyed.values() if each.survey]
-    ran = _run_all(wanted, everything, reader, locator, pool, result.troubles)
+    ran = _run_all(wanted, everything, project, reader, pool, result.troubles)
     for path, found, trouble in _examine_all(wanted, project, reader, pool, cache):
         found = sorted([*found, *ran.get(path, ())])
         result.diagnostics += found
@@ -269,16 +270,19 @@ def _words_around(paths: Sequence[str], surveyed: dict[str, Surveyed]) -> set[st
 def _run_all(
     wanted: list[Surveyed],
     everything: list[Surveyed],
+    project: Project,
     reader: Reader,
-    locator: Locator,
     pool: _Pool,
     troubles: list[Trouble],
 ) -> dict[str, list[Diagnostic]]:
     """Findings of the rules that ask what a run in the head has done, by file."""
     paths = [each.path for each in wanted]
+    locator = project.locator
     concerned = _state.concerned = _concerned_files(everything, reader, locator)
-    _state.loader = Loader(reader.source, locator, paths)
-    judged = list(pool.map(_run_here, [path for path in paths if path in concerned], reader))
+    _state.program = Program(Loader(reader.source, locator, paths))
+    judged = list(
+        pool.map(_run_here, [path for path in paths if path in concerned], reader, project)
+    )
     for each in judged:
         troubles += [Trouble(each.path, trouble) for trouble in each.troubles]
     return together(judged, set(paths))
@@ -314,10 +318,15 @@ def _is_of_interest(path: str, reader: Reader) -> bool:
 
 
 def _run_here(path: str) -> Judged:
-    assert _state.loader is not None
+    assert _state.program is not None
+    assert _state.project is not None
     rules = [rule for rule in all_rules() if rule.of_run]
     near = _state.concerned[path] <= _NEAR
-    return run_and_judge(path, _state.loader, _state.library, rules, alone=near)
+    reaching = _state.project.lines_of_interest(path)
+    text = _state.reader.data(path).decode(errors="replace")
+    if not (reaching or "__main__" in text or DOES.search(text)):
+        return Judged(path)
+    return run_and_judge(path, _state.program, _state.library, rules, alone=near, reaching=reaching)
 
 
 def _examine_all(
@@ -397,7 +406,7 @@ class _State:
 
     reader = Reader()
     project: Project | None = None
-    loader: Loader | None = None
+    program: Program | None = None
     library = Library()
     concerned: Mapping[str, int] = MappingProxyType({})
 

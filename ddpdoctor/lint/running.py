@@ -6,8 +6,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from ddpdoctor.lint.engine.interpreter.loading import Loader
-from ddpdoctor.lint.engine.interpreter.program import Run, run_alone, run_file
+from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.judging import judge
 from ddpdoctor.lint.rule import Diagnostic, Rule
@@ -16,6 +15,14 @@ from ddpdoctor.lint.rule import Diagnostic, Rule
 INTEREST = re.compile(
     rb"distributed|accelerat|[Ff]abric|deepspeed|horovod|DataParallel|DistributedSampler|ignite"
     rb"|multiprocessing|\(1(\.0)? - \w+\) \*"
+)
+# What rules ask about, or what tells ranks apart: a function that has none of these, and calls none
+# that has, is not run alone.
+DOES = re.compile(
+    r"\.backward\(|DataLoader|DistributedSampler|DataParallel|no_sync|all_reduce|all_gather"
+    r"|reduce_scatter|barrier\(|broadcast|init_process_group|new_group|torch\.save|torch\.load"
+    r"|set_epoch|\.prepare\(|\brank\b|RANK|local_rank|is_main|main_process|spawn\(|manual_seed"
+    r"|set_device|state_dict|\.step\("
 )
 Function = tuple[str, int]
 """(file, line) of a function."""
@@ -36,11 +43,20 @@ class Judged:
 
 
 def run_and_judge(
-    path: str, loader: Loader, library: Library, rules: list[Rule], *, alone: bool = True
+    path: str,
+    program: Program,
+    library: Library,
+    rules: list[Rule],
+    *,
+    alone: bool = True,
+    reaching: frozenset[int] = frozenset(),
 ) -> Judged:
-    """Run one file as a script, then its functions that it does not call."""
+    """Run one file as a script, then its functions that it does not call.
+
+    `reaching` are the lines of functions that call others which do something of interest.
+    """
     out = Judged(path)
-    run = run_file(loader, library, path)
+    run = run_file(program, library, path)
     if run is None:
         return out
     out.found = list(judge(run, rules, out.troubles))
@@ -54,31 +70,31 @@ def run_and_judge(
         node.lineno
         for node in ast.walk(text.tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.lineno in reaching or DOES.search(_written(text.lines, node)))
     } - {line for file, line in out.visited if file == path}
     before = set(run.vm.visited)
     earlier = [run]
     for lone in run_alone(run, lines):
         lone.earlier = tuple(earlier)
         earlier.append(lone)
-        new = run.vm.visited - before
-        before |= new
         here = [
-            (info.module.path, info.node.lineno)
-            for info in run.vm.functions
-            if id(info.node) in new and info.module.path == path
+            (path, info.node.lineno)
+            for key, info in run.vm.visited.items()
+            if key not in before and info.module.path == path
         ]
+        before |= run.vm.visited.keys()
         first = here[0] if here else (path, 0)
         out.alone.setdefault(first, []).extend(judge(lone, rules, out.troubles))
     out.files = tuple(sorted(run.vm.files))
     return out
 
 
+def _written(lines: list[str], node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return "\n".join(lines[node.lineno - 1 : node.end_lineno])
+
+
 def _visited(run: Run) -> frozenset[Function]:
-    return frozenset(
-        (info.module.path, info.node.lineno)
-        for info in run.vm.functions
-        if id(info.node) in run.vm.visited
-    )
+    return frozenset((info.module.path, info.node.lineno) for info in run.vm.visited.values())
 
 
 def together(judged: list[Judged], wanted: set[str]) -> dict[str, list[Diagnostic]]:

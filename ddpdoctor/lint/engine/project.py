@@ -59,6 +59,7 @@ class Project:
         self.effects = {effect: self._effects(effect, callers) for effect in EFFECTS}
         self.forwards = self._forwards(callers)
         self._facts = self._facts_by_path()
+        self._lines = self._lines_by_path()
         self.notable = self._notable()
         """Last names under which notable functions are called: a quick sieve for calls."""
 
@@ -150,6 +151,17 @@ class Project:
     def facts_of(self, path: str) -> frozenset[str]:
         """What is reached from the functions of a file: collectives, init, sampler."""
         return self._facts.get(path, frozenset())
+
+    def lines_of_interest(self, path: str) -> frozenset[int]:
+        """The lines of this file's functions from which one of these is reached."""
+        return self._lines.get(path, frozenset())
+
+    def _lines_by_path(self) -> dict[str, frozenset[int]]:
+        found: dict[str, set[int]] = defaultdict(set)
+        for key in (*self.reaches, *(key for keys in self.effects.values() for key in keys)):
+            if (function := self.function(key)) is not None:
+                found[key[0]].add(function.line)
+        return {path: frozenset(lines) for path, lines in found.items()}
 
     def _facts_by_path(self) -> dict[str, frozenset[str]]:
         found: dict[str, set[str]] = defaultdict(set)

@@ -81,11 +81,6 @@ LAUNCHERS = [
     ),
     Launcher("Lightning", ("python",), script=LIT, needs="lightning"),
     Launcher("Ray Train", ("python",), script=RAYED, needs="ray"),
-    Launcher(
-        "deepspeed",
-        ("env", "DS_ACCELERATOR=cpu", "deepspeed", "--num_accelerators=2", "--no_local_rank"),
-        needs="deepspeed",
-    ),
 ]
 
 

@@ -230,18 +230,17 @@ def _run(
     from ddpdoctor.lint.engine.interpreter.expressions import evaluate
     from ddpdoctor.lint.engine.interpreter.statements import run_block
 
-    vm.visited.add(id(info.node))
+    vm.visited[id(info.node)] = info
     vm.files.add(info.module.path)
     scope = vm.program.new_scope()
-    vm.store.layers.append({})
-    depth = len(vm.store.layers)
+    depth = vm.store.open()
     frame = Frame(
         scope,
         (scope, *what.scopes),
         info.module,
         info,
         node,
-        depth - 1,
+        depth,
         len(vm.conditions),
         info.name,
         args[0] if args and info.owner >= 0 else None,
@@ -255,7 +254,7 @@ def _run(
             vm.store.put((scope, name), value)
         if isinstance(info.node, ast.Lambda):
             result: Value = evaluate(vm, info.node.body)
-            states = [State(vm.store.since(depth - 1), (), vm.mask)]
+            states = [State(vm.store.since(depth), (), vm.mask)]
             values: list[Value | None] = [result]
         else:
             falls = run_block(vm, info.node.body)
@@ -266,7 +265,7 @@ def _run(
                 values.append(NONE)
     finally:
         vm.frames.pop()
-        del vm.store.layers[depth - 1 :]
+        vm.store.drop(depth)
     vm.mask = outer_mask
     if not states:
         raise Left

@@ -755,13 +755,7 @@ def _copied(vm: Machine, value: Value, node: ast.AST) -> Value:
         return value
     old = vm.objects[value.what.number]
     made = vm.new(node, old.type, old.cls, f"copy{value.what.number}")
-    fields = {
-        key: each
-        for layer in vm.store.layers
-        for key, each in layer.items()
-        if key[0] == value.what
-    }
-    for (_, name), each in fields.items():
+    for name, each in vm.store.of(value.what).items():
         vm.store.put((made, name), each)
     vm.store.put((made, "#copied"), value)
     return Value(made)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.source import Source, Unreadable
+from ddpdoctor.lint.engine.trees import Function
 
 # Files without any of these words do nothing that concerns other ranks.
 _INTEREST = re.compile(
@@ -37,6 +38,7 @@ class Text:
     has_main: bool = False
     _statements: list[tuple[int, int, str]] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
+    _generators: dict[int, bool] = field(default_factory=dict)
 
     @property
     def lines(self) -> list[str]:
@@ -44,6 +46,36 @@ class Text:
         if not self._lines:
             self._lines = self.source.lines
         return self._lines
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it does more than to define things."""
+        return self.has_main or any(
+            isinstance(each, ast.For | ast.While | ast.With)
+            or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
+            for each in self.tree.body
+        )
+
+    def is_imported(self, name: str) -> bool:
+        """Whether nothing but imports at the top binds a name."""
+        return all(
+            isinstance(each, ast.Import | ast.ImportFrom) for each in self.bindings.get(name, ())
+        )
+
+    def is_plain_import(self, statement: ast.stmt) -> bool:
+        """Whether a statement imports names that can be looked for when they are asked for."""
+        return isinstance(statement, ast.Import | ast.ImportFrom) and all(
+            self.is_imported(name) for name in _bound(statement)
+        )
+
+    def is_generator(self, node: Function | ast.Lambda) -> bool:
+        """Whether a function of this file yields."""
+        known = self._generators.get(id(node))
+        if known is None:
+            lines = self.lines[node.lineno - 1 : node.end_lineno]
+            known = any("yield" in line for line in lines) and _yields(node)
+            self._generators[id(node)] = known
+        return known
 
     def statement(self, line: int) -> tuple[int, int, str]:
         """First and last line of the innermost statement on a line, and its function."""
@@ -73,6 +105,17 @@ def _statements(body: list[ast.stmt], name: str, into: list[tuple[int, int, str]
             inner = f"{name}.{statement.name}" if name else statement.name
         into.append((first, last, name))
         _statements(blocks, inner, into)
+
+
+def _yields(node: Function | ast.Lambda) -> bool:
+    stack: list[ast.AST] = list(ast.iter_child_nodes(node))
+    while stack:
+        each = stack.pop()
+        if isinstance(each, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            stack.extend(ast.iter_child_nodes(each))
+    return False
 
 
 class Loader:

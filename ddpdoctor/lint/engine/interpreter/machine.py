@@ -45,6 +45,8 @@ FUEL = 40_000
 ALONE = 4_000
 ALL_ALONE = 20_000
 ELSEWHERE = ""
+AT_TOP = 3_000
+"""What the statements that bind one name of an imported module may use."""
 
 
 class Left(Exception):
@@ -158,7 +160,7 @@ class Machine:
     def __init__(self, program: Any, library: Library, fuel: int = FUEL) -> None:
         self.program = program
         self.library = library
-        self.store = Store()
+        self.store = Store(program.below, program.distributed)
         self.out = Seq()
         self.root = self.out
         self.mask = EVERYONE
@@ -166,10 +168,11 @@ class Machine:
         self.frames: list[Frame] = []
         self.tries: list[TryRecord] = []
         self.scopes: list[str] = []
-        self.objects: dict[int, Object] = {}
+        self.objects: dict[int, Object] = program.objects
         self.functions: list[FunctionInfo] = program.functions
         self.classes: list[ClassInfo] = program.classes
-        self.visited: set[int] = program.visited
+        self.visited: dict[int, FunctionInfo] = {}
+        """The functions that were run, by their nodes."""
         self.fuel = fuel
         self.wrapped: dict[Any, int] = {}
         """Module -> the wrapper that was put around it."""
@@ -179,7 +182,7 @@ class Machine:
         """What is done at exit, by what was registered."""
         self.reads: dict[Term, set[str]] = {}
         """What was loaded -> the keys that were read of it, ELSEWHERE where it went on whole."""
-        self._sites: dict[Any, int] = {}
+        self._sites: dict[Any, int] = program.sites
         self.files: set[str] = set()
 
     # --- places
@@ -205,7 +208,8 @@ class Machine:
 
     def site(self, node: ast.AST, kind: str = "") -> int:
         """A number for a node in the context of the calls that lead to it."""
-        key = (id(node), kind, *(id(frame.call) for frame in self.frames[-6:]))
+        calls = [id(frame.call) for frame in self.frames[-6:]]
+        key = (id(node), kind, self.frames[-1].module.scope, *calls)
         return self._sites.setdefault(key, len(self._sites) + 1)
 
     def burn(self, amount: int = 1) -> None:
@@ -304,17 +308,16 @@ class Machine:
         for path in live:
             self.mask = before & path.mask
             self.out = Seq()
-            self.store.layers.append({})
+            depth = self.store.open() + 1
             self.conditions.append(condition)
-            depth = len(self.store.layers)
             result: Value | None = None
             try:
                 result = path.run()
             except Left:
                 result = None
             finally:
-                del self.store.layers[depth:]
-                writes = self.store.layers.pop()
+                self.store.drop(depth)
+                writes = self.store.close()
                 self.conditions.pop()
                 arm = Arm(before & path.mask, self.out, before & path.opened, path.holds)
                 self.out = outside
@@ -355,14 +358,13 @@ class Machine:
         loops = [(len(each.breaks), len(each.continues)) for each in frame.loops]
         raised = [len(each.raised) for each in self.tries]
         self.out = Seq()
-        self.store.layers.append({})
-        depth = len(self.store.layers)
+        depth = self.store.open()
         try:
             path.run()
         except Left:
             pass
         finally:
-            del self.store.layers[depth - 1 :]
+            self.store.drop(depth)
             tried, self.out, self.mask = self.out, outside, mask
             del frame.returns[returned:]
             del frame.yields[yielded:]

@@ -405,8 +405,12 @@ def is_empty_or_known(vm: Machine, value: Value) -> bool:
 
 def clear(vm: Machine, made: Value) -> None:
     """A dictionary that begins empty."""
-    for layer_key in [key for layer in vm.store.layers for key in layer if key[0] == made.what]:
-        vm.store.put(layer_key, Value(Const(None)) if layer_key[1] == "keys" else ABSENT)
+    if vm.store.get((made.what, "keys")) is not None:  # one was made here before
+        known = keys(vm, made).what
+        exact = isinstance(known, Tuple) and vm.store.get((made.what, "*")) is ABSENT
+        items = known.items if isinstance(known, Tuple) else ()
+        for name in [f"[{each.constant!r}]" for each in items] if exact else vm.store.of(made.what):
+            vm.store.put((made.what, name), ABSENT)
     vm.store.put((made.what, "keys"), Value(Tuple(())))
     vm.store.put((made.what, "*"), ABSENT)
 

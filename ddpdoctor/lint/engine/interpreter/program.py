@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,17 +16,19 @@ from ddpdoctor.lint.engine.interpreter.loading import Loader, Text
 from ddpdoctor.lint.engine.interpreter.machine import (
     ALL_ALONE,
     ALONE,
+    AT_TOP,
     FUEL,
     ClassInfo,
     Frame,
     FunctionInfo,
     Left,
     Machine,
+    Object,
     Spent,
 )
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.statements import run_block
-from ddpdoctor.lint.engine.interpreter.store import Store
+from ddpdoctor.lint.engine.interpreter.store import Store, Writes
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     UNKNOWN,
@@ -79,14 +82,18 @@ class Run:
 
 
 class Program:
-    """The modules, functions and classes that one entry point meets."""
+    """The modules, functions and classes that entry points meet."""
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
         self.functions: list[FunctionInfo] = []
         self.classes: list[ClassInfo] = []
-        self.visited: set[int] = set()
-        self._numbers: dict[int, int] = {}
+        self.below: Writes = {}
+        """The values of the modules that entry points import, the same for all of them."""
+        self.distributed: set[int] = set()
+        self.objects: dict[int, Object] = {}
+        self.sites: dict[Any, int] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
         self._modules: dict[str, Loaded] = {}
         self._scopes = 0
 
@@ -99,10 +106,12 @@ class Program:
 
     def load(self, text: Text, *, entry: bool = False) -> Loaded:
         """A module, loaded once."""
+        if entry:
+            name = "__main__" if text.has_main else text.path
+            return Loaded(text.path, name, self.new_scope(), text, is_entry=True)
         known = self._modules.get(text.path)
         if known is None:
-            name = "__main__" if entry and text.has_main else text.path
-            known = Loaded(text.path, name, self.new_scope(), text, entry)
+            known = Loaded(text.path, text.path, self.new_scope(), text, is_entry=False)
             self._modules[text.path] = known
         return known
 
@@ -164,12 +173,18 @@ class Program:
         if found is not None or name in module.asked:
             return found
         module.asked.add(name)
+        vm.files.add(module.path)
         statements = module.text.bindings.get(name, [])
-        if statements:
-            self._run_at_top(vm, module, statements)
-            found = vm.store.get((module.scope, name))
+        if module.is_entry and not module.text.is_imported(name):
+            self._run_at_top(vm, module, statements, vm.store)
+            module.asked.discard(name)
+        else:
+            self._run_beneath(vm, module, statements)
+        found = vm.store.get((module.scope, name))
         if found is None:
             found = self._through_stars(vm, module, name)
+            if found is not None:
+                vm.store.below[module.scope, name] = found
         return found
 
     def _through_stars(self, vm: Machine, module: Loaded, name: str) -> Value | None:
@@ -186,19 +201,35 @@ class Program:
                 return Value(Lib(f"{base}.{name}"))
         return None
 
-    def _run_at_top(self, vm: Machine, module: Loaded, statements: list[ast.stmt]) -> None:
-        store, out, mask = vm.store.layers, vm.out, vm.mask
+    def _run_beneath(self, vm: Machine, module: Loaded, statements: list[ast.stmt]) -> None:
+        """Run statements for all entry points alike: what they do to libraries is forgotten."""
+        into, fuel, joined = vm.store.beneath(), vm.fuel, vm.joined
+        into.open()
+        vm.fuel = AT_TOP
+        try:
+            with contextlib.suppress(Spent):
+                self._run_at_top(vm, module, statements, into)
+        finally:
+            vm.fuel, vm.joined = fuel, joined
+            into.drop(1)
+            for key, value in into.close().items():
+                if not isinstance(key[0], Lib):
+                    into.now[key] = value
+
+    def _run_at_top(
+        self, vm: Machine, module: Loaded, statements: list[ast.stmt], into: Store
+    ) -> None:
+        store, out, mask = vm.store, vm.out, vm.mask
         conditions, scopes, tries = vm.conditions, vm.scopes, vm.tries
-        vm.store.layers, vm.out = [store[0]], Seq()
+        vm.store, vm.out = into, Seq()
         vm.conditions, vm.scopes, vm.tries = [], [], []
         vm.frames.append(self._frame(module))
-        vm.files.add(module.path)
         try:
             for statement in statements:
                 run_block(vm, [statement])
         finally:
             vm.frames.pop()
-            vm.store.layers, vm.out, vm.mask = store, out, mask
+            vm.store, vm.out, vm.mask = store, out, mask
             vm.conditions, vm.scopes, vm.tries = conditions, scopes, tries
 
     def _frame(self, module: Loaded) -> Frame:
@@ -210,15 +241,19 @@ class Program:
 
     # --- definitions
 
+    def number_of(self, node: ast.AST, module: Loaded) -> int | None:
+        """The number of a function or class, if its definition has been run."""
+        return self._numbers.get((id(node), module.scope))
+
     def define(self, vm: Machine, node: Function | ast.Lambda, name: str) -> Func:
         """A function, with what it closes over."""
         frame = vm.frame
-        number = self._numbers.get(id(node))
+        number = self.number_of(node, frame.module)
         if number is None:
             number = len(self.functions)
-            self._numbers[id(node)] = number
+            self._numbers[id(node), frame.module.scope] = number
             info = FunctionInfo(number, node, frame.module, name)
-            info.is_generator = not isinstance(node, ast.Lambda) and _yields(node)
+            info.is_generator = frame.module.text.is_generator(node)
             self.functions.append(info)
         info = self.functions[number]
         spec = node.args
@@ -239,10 +274,10 @@ class Program:
     def define_class(self, vm: Machine, node: ast.ClassDef) -> Value:
         """A class: its body is run."""
         frame = vm.frame
-        number = self._numbers.get(id(node))
+        number = self.number_of(node, frame.module)
         if number is None:
             number = len(self.classes)
-            self._numbers[id(node)] = number
+            self._numbers[id(node), frame.module.scope] = number
             self.classes.append(ClassInfo(number, node, frame.module, node.name, self.new_scope()))
         info = self.classes[number]
         info.bases = tuple(evaluate(vm, each) for each in node.bases)
@@ -270,7 +305,7 @@ class Program:
             frame.module,
             None,
             node,
-            len(vm.store.layers) - 1,
+            max(vm.store.depth - 1, 0),
             len(vm.conditions),
             f"class {node.name}",
             owner=number,
@@ -283,35 +318,24 @@ class Program:
         return Value(Class(number))
 
 
-def _yields(node: Function) -> bool:
-    stack: list[ast.AST] = list(node.body)
-    while stack:
-        each = stack.pop()
-        if isinstance(each, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            stack.extend(ast.iter_child_nodes(each))
-    return False
-
-
 # --- running
 
 
-def run_file(loader: Loader, library: Library, path: str, fuel: int = FUEL) -> Run | None:
+def run_file(program: Program, library: Library, path: str, fuel: int = FUEL) -> Run | None:
     """Run a file as Python would run it as a script."""
-    text = loader.text(path, always=True)
+    text = program.loader.text(path, always=True)
     if text is None:
         return None
-    program = Program(loader)
     vm = Machine(program, library, fuel)
-    loaded = program.load(text, entry=True)
+    loaded = program.load(text, entry=text.is_script)
     vm.files.add(path)
     vm.frames.append(program._frame(loaded))
     run = Run(path, vm.root, vm)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
-        run_block(vm, text.tree.body)
+        if loaded.is_entry:
+            run_block(vm, [each for each in text.tree.body if not text.is_plain_import(each)])
     except (Spent, RecursionError):
         run.spent = True
         vm.frames[1:] = []
@@ -329,7 +353,7 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
     vm = run.vm
     program: Program = vm.program
     loaded = vm.frames[0].module
-    base = [dict(layer) for layer in vm.store.layers[:1]]
+    depth = vm.store.depth
     left = ALL_ALONE
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEP))
@@ -337,12 +361,13 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
         for name, value, owner in _lone(vm, loaded, wanted):
             assert isinstance(value.what, Func)
             info = vm.functions[value.what.number]
-            if id(info.node) in program.visited:
+            if id(info.node) in vm.visited:
                 continue
             if left <= 0:
                 return
             vm.fuel = min(ALONE, left)
-            vm.store.layers = [dict(base[0])]
+            vm.store.drop(depth)
+            vm.store.open()
             vm.out = vm.root = Seq()
             vm.conditions, vm.scopes, vm.tries, vm.joined = [], [], [], False
             vm.mask = (1 << 16) - 1
@@ -365,14 +390,18 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
 def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Value, int]]:
     found: list[tuple[str, Value, int]] = []
     for name, statements in loaded.text.bindings.items():
-        value = vm.store.get((loaded.scope, name))
-        if value is None or not isinstance(
-            statements[-1], ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
-        ):
-            continue
         last = statements[-1]
+        if not isinstance(last, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            continue
+        if not any(last.lineno <= line <= (last.end_lineno or 0) for line in wanted):
+            continue
+        value = vm.store.get((loaded.scope, name))
+        if value is None and not loaded.is_entry:
+            value = vm.program.global_of(vm, loaded, name)
+        if value is None:
+            continue
         if isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef):
-            itself = _itself(vm, last, value, loaded.scope)
+            itself = _itself(vm, last, value, loaded)
             if last.lineno in wanted and itself is not None:
                 found.append((name, itself, -1))
         elif isinstance(value.what, Class):
@@ -383,7 +412,7 @@ def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Valu
                     and each.lineno in wanted
                 ):
                     method = vm.store.get((info.scope, each.name))
-                    itself = _itself(vm, each, method, loaded.scope)
+                    itself = _itself(vm, each, method, loaded)
                     if itself is not None:
                         found.append((f"{name}.{each.name}", itself, info.number))
     called = {
@@ -395,12 +424,12 @@ def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Valu
     return found
 
 
-def _itself(vm: Machine, node: Function, made: Value | None, scope: int) -> Value | None:
+def _itself(vm: Machine, node: Function, made: Value | None, module: Loaded) -> Value | None:
     """A function or method, whatever a decorator has made of it."""
-    number = vm.program._numbers.get(id(node))
+    number = vm.program.number_of(node, module)
     if number is None or made is None:
         return None
-    return Value(Func(number, (scope,), flags=getattr(made.what, "flags", frozenset())))
+    return Value(Func(number, (module.scope,), flags=getattr(made.what, "flags", frozenset())))
 
 
 def _is_called(item: tuple[str, Value, int], called: set[str]) -> bool:

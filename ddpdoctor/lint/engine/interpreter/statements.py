@@ -328,14 +328,13 @@ def run_loop(
     if count.agree.divergent:
         _count_in_generator(vm, count)
     outside, mask = vm.out, vm.mask
-    vm.store.layers.append({})
-    base = len(vm.store.layers)
+    base = vm.store.open() + 1
     record = LoopRecord(base - 1, len(vm.conditions))
     seq = Seq()
     for turn in range(1 if once else _ROUNDS):
         record = LoopRecord(base - 1, len(vm.conditions))
         vm.frame.loops.append(record)
-        vm.store.layers.append({})
+        vm.store.open()
         seq = vm.out = Seq()
         vm.mask = mask
         result: Value | None = None
@@ -346,7 +345,7 @@ def run_loop(
         finally:
             vm.out = outside
             inner = vm.store.since(base)
-            del vm.store.layers[base:]
+            vm.store.drop(base)
             vm.frame.loops.pop()
         states = [
             State(dict(each.writes.items()), each.conditions, each.mask)
@@ -360,7 +359,7 @@ def run_loop(
             break
     if seq.items:
         outside.items.append(Loop(node, vm.path, count, seq, vm.frame.name))
-    head = vm.store.layers.pop()
+    head = vm.store.close()
     vm.mask = mask
     ways = [] if endless else [State(head, (), mask)]
     for each in record.breaks:
@@ -373,7 +372,6 @@ def run_loop(
 
 def _settle(vm: Machine, states: list[State], count: Value, site: int) -> bool:
     """Join what a round has written with what was there before; whether anything changed."""
-    head = vm.store.layers[-1]
     keys: dict[Any, None] = {}
     for state in states:
         keys.update(dict.fromkeys(state.writes))
@@ -389,7 +387,7 @@ def _settle(vm: Machine, states: list[State], count: Value, site: int) -> bool:
         )
         if old is None or new != old:
             changed = True
-        head[key] = new
+        vm.store.put(key, new)
     return changed
 
 
@@ -459,13 +457,12 @@ def _while(vm: Machine, node: ast.While) -> bool:
 def evaluate_quietly(vm: Machine, node: ast.expr) -> Value:
     """A value without the events of its evaluation."""
     outside, vm.out = vm.out, Seq()
-    vm.store.layers.append({})
-    depth = len(vm.store.layers)
+    depth = vm.store.open()
     try:
         return evaluate(vm, node)
     finally:
         vm.out = outside
-        del vm.store.layers[depth - 1 :]
+        vm.store.drop(depth)
 
 
 # --- with
@@ -579,7 +576,7 @@ def _main_first(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.wit
 def _try(vm: Machine, node: ast.Try) -> bool:
     before, outside = vm.mask, vm.out
     condition = _exception(vm, node)
-    depth = len(vm.store.layers)
+    depth = vm.store.depth
     record = TryRecord(depth, len(vm.conditions))
     vm.tries.append(record)
     arms: list[Arm] = []
@@ -587,18 +584,17 @@ def _try(vm: Machine, node: ast.Try) -> bool:
 
     def run(body: Callable[[], bool], start: list[State]) -> None:
         vm.out, vm.mask = Seq(), before
-        vm.store.layers.append({})
+        kept = vm.store.open() + 1
         if start:
             vm.store.join(start, vm.site(node, "raised"))
         vm.conditions.append(condition)
-        kept = len(vm.store.layers)
         falls = False
         try:
             falls = body()
         finally:
-            del vm.store.layers[kept:]
+            vm.store.drop(kept)
             vm.conditions.pop()
-            writes = vm.store.layers.pop()
+            writes = vm.store.close()
             arms.append(Arm(before, vm.out, before))
             vm.out = outside
         if falls:

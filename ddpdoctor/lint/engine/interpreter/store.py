@@ -1,4 +1,4 @@
-"""Where values are kept: layers of writes, so that the arms of a branch can be joined."""
+"""Where values are kept: in layers that can be taken back, so that arms can be joined."""
 
 from __future__ import annotations
 
@@ -49,39 +49,77 @@ class State:
 
 @dataclass(slots=True)
 class Store:
-    """Layers of writes; the innermost that has a key gives its value."""
+    """The values as they are now, over those of the imported modules.
 
-    layers: list[Writes] = field(default_factory=lambda: [{}])
+    A layer is what its writes have replaced, so that they can be taken back.
+    """
+
+    below: Writes = field(default_factory=dict)
     distributed: set[int] = field(default_factory=set)
     """Objects of which two alternatives mean the distributed job: wrappers, samplers."""
+    now: Writes = field(default_factory=dict)
+    layers: list[dict[Key, Value | None]] = field(default_factory=list)
 
     def get(self, key: Key) -> Value | None:
         """The value kept under a key."""
-        for layer in reversed(self.layers):
-            found = layer.get(key)
-            if found is not None:
-                return found
-        return None
+        found = self.now.get(key)
+        return found if found is not None else self.below.get(key)
 
     def put(self, key: Key, value: Value) -> None:
         """Keep a value."""
-        self.layers[-1][key] = value
+        if self.layers:
+            replaced = self.layers[-1]
+            if key not in replaced:
+                replaced[key] = self.now.get(key)
+        self.now[key] = value
+
+    def of(self, owner: Any) -> dict[str, Value]:
+        """All that is kept of an object."""
+        found = {key[1]: value for key, value in self.below.items() if key[0] is owner}
+        found.update({key[1]: value for key, value in self.now.items() if key[0] is owner})
+        return found
+
+    def beneath(self) -> Store:
+        """The values of the imported modules alone."""
+        return Store(self.below, self.distributed, self.below)
+
+    @property
+    def depth(self) -> int:
+        """How many layers there are."""
+        return len(self.layers)
+
+    def open(self) -> int:
+        """Begin a layer; its number."""
+        self.layers.append({})
+        return len(self.layers) - 1
+
+    def close(self) -> Writes:
+        """Take back what the innermost layer has written."""
+        now, replaced = self.now, self.layers.pop()
+        writes = {key: now[key] for key in replaced}
+        for key, old in replaced.items():
+            if old is None:
+                del now[key]
+            else:
+                now[key] = old
+        return writes
+
+    def drop(self, depth: int) -> None:
+        """Take back all that the layers from `depth` on have written."""
+        while len(self.layers) > depth:
+            self.close()
 
     def since(self, depth: int) -> Writes:
         """What was written in the layers from `depth` on."""
-        if depth == len(self.layers) - 1:
-            return dict(self.layers[-1])
-        found: Writes = {}
-        for layer in self.layers[depth:]:
-            found.update(layer)
-        return found
+        return {key: self.now[key] for layer in self.layers[depth:] for key in layer}
 
     def join(self, states: list[State], tag: Any) -> None:
         """Go on from any of these states, as written over the current layer."""
         if not states:
             return
         if len(states) == 1:
-            self.layers[-1].update(states[0].writes)
+            for key, value in states[0].writes.items():
+                self.put(key, value)
             return
         keys: dict[Key, None] = {}
         for state in states:
@@ -90,7 +128,7 @@ class Store:
         for key in keys:
             old = self.get(key)
             values = [state.writes.get(key, old) for state in states]
-            self.layers[-1][key] = self.joined(values, states, conditions, (tag, key))
+            self.put(key, self.joined(values, states, conditions, (tag, key)))
 
     def joined(
         self,

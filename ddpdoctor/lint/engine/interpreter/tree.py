@@ -102,7 +102,7 @@ class Seq:
 Node = Event | Exit | Choice | Loop | Called
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """A node of the tree on the way to another, with what is around it."""
 
@@ -126,21 +126,39 @@ Way = tuple[Step, ...]
 
 def walk(root: Seq, way: Way = ()) -> Iterator[tuple[Node, Way]]:
     """Every node with the way to it, itself included, in the order of the program."""
-    for index, node in enumerate(root.items):
-        here = (*way, Step(root, index))
-        yield node, here
-        if isinstance(node, Choice):
-            for arm in node.arms:
-                yield from walk(arm.body, here)
-        elif isinstance(node, Loop | Called):
-            yield from walk(node.body, here)
+    for step, way_to in _steps(root, way):
+        yield step.node, (*way_to, step)
+
+
+def _steps(root: Seq, way: Way) -> Iterator[tuple[Step, Way]]:
+    """Every step, with the way to its sequence."""
+    todo = [(root, 0, way)]
+    while todo:
+        seq, index, way = todo.pop()
+        items = seq.items
+        while index < len(items):
+            node, step = items[index], Step(seq, index)
+            index += 1
+            yield step, way
+            inner = _inside(node)
+            if inner:
+                todo.append((seq, index, way))
+                todo.extend((body, 0, (*way, step)) for body in reversed(inner))
+                break
+
+
+def _inside(node: Node) -> list[Seq]:
+    if isinstance(node, Choice):
+        return [arm.body for arm in node.arms]
+    return [node.body] if isinstance(node, Loop | Called) else []
 
 
 def events(root: Seq, *kinds: str) -> Iterator[tuple[Event, Way]]:
     """The events of these kinds, with the way to each."""
-    for node, way in walk(root):
+    for step, way in _steps(root, ()):
+        node = step.node
         if isinstance(node, Event) and (not kinds or node.kind in kinds):
-            yield node, way
+            yield node, (*way, step)
 
 
 def everyone() -> int:

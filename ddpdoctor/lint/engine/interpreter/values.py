@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self, cast
 
 RANKS = 16
 PER_NODE = 8
@@ -144,21 +144,27 @@ class Table:
         return true, opened
 
 
-@dataclass(frozen=True, slots=True)
 class Term:
-    """Something unknown that has an identity: a parameter, an attribute, an operation on terms."""
+    """Something unknown that has an identity: a parameter, an attribute, an operation on terms.
 
+    Equal ones are one object: values are looked up by them all the time.
+    """
+
+    __slots__ = ("args", "op", "size")
+    _known: ClassVar[dict[tuple[str, tuple[Any, ...]], Term]] = {}
     op: str
-    args: tuple[Any, ...] = ()
-    size: int = 1
-    hashed: int = field(init=False, compare=False, repr=False, default=0)
-    """Its hash, which is asked far more often than terms are made."""
+    args: tuple[Any, ...]
+    size: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "hashed", hash((self.op, self.args)))
-
-    def __hash__(self) -> int:
-        return self.hashed
+    def __new__(cls, op: str, args: tuple[Any, ...] = ()) -> Self:
+        """The term of this operation on these."""
+        found = cls._known.get((op, args))
+        if found is None:
+            found = object.__new__(cls)
+            found.op, found.args = op, args
+            found.size = 1 + sum(each.size if isinstance(each, Term) else 1 for each in args)
+            cls._known[op, args] = found
+        return cast("Self", found)
 
     def __repr__(self) -> str:
         return f"{self.op}({', '.join(map(repr, self.args))})"
@@ -186,11 +192,27 @@ class Many:
     element: Value
 
 
-@dataclass(frozen=True, slots=True)
 class Ref:
-    """An object by the place that made it; its attributes are kept in the store."""
+    """An object by the place that made it; its attributes are kept in the store.
 
+    Equal ones are one object, as terms are.
+    """
+
+    __slots__ = ("number",)
+    _known: ClassVar[dict[int, Ref]] = {}
     number: int
+
+    def __new__(cls, number: int) -> Self:
+        """The object of this number."""
+        found = cls._known.get(number)
+        if found is None:
+            found = object.__new__(cls)
+            found.number = number
+            cls._known[number] = found
+        return cast("Self", found)
+
+    def __repr__(self) -> str:
+        return f"Ref({self.number})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +323,8 @@ _MAX_TERM = 24
 
 def term(op: str, *args: Any) -> Term:
     """A term, or one without identity where it would grow too large."""
-    size = 1 + sum(each.size if isinstance(each, Term) else 1 for each in args)
-    return Term(op, args, size) if size <= _MAX_TERM else NOTHING
+    made = Term(op, args)
+    return made if made.size <= _MAX_TERM else NOTHING
 
 
 def blended(values: Iterable[Value]) -> tuple[Agreement, Why | None]:
