@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from ddpdoctor.lint.cache import Cache
 from ddpdoctor.lint.engine import source as sources
-from ddpdoctor.lint.engine.interpreter.loading import Loader
+from ddpdoctor.lint.engine.interpreter.loading import DOES, Loader
 from ddpdoctor.lint.engine.interpreter.program import Program
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator, project_root
@@ -28,7 +28,7 @@ from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
 from ddpdoctor.lint.rule import Diagnostic, Rule, Trouble, diagnose
 from ddpdoctor.lint.rules import all_rules
-from ddpdoctor.lint.running import DOES, INTEREST, Judged, run_and_judge, together
+from ddpdoctor.lint.running import INTEREST, Judged, run_and_judge, together
 
 # Words that rules ask of the whole project: who sets epochs, who seeds, which framework trains.
 WORDS = (

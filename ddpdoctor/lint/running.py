@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from ddpdoctor.lint.engine.interpreter.loading import DOES
 from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.judging import judge
@@ -15,14 +16,6 @@ from ddpdoctor.lint.rule import Diagnostic, Rule
 INTEREST = re.compile(
     rb"distributed|accelerat|[Ff]abric|deepspeed|horovod|DataParallel|DistributedSampler|ignite"
     rb"|multiprocessing|\(1(\.0)? - \w+\) \*"
-)
-# What rules ask about, or what tells ranks apart: a function that has none of these, and calls none
-# that has, is not run alone.
-DOES = re.compile(
-    r"\.backward\(|DataLoader|DistributedSampler|DataParallel|no_sync|all_reduce|all_gather"
-    r"|reduce_scatter|barrier\(|broadcast|init_process_group|new_group|torch\.save|torch\.load"
-    r"|set_epoch|\.prepare\(|\brank\b|RANK|local_rank|is_main|main_process|spawn\(|manual_seed"
-    r"|set_device|state_dict|\.step\("
 )
 Function = tuple[str, int]
 """(file, line) of a function."""

@@ -17,6 +17,14 @@ _INTEREST = re.compile(
     r"|DataLoader|listdir|glob|makedirs|mkdir|barrier|reduce|gather|broadcast|deepspeed|no_sync"
     r"|os\.path|isfile|exists\(|time\(\)|random|is_main|master|environ|argparse|nn\.Module|\.save\("
 )
+# What rules ask about, or what tells ranks apart: a function that has none of these, and calls none
+# that has, is not run alone.
+DOES = re.compile(
+    r"\.backward\(|DataLoader|DistributedSampler|DataParallel|no_sync|all_reduce|all_gather"
+    r"|reduce_scatter|barrier\(|broadcast|init_process_group|new_group|torch\.save|torch\.load"
+    r"|set_epoch|\.prepare\(|\brank\b|RANK|local_rank|is_main|main_process|spawn\(|manual_seed"
+    r"|set_device|state_dict|\.step\("
+)
 MAX_FILE = 600_000
 _SMALL = 8_000
 
@@ -50,11 +58,7 @@ class Text:
     @property
     def is_script(self) -> bool:
         """Whether it does more than to define things."""
-        return self.has_main or any(
-            isinstance(each, ast.For | ast.While | ast.With)
-            or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
-            for each in self.tree.body
-        )
+        return self.has_main or any(_runs(each, self.lines) for each in self.tree.body)
 
     def is_imported(self, name: str) -> bool:
         """Whether nothing but imports at the top binds a name."""
@@ -105,6 +109,20 @@ def _statements(body: list[ast.stmt], name: str, into: list[tuple[int, int, str]
             inner = f"{name}.{statement.name}" if name else statement.name
         into.append((first, last, name))
         _statements(blocks, inner, into)
+
+
+def _runs(statement: ast.stmt, lines: list[str]) -> bool:
+    """Whether a statement at the top does something, and does not only define."""
+    match statement:
+        case ast.For() | ast.While() | ast.With() | ast.Expr(value=ast.Call() | ast.Await()):
+            return True
+        case ast.If() | ast.Try():
+            inner = [*statement.body, *statement.orelse]
+            return any(_runs(each, lines) for each in inner)
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert() | ast.Match():
+            written = "\n".join(lines[statement.lineno - 1 : statement.end_lineno])
+            return DOES.search(written) is not None
+    return False
 
 
 def _yields(node: Function | ast.Lambda) -> bool:
