@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from ddpdoctor.lint.engine.interpreter.loading import DOES
+from ddpdoctor.lint.engine.interpreter.loading import DOES, Text
 from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.judging import judge
@@ -59,12 +59,8 @@ def run_and_judge(
     assert text is not None
     if not alone:
         return out
-    lines = {
-        node.lineno
-        for node in ast.walk(text.tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.lineno in reaching or DOES.search(_written(text.lines, node)))
-    } - {line for file, line in out.visited if file == path}
+    lines = _of_interest(text, reaching)
+    lines -= {line for file, line in out.visited if file == path}
     before = set(run.vm.visited)
     earlier = [run]
     for lone in run_alone(run, lines):
@@ -82,8 +78,42 @@ def run_and_judge(
     return out
 
 
-def _written(lines: list[str], node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    return "\n".join(lines[node.lineno - 1 : node.end_lineno])
+def _of_interest(text: Text, reaching: frozenset[int]) -> set[int]:
+    """The lines of the functions that do what rules ask about, by whatever names."""
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    names: set[str] = set()
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions.append(node)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {x.asname for x in node.names if x.asname and DOES.search(f".{x.name}(")}
+        elif isinstance(node, ast.Assign) and DOES.search(_written(text, node.value) + "("):
+            names |= {_last_name(each) for each in node.targets}
+    found: set[int] = set()
+    while True:
+        aliases = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names - {''})))})\b")
+        new = [
+            each
+            for each in functions
+            if each.lineno not in found
+            and (
+                each.lineno in reaching
+                or DOES.search(written := _written(text, each))
+                or (names and aliases.search(written))
+            )
+        ]
+        if not new:
+            return found
+        found |= {each.lineno for each in new}
+        names |= {each.name for each in new if each in text.tree.body}
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _written(text: Text, node: ast.stmt | ast.expr) -> str:
+    return "\n".join(text.lines[node.lineno - 1 : node.end_lineno])
 
 
 def _visited(run: Run) -> frozenset[Function]:
