@@ -105,7 +105,7 @@ def _of_interest(text: Text, reaching: frozenset[int]) -> set[int]:
         if not new:
             return found
         found |= {each.lineno for each in new}
-        names |= {each.name for each in new if each in text.tree.body}
+        names |= {each.name for each in new if not each.name.startswith("__")}
 
 
 def _last_name(node: ast.expr) -> str:

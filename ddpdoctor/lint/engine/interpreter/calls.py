@@ -46,6 +46,8 @@ def call(vm: Machine, node: ast.Call) -> Value:
         owner = evaluate(vm, func.value)
         callee = objects.current(vm, objects.attribute(vm, owner, func.attr, func))
         args, kwargs = arguments(vm, node)
+        if owner.what in vm.wrapped:
+            vm.emit("bare_method", func.attr, node, model=owner)
         if isinstance(owner.what, Term) and _is_unknown(callee, owner):
             return methods.call_method(vm, owner, func.attr, args, kwargs, node)
         return call_value(vm, callee, args, kwargs, node)

@@ -136,6 +136,7 @@ def call_method_of(
 
 
 def _scope(vm: Machine, node: ast.AST, scope: str, of: Value) -> Ref:
+    vm.emit("scope", scope, node, of=of)
     made = vm.new(node, "scope", kind=scope)
     vm.store.put((made, "scope"), Value(Const(scope)))
     vm.store.put((made, "of"), of)
@@ -307,7 +308,8 @@ def wrapped_forward(
     if not agree.divergent:
         agree = local("data", False)
         why = vm.why("it is fed to the model: each rank has its own data", node)
-    return objects.fresh(vm, Value(Tensor(vm.site(node, "forward")), agree, why))
+    of = frozenset() if "no_grad" in vm.scopes else frozenset({-wrapper})
+    return objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
 
 
 # --- tensors

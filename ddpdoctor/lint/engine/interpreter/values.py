@@ -172,7 +172,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor, by where it was made; `of` are the wrappers whose forward it comes from."""
+    """A tensor, by where it was made; `of` are the modules whose forward it comes from.
+
+    The module inside of a wrapper that is called itself counts as minus the wrapper.
+    """
 
     site: int
     of: frozenset[int] = frozenset()

@@ -30,34 +30,61 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import text
-from ddpdoctor.lint.engine.wrappers import stepping_branch
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Term, text
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, wrappers
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP304"
-NAME = "accumulation-syncs-every-step"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("DistributedDataParallel",)
+ABOUT = About(code="DDP304", name="accumulation-syncs-every-step", confidence="likely")
 
-
-_KNOWN = ("no_sync", "require_backward_grad_sync", "accumulate(", "set_requires_gradient_sync")
+_SCOPES = ("no_sync", "accumulate")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield the backwards of accumulating loops that reduce every time."""
-    if not module.wraps or any(word in module.text for word in _KNOWN):
+    wrapped = {each.values["wrapper"].what for each in wrappers(run).values()}
+    numbers = {each.number for each in wrapped if hasattr(each, "number")}
+    if not numbers or _is_controlled(run):
         return
-    for call in module.method_calls("backward"):
-        loops = module.loops(call)
-        if not loops:
+    steps = [way for _, way in events(run.root, "step")]
+    for event, way in events(run.root, "backward"):
+        loop = _loop(way)
+        if loop is None or not made_by(event.values.get("loss")) & numbers:
             continue
-        branch = stepping_branch(module, loops[0])
-        if branch is None or module.inside(call, branch):
-            continue
-        yield Hit(
-            call,
-            "every micro-batch reduces all gradients: accumulation without no_sync",
-            notes=(f"the optimizer steps only `if {text(branch.test)}` (line {branch.lineno})",),
-            help="run all but the last micro-batch inside `with model.no_sync():`",
-        )
+        inside = [each for each in steps if _loop(each) is loop]
+        every = [choice for each in inside if (choice := _every_so_often(run, each, loop, way))]
+        if inside and len(every) == len(inside):
+            line = getattr(every[0].test, "lineno", 1)
+            yield Hit(
+                event.node,
+                "every micro-batch reduces all gradients: accumulation without no_sync",
+                notes=(f"the optimizer steps only `if {text(every[0].test)}` (line {line})",),
+                help="run all but the last micro-batch inside `with model.no_sync():`",
+                path=event.path,
+            )
+
+
+def _is_controlled(run: Run) -> bool:
+    """Whether the program says itself when to reduce."""
+    return any(event.name in _SCOPES for event, _ in events(run.root, "enter", "scope")) or any(
+        event.name == "require_backward_grad_sync" for event, _ in events(run.root, "set_attribute")
+    )
+
+
+def _loop(way: Way) -> Loop | None:
+    return next((step.node for step in reversed(way) if isinstance(step.node, Loop)), None)
+
+
+def _every_so_often(run: Run, step: Way, loop: Loop, backward: Way) -> Choice | None:
+    """The condition on every k-th round before a step, which the backward does not stand under."""
+    around = {id(each.node) for each in backward}
+    for each in reversed(step):
+        node = each.node
+        if node is loop:
+            return None
+        if isinstance(node, Choice) and id(node) not in around:
+            found = mentioned(run, node.condition)
+            if any(isinstance(one, Term) and one.op == "Mod" for one in found):
+                return node
+    return None

@@ -26,108 +26,111 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
-from ddpdoctor.lint.edits import replace
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, targets, text
-from ddpdoctor.lint.engine.wrappers import Wrap, holds_wrapper, without_gradient, wraps
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.loading import Text
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Ref, text
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit, characters
 
-CODE = "DDP303"
-NAME = "bypassed-wrapper"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("DistributedDataParallel",)
+ABOUT = About(code="DDP303", name="bypassed-wrapper", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield training forwards that DDP does not see."""
-    found = wraps(module)
-    for call in module.calls:
-        if hit := _by_method(module, call, found):
-            yield hit
-            continue
-        inner = call.func
-        if isinstance(inner, ast.Attribute) and inner.attr == "forward":
-            inner = inner.value
-        if isinstance(inner, ast.Attribute) and inner.attr == "module":
-            wrap = holds_wrapper(module, inner.value, found)
-            if wrap and not without_gradient(module, call) and _trains(module, call):
-                yield Hit(
-                    call,
-                    f"`{text(inner)}(...)` bypasses DDP: its gradients are never reduced",
-                    notes=(f"`{wrap.name}` is the DDP wrapper (line {wrap.call.lineno})",),
-                    help=f"call `{wrap.name}(...)`",
-                    fix=Fix((replace(module, call.func, wrap.name),)),
-                    confidence="likely" if wrap.handed else None,
-                )
-            continue
-        wrap = _bare(module, inner, found)
-        if wrap and not without_gradient(module, call) and _trains(module, call):
-            yield Hit(
-                call,
-                f"`{wrap.inner}` was wrapped as `{wrap.name}`: a forward on it is not reduced",
-                notes=(f"wrapped at line {wrap.call.lineno}",),
-                help=f"call `{wrap.name}(...)`",
-                fix=Fix((replace(module, inner, wrap.name),)),
-            )
+    order = {id(event): number for number, (event, _) in enumerate(events(run.root))}
+    backwards = list(events(run.root, "backward"))
+    done: set[int] = set()
+    for wrap, _ in events(run.root, "wrap"):
+        wrapper, module = wrap.values["wrapper"].what, wrap.values["module"].what
+        assert isinstance(wrapper, Ref)
+        inside = {-wrapper.number, *parts(run, module)}
+        for event, way in backwards:
+            loss, of = event.values["loss"], made_by(event.values["loss"])
+            if wrapper.number in of or not (of & inside or module in mentioned(run, loss)):
+                continue
+            if any(_prepares(each, there, wrapper, way) for each, there in _forwards(run, "")):
+                continue
+            past = [
+                (each, there)
+                for each, there in _forwards(run, "bare_")
+                if each.values["model"].what is module
+                and order[id(wrap)] < order[id(each)] < order[id(event)]
+            ]
+            found = _outermost(past)
+            if found is not None and id(found.node) not in done:
+                done.add(id(found.node))
+                yield _hit(run, found, wrap)
 
 
-def _by_method(module: Module, call: ast.Call, found: list[Wrap]) -> Hit | None:
-    """`loss = ddp.module.training_loss(x)`, whose backward follows, and no forward by the wrapper.
+def _forwards(run: Run, prefix: str) -> Iterator[tuple[Event, Way]]:
+    """The forwards of wrappers, or those past them, of which gradients are kept."""
+    for event, way in events(run.root, f"{prefix}forward", f"{prefix}method"):
+        if "no_grad" not in event.scopes:
+            yield event, way
 
-    A forward by the wrapper in the same function would have prepared the reducer.
-    """
-    match call.func:
-        case ast.Attribute(value=ast.Attribute(value=holder, attr="module"), attr=method):
-            wrap = holds_wrapper(module, holder, found)
-        case _:
-            return None
-    if wrap is None or method == "forward" or without_gradient(module, call):
+
+def _outermost(past: list[tuple[Event, Way]]) -> Event | None:
+    """The last of them, or the call of the module that has led to it."""
+    if not past:
         return None
-    scope = module.scope(call)
-    names = {dotted(target) for target in targets(module.statement(call))} - {""}
-    trained = any(
-        module.scope(each) is scope and _receiver(each) in names and each.lineno >= call.lineno
-        for each in module.method_calls("backward")
-    )
-    prepared = any(
-        module.scope(each) is scope and holds_wrapper(module, each.func, found)
-        for each in module.calls
-    )
-    if not trained or prepared:
-        return None
+    calls = {id(event.node): event for event, _ in past}
+    last, way = past[-1]
+    led = [calls[id(step.node.node)] for step in way[:-1] if _is_one_of(step.node, calls)]
+    return led[0] if led else last
+
+
+def _is_one_of(node: Node, calls: dict[int, Event]) -> TypeGuard[Called]:
+    return isinstance(node, Called) and id(node.node) in calls
+
+
+def _prepares(forward: Event, there: Way, wrapper: Ref, backward: Way) -> bool:
+    """Whether the wrapper's forward is run in the round of a backward: then all is reduced."""
+    loop = next((step.node for step in reversed(backward) if isinstance(step.node, Loop)), None)
+    same = loop is None or any(step.node is loop for step in there)
+    return same and forward.values["model"].what is wrapper
+
+
+def _hit(run: Run, event: Event, wrap: Event) -> Hit:
+    node = event.node
+    said = text(node.func) if isinstance(node, ast.Call) else event.name
     return Hit(
-        call,
-        f"`{text(call.func)}(...)` bypasses DDP: its gradients are never reduced",
-        notes=(f"`{wrap.name}` is the DDP wrapper (line {wrap.call.lineno})",),
-        help="compute the loss in forward(), or from what the wrapper's forward returns",
-        confidence="likely" if wrap.handed else None,
+        node,
+        f"`{said}(...)` bypasses DDP: its gradients are never reduced",
+        notes=(f"DDP wraps the model at line {wrap.place.line}",),
+        help="call the wrapper; what else needs gradients belongs into forward()",
+        fix=_fix(run, event, wrap),
+        path=event.path,
     )
 
 
-def _receiver(call: ast.Call) -> str:
-    return dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+def _fix(run: Run, event: Event, wrap: Event) -> Fix | None:
+    """`wrapper(x)`, where the wrapper has a name there."""
+    source, node = run.source(event.path), event.node
+    if source is None or not isinstance(node, ast.Call) or event.kind == "bare_method":
+        return None
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr == "module":
+        name = ast.unparse(func.value)
+    elif isinstance(func, ast.Name):
+        name = _name_of(source, event, wrap)
+    else:
+        return None
+    if not name or func.lineno != func.end_lineno:
+        return None
+    line = source.lines[func.lineno - 1]
+    start, end = characters(line, func.col_offset), characters(line, func.end_col_offset or 0)
+    return Fix((Edit((func.lineno, start), (func.lineno, end), name),))
 
 
-def _bare(module: Module, node: ast.expr, found: list[Wrap]) -> Wrap | None:
-    """The wrap whose inner model is called after it, in the same function."""
-    name = dotted(node)
-    for wrap in found:
-        if name and name == wrap.inner != wrap.name and module.scope(node) is wrap.owner:
-            later = node.lineno > (wrap.statement.end_lineno or 0)
-            conditional = isinstance(module.parents[wrap.statement], ast.If)
-            rebound = any(
-                statement.lineno > wrap.call.lineno for statement, _ in module.bindings(node, name)
-            )
-            if later and not conditional and not rebound:
-                return wrap
-    return None
-
-
-def _trains(module: Module, call: ast.Call) -> bool:
-    """Whether a backward follows in the same function."""
-    scope = module.scope(call)
-    return any(
-        module.scope(each) is scope and each.lineno >= call.lineno
-        for each in module.method_calls("backward")
-    )
+def _name_of(source: Text, event: Event, wrap: Event) -> str:
+    """What the wrapper is called in the function of an event, "" where it has no name there."""
+    lines = [each.place.line for each in (event, wrap)]
+    if wrap.path != event.path or len({source.statement(line)[2] for line in lines}) > 1:
+        return ""
+    for each in ast.walk(source.tree):
+        if isinstance(each, ast.Assign) and each.value is wrap.node and len(each.targets) == 1:
+            return ast.unparse(each.targets[0])
+    return ""

@@ -21,37 +21,27 @@ grads = [p.grad for p in ddp_model.parameters()]
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, is_constant, keyword
-from ddpdoctor.lint.engine.wrappers import holds_wrapper, wraps
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.queries.wrapping import mentioned, wrappers
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP313"
-NAME = "autograd-grad-bypass"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("autograd.grad",)
-ALSO = ("DistributedDataParallel",)
+ABOUT = About(code="DDP313", name="autograd-grad-bypass", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield gradients that are taken past the reducer."""
-    found = wraps(module)
-    for call in module.calls_of("torch.autograd.grad"):
-        inputs = argument(call, 1, "inputs")
-        if inputs is None or is_constant(keyword(call, "create_graph"), True):
+    wrapped = wrappers(run)
+    for event, _ in events(run.root, "grad"):
+        inputs, graph = event.values.get("inputs"), event.values.get("kw_create_graph")
+        if inputs is None or (graph is not None and not graph.is_const(False)):
             continue
-        value = module.value(inputs) or inputs
-        for node in ast.walk(value):
-            if not isinstance(node, ast.Attribute) or node.attr not in ("parameters", "module"):
-                continue
-            wrap = holds_wrapper(module, node.value, found)
-            if wrap is not None:
-                yield Hit(
-                    call,
-                    f"autograd.grad over the parameters of `{wrap.name}` is not reduced over ranks",
-                    help="use backward(), or all_reduce the gradients yourself",
-                )
-                break
+        if mentioned(run, inputs) & wrapped.keys():
+            yield Hit(
+                event.node,
+                "autograd.grad over the parameters of the DDP model is not reduced over ranks",
+                help="use backward(), or all_reduce the gradients yourself",
+                path=event.path,
+            )

@@ -1,0 +1,58 @@
+"""Modules that a program wraps, and what is computed by them."""
+
+from __future__ import annotations
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import Many, Ref, Tensor, Term, Tuple, Value, What
+
+
+def wrappers(run: Run) -> dict[What, Event]:
+    """Wrapper, and the module inside -> where it was wrapped."""
+    found: dict[What, Event] = {}
+    for event, _ in events(run.root, "wrap"):
+        found[event.values["wrapper"].what] = event
+        if isinstance(event.values["module"].what, Ref | Term):
+            found.setdefault(event.values["module"].what, event)
+    return found
+
+
+def made_by(value: Value | None) -> frozenset[int]:
+    """The modules whose forward a tensor comes from."""
+    return value.what.of if value is not None and isinstance(value.what, Tensor) else frozenset()
+
+
+def parts(run: Run, module: What) -> set[int]:
+    """A module and all that its attributes hold, by number."""
+    found: set[int] = set()
+    stack: list[What] = [module]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Ref) and each.number not in found:
+            found.add(each.number)
+            stack += [value.what for value in run.vm.store.of(each).values()]
+        elif isinstance(each, Tuple):
+            stack += [value.what for value in each.items]
+    return found
+
+
+def mentioned(run: Run, value: Value) -> set[What]:
+    """The objects and unknowns that a value is made of."""
+    found: set[What] = set()
+    stack: list[object] = [value.what]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Ref | Term) and each in found:
+            continue
+        if isinstance(each, Ref):
+            found.add(each)
+            content = run.vm.store.get((each, "[]"))
+            stack += [content.what] if content is not None else []
+        elif isinstance(each, Term):
+            found.add(each)
+            stack += each.args
+        elif isinstance(each, Tuple):
+            stack += [item.what for item in each.items]
+        elif isinstance(each, Many):
+            stack.append(each.element.what)
+    return found
