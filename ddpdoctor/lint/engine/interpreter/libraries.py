@@ -619,15 +619,14 @@ def _done_later(vm: Machine, args: list[Value], kwargs: dict[str, Value], node: 
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
     outside, vm.out = vm.out, Seq()
-    vm.store.layers.append({})
-    depth = len(vm.store.layers)
+    depth = vm.store.open()
     try:
         with contextlib.suppress(Left):
             call_value(vm, args[0], args[1:], kwargs, node)
         return vm.out
     finally:
         vm.out = outside
-        del vm.store.layers[depth - 1 :]
+        vm.store.drop(depth)
 
 
 _CHANCE = {"chance": "torch", "chance_python": "python", "chance_numpy": "numpy"}
@@ -895,7 +894,7 @@ def _of_python(
 def _settings_may_change(vm: Machine) -> None:
     """Code that cannot be read may set every constant of this scope, alike on all ranks."""
     scope = vm.frame.scopes[0]
-    names = {name for layer in vm.store.layers for owner, name in layer if owner == scope}
+    names = set(vm.store.of(scope))
     for name in names:
         old = vm.store.get((scope, name))
         if old is not None and isinstance(old.what, Const):

@@ -21,9 +21,9 @@ _INTEREST = re.compile(
 # that has, is not run alone.
 DOES = re.compile(
     r"\.backward\(|DataLoader|DistributedSampler|DataParallel|no_sync|all_reduce|all_gather"
-    r"|reduce_scatter|barrier\(|broadcast|init_process_group|new_group|torch\.save|torch\.load"
-    r"|set_epoch|\.prepare\(|\brank\b|RANK|local_rank|is_main|main_process|spawn\(|manual_seed"
-    r"|set_device|state_dict|\.step\("
+    r"|reduce_scatter|barrier\(|broadcast|isend|irecv|async_op|init_process_group|new_group"
+    r"|torch\.save|torch\.load|state_dict|set_epoch|\.prepare\(|\.step\(|rank\b|RANK|is_main"
+    r"|main_process|spawn\(|multiprocessing|atexit|manual_seed|set_device|\(1(\.0)? - \w+\) \*"
 )
 MAX_FILE = 600_000
 _SMALL = 8_000

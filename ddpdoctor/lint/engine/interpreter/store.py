@@ -75,8 +75,8 @@ class Store:
 
     def of(self, owner: Any) -> dict[str, Value]:
         """All that is kept of an object."""
-        found = {key[1]: value for key, value in self.below.items() if key[0] is owner}
-        found.update({key[1]: value for key, value in self.now.items() if key[0] is owner})
+        found = {key[1]: value for key, value in self.below.items() if key[0] == owner}
+        found.update({key[1]: value for key, value in self.now.items() if key[0] == owner})
         return found
 
     def beneath(self) -> Store:

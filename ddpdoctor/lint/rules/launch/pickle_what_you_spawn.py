@@ -86,10 +86,4 @@ def _inside(run: Run, value: Value) -> list[Value]:
         return list(given.what.items)
     if not isinstance(value.what, Ref):
         return []
-    kept = {
-        name: each
-        for layer in run.vm.store.layers
-        for (owner, name), each in layer.items()
-        if owner == value.what
-    }
-    return list(kept.values())
+    return list(run.vm.store.of(value.what).values())
