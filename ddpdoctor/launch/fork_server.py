@@ -83,6 +83,9 @@ class ForkServer:
             try:
                 folder.mkdir()
             except OSError as error:
+                # It may have gone with the server, which says why it has ended.
+                while self.cold is None:
+                    self._hear()
                 raise LaunchError(f"there is no room for temporary files: {error}") from error
             return folder
 

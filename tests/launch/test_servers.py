@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,22 @@ def test_a_torch_that_cannot_be_imported_is_told_in_one_line(
     with ForkServer() as server, pytest.raises(LaunchError, match=complaint) as refusal:
         server.launch(Job(f"{BODIES}:tell", 1, server.fresh_run_dir()))
     assert "\n" not in str(refusal.value)
+
+
+def test_why_a_server_has_ended_is_told_though_its_folder_went_first(
+    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("import sys; sys.exit('torch refuses')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    make = Path.mkdir
+
+    def too_late(folder: Path, *args: object, **kwargs: object) -> None:
+        shutil.rmtree(folder.parent)
+        make(folder, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "mkdir", too_late)
+    with ForkServer() as server, pytest.raises(LaunchError, match="torch refuses"):
+        server.fresh_run_dir()
 
 
 def test_a_server_with_a_second_thread_is_not_forked_from(

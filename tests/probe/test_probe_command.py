@@ -186,9 +186,7 @@ def told(ranks: list[subprocess.Popen[str]]) -> ProbeReport:
     return ProbeReport.model_validate_json(said[0][0])
 
 
-@pytest.mark.parametrize(
-    ("host", "to", "named"), [(0, None, (0,)), (1, None, (1,)), (2, None, (2,)), (2, 1, (1, 2))]
-)
+@pytest.mark.parametrize(("host", "to", "named"), [(1, None, (1,)), (2, 1, (1, 2))])
 def test_the_host_or_the_link_that_is_throttled_is_named_and_nothing_else(
     host: int,
     to: int | None,
