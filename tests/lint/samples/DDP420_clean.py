@@ -19,3 +19,9 @@ def names(x):
     parts = [torch.empty_like(each) for each in labels]
     dist.all_gather(parts, x)
     return labels, parts
+
+
+def counts(mine):
+    all_counts = [mine] * dist.get_world_size()
+    dist.all_gather_object(all_counts, mine)
+    return all_counts

@@ -652,6 +652,8 @@ def _event(
         values.setdefault(f"kw_{word}", each)
     if kind in _SEEDS or kind == "seed_all":
         _seed(vm, kind, values)
+    if kind == "save" and vm.type_of(saved := values.get("object", NONE)) == "dict":
+        values["keys"] = objects.keys(vm, saved)  # as they are now: a way may be taken back
     event = vm.emit(kind, name.rpartition(".")[2], node, **values)
     result = effect.option("result")
     if kind == "at_exit" and args:

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import add_argument
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import Value
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.states import is_of
 from ddpdoctor.lint.rule import About, Fix, Hit
@@ -42,7 +43,7 @@ def check(run: Run) -> Iterator[Hit]:
         return
     for event, way in events(run.root, "load"):
         path, source = event.values.get("path"), run.source(event.path)
-        if "map_location" in event.values or path is None or path.agree.divergent:
+        if "map_location" in event.values or path is None or _is_private(path):
             continue
         if source is None or not _HAS_DEVICES.search(source.source.text):
             continue
@@ -59,6 +60,11 @@ def check(run: Run) -> Iterator[Hit]:
             fix=Fix((edit,)) if edit else None,
             path=event.path,
         )
+
+
+def _is_private(path: Value) -> bool:
+    """Whether each rank has a file of its own: what hosts may name otherwise is one on each."""
+    return path.agree.divergent and path.agree.cause != "machine"
 
 
 def _is_state(run: Run, load: Event) -> bool:

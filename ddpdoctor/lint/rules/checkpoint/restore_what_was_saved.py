@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.machine import ELSEWHERE
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, walk
-from ddpdoctor.lint.engine.interpreter.values import Term, Value, What
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, UNKNOWN, Term, Tuple, Value, What
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.states import file_events, owner_of_state, parts
 from ddpdoctor.lint.rule import About, Hit
@@ -96,9 +96,17 @@ def _saved(run: Run) -> list[Saved]:
                     for key, value in parts(run, event.values.get("object"), depth=2)
                     if key
                 }
+                or _named(event)
             )
         ]
     return found
+
+
+def _named(event: Event) -> dict[str, Value]:
+    """What was saved by its keys alone, where what they hold is not known any more."""
+    keys = event.values.get("keys")
+    known = keys.what.items if keys is not None and isinstance(keys.what, Tuple) else ()
+    return {str(key.constant): Value(NOTHING, UNKNOWN) for key in known}
 
 
 def _is_state(key: str, value: Value) -> bool:

@@ -34,6 +34,8 @@ ABOUT = About(code="DDP420", name="aliased-outputs", confidence="certain")
 def check(run: Run) -> Iterator[Hit]:
     """Yield the lists that hold one tensor again and again, and are gathered into."""
     for event, _ in events(run.root, "collective"):
+        if "object" in event.name:
+            continue  # elements that are no tensors are replaced, not overwritten
         for role in ("shares", "fills"):
             outputs = event.values.get(role)
             made = run.vm.object(outputs) if outputs is not None else None
