@@ -25,7 +25,7 @@ def test_what_is_installed_is_not_the_users(file: str) -> None:
     assert not is_users_file(file)
 
 
-@pytest.mark.parametrize("file", ["/home/user/train.py", "/work/site/packages/train.py", __file__])
+@pytest.mark.parametrize("file", ["/home/user/train.py", "/data/site/packages/train.py", __file__])
 def test_what_is_not_is(file: str) -> None:
     assert is_users_file(file)
 
