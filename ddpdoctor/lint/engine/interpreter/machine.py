@@ -319,10 +319,12 @@ class Machine:
                 self.store.drop(depth)
                 writes = self.store.close()
                 self.conditions.pop()
-                arm = Arm(before & path.mask, self.out, before & path.opened, path.holds)
+                opened = before & path.opened
+                arm = Arm(before & path.mask, self.out, opened, path.holds, bool(writes))
                 self.out = outside
                 arms.append(arm)
-                if len(arms) == len(live) and any(each.body.items for each in arms):
+                kept = condition.agree.divergent and any(each.writes for each in arms)
+                if len(arms) == len(live) and (kept or any(each.body.items for each in arms)):
                     choice = Choice(condition, node, test, self.path, arms, self.frame.name)
                     outside.items.append(choice)
             if result is not None:

@@ -52,6 +52,8 @@ class Arm:
     """Of these, the ranks of which it is not known whether they do."""
     holds: bool | None = None
     """Whether the condition is true on it; None where it is no yes or no."""
+    writes: bool = False
+    """Whether something is remembered on it: a variable, an attribute, an element."""
 
 
 @dataclass(slots=True, eq=False)

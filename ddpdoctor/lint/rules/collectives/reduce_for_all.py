@@ -29,7 +29,7 @@ import operator
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Node, Seq, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Event, Loop, Node, events, walk
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Value
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.words import is_world
@@ -60,7 +60,7 @@ def check(run: Run) -> Iterator[Hit]:
 def _goes_by(node: Node) -> Value | None:
     """What decides here."""
     match node:
-        case Choice(condition=condition, arms=arms) if any(_acts(arm.body) for arm in arms):
+        case Choice(condition=condition, arms=arms) if any(map(_acts, arms)):
             return condition
         case Loop(count=count):
             return count
@@ -76,9 +76,11 @@ def _decided(node: Node) -> int:
     return functools.reduce(operator.or_, (arm.opened for arm in node.arms), 0)
 
 
-def _acts(seq: Seq) -> bool:
-    """Whether anything is done but printing."""
-    return any(not (isinstance(each, Event) and each.kind == "print") for each in seq.items)
+def _acts(arm: Arm) -> bool:
+    """Whether anything is done but printing, or remembered."""
+    return arm.writes or any(
+        not (isinstance(each, Event) and each.kind == "print") for each in arm.body.items
+    )
 
 
 def _root(event: Event) -> int:
