@@ -39,6 +39,7 @@ def keep(channel: Channel, warm: bool) -> None:
     try:
         for rank in range(job.nproc):
             if not _is_wanted(channel, living, rank):
+                living.clear()  # nobody was told of these, so nobody is told their fates
                 break
             living[_start(job, rank, children, shared)] = rank
         else:
