@@ -15,6 +15,7 @@ from typing import Literal
 from ddpdoctor.configure import talk
 from ddpdoctor.configure.files import LaunchFile
 from ddpdoctor.configure.plan import Plan
+from ddpdoctor.environment.redaction import safe_line
 
 SECONDS = 120.0
 """After which a trial is ended: joining takes seconds, and a queue is not waited for longer."""
@@ -90,7 +91,7 @@ def _judge(plan: Plan, code: int | None, said: str, seconds: float) -> Outcome:
         return Outcome("fails", f"no rank had ended after {seconds:.0f} s")
     if told is None or code != 0:
         last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
-        return Outcome("fails", f"it ended with {code}: {last[:200]}")
+        return Outcome("fails", f"it ended with {code}: {safe_line(last)}")
     size, total = told.get("world_size"), told.get("sum")
     if size != plan.world_size or total != plan.world_size * (plan.world_size - 1) // 2:
         return Outcome("fails", f"{plan.world_size} ranks were to join, {size} did")

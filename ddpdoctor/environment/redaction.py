@@ -5,6 +5,7 @@ Over-redaction is harmless here and a leak is not: when in doubt, a value is hid
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 
@@ -28,6 +29,7 @@ _SECRET_VALUE = re.compile(
 )
 # A shorter secret cannot be told from an ordinary word when it turns up elsewhere.
 _SHORTEST_SECRET = 6
+_LONGEST_LINE = 200
 
 
 def is_secret_name(name: str) -> bool:
@@ -60,6 +62,14 @@ class Redactor:
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
         return _SECRET_VALUE.sub(_hide, text)
+
+
+def safe_line(line: str) -> str:
+    """A line that something else has said, without the secrets of this process's environment.
+
+    At most 200 characters, cut only then: half of a URL no longer shows where its password ends.
+    """
+    return Redactor(os.environ).text(line)[:_LONGEST_LINE]
 
 
 def _hide(match: re.Match[str]) -> str:

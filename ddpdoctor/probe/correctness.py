@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
+from ddpdoctor.environment.redaction import safe_line
 from ddpdoctor.probe.model import Check
 from ddpdoctor.probe.talk import Talk
 
@@ -179,7 +180,7 @@ def _check(
             # What a backend refuses, it refuses on all ranks, before it sends anything.
             if _is_loss(error):
                 raise
-            said = str(error).strip().splitlines()[0]
+            said = safe_line(str(error).strip().splitlines()[0])
             break
         talk.settle()
         if not torch.equal(got, expected):
@@ -193,7 +194,7 @@ def _check(
         ranks = tuple(rank for rank, _ in bad)
         return Check(operation=name, dtype=dtype, state="wrong", detail=bad[0][1], ranks=ranks)
     if refused:
-        return Check(operation=name, dtype=dtype, state="unsupported", detail=refused[0][:200])
+        return Check(operation=name, dtype=dtype, state="unsupported", detail=refused[0])
     return Check(operation=name, dtype=dtype, state="right", largest=sizes[-1])
 
 

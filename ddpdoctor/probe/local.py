@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ddpdoctor.environment.redaction import safe_line
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import ForkServer, Job, World
 from ddpdoctor.probe.model import Measured
@@ -71,7 +72,7 @@ def _lost(fate: Fate, folder: Path, world: World) -> RankLost:
     else:
         how = f"ended with exit code {fate.exit_code}"
         said = world.job.rank_file(fate.rank, "stderr").read_text("utf-8", "replace").strip()
-        how += f": {said.splitlines()[-1][:300]}" if said else ""
+        how += f": {safe_line(said.splitlines()[-1])}" if said else ""
     return RankLost(fate.rank, f"rank {fate.rank} {how}, while {doing}")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from ddpdoctor.environment.redaction import safe_line
 from ddpdoctor.probe import bandwidth, clocks, correctness, links, pace
 from ddpdoctor.probe.model import Measured, RankFacts
 from ddpdoctor.probe.progress import Progress
@@ -106,7 +107,7 @@ def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Meas
 
 def _who_is_gone(talk: Talk, error: RuntimeError) -> str:
     """Ask the store who still lives: each rank that lost a peer leaves a word there."""
-    said = str(error).strip().splitlines()[0][:200]
+    said = safe_line(str(error).strip().splitlines()[0])
     at = f"rank {talk.rank} lost a peer while {talk.progress.words}"
     try:
         store = dist.distributed_c10d._get_default_store()

@@ -119,6 +119,12 @@ def test_a_file_that_does_not_start_is_told_with_its_last_words() -> None:
     assert "/nowhere/python" in outcome.words
 
 
+def test_the_last_words_are_told_without_the_password_in_them() -> None:
+    file = LAUNCHERS["mpirun"]
+    outcome = attempt(file, PLAN, "#!/bin/sh\necho no http://ada:s3cr3t@host; exit 3\n")
+    assert outcome.words == "it ended with 3: no http://***@host"
+
+
 @pytest.mark.parametrize("launcher", sorted(LAUNCHERS))
 def test_several_nodes_are_never_tried_on_one(launcher: str) -> None:
     plan = changed(nodes=4, image="image")

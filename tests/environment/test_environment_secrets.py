@@ -18,7 +18,7 @@ from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.facts.nccl_file import settings as nccl_settings
 from ddpdoctor.environment.facts.variables import variables as set_variables
 from ddpdoctor.environment.model import Environment, FileSetting, Search, Unknown, printable
-from ddpdoctor.environment.redaction import Redactor, is_secret_name
+from ddpdoctor.environment.redaction import Redactor, is_secret_name, safe_line
 from ddpdoctor.environment.remedy import Shell, script
 from ddpdoctor.environment.variables import known
 from ddpdoctor.report import environment as pages
@@ -116,6 +116,12 @@ def test_a_secret_in_the_real_environment_is_in_no_format(tmp_path: Path) -> Non
     for form, shown in rendered(collect(environ)).items():
         assert SECRET not in shown
         assert "TORCH" in shown or form.startswith("fix")
+
+
+@given(st.integers(0, 250), st.text(st.characters(codec="utf-8"), max_size=30))
+def test_a_line_that_is_cut_shows_no_half_of_a_secret(before: int, after: str) -> None:
+    line = f"{'.' * before} no device http://ada:{SECRET}@host {after}"
+    assert not any(SECRET[:length] in safe_line(line) for length in range(4, len(SECRET)))
 
 
 FAMILIES = ["NCCL_", "TORCH_NCCL_", "PET_", "GLOO_", "TORCHELASTIC_", ""]

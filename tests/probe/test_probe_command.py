@@ -103,6 +103,17 @@ def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
     assert "rank 1 was ended by SIGKILL" in found["cause"]
 
 
+def test_a_password_in_what_a_rank_was_told_is_in_no_report() -> None:
+    told = environ(GLOO_SOCKET_IFNAME="http://ada:s3cr3t-Zq9@proxy")
+    ran = subprocess.run(
+        [*COMMAND, "2", "--nproc", "2"], capture_output=True, text=True, timeout=300, env=told
+    )
+    assert ran.returncode == 1, ran.stderr
+    (found,) = json.loads(ran.stdout)["findings"]
+    assert "***@proxy" in found["cause"]
+    assert "s3cr3t" not in ran.stdout + ran.stderr
+
+
 @pytest.fixture(scope="module")
 def three_hosts() -> Iterator[list[str]]:
     """Three network namespaces on one bridge."""
