@@ -72,6 +72,8 @@ class RankPlace(_Frozen):
     doing: str
     """For people: "barrier() #413", "raised ValueError", "exited"."""
     waits_for: tuple[int, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """Where these ranks run, in their order; empty if all ranks of the job run on one host."""
     stack: tuple[Place, ...] = Field(default=(), exclude=True, repr=False)
     """How it came there, outermost first, for those who read the source; not part of reports."""
 

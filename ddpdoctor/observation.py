@@ -31,6 +31,8 @@ class Observation:
             news |= reader.poll()
         if news:
             self.evidence.damaged = any(reader.unreadable for reader in self._readers)
+            boots = {rank.boot for rank in self.evidence.ranks if rank.pid}
+            self.evidence.one_time = len(boots) < 2
             self._proof = prove_deadlock(self.evidence)
         return self._settled(self._proof)
 

@@ -11,4 +11,6 @@ def prove_deadlock(evidence: Evidence) -> Deadlock | None:
     """The deadlock that the evidence proves, or None."""
     if evidence.is_cut_short:
         return None  # a rank may have come that could not write so
+    if not evidence.one_time:
+        return None  # those that were seen waiting may never have waited at once
     return waiting.communicating(evidence) or joining.stranded(evidence)

@@ -6,6 +6,7 @@ imported into the user's training process.
 """
 
 from ddpdoctor.evidence import events  # noqa: F401 - that it registers itself
+from ddpdoctor.evidence.clock import Clock
 from ddpdoctor.evidence.event import KINDS
 from ddpdoctor.evidence.model import (
     MAKING_GROUPS,
@@ -57,6 +58,7 @@ __all__ = [
     "MAKING_GROUPS",
     "MOST_RANKS",
     "REPORT",
+    "Clock",
     "Collective",
     "Epoch",
     "Evidence",

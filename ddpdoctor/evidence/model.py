@@ -429,6 +429,8 @@ class RankEvidence:
     torch: str = ""
     boot: str = ""
     """The host, and the boot of it: times of different boots cannot be compared."""
+    host: str = ""
+    """The name of the host."""
     groups: dict[str, Group] = field(default_factory=dict)
     collectives: list[Collective] = field(default_factory=list, metadata=_PASSING)
     ways: dict[int, tuple[Place, ...]] = field(default_factory=dict)
@@ -533,6 +535,8 @@ class Evidence:
     """How often the launcher had started the ranks before."""
     memory_kills: int = 0
     """So many processes the kernel has killed meanwhile, for want of memory."""
+    one_time: bool = True
+    """The times of all ranks can be compared: they are of one clock, or were brought to one."""
     damaged: bool = False
     """Lines of it are lost: what one event says of another may not be there."""
 

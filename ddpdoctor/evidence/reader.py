@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ddpdoctor.evidence.checking import check
+from ddpdoctor.evidence.clock import Clock, shift
 from ddpdoctor.evidence.event import KINDS
 from ddpdoctor.evidence.model import RankEvidence
 from ddpdoctor.evidence.run_directory import CUT_SHORT, DAMAGED, LOG_NAME, open_file
@@ -18,21 +19,30 @@ _LARGEST = 1 << 26
 """Bytes of a log; a rank begins it anew long before."""
 _SCALARS = {
     **{key: check(int) for key in ("pid", "world_size", "number", "steps", "started", "wanted")},
-    **{key: check(float) for key in ("t", "waits", "since")},
-    **{key: check(str) for key in ("k", "torch", "boot")},
+    **{key: check(float) for key in ("t", "waits", "since", "wall")},
+    **{key: check(str) for key in ("k", "torch", "boot", "host")},
     **{key: check(str | None) for key in ("name", "source", "meeting", "launcher", "out_of")},
 }
 """Of the fields of events, those that no record checks."""
 
 
 class RankReader:
-    """Reads a rank's log while it is being written, and keeps the `RankEvidence` up to date."""
+    """Reads a rank's log while it is being written, and keeps the `RankEvidence` up to date.
 
-    def __init__(self, run_dir: Path, rank: int, world_size: int) -> None:
+    Its times are brought to `clock`, if one is given, else they are those of the rank's own host.
+    """
+
+    def __init__(
+        self, run_dir: Path, rank: int, world_size: int, clock: Clock | None = None
+    ) -> None:
         self.evidence = RankEvidence(rank, world_size)
+        self.own_clock: Clock | None = None
+        """That of its host, once it has begun."""
+        self.shift: float | None = 0.0
+        """What was added to its times; None if they could not be brought to `clock`."""
         self.unreadable = 0
         """Lines that are no events: somebody else wrote into the log, or a newer doctor."""
-        self._world_size = world_size
+        self._world_size, self._clock = world_size, clock
         self._path = run_dir / LOG_NAME.format(rank=rank)
         self._log: BinaryIO | None = None
         self._rest = b""
@@ -89,6 +99,11 @@ class RankReader:
             if key in event and not is_right(event[key]):
                 raise TypeError(f"{key} cannot be {event[key]!r:.80}")
         rank, kind = self.evidence, event["k"]
+        if kind == "start":
+            self.own_clock = Clock.of(event)
+            self.shift = self.own_clock.ahead_of(self._clock or self.own_clock)
+        if self.shift and kind != "anew":  # which happens at no time
+            shift(event, self.shift)
         if (number := event.get("wrapper")) is not None and not 0 <= number < len(rank.wrappers):
             raise IndexError(f"there is no wrapper {number}")
         self._apply(event)

@@ -23,12 +23,12 @@ from ddpdoctor.report import output
 
 
 def diagnose(
-    path: Annotated[
-        str,
+    paths: Annotated[
+        list[str],
         typer.Argument(
-            metavar="PATH",
-            help="A run directory, flight-recorder dumps or text logs (a folder, or one file); "
-            "- is stdin.",
+            metavar="PATH...",
+            help="A run directory, or those of all hosts of one job; flight-recorder dumps or text "
+            "logs (a folder, or one file); - is stdin.",
         ),
     ],
     format_: ReportFormatOption = ReportFormat.text,
@@ -48,17 +48,21 @@ def diagnose(
         output.check_writable(target)
 
     from ddpdoctor.annotate import annotate
-    from ddpdoctor.postmortem.material import NothingToRead, read, read_stream
+    from ddpdoctor.postmortem.material import NothingToRead, read, read_hosts, read_stream
     from ddpdoctor.report.run import Attempt, RunReport
     from ddpdoctor.report.run.delivery import deliver
 
     with complaining_about(NothingToRead):
-        material = read_stream(sys.stdin.buffer) if path == "-" else read(Path(path))
+        if len(paths) > 1:
+            material = read_hosts([Path(path) for path in paths])
+        else:
+            (path,) = paths
+            material = read_stream(sys.stdin.buffer) if path == "-" else read(Path(path))
     report = RunReport.of(
         "diagnose",
         [Attempt.of(name, evidence) for name, evidence in material.attempts],
         annotate(material.judge()),
-        command=("ddpdoctor", "diagnose", path),
+        command=("ddpdoctor", "diagnose", *paths),
         not_seen=material.not_seen,
     )
     deliver(report, format_, target, colour, redact=redact)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -31,13 +31,25 @@ class Material:
     not_seen: tuple[str, ...] = ()
 
 
+def read_hosts(folders: Sequence[Path]) -> Material:
+    """The run directories of several hosts, as of one. Raises NothingToRead."""
+    from ddpdoctor.postmortem import run_directory
+
+    try:
+        if (found := run_directory.read(folders)) is not None:
+            return found
+    except OSError as error:
+        raise NothingToRead(f"cannot read {error.filename}: {error.strerror}") from error
+    raise NothingToRead("of several paths, each must be what a host's doctor left (attempt-*)")
+
+
 def read(path: Path) -> Material:
     """A run directory, flight-recorder dumps, or logs. Raises NothingToRead."""
     from ddpdoctor.postmortem import flight_recorder, log_folder, run_directory, text_log
 
     try:
         if path.is_dir():
-            if (found := run_directory.read(path)) is not None:
+            if (found := run_directory.read([path])) is not None:
                 return found
             if dumps := flight_recorder.dumps_in(path):
                 return flight_recorder.read(dumps)

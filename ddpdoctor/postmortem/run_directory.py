@@ -2,12 +2,15 @@
 
 A log may be torn, and may be missing; files of others are passed over. How the ranks ended is told
 by the report that `run` leaves there, else by their parents' notes, else by their own last words.
+Of a job on several hosts each host has left one.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ddpdoctor.diagnose import diagnose
@@ -26,7 +29,7 @@ from ddpdoctor.evidence import (
     open_file,
     world_size,
 )
-from ddpdoctor.postmortem.material import Material
+from ddpdoctor.postmortem.material import Material, NothingToRead
 from ddpdoctor.report import words
 from ddpdoctor.report.run import RankLine, RunReport
 
@@ -34,55 +37,102 @@ _LARGEST_REPORT = 1 << 28
 _ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL})
 
 
-def read(folder: Path) -> Material | None:
-    """What the ranks wrote; None if this is no run directory of ours. Raises OSError."""
+@dataclass(frozen=True)
+class _Part:
+    """An attempt's logs in one folder, and what this folder tells of how ranks ended."""
+
+    folder: Path
+    codes: dict[int, int]
+    """Exit codes by process."""
+    report: RunReport | None
+    name: str
+
+
+def read(folders: Sequence[Path]) -> Material | None:
+    """What the ranks wrote, into one folder or into one of each host.
+
+    None if one of them is no run directory of ours. Raises NothingToRead if they are of different
+    jobs, and OSError.
+    """
+    attempts: dict[str, list[_Part]] = {}
+    for folder in folders:
+        if not (parts := _parts(folder)):
+            return None
+        for part in parts:
+            attempts.setdefault(part.name, []).append(part)
+    found = [(name, *_together(parts)) for name, parts in attempts.items()]
+    found.sort(key=lambda each: max(map(_written, attempts[each[0]])))
+    # A world that joined tells more than a launcher's or a straggler's last words.
+    found.sort(key=lambda each: any(rank.groups for rank in each[1].ranks))
+    name, last, troubles = found[-1]
+    codes = [part.report.exit_code for part in attempts[name] if part.report is not None]
+    last.exit_code = next(filter(None, codes), codes[0] if codes else None)
+    absent = {*folders} - {part.folder for part in attempts[name]}
+    absent -= {part.folder.parent for part in attempts[name]}
+    return Material(
+        tuple((name, evidence) for name, evidence, _ in found),
+        lambda: diagnose(last),
+        (*troubles, *(f"{each} holds no rank of {name}" for each in absent), *_still_running(last)),
+    )
+
+
+def _parts(folder: Path) -> list[_Part]:
     attempts = [entry for entry in folder.iterdir() if attempt_number(entry.name) is not None]
     attempts = [entry for entry in attempts if entry.is_dir() and logs(entry)]
     if not attempts and logs(folder):
         attempts = [folder]  # an attempt was named, or what `check --run-dir` has kept
     if not attempts:
-        return None
-    attempts.sort(key=lambda entry: max(p.stat().st_mtime for p in logs(entry).values()))
-    home = attempts[0].parent if attempts[0] != folder else folder
-    codes, report = noted_deaths(home), _report(home)
-    found = []
-    for attempt in attempts:
-        evidence, troubles = _evidence(attempt)
-        evidence.attempt = attempt_number(attempt.name) or 0
-        lines = {line.rank: line for line in _lines(report, attempt.name)}
-        _add_fates(evidence, lines, codes)
-        found.append((attempt.name, evidence, troubles))
-    # A world that joined tells more than a launcher's or a straggler's last words.
-    found.sort(key=lambda each: any(rank.groups for rank in each[1].ranks))
-    _, last, troubles = found[-1]
-    last.exit_code = report.exit_code if report is not None else None
-    return Material(
-        tuple((name, evidence) for name, evidence, _ in found),
-        lambda: diagnose(last),
-        (*troubles, *_still_running(last)),
-    )
+        return []
+    codes, report = noted_deaths(folder), _report(folder)
+    return [_Part(attempt, codes, report, attempt.name) for attempt in attempts]
 
 
-def _evidence(folder: Path) -> tuple[Evidence, list[str]]:
-    numbers = [number for number in logs(folder) if number < MOST_RANKS]
-    size = max(world_size(folder), *(number + 1 for number in numbers))
-    readers = []
-    for number in numbers:
-        reader = RankReader(folder, number, size)
+def _written(part: _Part) -> float:
+    return max(path.stat().st_mtime for path in logs(part.folder).values())
+
+
+def _together(parts: list[_Part]) -> tuple[Evidence, list[str]]:
+    """The ranks of an attempt, from the folders of all hosts, on the clock of the first rank.
+
+    That the clocks of hosts are brought together by what they show on the wall makes no false
+    proof, however wrong they are: a rank that waits in its last line waited until it was ended, so
+    what the others await of it has not come, and never would have.
+    """
+    where: dict[int, _Part] = {}
+    for part in parts:
+        for number in logs(part.folder):
+            if number in where:
+                raise NothingToRead(
+                    f"rank {number} wrote both into {where[number].folder} and into {part.folder}: "
+                    "these are runs of different jobs"
+                )
+            if number < MOST_RANKS:
+                where[number] = part
+    size = max(*(world_size(part.folder) for part in parts), *(number + 1 for number in where), 1)
+    readers: dict[int, RankReader] = {}
+    clock = None
+    for number in sorted(where):
+        readers[number] = reader = RankReader(where[number].folder, number, size, clock)
         reader.poll()
         reader.close()
-        readers.append(reader)
-    known = {reader.evidence.rank: reader.evidence for reader in readers}
+        clock = clock or reader.own_clock
+    known = {number: reader.evidence for number, reader in readers.items()}
     ranks = [known.get(number) or RankEvidence(number, size) for number in range(size)]
     silent = [rank.rank for rank in ranks if rank.pid == 0]
-    torn = [reader.evidence.rank for reader in readers if reader.unreadable]
+    torn = [number for number, reader in readers.items() if reader.unreadable]
+    untimed = [number for number, reader in readers.items() if reader.shift is None]
     troubles = []
     if silent:
         troubles.append(f"{words.ranks(silent)} of {size} wrote nothing")
     if torn:
         troubles.append(f"lines that cannot be read stand in the log of {words.ranks(torn)}")
+    if untimed:
+        troubles.append(f"the clock of {words.ranks(untimed)} is not known: no deadlock is proven")
     troubles += words.cut_short([rank.rank for rank in ranks if rank.cut_short])
-    return Evidence(size, ranks, damaged=bool(torn)), troubles
+    evidence = Evidence(size, ranks, damaged=bool(torn), one_time=not untimed)
+    evidence.attempt = attempt_number(parts[0].name) or 0
+    _add_fates(evidence, where, readers)
+    return evidence, troubles
 
 
 def _report(folder: Path) -> RunReport | None:
@@ -98,25 +148,31 @@ def _lines(report: RunReport | None, attempt: str) -> tuple[RankLine, ...]:
     return next(same, ())
 
 
-def _add_fates(evidence: Evidence, lines: dict[int, RankLine], codes: dict[int, int]) -> None:
+def _add_fates(evidence: Evidence, where: dict[int, _Part], readers: dict[int, RankReader]) -> None:
     failed = any(r.exceptions and not is_casualty(r.exceptions[-1]) for r in evidence.ranks)
-    for rank in evidence.ranks:
-        line = lines.get(rank.rank)
+    lines = {
+        (part.folder, line.rank): line
+        for part in where.values()
+        for line in _lines(part.report, part.name)
+    }
+    for number, part in where.items():
+        rank = evidence.ranks[number]
+        line = lines.get((part.folder, number))
         if line is not None and line.ended_at is not None and 0 <= (line.signal or 0) <= 64:
             rank.fate = Fate(
-                rank.rank,
+                number,
                 line.pid,
                 line.exit_code,
                 line.signal,
-                line.ended_at,
+                line.ended_at + (readers[number].shift or 0.0),
                 killed_by_us=line.was_ended,
                 out_of_memory=line.out_of_memory,
             )
-        elif rank.pid in codes:
-            rank.fate = _noted(rank, codes[rank.pid], failed)
+        elif rank.pid in part.codes:
+            rank.fate = _noted(rank, part.codes[rank.pid], failed)
         elif rank.exceptions or rank.exiting is not None:
             code = 1 if rank.exceptions else 0
-            rank.fate = Fate(rank.rank, rank.pid, code, None, rank.last_event)
+            rank.fate = Fate(number, rank.pid, code, None, rank.last_event)
 
 
 def _noted(rank: RankEvidence, code: int, failed: bool) -> Fate:

@@ -25,6 +25,7 @@ STATUSES: dict[Status, str] = {
 }
 
 _DIGITS = re.compile(r"\d+")
+_MOST_RUNS = 12
 _SPECIAL_IN_MARKDOWN = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 REPORT_IT = "This should not happen. Keep what the ranks wrote, and report it with `ddpdoctor env`."
@@ -39,7 +40,9 @@ def ranks(numbers: Sequence[int]) -> str:
         else:
             runs.append([number])
     spans = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
-    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(spans)}"
+    more = sum(map(len, runs[_MOST_RUNS:]))
+    others = f" and {more} more" if more else ""
+    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(spans[:_MOST_RUNS])}{others}"
 
 
 def cut_short(numbers: Sequence[int]) -> list[str]:

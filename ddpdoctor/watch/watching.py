@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from ddpdoctor.evidence import LOG_NAME, boot
@@ -52,6 +53,8 @@ class Watch:
             run_dir / LOG_NAME.format(rank=rank),
             pid=os.getpid(),
             boot=boot(),
+            host=os.uname().nodename,
+            wall=time.time(),
             torch=str(torch.__version__),
             world_size=world_size,
         )

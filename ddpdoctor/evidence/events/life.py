@@ -29,6 +29,7 @@ def start(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     rank.joined_by, rank.nested = joined_by, nested
     rank.pid, rank.torch = given["pid"], given["torch"]
     rank.world_size, rank.boot = given["world_size"], given["boot"]
+    rank.host = given.get("host") or ""
 
 
 @event("joining")

@@ -47,6 +47,8 @@ class RankLine(_Frozen):
     rank: int
     pid: int
     """0 if it wrote nothing."""
+    host: str = ""
+    """The name of its host; "" if it wrote none down."""
     fate: str
     """In words, on one line."""
     exit_code: int | None = None
@@ -72,6 +74,7 @@ class RankLine(_Frozen):
         return cls(
             rank=rank.rank,
             pid=rank.pid,
+            host=rank.host,
             fate=_fate(rank),
             exit_code=fate.exit_code if fate else None,
             signal=fate.signal if fate else None,

@@ -55,7 +55,8 @@ def _place(place: Place | None) -> Place | None:
 
 
 def _rank_place(each: RankPlace) -> RankPlace:
-    return each.model_copy(update={"place": _place(each.place), "doing": _text(each.doing)})
+    told = {"place": _place(each.place), "doing": _text(each.doing), "hosts": ()}
+    return each.model_copy(update=told)
 
 
 def _attempt(attempt: Attempt) -> Attempt:
@@ -64,5 +65,5 @@ def _attempt(attempt: Attempt) -> Attempt:
 
 def _rank_line(line: RankLine) -> RankLine:
     kept = tuple(mark for mark in line.marks if mark.kind != "file")
-    told = {"place": _place(line.place), "fate": _text(line.fate), "marks": kept}
+    told = {"host": "", "place": _place(line.place), "fate": _text(line.fate), "marks": kept}
     return line.model_copy(update=told)

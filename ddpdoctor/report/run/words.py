@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -55,13 +55,21 @@ def _row(finding: Finding, same: list[RankPlace]) -> Row:
     if first.waits_for:
         verb = "waits" if len(numbers) == 1 else "wait"
         waits = f"{verb} for {ranks(first.waits_for).partition(' ')[2]}"
+    hosts = tuple(dict.fromkeys(host for each in same for host in each.hosts))
     return Row(
-        who=ranks(numbers) if numbers else "",
+        who=f"{ranks(numbers)}{on(hosts)}" if numbers else "",
         place=one_line(str(place)) if place else "",
         function=one_line(_short(place.function)) if place else "",
         doing=one_line(first.doing),
         waits=waits,
     )
+
+
+def on(hosts: Sequence[str]) -> str:
+    """Where ranks run: " on node02", " on node01, node02", " on 40 hosts"; "" if it is not told."""
+    if not hosts:
+        return ""
+    return f" on {', '.join(map(one_line, hosts)) if len(hosts) < 4 else f'{len(hosts)} hosts'}"
 
 
 def _short(qualified: str) -> str:
@@ -123,13 +131,14 @@ def attempts_line(report: RunReport) -> str:
 def fates(ranks_: tuple[RankLine, ...]) -> list[Row]:
     """The ranks of an attempt, neighbours of the same fate together."""
     found = []
-    for (fate, place, doing), same in groupby(
-        ranks_, key=lambda line: (line.fate, line.place, line.doing)
+    several = len({line.host for line in ranks_ if line.host}) > 1
+    for (host, fate, place, doing), same in groupby(
+        ranks_, key=lambda line: (line.host * several, line.fate, line.place, line.doing)
     ):
         who = [line.rank for line in same]
         found.append(
             Row(
-                who=ranks(who),
+                who=f"{ranks(who)}{on([host] if host else [])}",
                 place=one_line(str(place)) if place else "",
                 function=one_line(_short(place.function)) if place else "",
                 doing=one_line(doing) if doing not in fate else "",
