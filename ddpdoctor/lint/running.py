@@ -15,7 +15,7 @@ from ddpdoctor.lint.rule import Diagnostic, Rule
 # A file without any of these words, that starts none that has one, concerns one process alone.
 INTEREST = re.compile(
     rb"distributed|accelerat|[Ff]abric|deepspeed|horovod|DataParallel|DistributedSampler|ignite"
-    rb"|multiprocessing|\(1(\.0)? - \w+\) \*"
+    rb"|multiprocessing|no_sync|\(1(\.0)? - \w+\) \*"
 )
 Function = tuple[str, int]
 """(file, line) of a function."""

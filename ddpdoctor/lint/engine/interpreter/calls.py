@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import methods, objects
-from ddpdoctor.lint.engine.interpreter.libraries import call_library
+from ddpdoctor.lint.engine.interpreter.libraries import call_library, is_starred, starred
 from ddpdoctor.lint.engine.interpreter.machine import MAX_CALLS, Frame, FunctionInfo, Left, Machine
 from ddpdoctor.lint.engine.interpreter.store import State
 from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
@@ -75,7 +75,7 @@ def arguments(vm: Machine, node: ast.Call) -> Arguments:
             if found is not None and isinstance(found.what, Tuple):
                 args.extend(found.what.items)
             else:
-                args.append(Value(Term("*"), value.agree, value.why))
+                args.append(Value(starred(found), value.agree, value.why))
         else:
             args.append(evaluate(vm, each))
     kwargs: dict[str, Value] = {}
@@ -296,10 +296,10 @@ def bound_parameters(
     spec = info.node.args
     names = [each.arg for each in (*spec.posonlyargs, *spec.args)]
     found: dict[str, Value] = {}
-    hidden = any(each.what == Term("*") for each in args) or "**" in kwargs
+    hidden = any(is_starred(each) for each in args) or "**" in kwargs
     rest: list[Value] = []
     for position, value in enumerate(args):
-        if value.what == Term("*"):
+        if is_starred(value):
             break
         if position < len(names):
             found[names[position]] = value
@@ -313,8 +313,8 @@ def bound_parameters(
         elif name != "**":
             others[name] = value
     if spec.vararg:
-        starred = [each for each in args if each.what == Term("*")]
-        found[spec.vararg.arg] = starred[0] if starred else Value(Tuple(tuple(rest)))
+        stars = [each for each in args if is_starred(each)]
+        found[spec.vararg.arg] = stars[0] if stars else Value(Tuple(tuple(rest)))
     if spec.kwarg:
         made = Value(vm.new(node, "dict", kind="kwargs"))
         objects.clear(vm, made)
@@ -370,7 +370,7 @@ def _fill(
             vm.store.put((made.what, name), args[position])
         elif name in kwargs:
             vm.store.put((made.what, name), kwargs[name])
-        elif "**" in kwargs or any(each.what == Term("*") for each in args):
+        elif "**" in kwargs or any(is_starred(each) for each in args):
             vm.store.put((made.what, name), Value(term("field", made.what, name), UNKNOWN))
     post = objects.class_attribute(vm, number, "__post_init__")
     if post is not None and isinstance(post.what, Func):

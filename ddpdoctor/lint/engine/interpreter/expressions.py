@@ -97,7 +97,18 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
         return objects.new_set(vm, node, None, [left, right])
     if isinstance(node.op, ast.Div) and objects.is_path(vm, left):
         return objects.joined_path(vm, [left, right])
-    return folding.binary(node.op, left, right)
+    found = folding.binary(node.op, left, right)
+    return computed_by(vm, node, node.op.__class__.__name__, left, right, found)
+
+
+def computed_by(
+    vm: Machine, node: ast.AST, by: str, left: Value, right: Value, found: Value
+) -> Value:
+    """A tensor of an operation is another one each time."""
+    if not isinstance(found.what, Tensor):
+        return found
+    made = Value(Tensor(vm.site(node, "tensor"), found.what.of), found.agree, found.why)
+    return vm.computed(objects.fresh(vm, made), by, (left, right), node)
 
 
 def _repeated(
@@ -121,7 +132,9 @@ def _repeated(
 
 
 def _unary(vm: Machine, node: ast.UnaryOp) -> Value:
-    return folding.unary(node.op, evaluate(vm, node.operand))
+    operand = evaluate(vm, node.operand)
+    found = folding.unary(node.op, operand)
+    return computed_by(vm, node, node.op.__class__.__name__, operand, NONE, found)
 
 
 def _compare(vm: Machine, node: ast.Compare) -> Value:

@@ -50,6 +50,8 @@ _REASONS = {
     "machine": "a property of this process or machine",
     "disk": "a file may be there for one rank and not yet for another",
 }
+_OF_THE_KIND = ("device", "dtype", "layout", "pin_memory", "requires_grad")
+"""Arguments that say where a tensor lies and of which kind it is, not what is in it."""
 _TENSOR_MAKERS = ("torch.", "torchvision.", "torchaudio.")
 FLAGS = {
     "property": "property",
@@ -90,11 +92,20 @@ def given(effect: Effect, role: str, args: list[Value], kwargs: dict[str, Value]
         if each == role:
             if parameter in kwargs:
                 return kwargs[parameter]
-            if 0 <= position < len(args) and Term("*") not in [
-                value.what for value in args[: position + 1]
-            ]:
+            if 0 <= position < len(args) and not any(map(is_starred, args[: position + 1])):
                 return args[position]
     return None
+
+
+def starred(content: Value | None) -> Term:
+    """`*rest` of nobody knows how many, by the element that stands for all."""
+    element = content.what.element.what if content and isinstance(content.what, Many) else NOTHING
+    return term("*", element)
+
+
+def is_starred(value: Value) -> bool:
+    """Whether an argument stands for nobody knows how many."""
+    return isinstance(value.what, Term) and value.what.op == "*"
 
 
 def roles(effect: Effect, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
@@ -168,7 +179,7 @@ def _pure(
 ) -> Value:
     if owner is not None:
         args = [owner, *args]
-    every = [*args, *kwargs.values()]
+    every = [*args, *(value for word, value in kwargs.items() if word not in _OF_THE_KIND)]
     flat = [_inside(vm, each) for each in every]
     agree, why = blended(flat)
     if name in ("os.path.join", "pathlib.Path", "pathlib.PurePath"):
@@ -186,8 +197,14 @@ def _computed(
     tensor = tensor or name.startswith("torch.nn.functional.")
     if of or tensor:
         kept = frozenset() if name.startswith("math.") else of
-        return objects.fresh(vm, Value(Tensor(vm.site(node), kept), agree, why))
+        made = objects.fresh(vm, Value(Tensor(vm.site(node), kept), agree, why))
+        return vm.computed(made, name.rpartition(".")[2], _contents(vm, every), node)
     return objects.fresh(vm, Value(_identity(vm, name, every, node), agree, why))
+
+
+def _contents(vm: Machine, values: list[Value]) -> tuple[Value, ...]:
+    """Values, and containers as what they hold now."""
+    return tuple(objects.content(vm, each) or each for each in values)
 
 
 def _inside(vm: Machine, value: Value) -> Value:
@@ -379,6 +396,8 @@ def _collective(
     if shared is not None:
         new = UNKNOWN if subset and shared.agree.kind != "same" else SAME
         objects.touch(vm, shared, new)
+        if isinstance(shared.what, Ref):
+            _fill(vm, shared.what, new, node)
     given_to_root = values.get("collects")
     if given_to_root is not None:
         agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)
@@ -390,6 +409,14 @@ def _collective(
         of = frozenset().union(*(_wrappers(vm, each) for each in args))
         return objects.fresh(vm, Value(Tensor(vm.site(node), of), SAME))
     return work
+
+
+def _fill(vm: Machine, made: Ref, agree: Agreement, node: ast.AST) -> None:
+    """A list whose elements a collective has written."""
+    found = vm.store.get((made, "[]"))
+    if found is not None:
+        element = objects.fresh(vm, Value(Tensor(vm.site(node, "gathered")), agree))
+        vm.store.put((made, "[]"), Value(Many(element), agree))
 
 
 def _group(
@@ -597,6 +624,9 @@ def _new(
         elif args:
             objects.update(vm, result, args[0])
         return result
+    vm.objects[made.number].effect = effect
+    if holds := effect.option("holds"):
+        _hold(vm, made, holds, args)
     for role, value in values.items():
         vm.store.put((made, role), value)
     if "DistributedSampler" in type:
@@ -612,6 +642,21 @@ def _new(
     if agree.divergent and type == "torch.utils.data.Dataset":
         return Value(made, agree, why)
     return result
+
+
+def _hold(vm: Machine, made: Ref, holds: str, args: list[Value]) -> None:
+    """The parts of a module that consists of others."""
+    found = objects.content(vm, args[0]) if args and holds == "list" else None
+    if holds == "dict" and args:
+        vm.store.put((made, objects.PARTS), args[0])
+    elif any(map(is_starred, args)):
+        parts = [each.what.args[0] if is_starred(each) else each.what for each in args]  # type: ignore[union-attr]
+        element = objects._one_of(vm, [Value(each) for each in parts])
+        vm.store.put((made, "[]"), Value(Many(element)))
+    elif holds == "args" and vm.type_of(args[0] if args else NONE) != "dict":
+        vm.store.put((made, "[]"), Value(Tuple(tuple(args))))
+    elif holds == "list":
+        vm.store.put((made, "[]"), found or Value(Tuple(()) if not args else Many(Value(NOTHING))))
 
 
 def _done_later(vm: Machine, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Seq:
@@ -785,12 +830,14 @@ def forward(
         vm.emit("bare_forward", "forward", node, model=model, **values)
     inner = vm.object(module)
     result: Value | None = None
+    if inner is not None and inner.effect is not None and inner.effect.option("runs") == "each":
+        result = _one_after_another(vm, module, args, node)
     if inner is not None and inner.cls >= 0:
         method = objects.class_attribute(vm, inner.cls, "forward")
         if method is not None:
             bound = objects.attribute(vm, module, "forward", node)
             result = call_value(vm, bound, args, kwargs, node)
-    of = frozenset({model.what.number})
+    of = frozenset({model.what.number}).union(*(_wrappers(vm, each) for each in every))
     agree, why = blended([objects.current(vm, each) for each in (*args, *kwargs.values())])
     if agree.kind in ("unknown", "same") and is_wrapper:
         agree = local("data", False)
@@ -798,14 +845,36 @@ def forward(
     if "no_grad" in vm.scopes:
         of = frozenset()
     if result is not None and (isinstance(result.what, Tuple) or vm.type_of(result) == "dict"):
-        return _marked(vm, result, of, agree, why)
+        return _marked(vm, result, of, agree, why, (model, *every), node)
     if result is not None and result.agree.divergent:
         agree, why = result.agree, result.why
-    return objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
+    found = objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
+    return vm.computed(found, "forward", (model, *every), node)
+
+
+def _one_after_another(
+    vm: Machine, module: Value, args: list[Value], node: ast.AST
+) -> Value | None:
+    """The forward of a sequence of modules."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    found = objects.content(vm, module)
+    if found is None:
+        return None
+    parts = found.what.items if isinstance(found.what, Tuple) else (found.what.element,)  # type: ignore[union-attr]
+    for each in parts:
+        args = [call_value(vm, each, args, {}, node)]
+    return args[0] if args else None
 
 
 def _marked(
-    vm: Machine, result: Value, of: frozenset[int], agree: Agreement, why: Why | None
+    vm: Machine,
+    result: Value,
+    of: frozenset[int],
+    agree: Agreement,
+    why: Why | None,
+    given: tuple[Value, ...],
+    node: ast.AST,
 ) -> Value:
     if isinstance(result.what, Tuple):
         items = []
@@ -815,7 +884,7 @@ def _marked(
             if isinstance(what, Tensor | Term):
                 site = what.site if isinstance(what, Tensor) else hash(what)
                 what = Tensor(site, of)
-            items.append(Value(what, merged, each.why or why))
+            items.append(vm.computed(Value(what, merged, each.why or why), "forward", given, node))
         return Value(Tuple(tuple(items)), result.agree, result.why)
     return result
 
@@ -847,7 +916,7 @@ def _of_python(
             objects.set_item(vm, made, Value(Const(word)), value, node)
         return made
     if name in ("zip", "enumerate", "map", "filter"):
-        return _paired(vm, name, args, node)
+        return _paired(vm, name, args, kwargs, node)
     if name == "next":
         from ddpdoctor.lint.engine.interpreter.iteration import elements
 
@@ -980,7 +1049,9 @@ def _as_list(vm: Machine, name: str, first: Value, node: ast.AST) -> Value:
     return objects.new_list_of(vm, node, found)
 
 
-def _paired(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
+def _paired(
+    vm: Machine, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
     from ddpdoctor.lint.engine.interpreter.iteration import elements
 
     sources = args if name in ("zip", "enumerate") else args[1:]
@@ -996,7 +1067,9 @@ def _paired(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
         return Value(Tuple(tuple(Value(Tuple(tuple(row))) for row in rows)), counts, why)
     if name == "enumerate":
         one = found[0][0] if found else NONE
-        counter = Value(Term("counter", (vm.site(node),)), SAME)
+        start = (args[1] if len(args) > 1 else kwargs.get("start", NONE)).constant
+        first = (start,) if isinstance(start, int) and start else ()
+        counter = Value(Term("counter", (vm.site(node), *first)), SAME)
         if contents and isinstance(contents[0], Tuple):
             numbered = [
                 Value(Tuple((Value(Const(number)), each)))

@@ -31,13 +31,15 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Place,
     Ref,
     Table,
+    Tensor,
     Term,
     Value,
+    What,
     Why,
     term,
     text,
 )
-from ddpdoctor.lint.engine.libraries import Library
+from ddpdoctor.lint.engine.libraries import Effect, Library
 from ddpdoctor.lint.engine.trees import Function
 
 MAX_CALLS = 40
@@ -97,7 +99,22 @@ class Object:
     cls: int
     node: ast.AST
     path: str
-    effect: Any = None
+    effect: Effect | None = None
+    """What a library's table says of its type."""
+
+
+@dataclass(slots=True)
+class Made:
+    """How a tensor, or something unknown, was computed."""
+
+    by: str
+    """forward, or the name of an operator, a method or a function."""
+    of: tuple[Value, ...]
+    node: ast.AST
+    scopes: tuple[str, ...]
+    """As of an event."""
+    inside: Event | None
+    """The `no_sync` that was entered."""
 
 
 @dataclass(slots=True)
@@ -174,6 +191,10 @@ class Machine:
         self.visited: dict[int, FunctionInfo] = {}
         """The functions that were run, by their nodes."""
         self.fuel = fuel
+        self.made: dict[What, Made] = {}
+        """How what is not known was computed, as far as it was seen."""
+        self.inside: Event | None = None
+        """The `no_sync` that is entered here."""
         self.wrapped: dict[Any, int] = {}
         """Module -> the wrapper that was put around it."""
         self.joined = False
@@ -217,6 +238,12 @@ class Machine:
         self.fuel -= amount
         if self.fuel < 0:
             raise Spent
+
+    def computed(self, value: Value, by: str, of: tuple[Value, ...], node: ast.AST) -> Value:
+        """Remember how a value was computed."""
+        if isinstance(value.what, Tensor | Term) and value.what != NOTHING:
+            self.made[value.what] = Made(by, of, node, tuple(self.scopes), self.inside)
+        return value
 
     def note_read(self, owner: Value, key: Value | None = None) -> None:
         """Something that was loaded is read, by a key or as a whole."""

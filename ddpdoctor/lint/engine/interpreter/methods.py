@@ -73,6 +73,8 @@ _SELF_METHODS = frozenset(
         "unsqueeze",
     ]
 )
+_ADDERS = ("add_module", "register_module", "register_parameter")
+_GROWS = ("append", "insert", "extend")
 _CASES = ("lower", "upper", "strip", "rstrip", "lstrip")
 _TEXT_METHODS = frozenset((*_CASES, "split", "startswith", "endswith", "replace", "format"))
 _SHARING = ("reduce", "gather", "sync", "broadcast", "all_")
@@ -122,22 +124,35 @@ def call_method_of(
             return Value(_scope(vm, node, "no_sync", owner))
         if name == "join":
             return Value(_scope(vm, node, "join", owner))
-        type = "torch.nn.Module"
+        if vm.library.exact(f"{type}.{name}") is None:
+            type = "torch.nn.Module"
     effect = vm.library.find(f"{type}.{name}")
     if effect is None and type in ("torch.nn.Module", "torch.nn.DataParallel"):
         effect = vm.library.find(f"torch.nn.Module.{name}")
     if effect is not None and effect.name != f"{type.partition('.')[0]}.*":
         return call_library(vm, f"{type}.{name}", owner, args, kwargs, node)
+    if type == "contextlib.ExitStack" and name == "enter_context" and args:
+        scope = vm.store.get((args[0].what, "scope")) or Value(Const(""))
+        entered = vm.emit("enter", str(scope.constant), node, scope=args[0], stack=owner)
+        if entered.name == "no_sync":
+            vm.inside = entered
+        return args[0]
     if type == "argparse.ArgumentParser" or type.startswith("argparse._"):
         return _of_parser(vm, owner, name, args, kwargs, node)
     if type == "torch.nn.Module" and name == "__call__":
         return forward(vm, owner, args, kwargs, node)
+    if name in _GROWS and objects.content(vm, owner) is not None:
+        vm.emit("register", name, node, object=owner, arg0=args[-1] if args else NONE)
+        return _of_container(vm, owner, name, args, kwargs, node)
+    held = vm.store.get((owner.what, objects.PARTS))
+    if held is not None and name in ("keys", "values", "items", "update"):
+        return call_method(vm, held, name, args, kwargs, node)
     return call_duck(vm, owner, name, args, kwargs, node)
 
 
 def _scope(vm: Machine, node: ast.AST, scope: str, of: Value) -> Ref:
-    vm.emit("scope", scope, node, of=of)
     made = vm.new(node, "scope", kind=scope)
+    vm.emit("scope", scope, node, of=of, scope=Value(made))
     vm.store.put((made, "scope"), Value(Const(scope)))
     vm.store.put((made, "of"), of)
     return made
@@ -161,9 +176,17 @@ def call_duck(
     if name == "zero_grad":
         vm.emit("zero_grad", "zero_grad", node, optimizer=owner)
         return NONE
+    given = {f"arg{number}": each for number, each in enumerate(args)}
     if name == "step":
-        vm.emit("step", "step", node, optimizer=owner)
+        vm.emit("step", "step", node, optimizer=owner, **given)
         return Value(NOTHING, UNKNOWN)
+    if name == "unscale_":
+        vm.emit("unscale", name, node, object=owner, **given)
+        return NONE
+    if name in _ADDERS or (name in _GROWS and any(objects.is_module(vm, each) for each in args)):
+        vm.emit("register", name, node, object=owner, **given)
+    if name == "requires_grad_":
+        vm.emit("unfreeze", name, node, object=owner, **given)
     if name == "set_epoch":
         vm.emit("set_epoch", "set_epoch", node, sampler=owner)
         return NONE
@@ -191,7 +214,8 @@ def call_duck(
     _hand_over(vm, args, kwargs)
     parts = [each.what for each in args]
     site = vm.site(node, "value")
-    return objects.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))
+    made = objects.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))
+    return vm.computed(made, name, (owner, *args, *kwargs.values()), node)
 
 
 def _is_settings(owner: Value) -> bool:
@@ -284,13 +308,15 @@ def call_unknown(
     else:
         agree = UNKNOWN
     made = frozenset().union(*(e.what.of for e in every if isinstance(e.what, Tensor)))
+    contents = tuple(objects.content(vm, each) or each for each in every)
     _hand_over(vm, args, kwargs)
     if made:
-        return objects.fresh(vm, Value(Tensor(vm.site(node), made), agree, why))
+        found = objects.fresh(vm, Value(Tensor(vm.site(node), made), agree, why))
+        return vm.computed(found, name, contents, node)
     identity = term("result", callee.what if callee.what != NOTHING else "", vm.site(node))
     if name[:1].isupper():  # a class by its name, which keeps what it is given
         vm.store.put((identity, "#given"), Value(Tuple((*args, *kwargs.values()))))
-    return objects.fresh(vm, Value(identity, agree, why))
+    return vm.computed(objects.fresh(vm, Value(identity, agree, why)), name, contents, node)
 
 
 def wrapped_forward(
@@ -309,7 +335,8 @@ def wrapped_forward(
         agree = local("data", False)
         why = vm.why("it is fed to the model: each rank has its own data", node)
     of = frozenset() if "no_grad" in vm.scopes else frozenset({-wrapper})
-    return objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
+    made = objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
+    return vm.computed(made, "forward", (module, *args, *kwargs.values()), node)
 
 
 # --- tensors
@@ -343,8 +370,8 @@ def _of_tensor(
         of = frozenset() if name != "cpu" else of
     if name == "to" or name in ("cuda", "cpu", "float", "double", "half", "contiguous"):
         return owner
-    site = vm.site(node, "tensor")
-    return objects.fresh(vm, Value(Tensor(site, of), agree, why))
+    found = objects.fresh(vm, Value(Tensor(vm.site(node, "tensor"), of), agree, why))
+    return vm.computed(found, name, (owner, *args, *kwargs.values()), node)
 
 
 # --- containers

@@ -47,6 +47,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
 
 MAX_ITEMS = 16
 _CONTAINERS = ("list", "set")
+PARTS = "#parts"
+"""The dictionary of a module that holds its parts in one."""
 
 
 # --- what a value is now
@@ -127,6 +129,18 @@ def presence(name: str) -> Value:
     if name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
         return Value(MODE)
     return Value(term("set", name), SAME)
+
+
+def is_module(vm: Machine, value: Value) -> bool:
+    """Whether a value is a module of torch's, of the user's, or a parameter."""
+    made = vm.object(value)
+    if made is None:
+        return False
+    type = made.type if made.cls < 0 else library_base(vm, made.cls)
+    return type in MODULES
+
+
+MODULES = ("torch.nn.Module", "torch.nn.Parameter")
 
 
 def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
@@ -433,7 +447,10 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
         if what.name == "os.environ":
             vm.emit("setenv", "os.environ", node, name=key, value=value)
         return
-    if isinstance(what, Ref) and vm.type_of(owner) in _CONTAINERS:
+    is_module = vm.type_of(owner) == "torch.nn.Module"
+    if is_module or isinstance(what, Tensor | Term):
+        vm.emit("set_item", "[]", node, owner=owner, key=key, value=value)
+    if is_module or vm.type_of(owner) in _CONTAINERS:
         found = content(vm, owner)
         index = key.constant
         items = list(found.what.items) if found and isinstance(found.what, Tuple) else []
@@ -539,6 +556,9 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         return Value(NOTHING, UNKNOWN)
     if isinstance(what, Ref) and vm.type_of(owner) == "dict":
         return get_key(vm, owner, index)
+    held = vm.store.get((what, PARTS)) if isinstance(what, Ref) else None
+    if held is not None:
+        return item(vm, held, index, node)
     found = content(vm, owner)
     if found is not None:
         return _of_content(vm, found, index)
@@ -556,7 +576,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
             bound = _bound(vm, method, owner, NONE, node)
             return call_value(vm, bound, [index], {}, node)
     if isinstance(what, Tensor):
-        return Value(Tensor(0, what.of), agree, why)
+        made = fresh(vm, Value(Tensor(vm.site(node, "item"), what.of), agree, why))
+        return vm.computed(made, "item", (owner, index), node)
     return Value(term("item", what, index.what) if what != NOTHING else NOTHING, agree, why)
 
 
@@ -605,7 +626,8 @@ def sliced(vm: Machine, owner: Value, parts: list[Value], node: ast.AST) -> Valu
         return Value(Many(element), agree, why)
     what = owner.what
     if isinstance(what, Tensor):
-        return Value(Tensor(0, what.of), agree, why)
+        made = fresh(vm, Value(Tensor(vm.site(node, "slice"), what.of), agree, why))
+        return vm.computed(made, "slice", (owner,), node)
     return Value(term("slice", what, *(each.what for each in parts)), agree, why)
 
 
@@ -683,6 +705,7 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
             found = class_attribute(vm, made.cls, f"{name}.setter")
             if found is not None:
                 return
+    if isinstance(what, Ref | Term | Tensor):
         vm.emit("set_attribute", name, node, owner=owner, value=value)
     vm.store.put((what, name), value)
 

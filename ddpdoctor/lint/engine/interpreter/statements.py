@@ -8,7 +8,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value
-from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.libraries import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
@@ -25,6 +25,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
     UNKNOWN,
+    Either,
     Func,
     Lib,
     Ref,
@@ -36,6 +37,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 
 _ROUNDS = 3
+MAYBE = "maybe "
+"""Before the names of scopes of which one is entered."""
 _ALIKE_ERRORS = frozenset(
     [
         "ImportError",
@@ -110,6 +113,8 @@ def _augmented(vm: Machine, node: ast.AugAssign) -> bool:
     if isinstance(old.what, Tensor) and isinstance(new.what, Tensor):
         new = Value(Tensor(old.what.site, new.what.of), new.agree, new.why)
         objects.touch(vm, new, new.agree, new.why)
+    elif isinstance(new.what, Tensor):
+        new = computed_by(vm, node, node.op.__class__.__name__, old, value, new)
     vm.emit(
         "add_up",
         ast.unparse(target) if isinstance(target, ast.Name) else "",
@@ -480,8 +485,8 @@ def _enter(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem
     type = vm.type_of(manager)
     if type == "manager":
         return _through_generator(vm, node, items, manager)
-    if type == "scope":
-        return _in_scope(vm, node, items, manager)
+    if names := _scopes(vm, manager):
+        return _in_scope(vm, node, items, manager, names)
     made = vm.object(manager)
     entered = manager
     exit_: Value | None = None
@@ -498,7 +503,11 @@ def _enter(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem
             exit_ = objects.attribute(vm, manager, "__exit__", item.context_expr)
     if item.optional_vars is not None:
         objects.bind(vm, item.optional_vars, entered)
+    inside = vm.inside
     falls = _enter(vm, node, items[1:])
+    if type == "contextlib.ExitStack":
+        vm.inside = inside
+        vm.emit("exit", type, node, stack=manager)
     if exit_ is not None:
         left = _taken_back(vm, falls)
         call_value(vm, exit_, [NONE, NONE, NONE], {}, item.context_expr)
@@ -545,22 +554,38 @@ def _taken_back(vm: Machine, falls: bool) -> list[Exit]:
     return []
 
 
+def _scopes(vm: Machine, manager: Value) -> list[str]:
+    """The scope that a context manager enters, or those of which it enters one."""
+    options = manager.what.options if isinstance(manager.what, Either) else (manager,)
+    if not all(vm.type_of(each) == "scope" for each in options):
+        return []
+    kept = [vm.store.get((each.what, "scope")) for each in options]
+    return list(dict.fromkeys(str(each.constant) if each else "" for each in kept))
+
+
 def _in_scope(
-    vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem], manager: Value
+    vm: Machine,
+    node: ast.With | ast.AsyncWith,
+    items: list[ast.withitem],
+    manager: Value,
+    names: list[str],
 ) -> bool:
-    kept = vm.store.get((manager.what, "scope"))
-    name = str(kept.constant) if kept is not None else ""
     if items[0].optional_vars is not None:
         objects.bind(vm, items[0].optional_vars, manager)
-    count = len(vm.scopes)
-    if name == "main_first":
+    count, inside = len(vm.scopes), vm.inside
+    if names == ["main_first"]:
         return _main_first(vm, node, items)
+    name = names[0] if len(names) == 1 else f"{MAYBE}{' '.join(names)}"
     vm.scopes.append(name)
-    vm.emit("enter", name, node, scope=manager, of=vm.store.get((manager.what, "of")) or NONE)
+    of = vm.store.get((manager.what, "of")) or NONE
+    entered = vm.emit("enter", name, items[0].context_expr, scope=manager, of=of)
+    if "no_sync" in names:
+        vm.inside = entered
     try:
         falls = _enter(vm, node, items[1:])
     finally:
         del vm.scopes[count:]
+        vm.inside = inside
     vm.emit("exit", name, node, scope=manager)
     return falls
 

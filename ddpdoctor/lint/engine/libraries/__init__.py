@@ -34,7 +34,8 @@ WORDS = {
     "local": "this rank's own; `cause` says why",
     "pure": "alike if its arguments are",
     "count": "alike although its argument's order is not (a length, a sum, a sorted list)",
-    "new": "makes an object of a `type`; further words name the arguments that it keeps",
+    "new": "makes an object of a `type`; further words name the arguments that it keeps; of a "
+    "module, `has` says what of its own, `holds` where its parts are, `runs=each` that it runs them",
     "wraps": "wraps a module for data-parallel training",
     "prepares": "wraps modules among its arguments, and hands all back in their order",
     "itself": "hands its first argument back",

@@ -120,6 +120,7 @@ warnings.*                              same
 logging.*                               same
 argparse.ArgumentParser                 new type=argparse.ArgumentParser
 contextlib.nullcontext                  enters scope=plain
+contextlib.ExitStack                    new type=contextlib.ExitStack
 contextlib.suppress                     enters scope=suppress
 contextlib.redirect_stdout              enters scope=plain
 multiprocessing.Process                 new type=multiprocessing.Process target=target@1 arguments=args@3

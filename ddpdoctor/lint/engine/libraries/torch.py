@@ -67,6 +67,7 @@ torch.distributed.algorithms.Join                   enters scope=join throws=thr
 torch.distributed.elastic.multiprocessing.errors.record    itself
 torch.nn.parallel.DistributedDataParallel           wraps module=module@0
 torch.nn.parallel.distributed.DistributedDataParallel      wraps module=module@0
+torch.nn.parallel.DistributedDataParallel._set_static_graph    event kind=static_graph
 torch.nn.DataParallel                               new type=torch.nn.DataParallel module=module@0
 torch.nn.parallel.DataParallel                      new type=torch.nn.DataParallel module=module@0
 torch.nn.SyncBatchNorm.convert_sync_batchnorm       itself
@@ -82,7 +83,7 @@ torch.nn.Module.half                                itself
 torch.nn.Module.float                               itself
 torch.nn.Module.double                              itself
 torch.nn.Module.bfloat16                            itself
-torch.nn.Module.requires_grad_                      itself
+torch.nn.Module.requires_grad_                      event kind=unfreeze on=requires_grad@0 result=itself
 torch.nn.Module.apply                               itself
 torch.nn.Module.parameters                          pure
 torch.nn.Module.state_dict                          event kind=state result=pure
@@ -97,9 +98,11 @@ torch.nn.Module.register_parameter                  event kind=register name=nam
 torch.nn.Module.register_module                     event kind=register name=name@0
 torch.nn.Module.add_module                          event kind=register name=name@0
 torch.nn.Module.load_state_dict                     event kind=load_state state=state_dict@0
-torch.nn.Sequential                                 new type=torch.nn.Module
-torch.nn.ModuleList                                 new type=torch.nn.Module
-torch.nn.ModuleDict                                 new type=torch.nn.Module
+torch.nn.Sequential                                 new type=torch.nn.Module holds=args runs=each
+torch.nn.ModuleList                                 new type=torch.nn.Module holds=list
+torch.nn.ModuleDict                                 new type=torch.nn.Module holds=dict
+torch.nn.Parameter                                  new type=torch.nn.Parameter
+torch.nn.parameter.Parameter                        new type=torch.nn.Parameter
 torch.nn.functional.*                               pure
 torch.nn.utils.*                                    pure
 torch.nn.utils.clip_grad_norm_                      event kind=clip parameters=parameters@0 result=pure
@@ -134,7 +137,7 @@ torch.amp.GradScaler                                new type=torch.amp.GradScale
 torch.cuda.amp.GradScaler                           new type=torch.amp.GradScaler
 torch.amp.GradScaler.step                           event kind=step optimizer=optimizer@0
 torch.amp.GradScaler.unscale_                       event kind=unscale optimizer=optimizer@0
-torch.amp.GradScaler.scale                          itself
+torch.amp.GradScaler.scale                          pure
 torch.amp.GradScaler.update                         same
 torch.amp.GradScaler.load_state_dict                event kind=load_state state=state_dict@0
 torch.Tensor.backward                               event kind=backward
@@ -191,7 +194,22 @@ torchvision.*                                       pure
 torchaudio.*                                        pure
 """
 
+LAYERS = """
+    AdaptiveLogSoftmaxWithLoss Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
+    ConvTranspose3d Embedding EmbeddingBag GRU GRUCell GroupNorm LSTM LSTMCell LayerNorm LazyConv1d
+    LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyLinear
+    Linear MultiheadAttention PReLU RMSNorm RNN RNNBase RNNCell RNNCellBase SyncBatchNorm
+    Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder
+    TransformerEncoderLayer
+"""
+"""Modules with parameters of their own."""
+_BATCH_NORMS = """
+    BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+"""
 _HOMES = ("torch.distributed.", "torch.distributed.distributed_c10d.")
 EFFECTS = "\n".join(
-    [f"{home}{line}" for home in _HOMES for line in _COLLECTIVES.strip().splitlines()] + [_REST]
+    [f"{home}{line}" for home in _HOMES for line in _COLLECTIVES.strip().splitlines()]
+    + [f"torch.nn.{name} new type=torch.nn.Module has=parameters" for name in LAYERS.split()]
+    + [f"torch.nn.{name} new type=torch.nn.Module has=batch" for name in _BATCH_NORMS.split()]
+    + [_REST]
 )

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Many, Ref, Tensor, Term, Tuple, Value, What
+from ddpdoctor.lint.engine.interpreter.values import (
+    Either,
+    Many,
+    Partial,
+    Ref,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    What,
+)
 
 
 def wrappers(run: Run) -> dict[What, Event]:
@@ -55,4 +68,27 @@ def mentioned(run: Run, value: Value) -> set[What]:
             stack += [item.what for item in each.items]
         elif isinstance(each, Many):
             stack.append(each.element.what)
+        elif isinstance(each, Partial):
+            stack.append(each.callee.what)
+        elif isinstance(each, Either):
+            stack += [option.what for option in each.options]
     return found
+
+
+def computed_from(run: Run, value: Value) -> Iterator[tuple[Value, Made]]:
+    """What a value was computed from, step by step back, each with how it was made."""
+    seen: set[What] = set()
+    stack = [value]
+    while stack:
+        each = stack.pop()
+        what = each.what
+        if isinstance(what, Tuple):
+            stack += what.items
+        elif isinstance(what, Many):
+            stack.append(what.element)
+        elif isinstance(what, Tensor | Term) and what not in seen:
+            seen.add(what)
+            made = run.vm.made.get(what)
+            if made is not None:
+                yield each, made
+                stack += made.of

@@ -30,117 +30,73 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import insert_line_before
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, last_name, text
-from ddpdoctor.lint.engine.wrappers import stepping_branch
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import Value
+from ddpdoctor.lint.engine.queries.reducing import unreduced
+from ddpdoctor.lint.rule import About, Fix, Hit
 
-CODE = "DDP306"
-NAME = "clip-before-sync"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("clip_grad",)
-ALSO = (
-    "scaler",
-    "no_sync",
-)
+ABOUT = About(code="DDP306", name="clip-before-sync", confidence="certain")
 
 
-_CLIPS = ("clip_grad_norm_", "clip_grad_value_")
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield clips of scaled, or of not yet reduced, gradients."""
-    for call in module.calls:
-        if last_name(call.func) not in _CLIPS:
+    for each in unreduced(run):
+        if each.event.kind == "clip":
+            yield Hit(
+                each.event.node,
+                "gradients are clipped before they are reduced: each rank cuts its own part",
+                notes=(f"their backward is kept back by no_sync at line {each.by.place.line}",),
+                help="clip once, on the micro-batch that steps the optimizer",
+                path=each.event.path,
+            )
+    order = [event for event, _ in events(run.root, "clip", "step", "backward", "unscale")]
+    for index, event in enumerate(order):
+        if event.kind != "clip":
             continue
-        if hit := (
-            _before_unscale(module, call)
-            or _in_no_sync(module, call)
-            or _in_every_micro_batch(module, call)
-        ):
-            yield hit
+        scaled = _scaled(run, order[:index])
+        later = next((each for each in order[index:] if each.kind == "step"), None)
+        if scaled is not None and later is not None and (line := _unscaling(later)):
+            late = any(each.kind == "unscale" for each in order[index:])
+            yield Hit(
+                event.node,
+                "gradients are clipped while still scaled: nearly all of them are cut",
+                notes=(f"scaled at line {scaled.place.line}, unscaled only by step()",),
+                help=f"`{line}` before the clip",
+                fix=None if late else _fix(run, event, later, line),
+                path=event.path,
+            )
 
 
-def _before_unscale(module: Module, call: ast.Call) -> Hit | None:
-    scope = module.scope(call)
-    here = [each for each in module.calls if module.scope(each) is scope]
-    scales = [
-        each
-        for each in here
-        if isinstance(each.func, ast.Attribute)
-        and each.func.attr == "backward"
-        and isinstance(each.func.value, ast.Call)
-        and last_name(each.func.value.func) == "scale"
-        and each.lineno < call.lineno
-    ]
-    if not scales or any(last_name(each.func) == "unscale_" for each in here):
-        late = [e for e in here if last_name(e.func) == "unscale_" and e.lineno > call.lineno]
-        if not scales or not late or len([e for e in here if last_name(e.func) == "unscale_"]) > 1:
+def _scaled(run: Run, before: list[Event]) -> Event | None:
+    """The backward of a scaled loss whose gradients are still so."""
+    for event in reversed(before):
+        if event.kind in ("step", "unscale"):
             return None
-    steps = [
-        each
-        for each in here
-        if isinstance(each.func, ast.Attribute)
-        and each.func.attr == "step"
-        and each.args
-        and each.lineno > call.lineno
-        and "scaler" in dotted(each.func.value).lower()
-    ]
-    if not steps:
+        if event.kind == "backward" and _is_scaled(run, event.values.get("loss")):
+            return event
+    return None
+
+
+def _is_scaled(run: Run, loss: Value | None) -> bool:
+    made = run.vm.made.get(loss.what) if loss is not None else None
+    return made is not None and made.by == "scale"
+
+
+def _unscaling(step: Event) -> str:
+    """`scaler.unscale_(optimizer)`, in the words of a scaler's step."""
+    node = step.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+        return ""
+    return f"{ast.unparse(node.func.value)}.unscale_({ast.unparse(node.args[0])})"
+
+
+def _fix(run: Run, clip: Event, step: Event, line: str) -> Fix | None:
+    source = run.source(clip.path)
+    if source is None or clip.path != step.path or clip.function != step.function:
         return None
-    assert isinstance(steps[0].func, ast.Attribute)
-    line = f"{dotted(steps[0].func.value)}.unscale_({ast.unparse(steps[0].args[0])})"
-    alone = isinstance(module.parents[call], ast.Expr | ast.Assign)
-    has_late = any(last_name(each.func) == "unscale_" for each in here)
-    edit = insert_line_before(module, module.statement(call), line) if alone else None
-    return Hit(
-        call,
-        "gradients are clipped while still scaled: nearly all of them are cut",
-        notes=(f"scaled at line {scales[-1].lineno}, unscaled only by step()",),
-        help=f"`{line}` before the clip",
-        fix=Fix((edit,)) if edit and not has_late else None,
-    )
-
-
-def _in_every_micro_batch(module: Module, call: ast.Call) -> Hit | None:
-    """A clip that runs where the optimizer does not step yet, in a loop that uses no_sync."""
-    loops = module.loops(call)
-    if not loops or not any(
-        isinstance(each, ast.Attribute) and each.attr == "no_sync"
-        for each in module.within(loops[0])
-    ):
-        return None
-    branch = stepping_branch(module, loops[0])
-    if branch is None or module.inside(call, branch) or list(_branches(module, call, loops[0])):
-        return None
-    return Hit(
-        call,
-        "gradients are clipped on every micro-batch, most of them before they are reduced",
-        notes=(f"the optimizer steps only `if {text(branch.test)}` (line {branch.lineno})",),
-        help="clip once, on the micro-batch that steps the optimizer",
-    )
-
-
-def _branches(module: Module, node: ast.AST, loop: ast.AST) -> Iterator[ast.AST]:
-    """The branches between a node and its loop."""
-    for each in module.ancestors(node):
-        if each is loop:
-            return
-        if isinstance(each, ast.If):
-            yield each
-
-
-def _in_no_sync(module: Module, call: ast.Call) -> Hit | None:
-    for each in module.ancestors(call):
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            return None
-        if isinstance(each, ast.With):
-            for item in each.items:
-                context = item.context_expr
-                if isinstance(context, ast.Call) and last_name(context.func) == "no_sync":
-                    return Hit(
-                        call,
-                        "gradients are clipped inside no_sync, before they are reduced",
-                        help="clip once, on the micro-batch that steps the optimizer",
-                    )
+    for each in ast.walk(source.tree):
+        if isinstance(each, ast.Expr | ast.Assign) and each.value is clip.node:
+            edit = insert_line_before(source, each, line)
+            return Fix((edit,)) if edit else None
     return None

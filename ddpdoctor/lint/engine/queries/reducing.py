@@ -1,0 +1,366 @@
+"""Whether gradients are reduced when they are clipped and when the optimizer steps.
+
+The loops of a program are gone through round by round, for one wrapper at a time: what was entered
+is known from where `no_sync` was made in this very round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.statements import MAYBE
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Arm,
+    Called,
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Node,
+    Seq,
+    Step,
+    events,
+    walk,
+)
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    Const,
+    Either,
+    Ref,
+    Value,
+    What,
+)
+from ddpdoctor.lint.engine.queries.counting import Counts, counter_of
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned
+
+FLAG = "require_backward_grad_sync"
+_RELEVANT = ("backward", "step", "clip", "enter", "exit", "scope", "set_attribute")
+_BUDGET = 20_000
+_OUTER_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Unreduced:
+    """A clip or a step of gradients that no rank has shared yet."""
+
+    event: Event
+    choices: tuple[Choice, ...]
+    """The conditions around it in its loop that count, outermost first."""
+    by: Event
+    """The `no_sync`, or the flag, that kept the last backward back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entered:
+    event: Event
+    sure: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    reduced: bool | None = True
+    """Whether the last backward was."""
+    by: Event | None = None
+    flag: bool | None = True
+    flagged: Event | None = None
+    fresh: frozenset[int] | None = frozenset()
+    """The scopes that were made and not entered yet."""
+    entered: tuple[_Entered, ...] = ()
+    clipped: tuple[Event, tuple[Choice, ...], Event] | None = None
+
+
+def unreduced(run: Run) -> list[Unreduced]:
+    """All clips and steps of gradients that are not reduced."""
+    found: list[Unreduced] | None = run.answers.get("unreduced")
+    if found is None:
+        found = run.answers["unreduced"] = list(_unreduced(run))
+    return found
+
+
+def _unreduced(run: Run) -> Iterator[Unreduced]:
+    held: dict[What, None] = {}
+    for event, _ in events(run.root, "scope", "set_attribute"):
+        if event.kind == "scope" and event.name == "no_sync":
+            held[event.values["of"].what] = None
+        elif event.name == FLAG:
+            held[event.values["owner"].what] = None
+    if held:
+        conditions = [node.condition for node, _ in walk(run.root) if isinstance(node, Choice)]
+        for wrapper in held:
+            rounds = _Rounds(run, wrapper, Counts(conditions), alone=len(held) == 1)
+            yield from rounds.find()
+
+
+class _Spent(Exception):
+    pass
+
+
+class _Rounds:
+    def __init__(self, run: Run, wrapper: What, counts: Counts, *, alone: bool) -> None:
+        self.run, self.wrapper, self.counts, self.alone = run, wrapper, counts, alone
+        self.optimizers = _optimizers(run)
+        self.found: dict[int, Unreduced] = {}
+        self.reduces = False
+        """Whether any backward is: else each rank is meant to learn alone for a while."""
+        self.relevant: dict[int, bool] = {}
+        self.budget = _BUDGET
+        self.choices: list[Choice] = []
+
+    def find(self) -> Iterable[Unreduced]:
+        """Go through the program."""
+        try:
+            for state, _ in self.go(self.run.root, 0, _State()):
+                self._forget_clip(state)
+        except _Spent:
+            pass
+        return [each for each in self.found.values() if self.reduces or each.event.kind == "clip"]
+
+    # --- ways
+
+    def go(self, seq: Seq, index: int, state: _State) -> list[tuple[_State, str]]:
+        """Where a sequence may be left, and how: "" at its end."""
+        for position in range(index, len(seq.items)):
+            node = seq.items[position]
+            if isinstance(node, Exit):
+                return [(state, node.kind)]
+            if not self._is_relevant(node):
+                continue
+            self.budget -= 1
+            if self.budget < 0:
+                raise _Spent
+            ways = self._node(Step(seq, position), node, state)
+            going = [each for each, left in ways if not left]
+            leaving = [(each, left) for each, left in ways if left]
+            if not going:
+                return leaving
+            state = _joined(going)
+            if leaving:
+                return [*leaving, *self.go(seq, position + 1, state)]
+        return [(state, "")]
+
+    def _node(self, step: Step, node: Node, state: _State) -> list[tuple[_State, str]]:
+        if isinstance(node, Event):
+            return [(self._event(node, state), "")]
+        if isinstance(node, Called):
+            ways = self.go(node.body, 0, state)
+            return [(each, "" if left == "return" else left) for each, left in ways]
+        if isinstance(node, Loop):
+            return self._loop(step, node, state)
+        assert isinstance(node, Choice)
+        holds = self.counts.truth(node.condition)
+        arms = [arm for arm in node.arms if holds is None or arm.holds in (holds, None)]
+        counting = holds is not None
+        if counting:
+            self.choices.append(node)
+        try:
+            found = [way for arm in arms for way in self._arm(arm, state)]
+        finally:
+            if counting:
+                self.choices.pop()
+        whole = sum(arm.mask for arm in arms) if holds is not None else EVERYONE
+        return found if found and whole else [*found, (state, "")]
+
+    def _arm(self, arm: Arm, state: _State) -> list[tuple[_State, str]]:
+        return self.go(arm.body, 0, state)
+
+    def _loop(self, step: Step, node: Loop, state: _State) -> list[tuple[_State, str]]:
+        counter = counter_of(step)
+        rounds = self.counts.rounds_of(node)
+        if any(True for each in _loops(node.body) if self._is_relevant(each)):
+            rounds = min(rounds, _OUTER_ROUNDS) if counter is None else rounds
+        outside, self.choices = self.choices, []
+        leaving: list[tuple[_State, str]] = []
+        try:
+            for number in range(rounds):
+                if counter is not None:
+                    self.counts.counters[counter[0]] = number + counter[1]
+                ways = self.go(node.body, 0, state)
+                leaving += [way for way in ways if way[1] not in ("", "continue", "break")]
+                going = [each for each, left in ways if left in ("", "continue")]
+                broken = [each for each, left in ways if left == "break"]
+                if not going:
+                    return [*leaving, *((each, "") for each in broken)]
+                state = _joined([*going, *broken])
+        finally:
+            self.choices = outside
+            if counter is not None:
+                self.counts.counters.pop(counter[0], None)
+        return [*leaving, (state, "")]
+
+    def _is_relevant(self, node: Node) -> bool:
+        known = self.relevant.get(id(node))
+        if known is None:
+            match node:
+                case Event():
+                    known = node.kind in _RELEVANT
+                case Exit():
+                    known = True
+                case Choice():
+                    known = any(self._has(arm.body) for arm in node.arms)
+                case _:
+                    known = self._has(node.body)
+            self.relevant[id(node)] = known
+        return known
+
+    def _has(self, seq: Seq) -> bool:
+        return any(self._is_relevant(each) for each in seq.items)
+
+    # --- events
+
+    def _event(self, event: Event, state: _State) -> _State:
+        match event.kind:
+            case "scope" if event.name == "no_sync" and state.fresh is not None:
+                made = event.values["scope"].what
+                return replace(state, fresh=state.fresh | {_number(made)})
+            case "enter":
+                return self._enter(event, state)
+            case "exit":
+                kept = tuple(each for each in state.entered if not ends(event, each.event))
+                return replace(state, entered=kept)
+            case "set_attribute" if event.name == FLAG and self._is_ours(event.values["owner"]):
+                return replace(state, flag=self._flag(event.values["value"]), flagged=event)
+            case "backward" if self._is_learnt(event):
+                return self._backward(event, state)
+            case "clip":
+                if state.reduced is False and state.by is not None:
+                    return replace(state, clipped=(event, tuple(self.choices), state.by))
+            case "step" if self._steps(event):
+                if state.reduced is False and state.by is not None:
+                    self._tell(event, tuple(self.choices), state.by)
+                return replace(state, clipped=None)
+        return state
+
+    def _tell(self, event: Event, choices: tuple[Choice, ...], by: Event) -> None:
+        self.found.setdefault(id(event.node), Unreduced(event, choices, by))
+
+    def _forget_clip(self, state: _State) -> None:
+        """What was clipped was never used by a step before other gradients came."""
+        if state.clipped is not None:
+            self._tell(*state.clipped)
+
+    def _flag(self, value: Value) -> bool | None:
+        if isinstance(value.what, Const):
+            return bool(value.what.value)
+        return self.counts.truth(value)
+
+    def _enter(self, event: Event, state: _State) -> _State:
+        if "no_sync" not in event.name:
+            return state
+        manager = event.values["scope"].what
+        options = manager.options if isinstance(manager, Either) else (event.values["scope"],)
+        ours = [each.what for each in options if self._is_ours(self._of(each))]
+        if not ours:
+            return state
+        sure: bool | None = True
+        if event.name.startswith(MAYBE):
+            known = state.fresh
+            sure = None if known is None else any(_number(each) in known for each in ours)
+        entered = _Entered(event, sure)
+        fresh = state.fresh - {_number(each) for each in ours} if state.fresh is not None else None
+        return replace(state, entered=(*state.entered, entered), fresh=fresh)
+
+    def _of(self, manager: Value) -> Value:
+        return self.run.vm.store.get((manager.what, "of")) or manager
+
+    def _backward(self, event: Event, state: _State) -> _State:
+        self._forget_clip(state)
+        held = [each for each in state.entered if each.sure]
+        if held or "no_sync" in event.scopes:
+            by = held[-1].event if held else event
+            return replace(state, reduced=False, by=by, clipped=None)
+        if state.flag is False:
+            return replace(state, reduced=False, by=state.flagged, clipped=None)
+        unknown = state.flag is None or any(each.sure is None for each in state.entered)
+        self.reduces = self.reduces or not unknown
+        return replace(state, reduced=None if unknown else True, by=None, clipped=None)
+
+    # --- whose
+
+    def _is_ours(self, value: Value) -> bool:
+        return value.what == self.wrapper
+
+    def _is_learnt(self, event: Event) -> bool:
+        """Whether a backward may reach the wrapper."""
+        of = made_by(event.values.get("loss"))
+        return not of or not isinstance(self.wrapper, Ref) or self.wrapper.number in of
+
+    def _steps(self, event: Event) -> bool:
+        """Whether it is an optimizer that steps, and not one of other models."""
+        optimizer = stepped(event)
+        if optimizer.what not in self.optimizers:
+            return False
+        if self.alone:
+            return True
+        parameters = self.run.vm.store.get((optimizer.what, "parameters"))
+        return parameters is not None and self.wrapper in mentioned(self.run, parameters)
+
+
+def _optimizers(run: Run) -> set[What]:
+    """What surely steps parameters, or the single thing that steps."""
+    zeroed = {stepped(event).what for event, _ in events(run.root, "zero_grad")}
+    sure: set[What] = set()
+    owners: set[What] = set()
+    for event, _ in events(run.root, "step"):
+        owner, given = stepped(event).what, event.values.get("arg0")
+        owners.add(owner)
+        by_scaler = given is not None and (given.what in zeroed or _is_optimizer(run, given))
+        if isinstance(owner, Ref) or owner in zeroed or by_scaler:
+            sure.add(owner)
+    return sure or (owners if len(owners) == 1 else set())
+
+
+def stepped(event: Event) -> Value:
+    """What a step or a zero_grad is called of: an optimizer, where that is known."""
+    values = event.values
+    return values.get("optimizer") or values.get("object") or NONE
+
+
+def _is_optimizer(run: Run, value: Value) -> bool:
+    return run.vm.type_of(value) == "torch.optim.Optimizer"
+
+
+def _joined(states: list[_State]) -> _State:
+    first = states[0]
+    for other in states[1:]:
+        if other == first:
+            continue
+        first = _State(
+            first.reduced if first.reduced == other.reduced else None,
+            first.by if first.by is other.by else None,
+            first.flag if first.flag == other.flag else None,
+            first.flagged if first.flagged is other.flagged else None,
+            first.fresh if first.fresh == other.fresh else None,
+            first.entered if first.entered == other.entered else _unsure(first, other),
+            first.clipped if first.clipped == other.clipped else None,
+        )
+    return first
+
+
+def ends(exit: Event, entered: Event) -> bool:
+    """Whether what was entered is left here: a scope, or the stack that holds it."""
+    return any(
+        word in exit.values and word in entered.values and exit.values[word] == entered.values[word]
+        for word in ("scope", "stack")
+    )
+
+
+def _unsure(one: _State, other: _State) -> tuple[_Entered, ...]:
+    both: dict[Any, _Entered] = {}
+    for each in (*one.entered, *other.entered):
+        alike = each in one.entered and each in other.entered
+        both.setdefault(id(each.event), each if alike else replace(each, sure=None))
+    return tuple(both.values())
+
+
+def _number(what: What) -> int:
+    return what.number if isinstance(what, Ref) else 0
+
+
+def _loops(seq: Seq) -> Iterator[Loop]:
+    for node, _ in walk(seq):
+        if isinstance(node, Loop):
+            yield node
