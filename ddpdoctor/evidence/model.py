@@ -240,6 +240,8 @@ class StateLoad:
     prefixed: bool
     """What did not fit differs from what was wanted by a leading "module."."""
     place: Place | None
+    content: str = ""
+    """Digest of what was loaded, where it is a module's."""
 
 
 @dataclass(slots=True)
@@ -321,6 +323,7 @@ class Sample:
     """The line that steps, where no `Training` tells it."""
     noise: str = ""
     """Digest of the random state that the model's dropout will draw from next, if it has any."""
+    time: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,10 @@ def _shared(module: Any) -> str:
 
     Told by the file that the kernel has mapped there.
     """
-    first = next((p for p in module.parameters() if p.requires_grad and p.numel()), None)
-    if first is None or first.device.type != "cpu" or not first.is_shared():
+    trained = [p for p in module.parameters() if p.requires_grad and p.numel()]
+    if not trained or not all(p.device.type == "cpu" and p.is_shared() for p in trained):
         return ""
-    address = first.data_ptr()
+    address = trained[0].data_ptr()
     for line in Path("/proc/self/maps").read_text().splitlines():
         span, access, offset, device, inode, *_ = line.split()
         begin, _, end = span.partition("-")

@@ -1,17 +1,21 @@
-"""Records each load_state_dict: what it was of, and whether the keys fitted."""
+"""Records each load_state_dict: what it was of, what it brought, and whether the keys fitted."""
 
 from __future__ import annotations
 
 import functools
 import itertools
+import zlib
 from typing import Any
 
+from ddpdoctor.watch.digests import digests, is_capturing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
 
 _LIMIT = 256
 _COMPARED = 10_000
+_DIGESTED, _ELEMENTS = 256, 64
+"""Of so many tensors, so many elements are told apart."""
 
 
 def install(log: Log) -> None:
@@ -29,7 +33,8 @@ def install(log: Log) -> None:
         def load(loaded: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(loaded, state_dict, *args, **kwargs)
             if next(written) < _LIMIT:
-                note(loaded, kwargs.get("strict", args[0] if args else True), result)
+                strict = kwargs.get("strict", args[0] if args else True)
+                note(loaded, state_dict, strict, result)
             return result
 
         cls.load_state_dict = load
@@ -38,7 +43,7 @@ def install(log: Log) -> None:
     around(Optimizer)
 
 
-def _note(log: Log, loaded: Any, strict: Any, result: Any) -> None:
+def _note(log: Log, loaded: Any, state_dict: Any, strict: Any, result: Any) -> None:
     from torch.nn.parallel import DistributedDataParallel
     from torch.optim import Optimizer
 
@@ -55,7 +60,24 @@ def _note(log: Log, loaded: Any, strict: Any, result: Any) -> None:
         unexpected=len(unexpected),
         prefixed=_differ_by_prefix(missing, unexpected),
         place=users_frame(),
+        content=_content(state_dict),
     )
+
+
+@harmless
+def _content(state_dict: Any) -> str:
+    """A digest of what is loaded; "" of an optimizer's state, which ranks may share out."""
+    import torch
+
+    tensors = {
+        name: value.detach().reshape(-1)[:_ELEMENTS]
+        for name, value in itertools.islice(state_dict.items(), _DIGESTED)
+        if type(value) in (torch.Tensor, torch.nn.Parameter) and value.is_contiguous()
+    }
+    if not tensors or is_capturing(tensors.values()):
+        return ""
+    found = ",".join(digests(tensors).values())
+    return f"{zlib.crc32(found.encode()):x}"
 
 
 def _differ_by_prefix(missing: list[str], unexpected: list[str]) -> bool:

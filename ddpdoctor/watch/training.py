@@ -139,6 +139,8 @@ class _Training:
             for name, buffer in module._buffers.items()
             if buffer is not None
         }
+        for name in getattr(wrapper, "parameters_to_ignore", ()):
+            found.pop(name, None)
         if found and not is_capturing(found.values()) and self._budget.take(size(found)):
             self.log.write(
                 "buffers",

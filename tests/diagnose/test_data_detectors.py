@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ddpdoctor.evidence import Collective, Fate, Group, RankEvidence
+from ddpdoctor.evidence.events.meant import Meant
 from tests.diagnose.data_simulation import (
     LOADER,
     SPLIT,
@@ -412,3 +413,32 @@ def test_a_stream_that_several_read_is_named(content: Any, workers: int, reader:
 )
 def test_streams_that_are_dealt_out_or_say_nothing_are_left_alone(content: Any) -> None:
     assert said(stream(*content)) == []
+
+
+def meant(by_rank: dict[int, tuple[str, ...]], *, epochs: int = 2) -> list[RankEvidence]:
+    """Ranks that have seen indices 0 to 3 in each of two epochs, with parts as each has them."""
+    found = world(shards())
+    for rank in found:
+        for number in range(1, epochs + 1):
+            parts = by_rank[rank.rank]
+            samples = {n: tuple(f"{part}{n}" for part in parts) for n in range(4)}
+            rank.of(Meant).append(Meant(0, number, samples))
+    return found
+
+
+def test_an_index_that_means_other_samples_is_proven_by_what_came_of_it() -> None:
+    finding = only(meant({rank: (f"image of {rank} ",) for rank in range(WORLD)}))
+    assert (finding.code, finding.certainty) == ("DDP217", "proven")
+
+
+def test_where_another_part_of_the_samples_is_alike_nothing_is_proven() -> None:
+    finding = only(meant({rank: (f"augmented by {rank} ", "label ") for rank in range(WORLD)}))
+    assert (finding.code, finding.certainty) == ("DDP217", "evidence")
+
+
+def test_a_sampler_of_some_ranks_says_nothing_of_the_sets_of_the_others() -> None:
+    loaders = [
+        [loader(sampler=sampler(rank % 2, num_replicas=2), length=16 + rank // 2)]
+        for rank in range(WORLD)
+    ]
+    assert [each.code for each in said(world(loaders)) if each.code == "DDP217"] == []

@@ -222,6 +222,27 @@ def test_a_folder_that_was_there_before_is_another_matter() -> None:
     assert only(made(before=True)).code == "DDP400"
 
 
+def named_apart(message: str) -> list[RankEvidence]:
+    """Each rank has made a folder of its own name, and rank 1 finds there no file of rank 0's."""
+    found = world()
+    for rank in found:
+        rank.files = [file("mkdir", f"/run/at-{rank.rank}", 40.0)]
+    found[0].files.append(file("save", "/run/at-0/last.pt", 45.0))
+    error = "FileNotFoundError: [Errno 2] No such file or directory: '/run/at-1/last.pt'"
+    found[1].files.append(file("load", "/run/at-1/last.pt", 50.0, error=error))
+    raised(found[1], message.partition(":")[0], message, 71)
+    return found
+
+
+def test_folders_that_each_rank_names_for_itself_are_named() -> None:
+    finding = only(named_apart("FileNotFoundError: no file '/run/at-1/last.pt'"))
+    assert (finding.code, finding.ranks, lines(finding)[0]) == ("DDP514", (1,), 72)
+
+
+def test_a_missing_file_that_was_caught_did_not_end_the_rank() -> None:
+    assert only(named_apart("ValueError: a shape is wrong")).code == "DDP400"
+
+
 def piled_up(*, deleted: bool = False, saved: int = 7) -> list[RankEvidence]:
     """Rank 0 saves an epoch after the other, until the disk is full."""
     found = world()

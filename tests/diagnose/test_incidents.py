@@ -401,6 +401,15 @@ def test_a_failure_to_join_that_was_swallowed_is_named_with_its_line() -> None:
         end(rank)
     finding = only(two)
     assert (finding.code, finding.ranks, finding.place) == ("DDP111", (0, 1), TRAIN)
+    assert finding.certainty == "evidence"  # it may have left at once
+
+
+def test_that_ranks_went_on_alone_is_proven_where_they_have_trained() -> None:
+    two = ranks(2)
+    for rank in two:
+        rank.groups, rank.joining, rank.joining_place, rank.steps = {}, 10.0, TRAIN, 5
+        end(rank)
+    assert (only(two).code, only(two).certainty) == ("DDP111", "proven")
 
 
 @pytest.mark.parametrize("cut", [(0,), (0, 1)])

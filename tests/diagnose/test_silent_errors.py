@@ -27,6 +27,7 @@ from ddpdoctor.evidence import (
     Training,
     Wrapper,
 )
+from ddpdoctor.evidence.events.draws import Draw
 
 WORLD = 3
 NAMES = ("body.weight", "head.weight")
@@ -353,6 +354,26 @@ def test_random_states_that_differ_or_are_not_used_are_not_told(
     assert said(noisy(ranks(), state)) == []
 
 
+def drawn(replicas: int) -> list[RankEvidence]:
+    """Ranks that draw noise for their samples from one state, in groups of so many replicas."""
+    found = ranks()
+    wrap(found, ranks=tuple(range(replicas)))
+    for rank in found:
+        for step in (2, 4):
+            draw = Draw(step, 0, 8, at(28), "randn_like", (8, 3), f"cpu {step}", inside=False)
+            rank.of(Draw).append(draw)
+    return found
+
+
+def test_noise_that_is_drawn_from_one_state_on_all_ranks_is_told_with_its_line() -> None:
+    finding = only(drawn(WORLD))
+    assert (finding.code, finding.severity, lines(finding)) == ("DDP205", "warning", [28])
+
+
+def test_ranks_that_do_not_train_one_model_all_together_may_draw_alike() -> None:
+    assert said(drawn(WORLD - 1)) == []
+
+
 def test_micro_batches_that_all_synchronise_are_told() -> None:
     found = ranks({"ssss": 8})
     train(found, repeats=(4, 4, 4))
@@ -490,3 +511,32 @@ def test_ranks_that_alone_restored_an_optimizer_are_named_where_all_have_read_th
     finding = only(three)
     assert (finding.code, finding.ranks) == ("DDP513", (0,))
     assert [each.place for each in finding.places] == [at(43)]
+
+
+def loaded(rank: int, *, alike: bool, time: float = 25.0) -> StateLoad:
+    content = "average" if alike else f"average of {rank}"
+    return StateLoad(time, "wrapper", "DDP", True, 2, 0, 0, False, at(45), content)
+
+
+def timed(found: list[RankEvidence]) -> list[RankEvidence]:
+    for rank in found:
+        rank.samples = [replace(each, time=10.0 * each.step) for each in rank.samples]
+    return found
+
+
+def test_what_was_loaded_unlike_between_two_steps_is_the_reason_and_is_proven() -> None:
+    three = timed(ranks(apart_from=4))
+    for rank in three:
+        rank.state_loads.append(loaded(rank.rank, alike=False))
+    finding = only(three)
+    assert (finding.code, finding.certainty, lines(finding)[0]) == ("DDP513", "proven", 45)
+
+
+@pytest.mark.parametrize(("alike", "time"), [(True, 25.0), (False, 5.0), (False, 45.0)])
+def test_what_was_loaded_alike_or_at_another_time_is_not_the_reason(
+    alike: bool, time: float
+) -> None:
+    three = timed(ranks(apart_from=4))
+    for rank in three:
+        rank.state_loads.append(loaded(rank.rank, alike=alike, time=time))
+    assert only(three).code == "DDP300"

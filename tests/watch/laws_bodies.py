@@ -242,3 +242,30 @@ def caught() -> None:
             continue
         loss.backward()
     leave()
+
+
+def averaging(*, alone: bool) -> None:
+    """Train, and load an average of the weights that rank 0 alone keeps, or all ranks."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    average = {name: value.clone() for name, value in model.state_dict().items()}
+    for step in range(9):
+        optimizer.zero_grad()
+        model(torch.ones(4, 3) * (rank + 1)).sum().backward()
+        optimizer.step()
+        if rank == 0 or not alone:
+            for name, value in model.state_dict().items():
+                average[name].lerp_(value, 0.5)
+        if step == 5:
+            model.load_state_dict(average)  # the load
+    del model, optimizer
+    leave()
+
+
+def average_of_rank_0() -> None:
+    averaging(alone=True)
+
+
+def average_of_all() -> None:
+    averaging(alone=False)

@@ -55,6 +55,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("caught", "DDP307", "the forward"),
         ("ignored_targets", "DDP309", "the loss"),
         ("own_counts", "DDP309", "the quotient"),
+        ("average_of_rank_0", "DDP513", "the load"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -71,6 +72,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
     [
         *("own_noise", "dealt_out_later", "one_order", "augmented"),
         *("kept_handle", "moved_to_where_it_is", "as_many_targets", "counts_of_all"),
+        "average_of_all",
     ],
 )
 def test_what_keeps_the_law_is_not_spoken_of(server: ForkServer, tmp_path: Path, body: str) -> None:

@@ -37,7 +37,7 @@ def _swallowed(ranks: list[RankEvidence]) -> Finding:
         code="DDP111",
         title="swallowed-init-failure",
         severity="error",
-        certainty="proven",
+        certainty="proven" if all(rank.steps for rank in ranks) else "evidence",
         ranks=numbers,
         places=(RankPlace(ranks=numbers, place=place, doing="failed to join, and went on alone"),),
         cause=f"init_process_group failed on {named(numbers)} and the script went on without a "

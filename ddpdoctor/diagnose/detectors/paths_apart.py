@@ -1,7 +1,7 @@
 """DDP514: each rank has named the run folder for itself, and looks for files in its own.
 
-Proven: one line made folders of different names on the ranks (by a clock, a random id), and a rank
-found nothing under its own where another had written the file of that name under its own.
+Proven: one line made folders of different names on the ranks (by a clock, a random id), and the
+file whose absence ended a rank is one that another has written under the name of its own.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ def _apart(
     missing = next((f for f in reversed(raised.rank.files) if f.error and f.action == "load"), None)
     if missing is None or not missing.error.startswith("FileNotFoundError"):
         return None
+    if Path(missing.path).name not in raised.exception.message:
+        return None  # that was caught, and something else has ended it
     for mine in raised.rank.files:
         if mine.action != "mkdir" or not Path(missing.path).is_relative_to(mine.path):
             continue

@@ -4,7 +4,8 @@ Proven: at two steps or more, the same line drew from a generator whose state wa
 on all ranks, so it drew the same numbers. Told is what has one row for each sample that the model
 was given, as noise and time steps have. What is drawn for a batch of all ranks and dealt out later
 has more rows, and what must be alike on all ranks (a size, a choice, noise on weights) has others.
-Inside the model only Gaussian noise and random integers count: masks alike are harmless.
+Inside the model only Gaussian noise and random integers count: masks alike are harmless. Ranks that
+share samples, as those of tensor parallelism, draw alike on purpose.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _MASKS = frozenset({"rand", "rand_like", "uniform_", "uniform", "random"})
 @detector(precedence=424)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding: the lines that draw alike, in their order."""
-    ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
-    if len(ranks) < 2 or len(ranks) < len(case.evidence.ranks):
+    ranks = case.evidence.ranks
+    if len(ranks) < 2 or not all(map(_is_a_replica, ranks)):
         return
     steps: dict[Place, set[int]] = {}
     for key, mine in _by_key(ranks[0]).items():
@@ -51,13 +52,19 @@ def detect(case: Case) -> Iterator[Finding]:
                 for rank, seed in seeds
             ),
         ),
-        cause=f"{named(numbers)} draw the same numbers for different samples: their generators "
-        f"were in one state before steps {', '.join(map(str, seen))}.",
+        cause=f"{named(numbers)} draw the same numbers, a row for each sample that they give to "
+        f"the model: their generators were in one state before steps {', '.join(map(str, seen))}.",
         cure=Cure(
             text="Once the model is built, seed each rank differently (torch.manual_seed(seed + "
             "rank)), or draw from a generator of the rank's own."
         ),
     )
+
+
+def _is_a_replica(rank: RankEvidence) -> bool:
+    """Whether it trains what all ranks train."""
+    known = [wrapper.ranks for wrapper in rank.wrappers if wrapper.ranks]
+    return bool(rank.wrappers) and all(len(of) == rank.world_size for of in known)
 
 
 def _by_key(rank: RankEvidence) -> dict[tuple[int, int], Draw]:

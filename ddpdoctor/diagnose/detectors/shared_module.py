@@ -1,6 +1,7 @@
 """DDP320: the ranks train one and the same model, as its parameters lie in memory that all share.
 
-Proven: the kernel has mapped one file, at one offset, where the first parameter of every rank is.
+Proven: all parameters lie in memory that other processes may see, and the kernel has mapped one
+file, at one offset, where the first of every rank is.
 A module that is handed to mp.spawn (or to a Process) lies so. DDP reduces the gradients, and then
 every rank takes the same step on the same weights: as many steps as there are ranks.
 """

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, callers
+from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, callers, named
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import Divergence, Replica, divergences, ended_well
-from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence import Place, RankEvidence, StateLoad
 
 _SHOWN = 3
 _ROUNDING = 2e-6
@@ -31,6 +32,9 @@ class _Reason:
     """Which of the lines that the training knows are to blame, and what they did there."""
     ranks: tuple[int, ...] = ()
     """The culprits, where not all ranks are."""
+    places: tuple[RankPlace, ...] = ()
+    """More lines, before those."""
+    certainty: Certainty = "proven"
 
 
 @detector(precedence=400)
@@ -60,9 +64,10 @@ def _finding(found: Divergence, why: _Reason) -> Finding:
         code=why.code,
         title=why.title,
         severity="warning" if rounding else "error",
-        certainty="proven",
+        certainty=why.certainty,
         ranks=why.ranks or ranks,
         places=(
+            *why.places,
             *_places(found, why),
             RankPlace(ranks=ranks, place=wrapped, doing="wrapped the model"),
         ),
@@ -78,8 +83,47 @@ def _finding(found: Divergence, why: _Reason) -> Finding:
 
 def _reason(found: Divergence) -> _Reason:
     """The first that fits; what is known for certain comes before what is concluded."""
-    ways = (_skip, _rates, _converted, _before_the_first_step, _late, _past_the_wrapper, _held)
+    ways = (
+        _skip,
+        _rates,
+        _restored,
+        _converted,
+        _before_the_first_step,
+        _late,
+        _past_the_wrapper,
+        _held,
+    )
     return next((why for way in ways if (why := way(found)) is not None), None) or _unknown(found)
+
+
+def _restored(found: Divergence) -> _Reason | None:
+    """What one line has loaded since they were equal was not the same: an average of rank 0's."""
+    loads: dict[tuple[Place, int], list[StateLoad]] = {}
+    for replica, sample in found.here():
+        before = replica.samples.get(found.equal_at)
+        numbers: Counter[Place] = Counter()
+        for load in replica.rank.state_loads:
+            if load.place is None or not load.content:
+                continue
+            numbers[load.place] += 1
+            if before is not None and before.time < load.time < sample.time:
+                loads.setdefault((load.place, numbers[load.place]), []).append(load)
+    for (place, _), of in loads.items():
+        if len(of) < len(found.replicas) or len({load.content for load in of}) == 1:
+            continue
+        ranks = tuple(replica.rank.rank for replica in found.replicas)
+        return _Reason(
+            "DDP513",
+            "resume-on-one-rank",
+            f"what {named(ranks)} loaded at {place} was not the same: since then "
+            f"{listed(found.names)} differ ({found.interval}).",
+            "Load what all ranks have alike: broadcast it from the rank that keeps it, or let "
+            "every rank keep it in the same way.",
+            (),
+            places=(RankPlace(ranks=ranks, place=place, doing="load_state_dict"),),
+            certainty="proven" if of[0].of == "wrapper" else "evidence",
+        )
+    return None
 
 
 def _late(found: Divergence) -> _Reason | None:

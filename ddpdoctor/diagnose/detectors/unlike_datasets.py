@@ -2,14 +2,16 @@
 
 A sampler deals out indices, so ranks share the data only if an index means one sample. Seen in two
 ways, whatever the code looks like. The elements of what the dataset is made of: in another order,
-or others. And, when ranks change shards from epoch to epoch, the samples themselves: proven where a
-part of a sample was stable on each rank (the same index gave the same twice) and differs between
-ranks; what augmentation changes is stable nowhere.
+or others; that these are its samples is concluded. And, when ranks change shards from epoch to
+epoch, the samples themselves: proven where all that was stable on each rank (the same index gave
+the same twice) differs between ranks; what augmentation changes is stable nowhere. Where another
+part is alike, as a label is under an augmentation of each rank's own, it is evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
@@ -29,7 +31,8 @@ def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the first loader whose indices mean different things."""
     for kin in loaders.kin(case.evidence):
         dealt = [
-            each.sampler is not None and each.sampler.num_replicas > 1 for each in kin.values()
+            each.sampler is not None and each.sampler.num_replicas == len(kin)
+            for each in kin.values()
         ]
         if len(kin) < 2 or not all(dealt) or any(each.iterable for each in kin.values()):
             continue
@@ -58,7 +61,7 @@ def _by_elements(kin: loaders.Kin) -> tuple[str, str] | None:
         regardless = {each.elements[name][1] for each in kin.values()}
         if len(regardless) == 1 and regardless != {""}:
             attribute = f"{of}.{name}" if name else of
-            return f"{attribute} holds the same samples, in another order on each", "proven"
+            return f"{attribute} holds the same samples, in another order on each", "evidence"
     if len(unlike) < len(names):
         return None  # what is alike is the data; the rest may be a rank's own
     attribute = f"{of}.{unlike[0]}" if unlike[0] else of
@@ -75,9 +78,30 @@ def _by_samples(case: Case, kin: loaders.Kin) -> tuple[str, str] | None:
                 for index, parts in meant.samples.items():
                     seen.setdefault(index, {}).setdefault(rank.rank, []).append(parts)
     width = min((len(p) for of in seen.values() for ps in of.values() for p in ps), default=0)
-    for part in range(width):
-        stable = unstable = 0
-        conflicts = agreements = 0
+    told = [_Part.of(part, seen) for part in range(width)]
+    unlike = [part for part in told if part.is_unlike]
+    if not unlike:
+        return None
+    apart, of_all = unlike[0].conflicts, unlike[0].conflicts + unlike[0].agreements
+    is_proven = not any(part.is_alike for part in told)
+    how = f"{apart} of {of_all} indices gave another sample on another rank"
+    return how, "proven" if is_proven else "evidence"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One part of the samples, as the image or the label, by the indices that came again."""
+
+    stable: int
+    """So often the same index gave the same on the same rank again."""
+    unstable: int
+    conflicts: int
+    """So many indices gave something else on another rank."""
+    agreements: int
+
+    @classmethod
+    def of(cls, part: int, seen: Mapping[int, Mapping[int, list[tuple[str, ...]]]]) -> _Part:
+        stable = unstable = conflicts = agreements = 0
         for of in seen.values():
             told = {rank: {parts[part] for parts in each} for rank, each in of.items()}
             stable += sum(len(told[rank]) == 1 and len(of[rank]) > 1 for rank in of)
@@ -86,10 +110,16 @@ def _by_samples(case: Case, kin: loaders.Kin) -> tuple[str, str] | None:
                 alike = len(set().union(*told.values())) == 1
                 agreements += alike
                 conflicts += not alike
-        if unstable == 0 and stable >= _ENOUGH and conflicts >= _ENOUGH and conflicts > agreements:
-            of_all = conflicts + agreements
-            return f"{conflicts} of {of_all} indices gave another sample on another rank", "proven"
-    return None
+        return cls(stable, unstable, conflicts, agreements)
+
+    @property
+    def is_unlike(self) -> bool:
+        enough = min(self.stable, self.conflicts) >= _ENOUGH
+        return enough and not self.unstable and self.conflicts > self.agreements
+
+    @property
+    def is_alike(self) -> bool:
+        return self.agreements >= _ENOUGH and not self.conflicts
 
 
 def _finding(case: Case, kin: loaders.Kin, how: str, certainty: str) -> Finding:

@@ -46,4 +46,4 @@ def training(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 def sample(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """Digests of what the rank held before a step."""
     few = {name: tuple(row) for name, row in given.pop("few", {}).items()}
-    rank.samples.append(Sample(**typed(given), few=few))
+    rank.samples.append(Sample(**typed(given), few=few, time=time))
