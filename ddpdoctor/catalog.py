@@ -108,6 +108,11 @@ class Finding(_Frozen):
         """The line to look at first."""
         return self.places[0].place if self.places else None
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it names one failure, not a family of them."""
+        return not self.code.endswith("00")
+
 
 class Variant(_Frozen):
     """One way to write the code of a pitfall: the bug, a piece of advice, or a cure."""

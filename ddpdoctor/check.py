@@ -269,7 +269,11 @@ def judge(pitfall: Pitfall, variant: Variant, ending: Ending) -> Verdict:
     legible = ""
     if variant.kind == "broken":
         named = any(_names(pitfall, variant, finding, ending) for finding in ending.findings)
-        if failed and not named and not any(map(_is_narrow, ending.findings)):
+        if (
+            failed
+            and not named
+            and not any(f.is_narrow and f.severity != "info" for f in ending.findings)
+        ):
             legible = _read_off_source(pitfall, variant)
         status = (
             "recognised" if named or legible else "misdiagnosed" if failed else "not reproduced"
@@ -316,11 +320,6 @@ def _names(pitfall: Pitfall, variant: Variant, finding: Finding, ending: Ending)
         and place.line in variant.culprits
     )
     return finding.code == pitfall.code and right_ranks and right_line
-
-
-def _is_narrow(finding: Finding) -> bool:
-    """Whether a finding names one failure, not a family of them."""
-    return finding.severity != "info" and not finding.code.endswith("00")
 
 
 def _read_off_source(pitfall: Pitfall, variant: Variant) -> str:

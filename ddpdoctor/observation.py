@@ -36,6 +36,11 @@ class Observation:
             self._proof = prove_deadlock(self.evidence)
         return self._settled(self._proof)
 
+    def close(self) -> None:
+        """Keep no log open."""
+        for reader in self._readers:
+            reader.close()
+
     def _settled(self, deadlock: Deadlock | None) -> Deadlock | None:
         """Hold a proof back for a moment while ranks that it leaves out may still join it.
 

@@ -89,6 +89,7 @@ class Forked:
         self._open = ExitStack()
         self._world: World = self._open.enter_context(setting.server.launch(job))
         self._observation = Observation(run_dir, setting.nproc)
+        self._open.callback(self._observation.close)
         self._deadline = time.monotonic() + DEADLINE
 
     def close(self) -> None:

@@ -17,11 +17,15 @@ import pytest
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import ForkServer, Job, LaunchError, NoRoom, World, gpus
 from ddpdoctor.pytest_plugin.judgement import Ending, judge
+from ddpdoctor.pytest_plugin.verdict import Verdict
 
 _GRACE = 2.0
 """Seconds for the others to end when one rank has ended otherwise than by passing."""
 
-_MACHINERY = ("/_pytest/", "/pluggy/", "/ddpdoctor/", "<frozen runpy>")
+_LOOK = 0.05
+"""Seconds between two looks at what the ranks do."""
+
+_MACHINERY = ("/_pytest/", "/pluggy/", "/ddpdoctor/", "<frozen runpy>", "/threading.py")
 _server = pytest.StashKey[ForkServer]()
 _INSIDE = "ddpdoctor.pytest_plugin.inside"
 # Options that decide what is collected or reported, or that a rank must not share with its peers.
@@ -101,12 +105,12 @@ def _run(item: pytest.Item) -> None:
         reason = f"needs {terms.gpus} GPUs, there are {len(gpus.visible())}"
         raise pytest.skip.Exception(reason, _use_item_location=True)
     try:
-        endings = _launch(item, terms)
+        endings, verdict = _launch(item, terms)
     except NoRoom as error:
         raise _failure(f"{error} (--force-ranks tries it all the same)") from None
     except (LaunchError, gpus.NoLease) as error:
         raise _failure(str(error)) from None
-    judgement = judge(endings, terms.timeout)
+    judgement = judge(endings, terms.timeout, verdict)
     if judgement.outcome == "skipped":
         raise pytest.skip.Exception(judgement.text, _use_item_location=True)
     if judgement.outcome == "xfailed":
@@ -119,7 +123,8 @@ def _failure(text: str) -> BaseException:
     return pytest.fail.Exception(text, pytrace=False)
 
 
-def _launch(item: pytest.Item, terms: Terms) -> list[Ending]:
+def _launch(item: pytest.Item, terms: Terms) -> tuple[list[Ending], str]:
+    """How each rank ended, and what the watch over them says of a test that failed."""
     server = _server_of(item.config)
     run_dir = server.fresh_run_dir()
     with _gpus_for(terms) as env:
@@ -135,16 +140,20 @@ def _launch(item: pytest.Item, terms: Terms) -> list[Ending]:
             },
             env=env,
             cwd=item.config.invocation_params.dir,
+            watch=True,
         )
-        with server.launch(job) as world:
-            stacks = _follow(world, time.monotonic() + terms.timeout)
-    if not world.ranks:
-        raise LaunchError(f"no rank was started within {terms.timeout:g} s")
-    endings = [_ending(world, rank.rank, stacks) for rank in world.ranks]
+        with server.launch(job) as world, contextlib.closing(Verdict(world)) as verdict:
+            stacks = _follow(world, verdict, time.monotonic() + terms.timeout)
+            world.kill()
+            if not world.ranks:
+                raise LaunchError(f"no rank was started within {terms.timeout:g} s")
+            endings = [_ending(world, rank.rank, stacks) for rank in world.ranks]
+            passed = all(ending.outcome == "passed" for ending in endings)
+            said = "" if passed else verdict.text(world.poll())
     for ending in endings:
         _add_sections(item, world, ending)
     shutil.rmtree(run_dir, ignore_errors=True)
-    return endings
+    return endings, said
 
 
 def _server_of(config: pytest.Config) -> ForkServer:
@@ -153,7 +162,8 @@ def _server_of(config: pytest.Config) -> ForkServer:
         plugins = [plugin for plugin, _ in config.pluginmanager.list_plugin_distinfo()]
         modules = {plugin.__name__ for plugin in plugins if isinstance(plugin, ModuleType)}
         config.stash[_server] = ForkServer(
-            preload=[_INSIDE, *sorted(modules)], force=config.getoption("--force-ranks")
+            preload=[_INSIDE, "ddpdoctor.watch.watching", *sorted(modules)],
+            force=config.getoption("--force-ranks"),
         )
         config.add_cleanup(config.stash[_server].close)
     return config.stash[_server]
@@ -189,12 +199,14 @@ def _is_json(value: object) -> bool:
     return True
 
 
-def _follow(world: World, deadline: float) -> dict[int, str]:
+def _follow(world: World, verdict: Verdict, deadline: float) -> dict[int, str]:
     """Wait for the end. Returns the stacks of the ranks that had to be ended."""
-    while not world.wait_for_news(max(0.0, deadline - time.monotonic())):
-        if any(_ended_early(world, fate) for fate in world.poll()):
-            deadline = min(deadline, time.monotonic() + _GRACE)
-        if time.monotonic() >= deadline:
+    early = False
+    while not world.wait_for_news(min(_LOOK, max(0.0, deadline - time.monotonic()))):
+        if not early and any(_ended_early(world, fate) for fate in world.poll()):
+            early, deadline = True, min(deadline, time.monotonic() + _GRACE)
+        hangs = not early and verdict.is_hang(world, _over(world), deadline)
+        if hangs or time.monotonic() >= deadline:
             stacks = world.stacks()
             world.kill()
             return stacks
@@ -203,6 +215,10 @@ def _follow(world: World, deadline: float) -> dict[int, str]:
 
 def _ended_early(world: World, fate: Fate) -> bool:
     return _report(world, fate.rank).get("outcome") != "passed" or fate.exit_code != 0
+
+
+def _over(world: World) -> set[int]:
+    return {rank for rank in range(world.job.nproc) if world.job.rank_file(rank, "report").exists()}
 
 
 def _report(world: World, rank: int) -> dict[str, str]:
@@ -229,7 +245,16 @@ def _without_machinery(stack: str) -> str:
     def is_machinery(line: str) -> bool:
         return line.startswith("  File") and any(name in line for name in _MACHINERY)
 
-    return "\n".join(line for line in stack.splitlines() if not is_machinery(line))
+    threads = [
+        [line for line in thread.splitlines() if not is_machinery(line)]
+        for thread in stack.split("\n\n")
+    ]
+    return "\n\n".join("\n".join(lines) for lines in threads if not _is_bare(lines))
+
+
+def _is_bare(lines: list[str]) -> bool:
+    """A thread, of ours or of the machinery's, of which nothing is left."""
+    return len(lines) == 1 and "hread 0x" in lines[0]
 
 
 def _death(fate: Fate, over: bool) -> str:

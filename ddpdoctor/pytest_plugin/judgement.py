@@ -9,6 +9,8 @@ from math import inf
 from textwrap import shorten
 from typing import Literal
 
+from ddpdoctor.report.words import ranks
+
 Outcome = Literal["passed", "skipped", "xfailed", "failed"]
 
 # What gloo, NCCL and the stores say to a rank whose peer is gone.
@@ -62,8 +64,10 @@ class Judgement:
     text: str = ""
 
 
-def judge(endings: Sequence[Ending], timeout: float) -> Judgement:
+def judge(endings: Sequence[Ending], timeout: float, verdict: str = "") -> Judgement:
     """Combine the ranks' endings; `timeout` is the deadline in seconds, for the report.
+
+    `verdict` is what the watch says, which tells of hangs more than the ranks themselves.
 
     The first rank that failed by itself is named: a rank that lost its peer is not to blame, even
     if it ended first, as long as there is another reason for the end of the test.
@@ -77,24 +81,33 @@ def judge(endings: Sequence[Ending], timeout: float) -> Judgement:
         if early := [ending for ending in endings if ending.outcome == outcome]:
             return Judgement(outcome, f"rank {early[0].rank}: {early[0].headline}")
     if failures:
-        return Judgement("failed", _failure(failures[0], endings))
+        return Judgement("failed", _failure(failures[0], endings, verdict))
     if any(ending.outcome == "stuck" for ending in endings):
-        return Judgement("failed", _deadline(endings, timeout))
+        return Judgement("failed", _deadline(endings, timeout, verdict))
     return Judgement("passed")
 
 
-def _failure(culprit: Ending, endings: Sequence[Ending]) -> str:
+def _failure(culprit: Ending, endings: Sequence[Ending], verdict: str = "") -> str:
     others = [ending for ending in endings if ending is not culprit]
-    parts = [f"rank {culprit.rank} of {len(endings)}: {culprit.headline}", culprit.details]
+    parts = [f"{_named(culprit, endings)}: {culprit.headline}", culprit.details, verdict]
     if others:
         parts.append("The other ranks:\n" + _list(others))
     return "\n\n".join(part for part in (*parts, *_stacks(others)) if part)
 
 
-def _deadline(endings: Sequence[Ending], timeout: float) -> str:
-    stuck = ", ".join(str(ending.rank) for ending in endings if ending.outcome == "stuck")
-    first = f"not over after {timeout:g} s on rank {stuck} of {len(endings)}"
+def _deadline(endings: Sequence[Ending], timeout: float, verdict: str) -> str:
+    stuck = [ending.rank for ending in endings if ending.outcome == "stuck"]
+    first = verdict or f"not over after {timeout:g} s on {ranks(stuck)} (of {_all(endings)})"
     return "\n\n".join([first, _list(endings), *_stacks(endings)])
+
+
+def _named(ending: Ending, endings: Sequence[Ending]) -> str:
+    """A rank among those that there are, which are counted from 0."""
+    return f"rank {ending.rank} (of {_all(endings)})"
+
+
+def _all(endings: Sequence[Ending]) -> str:
+    return f"0-{len(endings) - 1}" if len(endings) > 1 else "0"
 
 
 def _list(endings: Sequence[Ending]) -> str:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddpdoctor.pytest_plugin.judgement import Ending, judge
+from ddpdoctor.report.words import ranks
 
 LOST = "RuntimeError: [/build/gloo/transport/tcp/pair.cc:553] Connection closed by peer [::1]:1"
 
@@ -21,6 +22,10 @@ causes = times.map(lambda time: Ending(0, "failed", "AssertionError: so be it", 
 )
 skipped = st.just(Ending(0, "skipped", "because"))
 xfailed = st.just(Ending(0, "xfailed", "known"))
+
+
+def among(endings: list[Ending]) -> str:
+    return f"0-{len(endings) - 1}" if len(endings) > 1 else "0"
 
 
 def worlds(*kinds: st.SearchStrategy[Ending], size: int = 8) -> st.SearchStrategy[list[Ending]]:
@@ -36,7 +41,7 @@ def test_the_first_rank_that_failed_by_itself_is_named(endings: list[Ending]) ->
     first = min(own, key=lambda e: (e.time, e.rank))
     judgement = judge(endings, timeout=30)
     assert judgement.outcome == "failed"
-    assert judgement.text.startswith(f"rank {first.rank} of {len(endings)}: {first.headline}")
+    assert judgement.text.startswith(f"rank {first.rank} (of {among(endings)}): {first.headline}")
 
 
 @given(worlds(passed, casualties, stuck, causes))
@@ -72,9 +77,16 @@ def test_casualties_without_a_cause_are_a_failure_all_the_same(endings: list[End
 @given(worlds(passed, stuck))
 def test_ranks_that_did_not_end_are_named_with_their_stacks(endings: list[Ending]) -> None:
     text = judge(endings, timeout=2.5).text
-    named = ", ".join(str(e.rank) for e in endings if e.outcome == "stuck")
-    assert text.startswith(f"not over after 2.5 s on rank {named} of {len(endings)}")
+    named = ranks([e.rank for e in endings if e.outcome == "stuck"])
+    assert text.startswith(f"not over after 2.5 s on {named} (of {among(endings)})\n")
     assert text.count("train.py") == sum(e.outcome == "stuck" for e in endings)
+
+
+@given(worlds(passed, stuck) | worlds(passed, casualties))
+def test_what_the_watch_says_is_told_where_no_rank_failed_by_itself(endings: list[Ending]) -> None:
+    text = judge(endings, timeout=30, verdict="✖ DDP401 and so on").text
+    assert text.count("✖ DDP401 and so on") == 1
+    assert text.startswith("✖") == any(e.outcome == "stuck" for e in endings)
 
 
 @given(worlds(passed))

@@ -19,7 +19,7 @@ PLUGINS = ["-p", "ddpdoctor.pytest_plugin", "-p", "xdist.plugin"]
 SETTINGS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "200"}
 
 BAD_TESTS = """
-import os, sys, time
+import datetime, os, sys, time
 import pytest, torch
 import torch.distributed as dist
 
@@ -43,6 +43,20 @@ def test_hang():
     if dist.get_rank() == 0:
         dist.barrier()
     time.sleep(600)  # the sleeping line
+
+@pytest.mark.distributed(timeout=600)
+def test_deadlock():
+    total = torch.ones(1)
+    dist.all_reduce(total)
+    if dist.get_rank() == 0:
+        dist.barrier()  # the culprit
+
+@pytest.mark.distributed(backend=None, timeout=600)
+def test_gives_up():
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=1))
+    if dist.get_rank() == 0:
+        with pytest.raises(RuntimeError):
+            dist.barrier()
 
 @pytest.mark.distributed
 def test_crash():
@@ -102,6 +116,11 @@ def start(folder: Path, *arguments: str, what: str = "") -> subprocess.Popen[str
     )
 
 
+def number_of(file: Path, mark: str) -> int:
+    lines = file.read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith(mark))
+
+
 def run(folder: Path, *arguments: str, what: str = "") -> tuple[int, str]:
     process = start(folder, *arguments, what=what)
     output, _ = process.communicate(timeout=120)
@@ -132,24 +151,27 @@ def folder(tmp_path: Path) -> Path:
 def test_every_bad_test_is_told_as_what_it_is(folder: Path, workers: str) -> None:
     status, output = run(folder, "-n", workers, "-rfsxX", "--junitxml=report.xml")
     assert status == 1
-    assert "8 failed, 1 passed, 2 skipped" in output, output
+    assert "9 failed, 2 passed, 2 skipped" in output, output
 
     lines = output.splitlines()
     for line in (
-        "FAILED test_bad.py::test_assertion - Failed: rank 1 of 3: AssertionError: one is wrong",
-        "FAILED test_bad.py::test_hang - Failed: not over after 2 s on rank 0, 1 of 2",
-        "FAILED test_bad.py::test_crash - Failed: rank 1 of 2: killed by SIGABRT before the test"
-        " was over",
-        "FAILED test_bad.py::test_leaves - Failed: rank 1 of 2: exited with status 0 before the"
+        "FAILED test_bad.py::test_assertion - Failed: rank 1 (of 0-2): AssertionError: one is"
+        " wrong",
+        "FAILED test_bad.py::test_hang - Failed: not over after 2 s on ranks 0-1 (of 0-1)",
+        "FAILED test_bad.py::test_deadlock - Failed: ✖ DDP401 rank-conditional-collective ·"
+        " deadlock proven",
+        "FAILED test_bad.py::test_crash - Failed: rank 1 (of 0-1): killed by SIGABRT before the"
         " test was over",
-        "FAILED test_bad.py::test_teardown - Failed: rank 1 of 2: teardown of the fixtures:"
+        "FAILED test_bad.py::test_leaves - Failed: rank 1 (of 0-1): exited with status 0 before the"
+        " test was over",
+        "FAILED test_bad.py::test_teardown - Failed: rank 1 (of 0-1): teardown of the fixtures:"
         " AssertionError: late",
         "FAILED test_bad.py::test_misspelt - Failed: marker of test_misspelt: distributed() got"
         " an unexpected keyword argument 'nprocs'",
         "FAILED test_bad.py::test_nobody - Failed: marker of test_nobody: nproc must be a number"
         " of ranks, 1 or more, and is 0",
     ):
-        assert line in lines, f"{line}\n\n{output}"
+        assert any(each.startswith(line) for each in lines), f"{line}\n\n{output}"
     assert "FAILED test_bad.py::test_unexpected_pass" in output
     assert "rank 1: rank 1 has had enough" in output
     assert "needs 64 GPUs, there are" in output
@@ -160,16 +182,20 @@ def test_every_bad_test_is_told_as_what_it_is(folder: Path, workers: str) -> Non
     assert "rank 2 stdout call" in output
     assert "printed by rank 2" in output
     assert output.count("in test_hang") == 2, "one stack of each rank"
+    culprit = number_of(folder / "test_bad.py", "# the culprit")
+    assert f"--> test_bad.py:{culprit}" in output
+    assert "ranks 1" not in output
+    assert f"rank 0  test_bad.py:{culprit}" in output
     assert "_pytest/python.py" not in output, "the machinery is left out"
 
     cases = ElementTree.parse(folder / "report.xml").iter("testcase")
-    assert len(list(cases)) == 11, "one report a test"
+    assert len(list(cases)) == 13, "one report a test"
 
 
 def test_an_import_that_fails_on_one_rank_alone_is_told(folder: Path) -> None:
     status, output = run(folder, "-k", "test_assertion", what="import")
     assert status == 1
-    assert "rank 1 of 3: the test could not be collected" in output
+    assert "rank 1 (of 0-2): the test could not be collected" in output
     assert "ImportError: rank 1 alone lacks something" in output
 
 
