@@ -78,6 +78,8 @@ def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) ->
         raise UsageError(f"{missing[0]} does not exist")
     given = _given(options, stdin)
     paths = [*given, *files.collect(named, settings.exclude)]
+    if not paths:
+        raise UsageError(f"there is no Python file and no notebook in {', '.join(named)}")
     result = _lint(paths, given, options, settings.effects)
     report = _report(result, wanted, settings, options)
     changed = 0

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ddpdoctor.complaints import complaining_about
+from ddpdoctor.complaints import Complaint, complaining_about
 from ddpdoctor.options import (
     Colour,
     ColourOption,
@@ -65,5 +65,7 @@ def diagnose(
         command=("ddpdoctor", "diagnose", *paths),
         not_seen=material.not_seen,
     )
+    if not report.findings and not any(attempt.ranks for attempt in report.attempts):
+        raise Complaint(f"in {' '.join(paths)} {'; '.join(report.not_seen)}")
     deliver(report, format_, target, colour, redact=redact)
     raise typer.Exit(report.fails_on(fail_on.value))

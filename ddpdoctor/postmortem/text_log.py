@@ -188,7 +188,7 @@ class _Puzzle:
         if self._nameless:
             lines.insert(0, "the log does not say which ranks raised what is shown without a rank")
         if not anything:
-            lines.insert(0, "there is no traceback, watchdog or launcher's summary in the log")
+            lines.insert(0, "there is no traceback, watchdog or launcher's summary")
         return lines
 
 

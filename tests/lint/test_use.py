@@ -101,6 +101,14 @@ def test_a_path_that_does_not_exist_is_a_usage_error(lint: Lint) -> None:
     assert lint("nothing.py")[0] == 2
 
 
+def test_a_folder_without_source_is_a_usage_error(lint: Lint) -> None:
+    Path("folder").mkdir()
+    Path("folder", "notes.txt").touch()
+    status, out, err = lint("folder")
+    assert (status, out) == (2, "")
+    assert err == "ddpdoctor: there is no Python file and no notebook in folder\n"
+
+
 @pytest.mark.parametrize(
     "comment",
     [

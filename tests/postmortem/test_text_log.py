@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ddpdoctor import cli
 from ddpdoctor.catalog import Finding
 from ddpdoctor.postmortem.material import Material, NothingToRead, read_stream
 
@@ -215,6 +216,16 @@ def test_what_is_no_log_is_refused_in_one_line(content: bytes, says: str) -> Non
     with pytest.raises(NothingToRead, match=says) as caught:
         material_of(content)
     assert "\n" not in str(caught.value)
+
+
+def test_prose_is_no_job_that_went_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prose = tmp_path / "prose.txt"
+    prose.write_text("It was the best of times.\n")
+    assert cli.run(["diagnose", str(prose)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert len(told.err.splitlines()) == 1
+    assert f"in {prose} there is no traceback" in told.err
 
 
 def test_a_traceback_is_found_behind_much_that_does_not_matter() -> None:
