@@ -372,11 +372,25 @@ def test_env_fails_by_what_will_go_wrong_and_not_by_what_is_harmless(
     examined: Callable[[Severity], None], capsys: Capture, severity: Severity, code: int
 ) -> None:
     examined(severity)
-    for arguments in ([], ["--format", "markdown"], ["--json"], ["--format", "json"]):
+    for arguments in ([], ["--format", "markdown"], ["--format", "json"]):
         assert cli.run(["env", *arguments]) == code
         out, err = capsys.readouterr()
         assert "has no effect" in out
         assert err == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["check", "run", "diagnose", "attach", "lint", "env", "probe", "explain"]
+)
+def test_every_command_that_reports_has_the_same_options(command: str, capsys: Capture) -> None:
+    assert cli.run([command, "--help"]) == 0
+    words = capsys.readouterr().out.split()
+    assert {"--format", "-o,", "--output", "--color"} <= set(words)
+    assert "--json" not in words
+    assert cli.run([command, "--format", "nonsense", "x"]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "text" in told
+    assert "json" in told
 
 
 def test_env_writes_its_json_to_a_file(
@@ -384,7 +398,7 @@ def test_env_writes_its_json_to_a_file(
 ) -> None:
     examined("info")
     path = tmp_path / "env.json"
-    assert cli.run(["env", "--json", "-o", str(path)]) == 0
+    assert cli.run(["env", "--format", "json", "-o", str(path)]) == 0
     assert EnvironmentReport.model_validate_json(path.read_text()).findings[0].code == "DDP109"
     assert capsys.readouterr() == ("", "")
 

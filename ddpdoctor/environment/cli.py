@@ -25,7 +25,6 @@ class EnvFormat(StrEnum):
 
 def env(
     format_: Annotated[EnvFormat, typer.Option("--format")] = EnvFormat.text,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     nproc: Annotated[
         int | None, typer.Option(min=1, help="Judge a launch of so many ranks on this machine.")
     ] = None,
@@ -37,7 +36,7 @@ def env(
         bool, typer.Option("--compare", help="Tell what differs between FILES, one per host.")
     ] = False,
     files: Annotated[
-        list[Path] | None, typer.Argument(help="With --compare: what `env --json` wrote.")
+        list[Path] | None, typer.Argument(help="With --compare: what `env --format json` wrote.")
     ] = None,
     fix: Annotated[
         bool, typer.Option("--fix", help="Print the commands that mend it, for your shell.")
@@ -69,16 +68,15 @@ def env(
     page = output.Page(colour=colour is Colour.always)
     if not target:
         page = output.Page.of(sys.stdout, colour.value)
-    chosen = EnvFormat.json if as_json else format_
     if files:
         with complaining_about(comparing.Unreadable):
             hosts = comparing.read(files)
         differences = comparing.differences(hosts)
-        text = environment.compared(chosen.value, [host.name for host in hosts], differences, page)
+        text = environment.compared(format_.value, [host.name for host in hosts], differences, page)
         findings, unknown = tuple(differences), 0
     else:
         report = examine(nproc=nproc, checkpoints=checkpoints)
-        text = environment.rendered(chosen.value, report, page)
+        text = environment.rendered(format_.value, report, page)
         findings, unknown = report.findings, environment.not_checked(report)
     if fix:
         text = remedy.script(findings, remedy.shell_of(os.environ.get("SHELL")))

@@ -74,7 +74,7 @@ def _environment(path: Path) -> Environment:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the document"
         raise Unreadable(
-            f"{path} is no report of this version's `ddpdoctor env --json`: {where}: {first['msg']}"
+            f"{path} is no report of this version's `env --format json`: {where}: {first['msg']}"
         ) from error
 
 

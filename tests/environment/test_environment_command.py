@@ -45,7 +45,7 @@ def test_faults_end_with_1_and_the_document_holds_facts_and_findings(bare: dict[
         "RANK": "0",
         "WORLD_SIZE": "4",
     }
-    ended = env({**bare, **faults}, "--json")
+    ended = env({**bare, **faults}, "--format", "json")
     assert ended.returncode == 1
     assert ended.stderr == ""
     assert "s3cr3t" not in ended.stdout
@@ -60,7 +60,7 @@ def test_faults_end_with_1_and_the_document_holds_facts_and_findings(bare: dict[
 def test_a_rank_that_torchrun_started_is_healthy() -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1"]
     ended = subprocess.run(
-        [*torchrun, "-m", "ddpdoctor", "env", "--json"],
+        [*torchrun, "-m", "ddpdoctor", "env", "--format", "json"],
         env={"PATH": os.environ.get("PATH", ""), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -99,7 +99,7 @@ def test_a_user_without_rights_network_and_home_is_told_all_the_same(bare: dict[
         *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
     )
     ended = subprocess.run(
-        [*nobody, sys.executable, "-m", "ddpdoctor", "env", "--json"],
+        [*nobody, sys.executable, "-m", "ddpdoctor", "env", "--format", "json"],
         env={**bare, "HOME": "/nonexistent"},
         cwd="/",
         capture_output=True,

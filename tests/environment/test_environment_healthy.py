@@ -203,7 +203,7 @@ def test_there_are_at_least_thirty_of_them() -> None:
     assert len(LAUNCHERS) * len(HOSTS) >= 30
 
 
-ENV = (sys.executable, "-m", "ddpdoctor", "env", "--json")
+ENV = (sys.executable, "-m", "ddpdoctor", "env", "--format", "json")
 TO_RANKS = ("-np", "2", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none")
 REAL = {
     "a shell": [*ENV],

@@ -20,7 +20,7 @@ from ddpdoctor.environment.model import Absent, Clock, Fabric, Folder, Kernel, U
 
 GROUPS = Path("/sys/fs/cgroup")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-ENV = [sys.executable, "-m", "ddpdoctor", "env", "--json"]
+ENV = [sys.executable, "-m", "ddpdoctor", "env", "--format", "json"]
 
 
 def found(
