@@ -28,7 +28,7 @@ from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
 from ddpdoctor.lint.rule import Diagnostic, Rule, Trouble, diagnose
 from ddpdoctor.lint.rules import all_rules
-from ddpdoctor.lint.running import INTEREST, Judged, run_and_judge, together
+from ddpdoctor.lint.running import AMONG_RANKS, INTEREST, SAMPLES, Judged, run_and_judge, together
 
 # Words that rules ask of the whole project: who sets epochs, who seeds, which framework trains.
 WORDS = (
@@ -48,6 +48,10 @@ WORDS = (
     b"mmengine",
     b"deepspeed",
     b"random.seed",
+)
+# With one of these in the project, files of other ranks are its files too.
+OF_MANY_RANKS = frozenset(
+    ("DistributedDataParallel", "DistributedSampler", "accelerate", "lightning", "deepspeed")
 )
 _T = TypeVar("_T")
 _PARALLEL_FROM = 60
@@ -278,8 +282,8 @@ def _run_all(
     """Findings of the rules that ask what a run in the head has done, by file."""
     paths = [each.path for each in wanted]
     locator = project.locator
-    concerned = _state.concerned = _concerned_files(everything, reader, locator)
-    _state.program = Program(Loader(reader.source, locator, paths))
+    concerned = _state.concerned = _concerned_files(everything, reader, project)
+    _state.program = Program(Loader(reader.source, locator, paths), project.words)
     judged = list(
         pool.map(_run_here, [path for path in paths if path in concerned], reader, project)
     )
@@ -289,9 +293,10 @@ def _run_all(
 
 
 def _concerned_files(
-    everything: list[Surveyed], reader: Reader, locator: Locator
+    everything: list[Surveyed], reader: Reader, project: Project
 ) -> dict[str, int]:
     """The files that have to do with other ranks, and by how many imports others reach one."""
+    locator, is_of_many = project.locator, bool(project.words & OF_MANY_RANKS)
     importers: dict[str, set[str]] = {}
     for each in everything:
         if each.survey is not None:
@@ -300,7 +305,9 @@ def _concerned_files(
                     importers.setdefault(place[0], set()).add(each.path)
     found: dict[str, int] = {}
     queue = deque(
-        (each.path, 0) for each in everything if each.survey and _is_of_interest(each.path, reader)
+        (each.path, 0)
+        for each in everything
+        if each.survey and _is_of_interest(each.path, reader, is_of_many)
     )
     while queue:
         path, distance = queue.popleft()
@@ -310,11 +317,12 @@ def _concerned_files(
     return found
 
 
-def _is_of_interest(path: str, reader: Reader) -> bool:
+def _is_of_interest(path: str, reader: Reader, is_of_many: bool) -> bool:
     try:
-        return INTEREST.search(reader.data(path)) is not None
+        data = reader.data(path)
     except Unreadable:
         return False
+    return bool(INTEREST.search(data) or (is_of_many and AMONG_RANKS.search(data)))
 
 
 def _run_here(path: str) -> Judged:
@@ -324,7 +332,7 @@ def _run_here(path: str) -> Judged:
     near = _state.concerned[path] <= _NEAR
     reaching = _state.project.lines_of_interest(path)
     text = _state.reader.data(path).decode(errors="replace")
-    if not (reaching or "__main__" in text or DOES.search(text)):
+    if not (reaching or "__main__" in text or DOES.search(text) or SAMPLES.search(text)):
         return Judged(path)
     return run_and_judge(path, _state.program, _state.library, rules, alone=near, reaching=reaching)
 

@@ -15,8 +15,12 @@ from ddpdoctor.lint.rule import Diagnostic, Rule
 # A file without any of these words, that starts none that has one, concerns one process alone.
 INTEREST = re.compile(
     rb"distributed|accelerat|[Ff]abric|deepspeed|horovod|DataParallel|DistributedSampler|ignite"
-    rb"|multiprocessing|no_sync|\(1(\.0)? - \w+\) \*"
+    rb"|multiprocessing|no_sync|\(1(\.0)? - \w+\) \*|\bRANK\b"
 )
+# What a class may give samples by that each rank, or each worker, has in its own way.
+SAMPLES = re.compile(r"listdir|scandir|glob|iterdir|walk\(|default_rng|RandomState|Random\(")
+# In a project of many ranks, a file with one of these concerns them too.
+AMONG_RANKS = re.compile(SAMPLES.pattern.encode() + rb"|arccos|\bacos")
 Function = tuple[str, int]
 """(file, line) of a function."""
 
@@ -61,19 +65,11 @@ def run_and_judge(
         return out
     lines = _of_interest(text, reaching)
     lines -= {line for file, line in out.visited if file == path}
-    before = set(run.vm.visited)
     earlier = [run]
     for lone in run_alone(run, lines):
         lone.earlier = tuple(earlier)
         earlier.append(lone)
-        here = [
-            (path, info.node.lineno)
-            for key, info in run.vm.visited.items()
-            if key not in before and info.module.path == path
-        ]
-        before |= run.vm.visited.keys()
-        first = here[0] if here else (path, 0)
-        out.alone.setdefault(first, []).extend(judge(lone, rules, out.troubles))
+        out.alone.setdefault((path, lone.line), []).extend(judge(lone, rules, out.troubles))
     out.files = tuple(sorted(run.vm.files))
     return out
 
@@ -82,14 +78,16 @@ def _of_interest(text: Text, reaching: frozenset[int]) -> set[int]:
     """The lines of the functions that do what rules ask about, by whatever names."""
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
     names: set[str] = set()
+    found: set[int] = set()
     for node in ast.walk(text.tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, ast.ClassDef) and SAMPLES.search(_written(text, node)):
+            found |= _giving_samples(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions.append(node)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names |= {x.asname for x in node.names if x.asname and DOES.search(f".{x.name}(")}
         elif isinstance(node, ast.Assign) and DOES.search(_written(text, node.value) + "("):
             names |= {_last_name(each) for each in node.targets}
-    found: set[int] = set()
     while True:
         aliases = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names - {''})))})\b")
         new = [
@@ -106,6 +104,13 @@ def _of_interest(text: Text, reaching: frozenset[int]) -> set[int]:
             return found
         found |= {each.lineno for each in new}
         names |= {each.name for each in new if not each.name.startswith("__")}
+
+
+def _giving_samples(node: ast.ClassDef) -> set[int]:
+    """The lines of the methods of a class that give samples; of its making, where it has none."""
+    methods = {each.name: each.lineno for each in node.body if isinstance(each, ast.FunctionDef)}
+    found = {methods[name] for name in ("__getitem__", "__iter__") if name in methods}
+    return found or {methods[name] for name in ("__init__",) if name in methods}
 
 
 def _last_name(node: ast.expr) -> str:

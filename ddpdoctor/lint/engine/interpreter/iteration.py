@@ -86,7 +86,9 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
         sampler is not None and "DistributedSampler" in vm.type_of(sampler)
     )
     why = vm.why("each rank has its own data", node)
-    one = Value(Tensor(vm.site(node, "batch")), local("data", shards), why)
+    site = vm.site(node, "batch")
+    vm.batches[site] = loader
+    one = Value(Tensor(site), local("data", shards), why)
     return one, Value(NOTHING, SAME if shards else UNKNOWN)
 
 
@@ -101,6 +103,9 @@ def _of_instance(vm: Machine, value: Value, cls: int, node: ast.AST) -> tuple[Va
             return elements(vm, found, node)
         if objects.content(vm, found) is not None:
             return elements(vm, found, node)
+        if found.agree.divergent:  # what makes another iterator on each rank gives it other things
+            agree = local("shard", found.agree.sure)
+            return Value(NOTHING, agree, found.why), Value(NOTHING, agree, found.why)
     base = objects.library_base(vm, cls)
     if base == "torch.nn.Module":
         return Value(term("child", value.what), SAME), Value(NOTHING, SAME)

@@ -180,7 +180,7 @@ def _pure(
     if owner is not None:
         args = [owner, *args]
     every = [*args, *(value for word, value in kwargs.items() if word not in _OF_THE_KIND)]
-    flat = [_inside(vm, each) for each in every]
+    flat = [inside(vm, each) for each in every]
     agree, why = blended(flat)
     if name in ("os.path.join", "pathlib.Path", "pathlib.PurePath"):
         return objects.joined_path(vm, args)
@@ -207,7 +207,7 @@ def _contents(vm: Machine, values: list[Value]) -> tuple[Value, ...]:
     return tuple(objects.content(vm, each) or each for each in values)
 
 
-def _inside(vm: Machine, value: Value) -> Value:
+def inside(vm: Machine, value: Value) -> Value:
     """A container as what it holds."""
     found = objects.content(vm, value)
     if found is None:
@@ -245,7 +245,7 @@ def _count(
             sampler = vm.store.get((source.what, "sampler"))
             known = sampler is not None and "DistributedSampler" in vm.type_of(sampler)
             return Value(term("len", source.what), SAME if known else UNKNOWN)
-        if name == "sorted":
+        if name.endswith("sorted"):
             return Value(term("sorted", source.what), agree, why)
         if name in ("sum", "min", "max", "any", "all"):
             return _computed(vm, name, list(args), agree, why, node)
@@ -257,15 +257,31 @@ def _count(
         if isinstance(content.what, Tuple):
             return Value(Const(len(content.what.items)), plain.agree, plain.why)
         return Value(term("len", source.what), plain.agree, plain.why)
-    if name == "sorted":
+    if name.endswith("sorted"):
         element = objects._one_of(vm, items) if items else NONE
         agree, why = blended([plain, element])
+        if (by_time := sorted_by_time(vm, kwargs.get("key"), element, node)) is not None:
+            agree, why = by_time.agree, by_time.why
+            element = by_time
         return objects.new_list_of(vm, node, Value(Many(element), agree, why))
     agree, why = blended([plain, *items, *args[1:]])
     of = frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
     made_tensor = any(isinstance(each.what, Tensor) for each in items)
     what = Tensor(vm.site(node), of) if made_tensor else _identity(vm, name, items, node)
     return Value(what, agree, why)
+
+
+def sorted_by_time(vm: Machine, key: Value | None, element: Value, node: ast.AST) -> Value | None:
+    """An element of what is sorted by what a file system says of files, None of anything else."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    if key is None or key.is_const(None):
+        return None
+    told = call_value(vm, key, [element], {}, node)
+    if told.agree.cause != "disk" or "os.path.getsize" in getattr(told.what, "args", ()):
+        return None
+    why = vm.why(f"the times that `{text(node)}` sorts by differ between machines", node)
+    return Value(element.what, local("order"), why)
 
 
 def _itself(
@@ -533,6 +549,7 @@ def _prepares(
             found.append(wrap(vm, each, [], {}, kept, name.rpartition(".")[2]))
         elif type == "torch.utils.data.DataLoader":
             vm.store.put((each.what, "#prepared"), TRUE)
+            vm.emit("prepare_loader", "prepare", node, object=each)
             found.append(each)
         else:
             found.append(each)
@@ -634,11 +651,17 @@ def _new(
     for word, value in kwargs.items():
         vm.store.put((made, f"#{word}"), value)
     work = Value(made) if type == "torch.distributed.Work" else NONE
-    vm.emit("new", name, node, object=Value(made), work=work, **values)
+    if "**" in kwargs or any(each.what == Term("*") for each in args):
+        values["rest"] = Value(Term("*"), UNKNOWN)
+    event = vm.emit("new", name, node, object=Value(made), work=work, **values)
     result = Value(made)
+    if type == "torch.utils.data.DataLoader":
+        from ddpdoctor.lint.engine.interpreter.reading import read_by_workers
+
+        vm.workers[event] = read_by_workers(vm, values, node)
     if "Sampler" in type or "DataLoader" in type:
         return result
-    agree, why = blended([_inside(vm, each) for each in (*args, *kwargs.values())])
+    agree, why = blended([inside(vm, each) for each in (*args, *kwargs.values())])
     if agree.divergent and type == "torch.utils.data.Dataset":
         return Value(made, agree, why)
     return result
@@ -697,6 +720,10 @@ def _event(
         values.setdefault(f"kw_{word}", each)
     if kind in _SEEDS or kind == "seed_all":
         _seed(vm, kind, values)
+    if kind == "draw_own" and owner is not None:
+        values["seed"] = vm.store.get((owner.what, "seed")) or NONE
+    if kind == "start":
+        values["rank"] = _rank_given(vm, values.get("env", NONE))
     if kind == "save" and vm.type_of(saved := values.get("object", NONE)) == "dict":
         values["keys"] = objects.keys(vm, saved)  # as they are now: a way may be taken back
     event = vm.emit(kind, name.rpartition(".")[2], node, **values)
@@ -742,9 +769,18 @@ def _event(
         return first
     if result == "pure":
         args = [owner, *args] if owner is not None else args
-        agree, why = blended([_inside(vm, each) for each in (*args, *kwargs.values())])
+        agree, why = blended([inside(vm, each) for each in (*args, *kwargs.values())])
         return _computed(vm, name, list(args), agree, why, node)
     return Value(_identity(vm, name, args, node), SAME)
+
+
+def _rank_given(vm: Machine, environment: Value) -> Value:
+    """The rank that a new process is given in its environment."""
+    for name in ("RANK", "LOCAL_RANK"):
+        found = vm.store.get((environment.what, f"[{name!r}]"))
+        if found is not None and found != objects.ABSENT:
+            return found
+    return NONE
 
 
 def _seed(vm: Machine, kind: str, values: dict[str, Value]) -> None:
@@ -944,7 +980,12 @@ def _of_python(
         return args[-1]
     if name in ("os.environ.get", "os.getenv", "os.environ.pop", "os.environ.setdefault"):
         return _environment(vm, name, args, kwargs, node)
-    if name in ("os.environ.copy", "os.environ.items"):
+    if name == "os.environ.copy":
+        made = Value(vm.new(node, "dict"))
+        objects.clear(vm, made)
+        objects.update(vm, made, Value(Lib("os.environ")))
+        return made
+    if name == "os.environ.items":
         return Value(NOTHING, SAME)
     if name == "os.environ.update":
         for each in args:
@@ -1030,6 +1071,8 @@ def _converted(
         return Value(NOTHING, plain.agree, plain.why)
     if isinstance(first.what, Tensor):
         return Value(Tensor(vm.site(node), frozenset()), first.agree, first.why)
+    if name == "float" and isinstance(first.what, Term):
+        return Value(objects.detached(first.what), first.agree, first.why)
     return Value(first.what if name in ("int", "float") else NOTHING, first.agree, first.why)
 
 

@@ -24,6 +24,7 @@ DOES = re.compile(
     r"|reduce_scatter|barrier\(|broadcast|isend|irecv|async_op|init_process_group|new_group"
     r"|torch\.save|torch\.load|state_dict|set_epoch|\.prepare\(|\.step\(|rank\b|RANK|is_main"
     r"|main_process|spawn\(|multiprocessing|atexit|manual_seed|set_device|\(1(\.0)? - \w+\) \*"
+    r"|arccos|\bacos"
 )
 MAX_FILE = 600_000
 _SMALL = 8_000

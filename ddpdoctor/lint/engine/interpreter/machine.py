@@ -46,6 +46,7 @@ MAX_CALLS = 40
 FUEL = 40_000
 ALONE = 4_000
 ALL_ALONE = 20_000
+READING = 10_000
 ELSEWHERE = ""
 AT_TOP = 3_000
 """What the statements that bind one name of an imported module may use."""
@@ -195,12 +196,18 @@ class Machine:
         """How what is not known was computed, as far as it was seen."""
         self.inside: Event | None = None
         """The `no_sync` that is entered here."""
+        self.reading = READING
+        """The fuel for what the workers of loaders do."""
         self.wrapped: dict[Any, int] = {}
         """Module -> the wrapper that was put around it."""
         self.joined = False
         """Whether a process group has been joined."""
         self.exits: dict[Event, Seq] = {}
         """What is done at exit, by what was registered."""
+        self.workers: dict[Event, Seq] = {}
+        """What the workers of a loader do, by the making of the loader."""
+        self.batches: dict[int, Ref] = {}
+        """Site of a batch -> the loader that it comes from."""
         self.reads: dict[Term, set[str]] = {}
         """What was loaded -> the keys that were read of it, ELSEWHERE where it went on whole."""
         self._sites: dict[Any, int] = program.sites
@@ -225,7 +232,7 @@ class Machine:
 
     def why(self, text: str, node: ast.AST, of: Why | None = None) -> Why:
         """A reason that stands here."""
-        return Why(text, self.place(node), of)
+        return Why(text, self.place(node), of, node)
 
     def site(self, node: ast.AST, kind: str = "") -> int:
         """A number for a node in the context of the calls that lead to it."""

@@ -6,7 +6,12 @@ import ast
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.libraries import call_library, forward, moved
+from ddpdoctor.lint.engine.interpreter.libraries import (
+    call_library,
+    forward,
+    moved,
+    sorted_by_time,
+)
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.names import MAIN_NAME, RANK_CALL, hinted
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -77,6 +82,8 @@ _ADDERS = ("add_module", "register_module", "register_parameter")
 _GROWS = ("append", "insert", "extend")
 _CASES = ("lower", "upper", "strip", "rstrip", "lstrip")
 _TEXT_METHODS = frozenset((*_CASES, "split", "startswith", "endswith", "replace", "format"))
+_LISTINGS = ("iterdir", "glob", "rglob")
+_ARCCOS = ("acos", "arccos")
 _SHARING = ("reduce", "gather", "sync", "broadcast", "all_")
 
 
@@ -203,7 +210,15 @@ def call_duck(
         return _hint_of_call(vm, name, Value(NOTHING, UNKNOWN))
     if name in _SELF_METHODS:
         moved(vm, owner, name, args, kwargs)
+        if name == "detach" and isinstance(owner.what, Term):
+            return Value(objects.detached(owner.what), agree, why)
         return Value(owner.what, agree, why)
+    if name in _LISTINGS and not isinstance(owner.what, Lib):
+        return call_library(vm, "os.listdir", None, [owner], {}, node)
+    if name in _ARCCOS:
+        vm.emit("arccos", name, node, of=owner)
+    if "sort" in name:
+        agree, why = blended([objects.without_order(each) for each in every])
     if name == "state_dict":
         return Value(term("state", owner.what), SAME)
     if agree.kind == "unknown" and name in _DATA_METHODS and not _is_settings(owner):
@@ -365,6 +380,8 @@ def _of_tensor(
         return Value(owner.what, agree, why)
     if name in ("size", "dim", "element_size"):
         return Value(term("of", owner.what, name), agree, why)
+    if name in _ARCCOS:
+        vm.emit("arccos", name, node, of=owner)
     of = made.of
     if name in ("item", "tolist", "detach", "cpu", "numpy"):
         of = frozenset() if name != "cpu" else of
@@ -417,8 +434,12 @@ def _of_container(
             return NONE
         return made
     if name == "sort":
-        plain = objects.without_order(found)
-        vm.store.put((owner.what, "[]"), _sorted(plain))
+        plain = _sorted(objects.without_order(found))
+        element = plain.what.element if isinstance(plain.what, Many) else NONE
+        by_time = sorted_by_time(vm, kwargs.get("key"), element, node)
+        if by_time is not None:
+            plain = Value(Many(by_time), by_time.agree, by_time.why)
+        vm.store.put((owner.what, "[]"), plain)
         return NONE
     if name in ("pop", "popleft"):
         return objects.item(vm, owner, args[0] if args else Value(Const(-1)), node)
@@ -529,7 +550,7 @@ def _of_path(
     agree, why = blended([owner, *args])
     if name in ("exists", "is_file", "is_dir", "stat"):
         return call_library(vm, "os.path.exists", None, [owner], {}, node)
-    if name in ("iterdir", "glob", "rglob", "walk"):
+    if name in (*_LISTINGS, "walk"):
         return call_library(vm, "os.listdir", None, [owner], {}, node)
     if name == "mkdir":
         kept = {key: value for key, value in kwargs.items() if key == "exist_ok"}

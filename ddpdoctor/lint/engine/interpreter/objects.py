@@ -58,15 +58,25 @@ def current(vm: Machine, value: Value) -> Value:
     """The value as it is after what was done to it in place."""
     what = value.what
     if what.__class__ is Tensor or what.__class__ is Term:
-        changed = vm.store.get((what, "~"))
-        if changed is not None and changed.what == what:
-            return changed
+        memory = _memory(what)
+        changed = vm.store.get((memory, "~"))
+        if changed is not None and changed.what == memory:
+            return changed if what is memory else Value(what, changed.agree, changed.why)
     return value
+
+
+def detached(what: What) -> Term:
+    """A term without its graph; its memory is the same."""
+    return term("detached", what)
+
+
+def _memory(what: What) -> What:
+    return what.args[0] if isinstance(what, Term) and what.op == "detached" else what
 
 
 def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
     """A tensor, a list or an unknown thing was changed in place: this is its agreement now."""
-    what = value.what
+    what = _memory(value.what)
     if isinstance(what, Ref):
         content = vm.store.get((what, "[]"))
         if content is not None:
@@ -406,9 +416,12 @@ def content(vm: Machine, value: Value) -> Value | None:
 
 def without_order(value: Value) -> Value:
     """The same, where nobody asks for its order."""
+    what = value.what
+    if isinstance(what, Tuple) and any(each.agree.cause == "order" for each in what.items):
+        what = Tuple(tuple(without_order(each) for each in what.items))
     if value.agree.kind == "local" and value.agree.cause == "order":
-        return Value(value.what, SAME if value.agree.sure else UNKNOWN)
-    return value
+        return Value(what, SAME if value.agree.sure else UNKNOWN)
+    return value if what is value.what else Value(what, value.agree, value.why)
 
 
 def is_empty_or_known(vm: Machine, value: Value) -> bool:
@@ -561,8 +574,13 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         return item(vm, held, index, node)
     found = content(vm, owner)
     if found is not None:
-        return _of_content(vm, found, index)
+        one = _of_content(vm, found, index)
+        if (order := order_of(vm, one)) is not None:
+            vm.emit("pick", "", node, order=order, index=index)
+        return one
     vm.note_read(owner, index)
+    if (order := order_of(vm, current(vm, owner))) is not None:
+        vm.emit("pick", "", node, order=order, index=index)
     agree, why = blended([current(vm, owner), index])
     if isinstance(index.what, Const) and isinstance(what, Tensor | Term):
         kept = vm.store.get((what, f"[{index.what.value!r}]"))
@@ -600,6 +618,20 @@ def _of_content(vm: Machine, found: Value, index: Value) -> Value:
         one = what.element
     agree, why = blended([one, index])
     return _in_order(found, Value(one.what, agree, why))
+
+
+def order_of(vm: Machine, value: Value, depth: int = 3) -> Value | None:
+    """What of a value depends on an order that each process or machine has for itself."""
+    if value.agree.cause == "order":
+        return value
+    found = content(vm, value) if depth else None
+    if found is None:
+        return None
+    if found.agree.cause == "order":
+        return found
+    items = found.what.items if isinstance(found.what, Tuple) else (found.what.element,)  # type: ignore[union-attr]
+    ordered = (order_of(vm, each, depth - 1) for each in items)
+    return next((each for each in ordered if each is not None), None)
 
 
 def _in_order(found: Value, one: Value) -> Value:

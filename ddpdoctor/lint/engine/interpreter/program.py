@@ -27,6 +27,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     Spent,
 )
 from ddpdoctor.lint.engine.interpreter.names import hinted
+from ddpdoctor.lint.engine.interpreter.reading import gives_samples, read_by_workers
 from ddpdoctor.lint.engine.interpreter.statements import run_block
 from ddpdoctor.lint.engine.interpreter.store import Store, Writes
 from ddpdoctor.lint.engine.interpreter.tree import Seq
@@ -67,6 +68,8 @@ class Run:
     root: Seq
     vm: Machine
     name: str = "<module>"
+    line: int = 0
+    """Of a lone function: where it is defined."""
     is_entry: bool = True
     """Whether the program starts so; else it is a function that nobody is seen to call."""
     spent: bool = False
@@ -84,8 +87,10 @@ class Run:
 class Program:
     """The modules, functions and classes that entry points meet."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Loader, words: frozenset[str] = frozenset()) -> None:
         self.loader = loader
+        self.words = words
+        """Words of interest that occur anywhere in the project."""
         self.functions: list[FunctionInfo] = []
         self.classes: list[ClassInfo] = []
         self.below: Writes = {}
@@ -372,7 +377,7 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
             vm.conditions, vm.scopes, vm.tries, vm.joined = [], [], [], False
             vm.mask = (1 << 16) - 1
             vm.frames = [program._frame(loaded)]
-            found = Run(run.path, vm.root, vm, name, is_entry=False)
+            found = Run(run.path, vm.root, vm, name, info.node.lineno, is_entry=False)
             try:
                 _call_alone(vm, value.what, owner, info)
             except (Spent, RecursionError):
@@ -446,10 +451,21 @@ def _call_alone(vm: Machine, what: Func, owner: int, info: FunctionInfo) -> None
         if "classmethod" in what.flags:
             args = [Value(Class(owner))]
         else:
-            args = [_instance(vm, owner, info)]
+            instance = _instance(vm, owner, info)
+            if _is_read(vm, owner, info):
+                event = vm.emit("data_set", vm.classes[owner].name, info.node, dataset=instance)
+                vm.workers[event] = read_by_workers(vm, {"dataset": instance}, info.node)
+                return
+            args = [instance]
             if info.name.endswith(".__init__"):
                 return
     call_function(vm, what, args, arguments, info.node)
+
+
+def _is_read(vm: Machine, owner: int, info: FunctionInfo) -> bool:
+    """Whether a method makes a data set, or gives its samples: then it does both."""
+    name = info.name.rpartition(".")[2]
+    return name in ("__init__", "__getitem__", "__iter__") and gives_samples(vm, owner)
 
 
 def _unknown_arguments(vm: Machine, info: FunctionInfo, skip: int = 0) -> dict[str, Value]:

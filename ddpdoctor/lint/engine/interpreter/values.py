@@ -86,6 +86,8 @@ class Why:
     text: str
     place: Place
     of: Why | None = None
+    node: ast.AST | None = field(default=None, compare=False, repr=False)
+    """What stands at the place, where that is known."""
 
     def chain(self) -> Iterator[Why]:
         """From the value back to where its nature comes from."""

@@ -51,8 +51,13 @@ numpy.random.seed                       event kind=seed_numpy seed=seed@0
 numpy.random.default_rng                new type=numpy.random.Generator seed=seed@0
 numpy.random.RandomState                new type=numpy.random.Generator seed=seed@0
 numpy.random.*                          event kind=draw_numpy result=chance_numpy
-random.Random.*                         pure
-numpy.random.Generator.*                pure
+random.Random.*                         event kind=draw_own result=pure
+numpy.random.Generator.*                event kind=draw_own result=pure
+numpy.sort                              count
+numpy.unique                            count
+natsort.natsorted                       count
+natsort.humansorted                     count
+natsort.os_sorted                       count
 numpy.*                                 pure
 math.*                                  pure
 statistics.*                            pure
@@ -123,6 +128,8 @@ contextlib.nullcontext                  enters scope=plain
 contextlib.ExitStack                    new type=contextlib.ExitStack
 contextlib.suppress                     enters scope=suppress
 contextlib.redirect_stdout              enters scope=plain
+multiprocessing.cpu_count               same
+subprocess.Popen                        event kind=start env=env@10
 multiprocessing.Process                 new type=multiprocessing.Process target=target@1 arguments=args@3
 multiprocessing.get_context             new type=multiprocessing.Context
 multiprocessing.Context.Process         new type=multiprocessing.Process target=target@1 arguments=args@3

@@ -109,8 +109,8 @@ torch.nn.utils.clip_grad_norm_                      event kind=clip parameters=p
 torch.nn.utils.clip_grad_value_                     event kind=clip parameters=parameters@0
 torch.nn.utils.clip_grad.clip_grad_norm_            event kind=clip parameters=parameters@0 result=pure
 torch.nn.init.*                                     itself
-torch.utils.data.DataLoader                         new type=torch.utils.data.DataLoader dataset=dataset@0 batch_size=batch_size@1 shuffle=shuffle@2 sampler=sampler@3 batch_sampler=batch_sampler@4 num_workers=num_workers@5 drop_last=drop_last@8 worker_init_fn=worker_init_fn@10
-torch.utils.data.dataloader.DataLoader              new type=torch.utils.data.DataLoader dataset=dataset@0 batch_size=batch_size@1 shuffle=shuffle@2 sampler=sampler@3 batch_sampler=batch_sampler@4 num_workers=num_workers@5 drop_last=drop_last@8
+torch.utils.data.DataLoader                         new type=torch.utils.data.DataLoader dataset=dataset@0 batch_size=batch_size@1 shuffle=shuffle@2 sampler=sampler@3 batch_sampler=batch_sampler@4 num_workers=num_workers@5 collate_fn=collate_fn@6 drop_last=drop_last@8 worker_init_fn=worker_init_fn@10 generator=generator@12
+torch.utils.data.dataloader.DataLoader              new type=torch.utils.data.DataLoader dataset=dataset@0 batch_size=batch_size@1 shuffle=shuffle@2 sampler=sampler@3 batch_sampler=batch_sampler@4 num_workers=num_workers@5 collate_fn=collate_fn@6 drop_last=drop_last@8 worker_init_fn=worker_init_fn@10 generator=generator@12
 torch.utils.data.DistributedSampler                 new type=torch.utils.data.DistributedSampler dataset=dataset@0 num_replicas=num_replicas@1 rank=rank@2 shuffle=shuffle@3 seed=seed@4 drop_last=drop_last@5
 torch.utils.data.distributed.DistributedSampler     new type=torch.utils.data.DistributedSampler dataset=dataset@0 num_replicas=num_replicas@1 rank=rank@2 shuffle=shuffle@3 seed=seed@4 drop_last=drop_last@5
 torch.utils.data.RandomSampler                      new type=torch.utils.data.Sampler dataset=data_source@0
@@ -122,15 +122,19 @@ torch.utils.data.ConcatDataset                      new type=torch.utils.data.Da
 torch.utils.data.Dataset                            new type=torch.utils.data.Dataset
 torch.utils.data.IterableDataset                    new type=torch.utils.data.IterableDataset
 torch.utils.data.random_split                       event kind=split dataset=dataset@0 generator=generator@2 result=chance
-torch.utils.data.get_worker_info                    unknown
+torch.utils.data.get_worker_info                    event kind=ask_worker result=pure
+torch.utils.data._utils.worker.get_worker_info      event kind=ask_worker result=pure
 torch.utils.data.DistributedSampler.set_epoch       event kind=set_epoch epoch=epoch@0
-torch.optim.*                                       new type=torch.optim.Optimizer parameters=params@0
+torch.optim.*                                       new type=torch.optim.Optimizer parameters=params@0 lr=lr@1
 torch.optim.swa_utils.AveragedModel                 event kind=average object=model@0
 torch.optim.lr_scheduler.*                          new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
 torch.optim.Optimizer.step                          event kind=step
 torch.optim.Optimizer.zero_grad                     event kind=zero_grad
 torch.optim.Optimizer.load_state_dict               event kind=load_state state=state_dict@0
 torch.optim.Optimizer.state_dict                    pure
+torch.optim.lr_scheduler.ReduceLROnPlateau          new type=torch.optim.lr_scheduler.ReduceLROnPlateau optimizer=optimizer@0
+torch.optim.lr_scheduler.ReduceLROnPlateau.step     event kind=schedule metric=metrics@0
+torch.optim.lr_scheduler.ReduceLROnPlateau.load_state_dict    event kind=load_state state=state_dict@0
 torch.optim.lr_scheduler.LRScheduler.step           event kind=schedule metric=epoch@0
 torch.optim.lr_scheduler.LRScheduler.load_state_dict    event kind=load_state state=state_dict@0
 torch.amp.GradScaler                                new type=torch.amp.GradScaler
@@ -141,6 +145,8 @@ torch.amp.GradScaler.scale                          pure
 torch.amp.GradScaler.update                         same
 torch.amp.GradScaler.load_state_dict                event kind=load_state state=state_dict@0
 torch.Tensor.backward                               event kind=backward
+torch.acos                                          event kind=arccos of=input@0 result=pure
+torch.arccos                                        event kind=arccos of=input@0 result=pure
 torch.Tensor.item                                   pure
 torch.Tensor.detach                                 pure
 torch.autograd.backward                             event kind=backward loss=tensors@0
@@ -188,6 +194,7 @@ torch.multiprocessing.spawn                         spawns target=fn@0 arguments
 torch.multiprocessing.start_processes               spawns target=fn@0 arguments=args@1 processes=nprocs@2 method=start_method@5
 torch.multiprocessing.spawn.spawn                   spawns target=fn@0 arguments=args@1 processes=nprocs@2 method=start_method@5
 torch.multiprocessing.Process                       new type=multiprocessing.Process target=target@1 arguments=args@3
+torch.multiprocessing.cpu_count                     same
 torch.multiprocessing.get_context                   new type=multiprocessing.Context
 torch.utils.checkpoint.checkpoint                   event kind=checkpoint result=pure
 torchvision.*                                       pure

@@ -11,7 +11,7 @@ def is_after(first: Way, second: Way) -> bool:
         if one.seq is not other.seq:
             return False
         if one.index != other.index:
-            return one.index < other.index and not is_spawned(_beyond(first, second))
+            return one.index < other.index and not is_spawned(beyond(first, second))
     return False
 
 
@@ -25,7 +25,7 @@ def is_spawned(way: Way) -> bool:
     return any(isinstance(step.node, Called) and _is_start(step) for step in way)
 
 
-def _beyond(first: Way, second: Way) -> Way:
+def beyond(first: Way, second: Way) -> Way:
     """The steps of both ways that they do not share."""
     shared = 0
     for one, other in zip(first, second, strict=False):

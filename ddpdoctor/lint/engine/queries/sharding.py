@@ -1,13 +1,29 @@
-"""Samplers and loaders of a program: who shards what, and who is run through."""
+"""Samplers and loaders of a program: who shards what, who is run through, and what is read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ddpdoctor.lint.engine.interpreter import reading
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Either, Ref, Value
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import (
+    Either,
+    Many,
+    Ref,
+    Tensor,
+    Tuple,
+    Value,
+)
+from ddpdoctor.lint.engine.queries.doing import is_distributed
 
 SAMPLER = "DistributedSampler"
 LOADER = "DataLoader"
+_DEPTH = 3
+_WORDS = frozenset(
+    ("DistributedDataParallel", "DistributedSampler", "accelerate", "lightning", "deepspeed")
+)
 
 
 def made(run: Run, name: str) -> dict[int, Event]:
@@ -34,9 +50,126 @@ def numbers(value: Value | None) -> set[int]:
 def shards(run: Run) -> dict[int, int]:
     """Loaders that have a distributed sampler, each with its sampler."""
     samplers = made(run, SAMPLER)
+    groups = {
+        number: numbers(event.values.get("sampler"))
+        for number, event in made(run, "BatchSampler").items()
+    }
     found: dict[int, int] = {}
     for number, event in made(run, LOADER).items():
-        own = numbers(event.values.get("sampler")) & samplers.keys()
-        if own:
+        given = numbers(event.values.get("sampler")) | numbers(event.values.get("batch_sampler"))
+        given |= {inner for each in given for inner in groups.get(each, ())}
+        if own := given & samplers.keys():
             found[number] = min(own)
     return found
+
+
+# --- who is run through
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A loop over what comes from loaders."""
+
+    loaders: frozenset[int]
+    """Those that it may be."""
+    event: Event
+    way: Way
+    trains: bool
+    """Whether there is a backward in it."""
+
+    @property
+    def outer(self) -> list[Loop]:
+        """The loops around it."""
+        return loops(self.way)
+
+
+def passes(run: Run) -> list[Pass]:
+    """The loops over loaders, in order."""
+    found: list[Pass] | None = run.answers.get("passes")
+    if found is None:
+        found = run.answers["passes"] = list(_passes(run))
+    return found
+
+
+def _passes(run: Run) -> Iterator[Pass]:
+    trained = {id(loop.node) for _, way in events(run.root, "backward") for loop in loops(way)}
+    for event, way in events(run.root, "iterate"):
+        over = frozenset(
+            numbers(event.values.get("over")) | _behind(run, event.values.get("element"), _DEPTH)
+        )
+        if over:
+            yield Pass(over, event, way, id(event.node) in trained)
+
+
+def _behind(run: Run, value: Value | None, depth: int) -> set[int]:
+    """The loaders that a batch comes from, also as one of a pair."""
+    if value is None or not depth:
+        return set()
+    what = value.what
+    if isinstance(what, Tensor):
+        loader = run.vm.batches.get(what.site)
+        return {loader.number} if loader is not None else set()
+    items = what.items if isinstance(what, Tuple) else ()
+    items = (what.element,) if isinstance(what, Many) else items
+    return {number for each in items for number in _behind(run, each, depth - 1)}
+
+
+def loops(way: Way) -> list[Loop]:
+    """The loops on a way, outermost first."""
+    return [step.node for step in way if isinstance(step.node, Loop)]
+
+
+# --- what is read
+
+
+def is_dealt_out(run: Run, loader: Event) -> bool:
+    """Whether the workers of a loader read what is this rank's, or ask which rank they are of."""
+    data = loader.values.get("dataset")
+    if data is not None and data.agree.divergent:
+        return True
+    # What comes of a loop over a rank's own part is that rank's own data.
+    causes = ("shard", "data") if is_stream(run, loader) else ("shard",)
+    for node, _ in walk(run.vm.workers[loader]):
+        if isinstance(node, Choice | Loop):
+            deciding = [node.condition if isinstance(node, Choice) else node.count]
+        elif isinstance(node, Event) and node.kind in ("sample", "batch"):
+            deciding = list(node.values.values())
+        else:
+            continue
+        if any(_is_own(each, causes, _DEPTH) for each in deciding):
+            return True
+    return False
+
+
+def _is_own(value: Value, causes: tuple[str, ...], depth: int) -> bool:
+    """Whether the rank decides a value, or a part of it."""
+    what, agree = value.what, value.agree
+    if agree.kind == "rank" or agree.cause in causes:
+        return True
+    items = what.items if isinstance(what, Tuple) else ()
+    items = (what.element,) if isinstance(what, Many) else items
+    return bool(depth) and any(_is_own(each, causes, depth - 1) for each in items)
+
+
+def is_stream(run: Run, loader: Event) -> bool:
+    """Whether a loader goes through its data from the beginning, and takes no indices."""
+    data = loader.values.get("dataset")
+    return data is not None and reading.is_stream(run.vm, data)
+
+
+def lone_readings(run: Run) -> list[Seq]:
+    """How samples are read of a data set that nobody is seen to make."""
+    return [run.vm.workers[event] for event, _ in events(run.root, "data_set")]
+
+
+def of_many_ranks(run: Run) -> bool:
+    """Whether the project has to do with several ranks, as far as its words tell."""
+    if is_distributed(run) or run.vm.program.words & _WORDS:
+        return True
+    source = run.source(run.path)
+    return source is not None and "torch.distributed" in source.source.text
+
+
+def asks_for_the_worker(run: Run, loader: Event) -> bool:
+    """Whether the workers of a loader ask which of them they are."""
+    return any(True for _ in events(run.vm.workers[loader], "ask_worker"))

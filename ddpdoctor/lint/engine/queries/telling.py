@@ -61,9 +61,14 @@ def chain(met: Met) -> tuple[str, ...]:
 
 def reasons(parting: Parting) -> tuple[str, ...]:
     """Why the ranks answer differently, nearest first."""
-    if parting.why is None:
+    return told_by(parting.why)
+
+
+def told_by(why: Why | None) -> tuple[str, ...]:
+    """A chain of reasons, each with its place."""
+    if why is None:
         return ()
-    return tuple(f"{each.text} ({_place(each)})" for each in list(parting.why.chain())[:4])
+    return tuple(f"{each.text} ({_place(each)})" for each in list(why.chain())[:4])
 
 
 def _place(why: Why) -> str:

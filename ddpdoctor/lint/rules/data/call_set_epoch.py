@@ -29,8 +29,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
-from ddpdoctor.lint.engine.queries.sharding import SAMPLER, made, numbers, shards
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER, made, numbers, passes, shards
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
 ABOUT = About(code="DDP203", name="missing-set-epoch", confidence="likely")
@@ -42,24 +42,22 @@ def check(run: Run) -> Iterator[Hit]:
     told = _told(run)
     if told is None:
         return
-    trained = {id(loop) for _, way in events(run.root, "backward") for loop in _loops(way)}
     done: set[int] = set()
-    for event, way in events(run.root, "iterate"):
-        for loader in numbers(event.values.get("over")) & loaders.keys():
+    for each in passes(run):
+        for loader in each.loaders & loaders.keys():
             sampler = loaders[loader]
-            outer = [loop for loop in _loops(way) if loop.node is not event.node]
-            inner = [step.node for step in way if step.node is not event]
-            again = [loop for loop in outer if loop.rounds != 1 and id(loop) in trained]
-            if sampler in told or sampler in done or not again or not inner:
+            again = [loop for loop in each.outer if loop.rounds != 1]
+            if sampler in told or sampler in done or not again or not each.trains:
                 continue
-            if not _is_trained_on(run, event.node, trained) or not _shuffles(samplers, sampler):
+            if not _shuffles(samplers, sampler):
                 continue
             done.add(sampler)
             made_by = samplers[sampler]
+            line = each.event.place.line
             yield Hit(
                 made_by.node,
                 "nothing calls set_epoch() on this sampler: every epoch has the same order",
-                notes=(f"its loader is run through again and again, line {event.place.line}",),
+                notes=(f"its loader is run through again and again, line {line}",),
                 help="`sampler.set_epoch(epoch)` as the first line of the epoch loop",
                 fix=_fix(run, made_by, again[0]),
                 path=made_by.path,
@@ -113,19 +111,6 @@ def _told(run: Run) -> set[int] | None:
     return found
 
 
-def _is_trained_on(run: Run, node: ast.AST, trained: set[int]) -> bool:
-    """Whether the loop over it steps backwards: an evaluation has its order for good reason."""
-    return any(
-        id(loop) in trained and loop.node is node
-        for _, way in events(run.root, "backward")
-        for loop in _loops(way)
-    )
-
-
 def _shuffles(samplers: dict[int, Event], sampler: int) -> bool:
     shuffle = samplers[sampler].values.get("shuffle")
     return shuffle is None or shuffle.is_const(True)
-
-
-def _loops(way: Way) -> list[Loop]:
-    return [step.node for step in way if isinstance(step.node, Loop)]

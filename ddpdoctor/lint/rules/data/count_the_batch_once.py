@@ -28,53 +28,79 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, dotted, keyword, text
-from ddpdoctor.lint.engine.vocabulary import LOADER, OPTIMIZERS
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import NONE, WORLD, Term, Value, text
+from ddpdoctor.lint.engine.queries.sharding import LOADER, made, shards
+from ddpdoctor.lint.engine.trees import argument, dotted
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP211"
-NAME = "batch-size-meaning"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("batch_size", "DataLoader")
-ALSO = ("DistributedDataParallel", "DistributedSampler")
+ABOUT = About(code="DDP211", name="batch-size-meaning", confidence="likely")
 
 _GLOBAL = re.compile(r"(^|_)(global|total|effective)_?batch", re.I)
 _RANKS = re.compile(r"world_?size|num_(gpus|replicas|processes)|n_?gpus", re.I)
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield batches and learning rates that are counted once too often."""
-    for call in module.calls_of(*LOADER):
-        size = argument(call, 1, "batch_size")
-        if size is not None and _GLOBAL.search(dotted(size)) and keyword(call, "sampler"):
+    sharded = shards(run)
+    divided: list[Event] = []
+    for number, event in made(run, LOADER).items():
+        size = event.values.get("batch_size", NONE)
+        if _by_ranks(size, "FloorDiv", "Div"):
+            divided.append(event)
+        written = _written(event, "batch_size")
+        given = not event.values.get("sampler", NONE).is_const(None)
+        if written is None or not (number in sharded or given) or _by_ranks(size):
+            continue
+        if _GLOBAL.search(dotted(written)):
             yield Hit(
-                size,
-                f"`{text(size)}` is given to the loader of each rank: the global batch is larger",
+                written,
+                f"`{text(written)}` is given to the loader of each rank: "
+                "the global batch is larger",
                 help="divide it by the number of ranks",
+                path=event.path,
             )
-    divided = [
-        call
-        for call in module.calls_of(*LOADER)
-        if (size := argument(call, 1, "batch_size")) is not None
-        and _by_ranks(module, size, ast.FloorDiv | ast.Div)
-    ]
-    for call, name in module.names.items():
-        rate = argument(call, 1, "lr") if OPTIMIZERS.match(name) else None
-        here = [each for each in divided if module.scope(each) is module.scope(call)]
-        if here and rate is not None and _by_ranks(module, rate, ast.Mult):
-            yield Hit(
-                rate,
-                "the learning rate is multiplied by the number of ranks, the batch divided by it",
-                notes=(f"the batch is divided at line {here[0].lineno}",),
-                help="scale the learning rate by the global batch alone",
-            )
+    for event, _ in events(run.root, "new") if divided else ():
+        rate = event.values.get("lr")
+        if rate is None or not _by_ranks(rate, "Mult"):
+            continue
+        sizes = [each.values["batch_size"] for each in divided]
+        if any(size.what in _parts(rate.what) for size in sizes):
+            continue  # what is multiplied is the batch of one rank: the product is the global one
+        written = _written(event, "lr")
+        yield Hit(
+            written or event.node,
+            "the learning rate is multiplied by the number of ranks, the batch divided by it",
+            notes=(f"the batch is divided at line {divided[0].place.line}",),
+            help="scale the learning rate by the global batch alone",
+            path=event.path,
+        )
 
 
-def _by_ranks(module: Module, node: ast.expr, operators: object) -> bool:
+def _written(event: Event, name: str) -> ast.expr | None:
+    return argument(event.node, 1, name) if isinstance(event.node, ast.Call) else None
+
+
+def _by_ranks(value: Value, *operations: str) -> bool:
+    """Whether the number of ranks is an operand somewhere in it, of one of these operations."""
     return any(
-        isinstance(part, ast.BinOp)
-        and isinstance(part.op, operators)  # type: ignore[arg-type]
-        and bool(_RANKS.search(f"{text(part.right)} {text(part.left)}"))
-        for part in ast.walk(module.value(node) or node)
+        isinstance(part, Term)
+        and (part.op in operations or not operations)
+        and any(_is_ranks(each) for each in part.args)
+        for part in _parts(value.what)
     )
+
+
+def _parts(what: object) -> Iterator[object]:
+    yield what
+    if isinstance(what, Term):
+        for each in what.args:
+            yield from _parts(each)
+
+
+def _is_ranks(what: object) -> bool:
+    """Whether this is how many ranks there are; of a parameter that nobody gives, by its name."""
+    if isinstance(what, Term) and what.op == "parameter":
+        return _RANKS.search(str(what.args[-1])) is not None
+    return what == WORLD

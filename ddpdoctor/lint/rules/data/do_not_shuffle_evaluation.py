@@ -20,37 +20,66 @@ val_sampler = DistributedSampler(val_set, shuffle=False)
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import add_argument
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, dotted, has_star, targets
-from ddpdoctor.lint.engine.vocabulary import SAMPLER
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER, Pass, made, passes, shards
+from ddpdoctor.lint.engine.trees import dotted, targets
+from ddpdoctor.lint.rule import About, Fix, Hit
 
-CODE = "DDP208"
-NAME = "padded-evaluation"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("DistributedSampler",)
-
+ABOUT = About(code="DDP208", name="padded-evaluation", confidence="likely")
 
 _EVALUATION = re.compile(r"(^|[_.])(val|valid|validation|test|eval|evaluation|dev)($|[_.s])", re.I)
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield evaluation samplers that shuffle."""
-    for call in module.calls_of(*SAMPLER):
-        if argument(call, 3, "shuffle") is not None or has_star(call) or not call.args:
+    loaders = shards(run)
+    for number, event in made(run, SAMPLER).items():
+        if "shuffle" in event.values or "rest" in event.values:
             continue
-        names = [dotted(target) for target in targets(module.statement(call))]
-        names.append(dotted(call.args[0]))
-        if not any(_EVALUATION.search(name) for name in names):
+        mine = {loader for loader, sampler in loaders.items() if sampler == number}
+        through = [each for each in passes(run) if each.loaders & mine]
+        if any(each.trains for each in through):
             continue
-        edit = add_argument(module, call, "shuffle=False")
+        if not (any(_evaluates(run, each) for each in through) or _sounds_so(run, event)):
+            continue
+        source = run.source(event.path)
+        edit = None
+        if source is not None and isinstance(event.node, ast.Call):
+            edit = add_argument(source, event.node, "shuffle=False")
         yield Hit(
-            call,
+            event.node,
             "this evaluation sampler shuffles, and pads with samples that then count twice",
             help="shuffle=False; for an exact metric use shards without padding",
             fix=Fix((edit,)) if edit else None,
+            path=event.path,
         )
+
+
+def _evaluates(run: Run, one: Pass) -> bool:
+    """Whether a loop runs the model without gradients."""
+    return any(
+        "no_grad" in event.scopes
+        and any(isinstance(step.node, Loop) and step.node.node is one.event.node for step in way)
+        for event, way in events(run.root, "forward", "bare_forward")
+    )
+
+
+def _sounds_so(run: Run, event: Event) -> bool:
+    """Whether the names of the sampler and of its data say so, where no loop over them is seen."""
+    source, call = run.source(event.path), event.node
+    if source is None or not isinstance(call, ast.Call) or not call.args:
+        return False
+    first, last, _ = source.statement(call.lineno)
+    statements = (
+        each
+        for each in ast.walk(source.tree)
+        if isinstance(each, ast.Assign) and first <= each.lineno <= last
+    )
+    names = [dotted(target) for each in statements for target in targets(each)]
+    return any(_EVALUATION.search(name) for name in (*names, dotted(call.args[0])))

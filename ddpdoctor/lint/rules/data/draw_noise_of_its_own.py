@@ -32,9 +32,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
-from ddpdoctor.lint.engine.queries.sharding import shards
+from ddpdoctor.lint.engine.queries.sharding import loops, passes, shards
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP205", name="same-noise-everywhere", confidence="likely")
@@ -54,14 +54,14 @@ def _drawn(run: Run) -> Iterator[Hit]:
     """The first draw of each loop over a rank's own samples."""
     seed: Event | None = None
     told: set[int] = set()
-    trained = {id(loop) for _, way in events(run.root, "backward") for loop in _loops(way)}
+    trained = {id(loop) for _, way in events(run.root, "backward") for loop in loops(way)}
     for event, way in events(run.root, *_SEEDS, "draw"):
         if event.kind != "draw":
             seed = _seed_for_all(event, way)
             continue
         if seed is None or event.values.get("generator") is not None or "no_grad" in event.scopes:
             continue
-        loop = next((each for each in reversed(_loops(way)) if id(each) in trained), None)
+        loop = next((each for each in reversed(loops(way)) if id(each) in trained), None)
         if loop is None or id(loop) in told or not _goes_through_a_shard(run, loop):
             continue
         told.add(id(loop))
@@ -98,15 +98,9 @@ def _seed_for_all(event: Event, way: Way) -> Event | None:
     return event if alike and doers(way).mask == EVERYONE else None
 
 
-def _loops(way: Way) -> list[Loop]:
-    return [step.node for step in way if isinstance(step.node, Loop)]
-
-
 def _goes_through_a_shard(run: Run, loop: Loop) -> bool:
     """Whether a loop runs over a loader that hands each rank its own samples."""
     loaders = shards(run)
     return any(
-        isinstance(over.what, Ref) and over.what.number in loaders
-        for event, way in events(run.root, "iterate")
-        if event.node is loop.node and (over := event.values.get("over")) is not None
+        each.loaders & loaders.keys() for each in passes(run) if each.event.node is loop.node
     )

@@ -27,101 +27,67 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import handed, origins, training_loops
-from ddpdoctor.lint.engine.module import Module, params
-from ddpdoctor.lint.engine.trees import dotted, has_star, is_constant, keyword, targets, text
-from ddpdoctor.lint.engine.vocabulary import LOADER
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref, Term, text
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.sharding import (
+    LOADER,
+    is_dealt_out,
+    is_stream,
+    made,
+    numbers,
+    passes,
+    shards,
+)
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP202"
-NAME = "no-sampler"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("DistributedDataParallel",)
+ABOUT = About(code="DDP202", name="no-sampler", confidence="likely")
+
+_GIVEN = ("sampler", "batch_sampler", "generator")
+_OWN_PART = re.compile(r"rank|shard|iterable|stream|split|replica|local|partition", re.I)
 
 
-_GIVEN = ("sampler", "batch_sampler")
-_SHARDED = re.compile(r"rank|shard|iterable|stream|subset|split|replica|local|partition", re.I)
-
-_OWN_PART = re.compile(r"rank|shard|replica|world|iterable", re.I)
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield training loaders that every rank reads in full."""
-    if not module.wraps or "prepare" in module.by_method:
+    if not any(True for _ in events(run.root, "wrap")):
         return
-    training = training_loops(module)
-    for call in module.calls_of(*LOADER):
-        if not call.args or has_star(call) or any(_is_given(module, call, e) for e in _GIVEN):
+    loaders, dealt = made(run, LOADER), set(shards(run))
+    for event, _ in events(run.root, "prepare_loader"):
+        dealt |= numbers(event.values["object"])
+    told: set[int] = set()
+    for each in passes(run):
+        if not each.trains or each.loaders & dealt or doers(each.way).mask != EVERYONE:
             continue
-        if keyword(call, "generator"):
-            continue  # one order for all ranks, whose batches are dealt out
-        if len(call.args) > 3 or (keyword(call, "collate_fn") and "rank" in text(call, 500)):
+        if not each.loaders <= loaders.keys() or any(
+            _is_given(loaders[number]) for number in each.loaders
+        ):
             continue
-        if not any(_feeds(module, name, training) for name in _names(module, call)):
-            continue
-        if any(_is_sharded(module, each) for each in origins(module, call.args[0])):
-            continue
-        yield Hit(
-            call,
-            "every rank reads the whole dataset: this training loader has no sampler",
-            help="sampler=DistributedSampler(dataset), and set_epoch in the loop",
-        )
+        for number in sorted(each.loaders - told):
+            loader = loaders[number]
+            if is_stream(run, loader) or is_dealt_out(run, loader) or _sounds_dealt_out(loader):
+                continue
+            told.add(number)
+            yield Hit(
+                loader.node,
+                "every rank reads the whole dataset: this training loader has no sampler",
+                notes=(f"it is trained on at line {each.event.place.line}",),
+                help="sampler=DistributedSampler(dataset), and set_epoch in the loop",
+                path=loader.path,
+            )
 
 
-def _is_given(module: Module, call: ast.Call, name: str) -> bool:
-    value = keyword(call, name)
-    return value is not None and not is_constant(module.value(value), None)
+def _is_given(loader: Event) -> bool:
+    """Whether something may deal out the samples; a generator gives all ranks one order."""
+    values = loader.values
+    return "rest" in values or any(not values.get(each, NONE).is_const(None) for each in _GIVEN)
 
 
-def _is_sharded(module: Module, data: ast.expr) -> bool:
-    """Whether an expression, or the class that it builds, speaks of a part of the data."""
-    if _SHARDED.search(text(data, 500)):
-        return True
-    made = module.name_of(data.func) if isinstance(data, ast.Call) else ""
-    return any(
-        _OWN_PART.search("\n".join(module.lines[cls.lineno - 1 : cls.end_lineno]))
-        for cls in module.classes
-        if cls.name == made
-    )
-
-
-def _names(module: Module, call: ast.Call) -> Iterator[ast.expr]:
-    """What holds the loader: bound here, or where the function that returns it is called."""
-    statement = module.statement(call)
-    made = [call]
-    function = module.function(call)
-    if isinstance(statement, ast.Return) and statement.value is call and function is not None:
-        made = module.callers.get(function, [])
-    for each in made:
-        bound = targets(module.statement(each))
-        if len(bound) == 1:
-            yield bound[0]
-
-
-def _feeds(module: Module, held: ast.expr, training: set[ast.AST]) -> bool:
-    """Whether a training loop runs over what a name holds, here or where it is handed to."""
-    name = dotted(held)
-    if not name:
+def _sounds_dealt_out(loader: Event) -> bool:
+    """Whether data of which nothing is known is called a part, where it is handed over."""
+    data = loader.values.get("dataset", NONE)
+    if isinstance(data.what, Ref) or not isinstance(loader.node, ast.Call):
         return False
-    owner: ast.AST = module.scope(held)
-    if name.startswith("self."):
-        owner = module.class_of(held) or owner
-    if _is_looped(module, name, owner, training):
-        return True
-    return any(
-        _is_looped(module, parameter, function, training)
-        for function, calls in module.callers.items()
-        if any(module.inside(call, owner) for call in calls)
-        for parameter in params(function)
-        for call, value in handed(module, function, parameter)
-        if dotted(value) == name and module.inside(call, owner)
-    )
-
-
-def _is_looped(module: Module, name: str, owner: ast.AST, training: set[ast.AST]) -> bool:
-    return any(
-        isinstance(loop, ast.For)
-        and module.inside(loop, owner)
-        and any(dotted(each) == name for each in ast.walk(loop.iter))
-        for loop in training
-    )
+    written = text(loader.node.args[0], 500) if loader.node.args else ""
+    known = repr(data.what) if isinstance(data.what, Term) else ""
+    return bool(_OWN_PART.search(written) or _OWN_PART.search(known))

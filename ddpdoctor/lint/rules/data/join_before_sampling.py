@@ -23,68 +23,49 @@ loader = make_loader()
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.guards import guards
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import text
-from ddpdoctor.lint.engine.vocabulary import SAMPLER
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, events
+from ddpdoctor.lint.engine.queries.order import beyond, is_after, is_sure
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP201"
-NAME = "premature-sampler"
-CONFIDENCE: Confidence = "certain"
-FACTS = ("sampler",)
+ABOUT = About(code="DDP201", name="premature-sampler", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield samplers that are built before the group they ask."""
-    first_init: dict[ast.AST, ast.Call] = {}
-    for call in module.calls:
-        if module.names.get(call) in _INIT or _does(module, call, "init"):
-            first_init.setdefault(module.scope(call), call)
-    for call in module.calls:
-        init = first_init.get(module.scope(call))
-        if init is None or init.lineno <= call.lineno or _apart(module, call, init):
+    joins = [(event, way) for event, way in events(run.root, "init")]
+    asks = [way for _, way in events(run.root, "ask")]
+    for event, way in events(run.root, "new") if joins else ():
+        if not event.name.endswith(SAMPLER) or not _asks_the_group(event):
             continue
-        direct = module.names.get(call) in SAMPLER and _asks(call)
-        chain = () if direct else _does(module, call, "sampler")
-        if not direct and (not chain or _does(module, call, "init")):
+        if any(is_after(each, way) for each in (*asks, *(to for _, to in joins))):
             continue
-        guarded = any("is_initialized" in text(each.test) for each in guards(module, call))
-        if guarded or any(init is each for each in ast.walk(call)):
+        first = next(((join, to) for join, to in joins if is_after(way, to)), None)
+        if first is None:
             continue
+        join, to = first
+        calls = [step.node for step in beyond(way, to) if isinstance(step.node, Called)]
         yield Hit(
-            call,
+            calls[0].node if calls else event.node,
             "a DistributedSampler is built here, before the process group exists",
-            notes=(*chain, f"the group is initialised at line {init.lineno}"),
+            notes=(*_chain(calls, event), f"the group is initialised at line {join.place.line}"),
             help="initialise the process group first, or pass num_replicas and rank",
+            confidence=None if is_sure(way) and is_sure(to) else "likely",
+            path=calls[0].path if calls else event.path,
         )
 
 
-_INIT = ("torch.distributed.init_process_group",)
+def _asks_the_group(event: Event) -> bool:
+    given = event.values.keys()
+    return "rest" not in given and not {"num_replicas", "rank"} <= given
 
 
-def _asks(call: ast.Call) -> bool:
-    given = {each.arg for each in call.keywords}
-    return not given & {"num_replicas", "rank", None} and len(call.args) < 2
-
-
-def _does(module: Module, call: ast.Call, effect: str) -> tuple[str, ...]:
-    key = module.callee(call)
-    return module.project.effects[effect].get(key, ()) if key else ()
-
-
-def _apart(module: Module, one: ast.AST, other: ast.AST) -> bool:
-    """Whether the two stand in different arms of one `if`, or in a handler of each other's try."""
-    for each in module.ancestors(one):
-        if isinstance(each, ast.If):
-            arms = (each.body, each.orelse)
-            if any(
-                module.inside(one, *a) and module.inside(other, *b)
-                for a, b in (arms, arms[::-1])
-                if a and b
-            ):
-                return True
-    return False
+def _chain(calls: list[Called], event: Event) -> tuple[str, ...]:
+    """Through whom it is built, for people."""
+    if not calls:
+        return ()
+    names = " calls ".join(f"{each.name}()" for each in calls)
+    return (f"{names} builds it, line {event.place.line}",)

@@ -29,33 +29,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.divergence import is_shared, local_reason
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import last_name
-from ddpdoctor.lint.engine.vocabulary import SAMPLER
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Way, events
+from ddpdoctor.lint.engine.queries.sharding import shards
+from ddpdoctor.lint.engine.queries.telling import told_by
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP214"
-NAME = "metric-not-reduced"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("best",)
-ALSO = ("DistributedDataParallel",)
+ABOUT = About(code="DDP214", name="metric-not-reduced", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield saves that hang on a metric of this rank alone."""
-    if not module.wraps or not module.calls_of(*SAMPLER):
+    if not shards(run) or not any(True for _ in events(run.root, "wrap")):
         return
-    for branch in module.ifs:
-        words = {last_name(node).lower() for node in module.within(branch.test)}
-        if not any("best" in word for word in words):
+    told: set[int] = set()
+    for _, way in events(run.root, "save"):
+        choice = _chosen(way)
+        if choice is None or id(choice.test) in told:
             continue
-        saves = [call for call in module.calls_of("torch.save") if module.inside(call, branch)]
-        reason = local_reason(module, branch.test)
-        if saves and reason and not is_shared(module, branch, module.scope(branch)):
-            yield Hit(
-                branch.test,
-                "the best checkpoint is chosen by this rank's own metric",
-                notes=(reason,),
-                help="sum the metric and its count over the ranks first",
-            )
+        told.add(id(choice.test))
+        yield Hit(
+            choice.test,
+            "the best checkpoint is chosen by this rank's own metric",
+            notes=told_by(choice.condition.why),
+            help="sum the metric and its count over the ranks first",
+            path=choice.path,
+        )
+
+
+def _chosen(way: Way) -> Choice | None:
+    """The condition on a rank's own data around a save that remembers what it has found."""
+    for number, step in enumerate(way[:-1]):
+        choice = step.node
+        if not isinstance(choice, Choice):
+            continue
+        agree = choice.condition.agree
+        arm = next((each for each in choice.arms if each.body is way[number + 1].seq), None)
+        if agree.cause == "data" and agree.sure and arm is not None and arm.writes:
+            return choice
+    return None

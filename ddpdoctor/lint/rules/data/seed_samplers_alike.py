@@ -20,29 +20,30 @@ DistributedSampler(data, seed=seed)
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import is_made_of_rank
-from ddpdoctor.lint.engine.module import Module
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER, made
+from ddpdoctor.lint.engine.queries.telling import told_by
 from ddpdoctor.lint.engine.trees import argument
-from ddpdoctor.lint.engine.vocabulary import SAMPLER
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP204"
-NAME = "sampler-seed-per-rank"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("DistributedSampler",)
+ABOUT = About(code="DDP204", name="sampler-seed-per-rank", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield samplers whose seed depends on the rank."""
-    for call in module.calls_of(*SAMPLER):
-        seed = argument(call, 4, "seed")
-        if seed is None:
+    for event in made(run, SAMPLER).values():
+        seed = event.values.get("seed")
+        if seed is None or not seed.agree.divergent:
             continue
-        if is_made_of_rank(module, seed):
-            yield Hit(
-                seed,
-                "the sampler's seed differs between ranks: the shards overlap and samples are lost",
-                help="one seed for all ranks; a per-rank generator is for noise alone",
-            )
+        written = argument(event.node, 4, "seed") if isinstance(event.node, ast.Call) else None
+        yield Hit(
+            written or event.node,
+            "the sampler's seed differs between ranks: the shards overlap and samples are lost",
+            notes=told_by(seed.why),
+            help="one seed for all ranks; a per-rank generator is for noise alone",
+            confidence=None if seed.agree.sure else "likely",
+            path=event.path,
+        )

@@ -28,98 +28,71 @@ class Noisy(Dataset):
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import origins
-from ddpdoctor.lint.engine.module import Module, params
-from ddpdoctor.lint.engine.trees import dotted, keyword, last_name, text
-from ddpdoctor.lint.engine.vocabulary import LOADER
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Seq, events
+from ddpdoctor.lint.engine.interpreter.values import NONE
+from ddpdoctor.lint.engine.queries.doing import is_distributed
+from ddpdoctor.lint.engine.queries.sharding import (
+    LOADER,
+    lone_readings,
+    made,
+    numbers,
+    of_many_ranks,
+)
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP210"
-NAME = "worker-seed-clones"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("Dataset", "worker_init_fn")
-ALSO = ("random",)
-
-_GENERATORS = ("numpy.random.default_rng", "numpy.random.RandomState", "random.Random")
-_SEEDS = ("numpy.random.seed", "random.seed")
-_APART = re.compile(r"rank|initial_seed|base_seed|\.seed\b", re.I)
+ABOUT = About(code="DDP210", name="worker-seed-clones", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield generators that all workers share, and seeds that all ranks share."""
-    if not module.is_distributed:
-        return
-    handled = any(_is_given(module, call) for call in module.calls_of(*LOADER))
-    datasets = _datasets(module)
-    for cls in () if handled else module.classes:
-        if cls.name in datasets:
-            yield from _cloned(module, cls)
-    for function in _initialisers(module):
-        for call in module.calls_of(*_SEEDS):
-            given = " ".join(text(each, 200) for arg in call.args for each in origins(module, arg))
-            if module.inside(call, function) and not _APART.search(given):
-                yield Hit(
-                    call,
-                    "the workers of every rank are seeded alike: nothing here asks for the rank",
-                    help="seed by torch.initial_seed() % 2**32, which differs if the ranks' do",
-                )
+    for work in lone_readings(run) if of_many_ranks(run) else ():
+        yield from _cloned(run, work)
+    for loader in made(run, LOADER).values() if is_distributed(run) else ():
+        work = run.vm.workers[loader]
+        if any(True for _ in events(work, "worker")):
+            yield from _seeded_alike(work)
+        elif "rest" not in loader.values and "worker_init_fn" not in loader.values:
+            yield from _cloned(run, work)
 
 
-def _is_given(module: Module, call: ast.Call) -> bool:
-    """Whether the loader surely has a worker_init_fn: no parameter that may be None."""
-    given = keyword(call, "worker_init_fn")
-    function = module.function(call)
-    handed_on = isinstance(given, ast.Name) and function and given.id in params(function)
-    return given is not None and not handed_on
-
-
-def _datasets(module: Module) -> set[str]:
-    """The classes of this file that are datasets, also by another class of the file."""
-    found: set[str] = set()
-    for cls in module.classes:
-        names = [last_name(b.value if isinstance(b, ast.Subscript) else b) for b in cls.bases]
-        if any(name.endswith("Dataset") or name in found for name in names):
-            found.add(cls.name)
-    return found
-
-
-def _cloned(module: Module, cls: ast.ClassDef) -> Iterator[Hit]:
-    lines = "\n".join(module.lines[cls.lineno - 1 : cls.end_lineno])
-    if "get_worker_info" in lines or "worker_id" in lines:
-        return
-    drawn = {
-        dotted(call.func.value)
-        for call in module.calls
-        if isinstance(call.func, ast.Attribute)
-        and module.class_of(call) is cls
-        and (function := module.function(call)) is not None
-        and function.name in ("__getitem__", "__iter__")
-    }
-    for call in module.calls_of(*_GENERATORS):
-        statement = module.statement(call)
-        if module.class_of(call) is not cls or not isinstance(statement, ast.Assign):
-            continue
-        function = module.function(call)
-        names = {dotted(target) for target in statement.targets}
-        apart = _APART.search(" ".join(text(arg) for arg in call.args))
-        in_init = function is not None and function.name == "__init__"
-        once = all(len(module.bindings(call, name)) == 1 for name in names)
-        if in_init and once and call.args and names & drawn and not apart:
+def _seeded_alike(work: Seq) -> Iterator[Hit]:
+    for event, _ in events(work, "sample", "seed_numpy", "seed_python"):
+        if event.kind == "sample":
+            return
+        if event.values.get("seed", NONE).agree.kind == "same" and "seed" in event.values:
             yield Hit(
-                call,
-                "every worker of every rank gets a copy of this generator: the same noise",
-                help="draw from torch's generator, which the loader seeds for each worker",
+                event.node,
+                "the workers of every rank are seeded alike: nothing here asks for the rank",
+                help="seed by torch.initial_seed() % 2**32, which differs if the ranks' do",
+                path=event.path,
             )
 
 
-def _initialisers(module: Module) -> Iterator[ast.AST]:
-    for call in module.calls_of(*LOADER):
-        given = keyword(call, "worker_init_fn")
-        if isinstance(given, ast.Lambda):
-            yield given
-        elif given is not None:
-            yield from (each for each in module.functions if each.name == last_name(given))
+def _cloned(run: Run, work: Seq) -> Iterator[Hit]:
+    """The generators that samples are drawn from, and that were made before any worker was."""
+    if any(True for _ in events(work, "ask_worker")):
+        return
+    inside: set[int] = set()
+    for event, _ in events(work, "new", "draw_own"):
+        own = numbers(event.values.get("object"))
+        if event.kind == "new":
+            inside |= own
+        elif _is_seeded_alike(event):
+            for number in sorted(own - inside):
+                inside.add(number)
+                made_by = run.vm.objects[number]
+                yield Hit(
+                    made_by.node,
+                    "every worker of every rank gets a copy of this generator: the same noise",
+                    notes=(f"samples are drawn from it at line {event.place.line}",),
+                    help="draw from torch's generator, which the loader seeds for each worker",
+                    path=made_by.path,
+                )
+
+
+def _is_seeded_alike(event: Event) -> bool:
+    seed = event.values.get("seed", NONE)
+    return not seed.is_const(None) and not seed.agree.divergent

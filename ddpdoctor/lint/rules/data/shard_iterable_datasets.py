@@ -28,67 +28,61 @@ class Stream(IterableDataset):
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import origins
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, has_star, last_name, text
-from ddpdoctor.lint.engine.vocabulary import LOADER
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import NONE
+from ddpdoctor.lint.engine.queries.sharding import (
+    LOADER,
+    asks_for_the_worker,
+    is_dealt_out,
+    is_stream,
+    made,
+    numbers,
+)
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP215"
-NAME = "iterable-not-sharded"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("IterableDataset",)
-ALSO = ("DistributedDataParallel",)
-
-_RANK = re.compile(r"rank|shard|replica|world|partition|split|islice|node|file|path|url|part", re.I)
-_WORKER = re.compile(r"worker", re.I)
+ABOUT = About(code="DDP215", name="iterable-not-sharded", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield loaders over streams that are not dealt out."""
-    if not module.wraps:
+    if not any(True for _ in events(run.root, "wrap")):
         return
-    streams = {
-        cls.name: cls
-        for cls in module.classes
-        if any(last_name(base) == "IterableDataset" for base in cls.bases)
-    }
-    for call in module.calls_of(*LOADER):
-        if not call.args or has_star(call):
+    prepared: set[int] = set()
+    for event, _ in events(run.root, "prepare_loader"):
+        prepared |= numbers(event.values["object"])
+    for number, loader in made(run, LOADER).items():
+        if number in prepared or "rest" in loader.values or not is_stream(run, loader):
             continue
-        made = _made(module, call.args[0], streams)
-        if made is None:
+        name = _class(run, loader)
+        if asks_for_the_worker(run, loader):
             continue
-        cls = streams[last_name(made.func)]
-        body = "\n".join(module.lines[cls.lineno - 1 : cls.end_lineno])
-        given = " ".join(text(each, 500) for each in origins(module, made))
-        if not _RANK.search(body) and not _RANK.search(given) and not _WORKER.search(body):
+        if not is_dealt_out(run, loader):
             yield Hit(
-                call,
-                f"every rank reads all of `{cls.name}`: the stream does not ask for its rank",
+                loader.node,
+                f"every rank reads all of `{name}`: the stream does not ask for its rank",
                 help="yield only every world_size-th sample, from the rank's own on",
+                path=loader.path,
             )
-        elif _has_workers(module, call) and not _WORKER.search(body) and "yield" in body:
+        elif _has_workers(loader):
             yield Hit(
-                call,
-                f"every worker reads all of `{cls.name}`'s shard: samples come once per worker",
+                loader.node,
+                f"every worker reads all of `{name}`'s shard: samples come once per worker",
                 help="shard by get_worker_info() too",
+                path=loader.path,
             )
 
 
-def _made(module: Module, data: ast.expr, streams: dict[str, ast.ClassDef]) -> ast.Call | None:
-    for each in origins(module, data):
-        if isinstance(each, ast.Call) and last_name(each.func) in streams:
-            return each
-    return None
+def _class(run: Run, loader: Event) -> str:
+    for number in numbers(loader.values.get("dataset")):
+        cls = run.vm.objects[number].cls
+        if cls >= 0:
+            return run.vm.classes[cls].name
+    return "the stream"
 
 
-def _has_workers(module: Module, call: ast.Call) -> bool:
-    workers = module.value(argument(call, 5, "num_workers"))
-    return (
-        isinstance(workers, ast.Constant) and isinstance(workers.value, int) and workers.value > 1
-    )
+def _has_workers(loader: Event) -> bool:
+    workers = loader.values.get("num_workers", NONE).constant
+    return isinstance(workers, int) and workers > 1

@@ -23,36 +23,38 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, dotted, is_constant
-from ddpdoctor.lint.engine.vocabulary import LOADER
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event
+from ddpdoctor.lint.engine.interpreter.values import NONE
+from ddpdoctor.lint.engine.queries.sharding import LOADER, made, numbers
+from ddpdoctor.lint.engine.trees import argument
+from ddpdoctor.lint.rule import About, Fix, Hit
 
-CODE = "DDP209"
-NAME = "shuffle-with-sampler"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("shuffle",)
-ALSO = ("sampler",)
+ABOUT = About(code="DDP209", name="shuffle-with-sampler", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield loaders that are told to shuffle twice."""
-    for call in module.calls_of(*LOADER):
-        shuffle = argument(call, 2, "shuffle")
-        sampler = argument(call, 3, "sampler") or argument(call, 4, "batch_sampler")
-        if not is_constant(shuffle, True) or shuffle is None or sampler is None:
+    for event in made(run, LOADER).values():
+        if not event.values.get("shuffle", NONE).is_const(True):
             continue
-        values = [sampler]
-        if isinstance(sampler, ast.Name | ast.Attribute):
-            values = [value for _, value in module.bindings(sampler, dotted(sampler))]
-        given = [value for value in values if not is_constant(value, None)]
-        if values and not given:
+        given = [event.values.get(each, NONE) for each in ("sampler", "batch_sampler")]
+        known = [number for each in given for number in numbers(each)]
+        if not known:
             continue
-        sure = any(isinstance(value, ast.Call) for value in given)
         yield Hit(
-            call,
+            event.node,
             "shuffle=True and a sampler exclude each other: DataLoader raises ValueError",
             help="let the sampler shuffle: shuffle=False here",
-            fix=Fix((replace(module, shuffle, "False"),)),
-            confidence=None if sure else "likely",
+            fix=_fix(run, event),
+            confidence=None if len(known) == 1 else "likely",
+            path=event.path,
         )
+
+
+def _fix(run: Run, event: Event) -> Fix | None:
+    source = run.source(event.path)
+    shuffle = argument(event.node, 2, "shuffle") if isinstance(event.node, ast.Call) else None
+    if source is None or not isinstance(shuffle, ast.Constant):
+        return None
+    return Fix((replace(source, shuffle, "False"),))

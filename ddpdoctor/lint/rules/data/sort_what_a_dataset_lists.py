@@ -28,80 +28,61 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import end_of, start_of
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, keyword, last_name, targets, text
-from ddpdoctor.lint.rule import Confidence, Edit, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Seq, events
+from ddpdoctor.lint.engine.interpreter.values import OPEN, Value, Why
+from ddpdoctor.lint.engine.queries.sharding import LOADER, lone_readings, made, numbers, shards
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
-CODE = "DDP213"
-NAME = "unsorted-listing"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("listdir", "glob", "iterdir", "scandir")
-ALSO = ("Dataset",)
-
-_LISTINGS = ("os.listdir", "os.scandir", "glob.glob", "glob.iglob")
-_METHODS = ("iterdir", "glob", "rglob")
-_ORDERLESS = ("len", "set", "frozenset", "any", "all", "sum", "sorted", "Counter", "natsorted")
-_TIMES = ("mtime", "ctime", "atime")
+ABOUT = About(code="DDP213", name="unsorted-listing", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield listings that decide which sample is which."""
-    if not any("DistributedSampler" in word for word in module.words):
-        return
-    for cls in module.classes:
-        if not any(last_name(base).endswith("Dataset") for base in cls.bases):
-            continue
-        for call in module.calls:
-            if module.class_of(call) is not cls or not _lists(module, call):
+    dealt = set(shards(run))
+    for event, _ in events(run.root, "prepare_loader"):
+        dealt |= numbers(event.values["object"])
+    read = [run.vm.workers[event] for number, event in made(run, LOADER).items() if number in dealt]
+    if "DistributedSampler" in run.vm.program.words:
+        read += lone_readings(run)
+    told: set[int] = set()
+    for work in read:
+        for why in _orders(work):
+            if why.node is None or id(why.node) in told:
                 continue
-            order = _sorted_by(module, call)
-            if order == "name" or _is_sorted_later(module, call):
-                continue
-            what = "by a time" if order else "as the file system gives it"
-            edits = (
-                Edit(*start_of(module, call), "sorted("),
-                Edit(*end_of(module, call), ")"),
-            )
+            told.add(id(why.node))
+            by_time = "times" in why.text
+            what = "by a time" if by_time else "as the file system gives it"
             yield Hit(
-                call,
+                why.node,
                 f"the samples' order is that of a listing {what}: it differs between machines",
                 help="sort by name: `sorted(...)`",
-                fix=None if order else Fix(edits),
+                fix=None if by_time else _fix(run, why),
+                path=why.place.path,
             )
 
 
-def _lists(module: Module, call: ast.Call) -> bool:
-    if module.names.get(call) in _LISTINGS:
-        return True
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+def _orders(work: Seq) -> Iterator[Why]:
+    """Why the order differs in which samples are picked, of all that were listed before."""
+    inside = {event.place for event, _ in events(work, "list")}
+    for event, _ in events(work, "pick", "sample", "iterate"):
+        found: list[Value] = []
+        if event.kind == "pick" and event.values["index"].constant is OPEN:
+            found = [event.values["order"]]
+        elif event.kind == "iterate":
+            found = [event.values["content"]]
+        for each in found:
+            why = each.why.root if each.agree.cause == "order" and each.why else None
+            if why is not None and why.place not in inside:
+                yield why
 
 
-def _sorted_by(module: Module, call: ast.Call) -> str:
-    """The key: "name" where the order is made alike or does not matter, "time", or ""."""
-    for each in module.ancestors(call):
-        if isinstance(each, ast.stmt):
-            return ""
-        if isinstance(each, ast.Compare):
-            return "name"
-        if isinstance(each, ast.Call) and last_name(each.func) in _ORDERLESS:
-            key = keyword(each, "key")
-            by_time = key is not None and any(word in text(key, 200) for word in _TIMES)
-            return "time" if by_time else "name"
-    return ""
-
-
-def _is_sorted_later(module: Module, call: ast.Call) -> bool:
-    """Whether the name that gets the listing, or what is built of it, is sorted in the class."""
-    statement = module.statement(call)
-    names = {dotted(target) for target in targets(statement)}
-    cls = module.class_of(call)
-    scope = module.scope(statement)
-    for each in module.calls:
-        if module.class_of(each) is not cls:
-            continue
-        is_sort = isinstance(each.func, ast.Attribute) and each.func.attr == "sort"
-        if is_sort and dotted(each.func.value) and module.scope(each) is scope:  # type: ignore[attr-defined]
-            return True
-        if last_name(each.func) in _ORDERLESS and each.args and dotted(each.args[0]) in names:
-            return True
-    return isinstance(statement, ast.Assert)
+def _fix(run: Run, why: Why) -> Fix | None:
+    source = run.source(why.place.path)
+    if source is None or not isinstance(why.node, ast.Call):
+        return None
+    edits = (
+        Edit(*start_of(source, why.node), "sorted("),
+        Edit(*end_of(source, why.node), ")"),
+    )
+    return Fix(edits)

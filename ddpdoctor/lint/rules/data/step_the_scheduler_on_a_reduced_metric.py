@@ -21,45 +21,40 @@ scheduler.step(val_loss)
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.divergence import is_shared, local_reason
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.queries.doing import is_distributed
+from ddpdoctor.lint.engine.queries.sharding import LOADER, made, passes, shards
+from ddpdoctor.lint.engine.queries.telling import told_by
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP216"
-NAME = "scheduler-on-local-metric"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("ReduceLROnPlateau",)
-ALSO = (
-    "init_process_group",
-    "DistributedDataParallel",
-)
+ABOUT = About(code="DDP216", name="scheduler-on-local-metric", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield plateau schedulers that step on what only this rank knows."""
-    if not module.wraps and "torch.distributed.init_process_group" not in module.by_name:
+    if not is_distributed(run):
         return
-    for call in module.method_calls("step"):
-        assert isinstance(call.func, ast.Attribute)
-        if not call.args or not _is_plateau(module, call.func.value):
+    for event, _ in events(run.root, "schedule"):
+        metric, scheduler = event.values.get("metric"), event.values.get("object")
+        if metric is None or scheduler is None or metric.agree.kind != "local":
             continue
-        reason = local_reason(module, call.args[0])
-        if reason and not is_shared(module, call, module.scope(call)):
-            yield Hit(
-                call,
-                "the learning rate follows this rank's own metric: the ranks part",
-                notes=(reason,),
-                help="reduce the metric over the ranks first",
-            )
+        if not run.vm.type_of(scheduler).endswith("ReduceLROnPlateau"):
+            continue
+        if not metric.agree.sure and _evaluates_everything(run):
+            continue
+        yield Hit(
+            event.node,
+            "the learning rate follows this rank's own metric: the ranks part",
+            notes=told_by(metric.why),
+            help="reduce the metric over the ranks first",
+            path=event.path,
+        )
 
 
-def _is_plateau(module: Module, holder: ast.expr) -> bool:
-    return any(
-        isinstance(value, ast.Call)
-        and (module.names.get(value) or "").endswith("ReduceLROnPlateau")
-        for _, value in module.bindings(holder, dotted(holder))
-    )
+def _evaluates_everything(run: Run) -> bool:
+    """Whether each rank may run through all of some data, and so find the same."""
+    whole = made(run, LOADER).keys() - shards(run).keys()
+    return any(each.loaders & whole for each in passes(run))

@@ -28,50 +28,28 @@ for rank in range(4):
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, dotted, is_constant, keyword
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.values import NONE
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP605"
-NAME = "orphan-ranks"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("Popen(",)
-ALSO = ("RANK",)
+ABOUT = About(code="DDP605", name="orphan-ranks", confidence="likely")
 
-_NAMES = ("RANK", "LOCAL_RANK")
-_BINDS = ("preexec_fn", "start_new_session", "process_group")
+_BINDS = ("kw_preexec_fn", "kw_start_new_session", "kw_process_group", "kw_**")
 """Either the rank asks for a signal at its parent's death, or somebody wants to kill its group."""
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield the starts of ranks that nothing binds to their launcher."""
-    for call in module.calls_of("subprocess.Popen"):
-        environment = argument(call, 10, "env")
-        bound = any(keyword(call, name) is not None for name in _BINDS)
-        if environment is not None and not bound and _names_a_rank(module, environment):
-            yield Hit(
-                call,
-                "a rank started here lives on when its launcher is killed",
-                help="bind it: preexec_fn with prctl(PR_SET_PDEATHSIG, SIGKILL), or start it with "
-                "torch.multiprocessing.spawn",
-            )
-
-
-def _names_a_rank(module: Module, environment: ast.expr) -> bool:
-    value = module.value(environment)
-    if isinstance(value, ast.Dict):
-        return any(is_constant(key, name) for key in value.keys if key for name in _NAMES)
-    if isinstance(value, ast.Call) and any(keyword(value, name) is not None for name in _NAMES):
-        return True
-    scope, own = module.scope(environment), dotted(environment)
-    return any(
-        module.scope(each) is scope
-        and isinstance(target := each.targets[0], ast.Subscript)
-        and dotted(target.value) == own
-        and any(is_constant(target.slice, name) for name in _NAMES)
-        for each in module.by_kind[ast.Assign]
-        if isinstance(each, ast.Assign)
-    )
+    for event, _ in events(run.root, "start"):
+        if event.values.get("rank", NONE) is NONE or event.values.keys() & set(_BINDS):
+            continue
+        yield Hit(
+            event.node,
+            "a rank started here lives on when its launcher is killed",
+            help="bind it: preexec_fn with prctl(PR_SET_PDEATHSIG, SIGKILL), or start it with "
+            "torch.multiprocessing.spawn",
+            path=event.path,
+        )

@@ -21,52 +21,49 @@ angle = torch.acos((u * v).sum(-1).clamp(-1 + 1e-7, 1 - 1e-7))
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import last_name, text
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.values import NONE, Tensor, Term, Value
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP606"
-NAME = "unprotected-arccos"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("torch.acos(", "torch.arccos(", ".acos()", ".arccos()")
+ABOUT = About(code="DDP606", name="unprotected-arccos", confidence="likely")
+
+_PRODUCTS = frozenset(("sum", "dot", "einsum", "matmul", "cosine_similarity", "bmm", "MatMult"))
+_NORMS = frozenset(("norm", "normalize", "vector_norm"))
+_PROTECTS = frozenset(
+    ("clamp", "clip", "clamp_", "tanh", "cos", "sigmoid", "hardtanh", "where", "minimum", "min")
+)
 
 
-_NAMES = ("torch.acos", "torch.arccos")
-_PRODUCTS = {"sum", "dot", "einsum", "matmul", "cosine_similarity", "bmm"}
-_PROTECTS = ("clamp", "clip", "clamp_", "tanh", "cos", "sigmoid", "hardtanh", "where", "minimum")
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield arccosines that rounding can push out of their domain."""
-    if "DistributedDataParallel" not in module.project.words:
+    if "DistributedDataParallel" not in run.vm.program.words:
         return
-    for call in module.calls:
-        if module.names.get(call) in _NAMES and call.args:
-            argument: ast.expr = call.args[0]
-        elif isinstance(call.func, ast.Attribute) and call.func.attr in ("acos", "arccos"):
-            if call.args or module.name_of(call.func.value) in ("torch", "numpy", "math"):
-                continue
-            argument = call.func.value
-        else:
-            continue
-        value = module.value(argument) or argument
-        if isinstance(value, ast.Constant | ast.Name | ast.Attribute):
-            continue
-        used = {last_name(each.func) for each in ast.walk(value) if isinstance(each, ast.Call)}
-        if not used & set(_PROTECTS) and _is_cosine(value, used):
+    for event, _ in events(run.root, "arccos"):
+        steps = set(_steps(run, event.values.get("of", NONE), 12))
+        if steps & (_PRODUCTS | _NORMS) and not steps & _PROTECTS:
             yield Hit(
-                call,
+                event.node,
                 "arccos of a value that rounding can push beyond 1: NaN on one rank, then on all",
                 help="clamp to [-1 + eps, 1 - eps] first",
+                path=event.path,
             )
 
 
-def _is_cosine(value: ast.expr, used: set[str]) -> bool:
-    """Whether the value is computed as cosines are: a sum of products, or by a norm."""
-    normalised = "norm" in text(value, 300).lower() or any(
-        isinstance(each, ast.BinOp) and isinstance(each.op, ast.MatMult) for each in ast.walk(value)
-    )
-    return normalised or bool(used & _PRODUCTS)
+def _steps(run: Run, value: Value, depth: int) -> Iterator[str]:
+    """The operations that a value was computed by."""
+    if not depth:
+        return
+    what = value.what
+    made = run.vm.made.get(what)
+    of: tuple[Value, ...] = ()
+    if made is not None:
+        yield made.by
+        of = made.of
+    elif isinstance(what, Term):
+        yield what.op
+        of = tuple(Value(each) for each in what.args if isinstance(each, Tensor | Term))
+    for each in of:
+        yield from _steps(run, each, depth - 1)

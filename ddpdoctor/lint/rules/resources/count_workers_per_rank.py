@@ -23,33 +23,39 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.values import NONE, Term
+from ddpdoctor.lint.engine.queries.sharding import LOADER, made, of_many_ranks
 from ddpdoctor.lint.engine.trees import argument
-from ddpdoctor.lint.engine.vocabulary import LOADER
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP603"
-NAME = "thread-oversubscription"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("cpu_count",)
-ALSO = ("distributed", "Distributed", "accelerate")
-
+ABOUT = About(code="DDP603", name="thread-oversubscription", confidence="likely")
 
 _COUNTS = ("os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cpu_count")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield worker counts that each rank takes for itself."""
-    if not module.is_distributed:
+    if not of_many_ranks(run):
         return
-    for call in module.calls_of(*LOADER):
-        workers = argument(call, 5, "num_workers")
-        value = module.value(workers) if workers is not None else None
-        if isinstance(value, ast.BoolOp):
-            value = value.values[0]
-        if isinstance(value, ast.Call) and module.names.get(value) in _COUNTS:
-            yield Hit(
-                workers or call,
-                "every rank starts as many workers as the machine has cores",
-                help="divide the cores of this process by the number of local ranks",
-            )
+    for event in made(run, LOADER).values():
+        if not _counts_the_machine(event.values.get("num_workers", NONE).what):
+            continue
+        written = None
+        if isinstance(event.node, ast.Call):
+            written = argument(event.node, 5, "num_workers")
+        yield Hit(
+            written or event.node,
+            "every rank starts as many workers as the machine has cores",
+            help="divide the cores of this process by the number of local ranks",
+            path=event.path,
+        )
+
+
+def _counts_the_machine(what: object) -> bool:
+    """Whether this is the number of cores, or that number if it is known and another if not."""
+    if not isinstance(what, Term):
+        return False
+    if what.op == "or":
+        return _counts_the_machine(what.args[0])
+    return what.op == "lib" and what.args[0] in _COUNTS

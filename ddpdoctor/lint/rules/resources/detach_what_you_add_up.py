@@ -26,57 +26,79 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Value, text
+from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
+from ddpdoctor.lint.rule import About, Fix, Hit
 
-CODE = "DDP601"
-NAME = "retained-graph"
-CONFIDENCE: Confidence = "likely"
-WORDS = (".backward(",)
-ALSO = (
-    "torch.distributed",
-    "DistributedDataParallel",
-    "accelerate",
-)
+ABOUT = About(code="DDP601", name="retained-graph", confidence="likely")
+
+_ARITHMETIC = ("Mult", "Div", "Add", "Sub")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield sums over losses that still have their graph."""
-    if not module.is_distributed:
+    if not of_many_ranks(run):
         return
-    backwards = [
-        (call, dotted(call.func.value))
-        for call in module.method_calls("backward")
-        if isinstance(call.func, ast.Attribute)
-    ]
-    for node in module.by_kind[ast.AugAssign]:
-        assert isinstance(node, ast.AugAssign)
-        loss = _loss(node.value)
-        loops = module.loops(node)
-        if not loops or not loss or not isinstance(node.op, ast.Add):
+    backwards = list(events(run.root, "backward"))
+    for event, way in events(run.root, "add_up"):
+        node, value = event.node, event.values["value"]
+        around = _innermost(way)
+        if not isinstance(node, ast.AugAssign) or not isinstance(node.op, ast.Add) or not around:
             continue
-        scope = module.scope(node)
-        ran = [c for c, name in backwards if name == loss.id and module.inside(c, loops[0])]
-        total = dotted(node.target)
-        summed = any(name == total and module.scope(c) is scope for c, name in backwards)
-        unbound = any(
-            statement.lineno > ran[0].lineno and statement.lineno < node.lineno
-            for statement, _ in (module.bindings(loss, loss.id) if ran else ())
+        losses = [each.values["loss"] for each, to in backwards if around is _innermost(to)]
+        if not any(_keeps(run, value, loss, 4) for loss in losses):
+            continue
+        if any(_is_of(each, event) for each, _ in backwards):
+            continue
+        loss, total = _named(node.value), text(node.target)
+        yield Hit(
+            node,
+            f"`{total} += {loss}` keeps the graph of every step: memory grows",
+            help=f"`{total} += {loss}.detach()`",
+            fix=_fix(run, event, node.value),
+            path=event.path,
         )
-        if ran and not summed and not unbound and total:
-            yield Hit(
-                node,
-                f"`{total} += {loss.id}` keeps the graph of every step: memory grows",
-                help=f"`{total} += {loss.id}.detach()`",
-                fix=Fix((replace(module, loss, f"{loss.id}.detach()"),)),
-            )
 
 
-def _loss(value: ast.expr) -> ast.Name | None:
-    """The bare loss in `loss`, `loss * n`, `loss / n`."""
-    if isinstance(value, ast.Name):
-        return value
+def _innermost(way: Way) -> Loop | None:
+    return next((step.node for step in reversed(way) if isinstance(step.node, Loop)), None)
+
+
+def _keeps(run: Run, value: Value, loss: Value, depth: int) -> bool:
+    """Whether a value is the loss, or is computed of it with its graph."""
+    what = value.what
+    if what == loss.what and isinstance(what, Term | Tensor):
+        return not (isinstance(what, Term) and what.op == "detached")
+    made = run.vm.made.get(what)
+    of: tuple[Value, ...] = made.of if made is not None and made.by in _ARITHMETIC else ()
+    if isinstance(what, Term) and what.op in _ARITHMETIC:
+        of = tuple(Value(each) for each in what.args if isinstance(each, Term))
+    return bool(depth) and any(_keeps(run, each, loss, depth - 1) for each in of)
+
+
+def _is_of(backward: Event, sum_: Event) -> bool:
+    """Whether the gradient is that of the sum: then its graph is wanted."""
+    call, node = backward.node, sum_.node
+    assert isinstance(node, ast.AugAssign)
+    if backward.function != sum_.function or not isinstance(call, ast.Call):
+        return False
+    of = call.func.value if isinstance(call.func, ast.Attribute) else call
+    return text(of, 200) == text(node.target, 200)
+
+
+def _named(value: ast.expr) -> str:
+    """The loss as it is written, in `loss`, `loss * n`, `loss / n`."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Div):
-        return value.left if isinstance(value.left, ast.Name) else None
-    return None
+        value = value.left
+    return text(value)
+
+
+def _fix(run: Run, event: Event, value: ast.expr) -> Fix | None:
+    source = run.source(event.path)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Div):
+        value = value.left
+    if source is None or not isinstance(value, ast.Name):
+        return None
+    return Fix((replace(source, value, f"{value.id}.detach()"),))

@@ -23,33 +23,38 @@ for batch in loader:
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Way, events
+from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP602"
-NAME = "empty-cache-as-cure"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("empty_cache",)
-ALSO = ("distributed", "Distributed", "accelerate")
+ABOUT = About(code="DDP602", name="empty-cache-as-cure", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield empty_cache calls between training steps."""
-    if not module.is_distributed:
+    if not of_many_ranks(run):
         return
-    trained = [loop for call in module.method_calls("backward") for loop in module.loops(call)[:1]]
-    for call in module.calls_of("torch.cuda.empty_cache"):
-        loops = module.loops(call)
-        rare = any(
-            isinstance(each, ast.If | ast.ExceptHandler) and loops and module.inside(each, loops[0])
-            for each in module.ancestors(call)
+    trained = {id(loop) for _, way in events(run.root, "backward") if (loop := _steps(way))}
+    for event, way in events(run.root, "empty_cache"):
+        loop = _steps(way)
+        if loop is None or id(loop) not in trained or _is_rare(way, loop):
+            continue
+        yield Hit(
+            event.node,
+            "empty_cache() in every step slows training and frees nothing that is in use",
+            help="remove it, and the reference that keeps the memory",
+            path=event.path,
         )
-        if loops and loops[0] in trained and not rare:
-            yield Hit(
-                call,
-                "empty_cache() in every step slows training and frees nothing that is in use",
-                help="remove it, and the reference that keeps the memory",
-            )
+
+
+def _steps(way: Way) -> Loop | None:
+    return next((step.node for step in reversed(way) if isinstance(step.node, Loop)), None)
+
+
+def _is_rare(way: Way, loop: Loop) -> bool:
+    """Whether a condition or a handler stands between the loop and it."""
+    depth = next(number for number, step in enumerate(way) if step.node is loop)
+    return any(isinstance(step.node, Choice) for step in way[depth:])

@@ -1,0 +1,119 @@
+"""What the workers of a loader do, run in the head where the loader is made, beside the program."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.iteration import elements
+from ddpdoctor.lint.engine.interpreter.libraries import inside
+from ddpdoctor.lint.engine.interpreter.machine import Left, Machine, Spent
+from ddpdoctor.lint.engine.interpreter.tree import Seq
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    NOTHING,
+    SAME,
+    UNKNOWN,
+    Either,
+    Func,
+    Many,
+    Partial,
+    Ref,
+    Term,
+    Value,
+)
+
+FUEL = 1_500
+_NESTED = 3
+
+
+def read_by_workers(vm: Machine, loader: dict[str, Value], node: ast.AST) -> Seq:
+    """The seeding of a worker, then one sample and one batch; nothing of it lasts."""
+    outside, tries, fuel = vm.out, vm.tries, vm.fuel
+    seq = vm.out = Seq()
+    vm.tries, vm.fuel = [], min(vm.reading, FUEL)
+    vm.reading -= vm.fuel
+    depth = vm.store.open()
+    try:
+        with contextlib.suppress(Left, Spent):
+            _begin(vm, loader.get("worker_init_fn", NONE), node)
+            for each in _of_the_users(vm, loader.get("dataset", NONE), _NESTED):
+                sample = read(vm, each, node)
+                _collate(vm, loader.get("collate_fn", NONE), sample, node)
+        return seq
+    finally:
+        vm.store.drop(depth)
+        vm.out, vm.tries = outside, tries
+        vm.reading += max(vm.fuel, 0)
+        vm.fuel = fuel
+
+
+def read(vm: Machine, dataset: Value, node: ast.AST) -> Value:
+    """One sample of a data set, whose reading is an event."""
+    if is_stream(vm, dataset):
+        one, count = elements(vm, dataset, node)
+    else:
+        if not _has(vm, dataset, "__getitem__"):
+            _hold(vm, dataset, node)
+        index = Value(Term("sample", (vm.site(node),)), UNKNOWN)
+        one, count = objects.item(vm, dataset, index, node), Value(index.what, SAME)
+    held = {f"held_{name}": inside(vm, each) for name, each in vm.store.of(dataset.what).items()}
+    vm.emit("sample", "", node, dataset=dataset, element=one, count=count, **held)
+    return one
+
+
+def is_stream(vm: Machine, dataset: Value) -> bool:
+    """Whether a data set of the user's is gone through from its beginning."""
+    made = vm.object(dataset)
+    if made is None or made.cls < 0:
+        return False
+    if objects.library_base(vm, made.cls).endswith("IterableDataset"):
+        return True
+    return _has(vm, dataset, "__iter__") and not _has(vm, dataset, "__getitem__")
+
+
+def gives_samples(vm: Machine, number: int) -> bool:
+    """Whether instances of a class are data sets."""
+    return "dataset" in objects.library_base(vm, number).lower()
+
+
+def _has(vm: Machine, dataset: Value, name: str) -> bool:
+    made = vm.object(dataset)
+    return made is not None and objects.class_attribute(vm, made.cls, name) is not None
+
+
+def _hold(vm: Machine, dataset: Value, node: ast.AST) -> None:
+    """What is read in ways that cannot be seen is picked of all that is held."""
+    for each in vm.store.of(dataset.what).values():
+        if (order := objects.order_of(vm, each)) is not None:
+            vm.emit("pick", "", node, order=order, index=Value(NOTHING, UNKNOWN))
+
+
+def _begin(vm: Machine, function: Value, node: ast.AST) -> None:
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    if isinstance(function.what, Func | Partial | Ref):
+        vm.emit("worker", "", node, function=function)
+        call_value(vm, function, [Value(Term("worker"), SAME)], {}, node)
+
+
+def _collate(vm: Machine, function: Value, sample: Value, node: ast.AST) -> None:
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    if isinstance(function.what, Func | Partial | Ref):
+        batch = objects.new_list_of(vm, node, Value(Many(sample), SAME))
+        vm.emit("batch", "", node, element=call_value(vm, function, [batch], {}, node))
+
+
+def _of_the_users(vm: Machine, dataset: Value, depth: int) -> list[Value]:
+    """The data sets of the user's that are read, through those of a library around them."""
+    if isinstance(dataset.what, Either):
+        return [found for each in dataset.what.options for found in _of_the_users(vm, each, depth)]
+    made = vm.object(dataset)
+    if made is None:
+        return []
+    if made.cls >= 0:
+        return [dataset]
+    inner = vm.store.get((dataset.what, "dataset"))
+    return _of_the_users(vm, inner, depth - 1) if inner is not None and depth else []
