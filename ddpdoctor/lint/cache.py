@@ -146,8 +146,7 @@ def _survey(path: str, facts: dict[str, Any]) -> Survey:
         name: ClassSurvey(tuple(each["bases"]), each["types"])
         for name, each in facts["classes"].items()
     }
-    flag = facts["has_rank_collective"]
-    return Survey(path, facts["imports"], facts["stars"], flag, functions, classes)
+    return Survey(path, facts["imports"], facts["stars"], functions, classes)
 
 
 def _diagnostic(facts: dict[str, Any]) -> Diagnostic:

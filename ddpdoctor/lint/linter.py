@@ -364,7 +364,7 @@ def examine(path: str, reader: Reader, project: Project) -> tuple[list[Diagnosti
     """Ask all rules about one file; findings, and what went wrong."""
     try:
         source = reader.source(path)
-        rules = _concerned(source.text, project.facts_of(path))
+        rules = _concerned(source.text)
         if not rules:
             return [], ""
         module = Module(source, project.surveys[path], project)
@@ -384,7 +384,7 @@ def examine(path: str, reader: Reader, project: Project) -> tuple[list[Diagnosti
     return sorted(found.values()), "; ".join(troubles)
 
 
-def _concerned(text: str, facts: frozenset[str]) -> list[Rule]:
+def _concerned(text: str) -> list[Rule]:
     """The rules that this text may concern."""
     known: dict[str, bool] = {}
 
@@ -399,10 +399,7 @@ def _concerned(text: str, facts: frozenset[str]) -> list[Rule]:
     return [
         rule
         for rule in all_rules()
-        if not rule.of_run
-        and (not rule.facts or facts.intersection(rule.facts))
-        and has_one_of(rule.also)
-        and has_one_of(rule.words)
+        if not rule.of_run and has_one_of(rule.also) and has_one_of(rule.words)
     ]
 
 

@@ -79,9 +79,7 @@ class Rule:
     words: tuple[str, ...]
     """The rule is asked only about files whose text has one of these, ..."""
     also: tuple[str, ...] = ()
-    """... and one of these, ..."""
-    facts: tuple[str, ...] = ()
-    """... and from which one of these is reached: collectives, init, sampler."""
+    """... and one of these."""
     documentation: str = ""
     of_run: bool = False
     """Whether it asks what a run in the head has done, not how one file looks."""

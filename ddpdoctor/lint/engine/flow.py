@@ -7,12 +7,11 @@ import builtins
 from collections import deque
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module, params, remembered
-from ddpdoctor.lint.engine.rank import is_looped_over, is_rank
+from ddpdoctor.lint.engine.module import Module, params
+from ddpdoctor.lint.engine.rank import is_looped_over
 from ddpdoctor.lint.engine.trees import Function, dotted, keyword, last_name
 
 _DEPTH = 8
-_ARITHMETIC = ("int", "str", "abs", "min", "max", "list", "tuple", "sorted", "range")
 
 
 def handed(module: Module, function: Function, name: str) -> list[tuple[ast.Call, ast.expr]]:
@@ -46,48 +45,6 @@ def origins(module: Module, node: ast.expr) -> Iterator[ast.expr]:
                 queue.extend((value, depth - 1) for value in new)
 
 
-@remembered
-def is_made_of_rank(module: Module, node: ast.expr) -> bool:
-    """Whether the rank takes part in computing a value; what other functions return aside."""
-    seen: set[ast.expr] = set()
-    stack = [node]
-    while stack:
-        each = stack.pop()
-        if each in seen:
-            continue
-        seen.add(each)
-        if is_rank(module, each) and not _is_any_rank(module, each):
-            return True
-        stack.extend(_operands(module, each))
-    return False
-
-
-def _is_any_rank(module: Module, node: ast.expr) -> bool:
-    """Whether a parameter is only called a rank: the callers go through all of them."""
-    function = module.function(node)
-    if not isinstance(node, ast.Name) or function is None or node.id not in params(function):
-        return False
-    given = [value for _, value in handed(module, function, node.id)]
-    return bool(given) and not any(is_rank(module, value) for value in given)
-
-
-def _operands(module: Module, node: ast.expr) -> list[ast.expr]:
-    match node:
-        case ast.BinOp(left=left, right=right):
-            return [left, right]
-        case ast.UnaryOp(operand=operand):
-            return [operand]
-        case ast.IfExp(body=yes, orelse=no):
-            return [yes, no]
-        case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return elements
-        case ast.Call(func=ast.Name(id=name), args=given) if name in _ARITHMETIC:
-            return given
-        case ast.Name() | ast.Attribute():
-            return stands_for(module, node)
-    return []
-
-
 def stands_for(module: Module, node: ast.Name | ast.Attribute) -> list[ast.expr]:
     """What a name is bound to, or what callers in this file give for it."""
     key = dotted(node)
@@ -109,19 +66,3 @@ def _registers(module: Module, decorator: ast.expr) -> bool:
         return True
     is_plain = name.startswith(("torch.", "functools.", "contextlib.", "typing.", "pytest."))
     return bool(name) and not is_plain and last_name(target) not in dir(builtins)
-
-
-@remembered
-def training_loops(module: Module) -> set[ast.AST]:
-    """Loops that run a backward, or a function that does."""
-    found: set[ast.AST] = set()
-    trains = {
-        module.qualname(call)
-        for call in module.method_calls("backward")
-        if module.function(call) is not None
-    }
-    for call in module.calls:
-        is_backward = isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
-        if is_backward or last_name(call.func) in trains:
-            found.update(module.loops(call))
-    return found

@@ -353,19 +353,6 @@ class Module:
         """The calls of DistributedDataParallel."""
         return [node for node, name in self.names.items() if is_wrapper(name)]
 
-    @cached_property
-    def is_distributed(self) -> bool:
-        """Whether the file itself has to do with torch.distributed, a wrapper or a launcher."""
-        return any(
-            name.startswith(("torch.distributed", "torch.nn.parallel.Distributed", "accelerate"))
-            or name == "torch.utils.data.DistributedSampler"
-            or name.startswith("torch.utils.data.distributed")
-            for name in self.imports.values()
-        ) or any(
-            name.startswith(("torch.distributed.", "torch.nn.parallel.Distributed"))
-            for name in self.by_name
-        )
-
     def callee(self, node: ast.Call) -> Key | None:
         """The project's own function that a call reaches, if there is anything to know of it."""
         name = self.names.get(node, "")

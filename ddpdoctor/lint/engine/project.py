@@ -58,7 +58,6 @@ class Project:
         self.reaches = self._reaches(callers)
         self.effects = {effect: self._effects(effect, callers) for effect in EFFECTS}
         self.forwards = self._forwards(callers)
-        self._facts = self._facts_by_path()
         self._lines = self._lines_by_path()
         self.notable = self._notable()
         """Last names under which notable functions are called: a quick sieve for calls."""
@@ -148,10 +147,6 @@ class Project:
                     queue.append(key)
         return found
 
-    def facts_of(self, path: str) -> frozenset[str]:
-        """What is reached from the functions of a file: collectives, init, sampler."""
-        return self._facts.get(path, frozenset())
-
     def lines_of_interest(self, path: str) -> frozenset[int]:
         """The lines of this file's functions from which one of these is reached."""
         return self._lines.get(path, frozenset())
@@ -162,18 +157,6 @@ class Project:
             if (function := self.function(key)) is not None:
                 found[key[0]].add(function.line)
         return {path: frozenset(lines) for path, lines in found.items()}
-
-    def _facts_by_path(self) -> dict[str, frozenset[str]]:
-        found: dict[str, set[str]] = defaultdict(set)
-        for path, _ in self.reaches:
-            found[path].add("collectives")
-        for effect, keys in self.effects.items():
-            for path, _ in keys:
-                found[path].add(effect)
-        for path, each in self.surveys.items():
-            if each.has_rank_collective:
-                found[path].add("collectives")
-        return {path: frozenset(facts) for path, facts in found.items()}
 
     def function(self, key: Key) -> FunctionSurvey | None:
         """The survey of a function."""

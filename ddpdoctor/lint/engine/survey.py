@@ -81,8 +81,6 @@ class Survey:
     path: str
     imports: dict[str, str] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
-    has_rank_collective: bool = False
-    """Whether a collective stands under a rank condition."""
     functions: dict[str, FunctionSurvey] = field(default_factory=dict)
     classes: dict[str, ClassSurvey] = field(default_factory=dict)
 
@@ -236,9 +234,7 @@ class _Surveyor:
         if effect := _effect(name, node):
             into.effects.setdefault(effect, node.lineno)
         if operation := _default_group(name, node):
-            if by_rank:
-                self.out.has_rank_collective = True
-            else:
+            if not by_rank:
                 into.collectives.append((operation, node.lineno, sure))
             return
         head = name.partition(".")[0]

@@ -90,13 +90,6 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     return before[position]
 
 
-def has_star(call: ast.Call) -> bool:
-    """Whether the call passes arguments that cannot be seen here."""
-    return any(each.arg is None for each in call.keywords) or any(
-        isinstance(each, ast.Starred) for each in call.args
-    )
-
-
 def is_constant(node: ast.AST | None, *values: object) -> bool:
     """Whether the node is one of these constants (True is not 1)."""
     return isinstance(node, ast.Constant) and any(

@@ -1,7 +1,7 @@
 """The rules, one file each, found by looking: a new file here is a new rule.
 
 A rule about what a program does has ABOUT and `check(run)`. One about how a file is written has
-CODE, NAME, CONFIDENCE and `check(module)`; WORDS, ALSO and FACTS spare it the files that do not
+CODE, NAME, CONFIDENCE and `check(module)`; WORDS and ALSO spare it the files that do not
 concern it (see Rule). The docstring is the documentation, under the headings of `HEADINGS`.
 """
 
@@ -37,7 +37,6 @@ def all_rules() -> tuple[Rule, ...]:
                     check=module.check,
                     words=getattr(module, "WORDS", ()),
                     also=getattr(module, "ALSO", ()),
-                    facts=getattr(module, "FACTS", ()),
                     documentation=(module.__doc__ or "").strip(),
                 )
             )
