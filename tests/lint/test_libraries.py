@@ -7,6 +7,7 @@ import inspect
 from typing import Any
 
 import pytest
+from torch import nn
 
 from ddpdoctor.lint.engine.libraries import Effect, UnknownEffect, _lines, parse
 
@@ -14,6 +15,14 @@ EFFECTS = [parse(line) for _, line in _lines()]
 CHECKED = ("torch.", "accelerate.", "os.", "shutil.", "sys.", "copy.", "time.")
 # Names of other versions than the one that is installed, and attributes of instances.
 ELSEWHERE = ("torch.distributed.distributed_c10d.is_torchelastic_launched",)
+
+# Whose parameters are those of others, or affine and off unless asked for.
+NO_LAYERS = (
+    "DataParallel",
+    "ParameterDict",
+    "ParameterList",
+    *(f"{lazy}InstanceNorm{size}d" for lazy in ("", "Lazy") for size in (1, 2, 3)),
+)
 
 
 def installed(name: str) -> Any:
@@ -61,3 +70,21 @@ def test_names_and_parameters_are_those_of_the_installed_version(effect: Effect)
         assert parameter in names
         if position >= 0:
             assert names.index(parameter) == position
+
+
+def test_every_layer_of_torch_that_has_parameters_is_known_as_one() -> None:
+    def registers(kind: type) -> bool:
+        bases = [each for each in kind.__mro__ if each not in (nn.Module, object)]
+        return any("Parameter(" in inspect.getsource(each) for each in bases)
+
+    made = [
+        each
+        for name in dir(nn)
+        if isinstance(each := getattr(nn, name), type)
+        and issubclass(each, nn.Module)
+        and registers(each)
+    ]
+    listed = {each.name for each in EFFECTS if each.option("has")}
+    known = {f"torch.nn.{each.__name__}" for each in made if each.__name__ not in NO_LAYERS}
+    assert known
+    assert known <= listed, known - listed

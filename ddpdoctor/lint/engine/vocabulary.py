@@ -128,26 +128,3 @@ def collective(name: str) -> str:
 def is_wrapper(name: str) -> bool:
     """Whether this resolved name is DistributedDataParallel."""
     return name in DDP
-
-
-# What nn.Module and DistributedDataParallel have themselves (torch 2.13 and older).
-_OF_THE_WRAPPER = """
-    T_destination add_module append apply batched_grad_copy bfloat16 broadcast_bucket_size
-    broadcast_buffers bucket_bytes_cap bucket_bytes_cap_default bucket_bytes_cap_list buffer_hook
-    buffers buffers_to_ignore call_super_init children compile cpu cuda ddp_uneven_inputs_config
-    delay_all_reduce_named_params device device_ids device_mesh device_type dim double
-    dump_patches eval extra_repr find_unused_parameters float forward forward_sync_buffers gather
-    get_buffer get_extra_state get_parameter get_submodule gradient_as_bucket_view half init_sync
-    ipu is_multi_device_module join join_device join_hook join_process_group load_state_dict
-    logger mixed_precision module modules modules_buffers modules_params mtia named_buffers
-    named_children named_module_buffers named_modules named_parameters no_sync output_device
-    parameters parameters_to_ignore params_to_ignore process_group reducer register_backward_hook
-    register_buffer register_comm_hook register_forward_hook register_forward_pre_hook
-    register_full_backward_hook register_full_backward_pre_hook register_load_state_dict_post_hook
-    register_load_state_dict_pre_hook register_module register_parameter
-    register_state_dict_post_hook register_state_dict_pre_hook require_backward_grad_sync
-    require_forward_param_sync requires_grad_ scatter set_extra_state set_submodule share_memory
-    skip_all_reduce_unused_params state_dict static_graph to to_empty to_kwargs train training
-    type use_side_stream_for_tensor_copies will_sync_module_buffers xpu zero_grad
-"""
-OF_THE_WRAPPER = frozenset(_OF_THE_WRAPPER.split())

@@ -22,6 +22,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Lib,
     Partial,
     Ref,
+    Tensor,
     Term,
     Tuple,
     Value,
@@ -277,7 +278,11 @@ def _run(
     found = [State({}, state.conditions, state.mask) for state in states]
     from ddpdoctor.lint.engine.interpreter.store import divergent
 
-    return vm.store.joined(values, found, divergent(found), vm.site(node, "result"))
+    result = vm.store.joined(values, found, divergent(found), vm.site(node, "result"))
+    options = tuple(each for each in values if each is not None)
+    if isinstance(result.what, Tensor) and result.what not in [each.what for each in options]:
+        vm.computed(result, "either", options, node)
+    return result
 
 
 def _generator(vm: Machine, frame: Frame, node: ast.AST) -> Value:

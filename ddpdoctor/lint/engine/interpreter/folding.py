@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     RANKS,
     WORLD,
     Const,
+    Either,
     Lib,
     Many,
     Ref,
@@ -131,6 +132,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
 
 def _part(value: Value) -> Any:
     what = value.what
+    if isinstance(what, Either) and all(isinstance(each.what, Const) for each in what.options):
+        return term("either", *(each.what for each in what.options))
     return what if isinstance(what, Const | Term | Ref | Lib | Table) else NOTHING
 
 

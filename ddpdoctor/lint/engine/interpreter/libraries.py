@@ -42,8 +42,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
     text,
 )
 from ddpdoctor.lint.engine.libraries import Effect
+from ddpdoctor.lint.engine.libraries.torch import OF_THE_WRAPPER
 
-DDP = "torch.nn.parallel.DistributedDataParallel"
 _REASONS = {
     "clock": "clocks differ between ranks",
     "chance": "drawn from this process's own generator",
@@ -196,7 +196,7 @@ def _computed(
     tensor = name.startswith(_TENSOR_MAKERS) and not name.startswith(_NOT_TENSORS)
     tensor = tensor or name.startswith("torch.nn.functional.")
     if of or tensor:
-        kept = frozenset() if name.startswith("math.") else of
+        kept = frozenset() if name.startswith("math.") or name.endswith("_like") else of
         made = objects.fresh(vm, Value(Tensor(vm.site(node), kept), agree, why))
         return vm.computed(made, name.rpartition(".")[2], _contents(vm, every), node)
     return objects.fresh(vm, Value(_identity(vm, name, every, node), agree, why))
@@ -405,15 +405,14 @@ def _collective(
     work = NONE
     if asynchronous is not None and not asynchronous.is_const(False):
         work = Value(vm.new(node, "torch.distributed.Work"))
-    vm.emit("collective", operation, node, work=work, **values)
+    event = vm.emit("collective", operation, node, work=work, **values)
     group = values.get("group")
     subset = group is not None and not _is_world(group)
     shared = values.get("shares")
     if shared is not None:
         new = UNKNOWN if subset and shared.agree.kind != "same" else SAME
         objects.touch(vm, shared, new)
-        if isinstance(shared.what, Ref):
-            _fill(vm, shared.what, new, node)
+        event.values["filled"] = _filled(vm, shared, new, node)
     given_to_root = values.get("collects")
     if given_to_root is not None:
         agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)
@@ -427,12 +426,13 @@ def _collective(
     return work
 
 
-def _fill(vm: Machine, made: Ref, agree: Agreement, node: ast.AST) -> None:
-    """A list whose elements a collective has written."""
-    found = vm.store.get((made, "[]"))
-    if found is not None:
-        element = objects.fresh(vm, Value(Tensor(vm.site(node, "gathered")), agree))
-        vm.store.put((made, "[]"), Value(Many(element), agree))
+def _filled(vm: Machine, shared: Value, agree: Agreement, node: ast.AST) -> Value:
+    """What a collective has written: a tensor, or the elements of a list."""
+    if not isinstance(shared.what, Ref) or vm.store.get((shared.what, "[]")) is None:
+        return shared
+    element = objects.fresh(vm, Value(Tensor(vm.site(node, "gathered")), agree))
+    vm.store.put((shared.what, "[]"), Value(Many(element), agree))
+    return element
 
 
 def _group(
@@ -510,7 +510,7 @@ def wrap(
     name: str,
 ) -> Value:
     """Wrap a module."""
-    made = vm.new(node, DDP)
+    made = vm.new(node, objects.DDP)
     vm.store.distributed.add(made.number)
     vm.store.put((made, "module"), module)
     if module.what != NOTHING:
@@ -674,8 +674,7 @@ def _hold(vm: Machine, made: Ref, holds: str, args: list[Value]) -> None:
         vm.store.put((made, objects.PARTS), args[0])
     elif any(map(is_starred, args)):
         parts = [each.what.args[0] if is_starred(each) else each.what for each in args]  # type: ignore[union-attr]
-        element = objects._one_of(vm, [Value(each) for each in parts])
-        vm.store.put((made, "[]"), Value(Many(element)))
+        vm.store.put((made, "[]"), Value(Tuple(tuple(map(Value, parts)))))
     elif holds == "args" and vm.type_of(args[0] if args else NONE) != "dict":
         vm.store.put((made, "[]"), Value(Tuple(tuple(args))))
     elif holds == "list":
@@ -758,13 +757,17 @@ def _event(
         if "mode" in values:
             vm.store.put((made, "mode"), values["mode"])
         return Value(made)
+    if result == "called" and args:
+        from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+        return call_value(vm, args[0], args[1:], {}, node)
     if result == "itself" and owner is not None:
         if kind == "seed_generator":
             vm.store.put((owner.what, "seed"), values.get("seed", NONE))
         return owner
     if result == "unwrap":
         first = args[0] if args else NONE
-        if vm.type_of(first) == DDP:
+        if vm.type_of(first) == objects.DDP:
             return vm.store.get((first.what, "module")) or first
         return first
     if result == "pure":
@@ -851,7 +854,7 @@ def forward(
 
     values = {f"arg{number}": each for number, each in enumerate(args)}
     made = vm.object(model)
-    is_wrapper = made is not None and made.type == DDP
+    is_wrapper = made is not None and made.type == objects.DDP
     assert isinstance(model.what, Ref)
     every = [objects.current(vm, each) for each in (*args, *kwargs.values())]
     module = model
@@ -1070,7 +1073,8 @@ def _converted(
         plain = objects.without_order(content)
         return Value(NOTHING, plain.agree, plain.why)
     if isinstance(first.what, Tensor):
-        return Value(Tensor(vm.site(node), frozenset()), first.agree, first.why)
+        made = Value(Tensor(vm.site(node), frozenset()), first.agree, first.why)
+        return vm.computed(made, name, (first,), node)
     if name == "float" and isinstance(first.what, Term):
         return Value(objects.detached(first.what), first.agree, first.why)
     return Value(first.what if name in ("int", "float") else NOTHING, first.agree, first.why)
@@ -1144,10 +1148,13 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
             return Value(Const(type.rpartition(".")[2] in names))
         if "DistributedSampler" in names and type:
             return Value(Const("DistributedSampler" in type))
-    if name == "hasattr" and len(args) > 1 and args[1].is_const("module"):
-        type = vm.type_of(first)
-        if type:
-            return Value(Const(type == DDP))
+    if name == "hasattr" and len(args) > 1 and isinstance(args[1].constant, str):
+        asked, type = args[1].constant, vm.type_of(first)
+        if type == objects.DDP:
+            own = asked in OF_THE_WRAPPER or vm.store.get((first.what, asked)) is not None
+            return Value(Const(own))
+        if type and asked == "module":
+            return Value(Const(False))
     parts = [each.what for each in args if isinstance(each.what, Const | Term | Ref | Lib)]
     agree = UNKNOWN if first.agree.kind == "unknown" else SAME
     return Value(term(name, *parts), agree)

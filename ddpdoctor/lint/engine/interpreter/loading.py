@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ddpdoctor.lint.engine.libraries import is_of_interest
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.trees import Function
@@ -24,7 +25,7 @@ DOES = re.compile(
     r"|reduce_scatter|barrier\(|broadcast|isend|irecv|async_op|init_process_group|new_group"
     r"|torch\.save|torch\.load|state_dict|set_epoch|\.prepare\(|\.step\(|rank\b|RANK|is_main"
     r"|main_process|spawn\(|multiprocessing|atexit|manual_seed|set_device|\(1(\.0)? - \w+\) \*"
-    r"|arccos|\bacos"
+    r"|arccos|\bacos|return torch\.(tensor|zeros|FloatTensor)"
 )
 MAX_FILE = 600_000
 _SMALL = 8_000
@@ -59,7 +60,33 @@ class Text:
     @property
     def is_script(self) -> bool:
         """Whether it does more than to define things."""
-        return self.has_main or any(_runs(each, self.lines) for each in self.tree.body)
+        return self.has_main or any(self._runs(each) for each in self.tree.body)
+
+    def _runs(self, statement: ast.stmt) -> bool:
+        """Whether a statement at the top does something, and does not only define."""
+        match statement:
+            case ast.For() | ast.While() | ast.With() | ast.Expr(value=ast.Call() | ast.Await()):
+                return True
+            case ast.If() | ast.Try():
+                return any(self._runs(each) for each in [*statement.body, *statement.orelse])
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert() | ast.Match():
+                written = "\n".join(self.lines[statement.lineno - 1 : statement.end_lineno])
+                return DOES.search(written) is not None or any(
+                    is_of_interest(self.dotted(each.func))
+                    for each in ast.walk(statement)
+                    if isinstance(each, ast.Call)
+                )
+        return False
+
+    def dotted(self, node: ast.expr) -> str:
+        """What an expression stands for by the imports at the top, "" where nothing says so."""
+        if isinstance(node, ast.Attribute):
+            owner = self.dotted(node.value)
+            return f"{owner}.{node.attr}" if owner else ""
+        for statement in self.bindings.get(node.id, ()) if isinstance(node, ast.Name) else ():
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                return _imported(statement, node.id)  # type: ignore[attr-defined]
+        return ""
 
     def is_imported(self, name: str) -> bool:
         """Whether nothing but imports at the top binds a name."""
@@ -112,18 +139,14 @@ def _statements(body: list[ast.stmt], name: str, into: list[tuple[int, int, str]
         _statements(blocks, inner, into)
 
 
-def _runs(statement: ast.stmt, lines: list[str]) -> bool:
-    """Whether a statement at the top does something, and does not only define."""
-    match statement:
-        case ast.For() | ast.While() | ast.With() | ast.Expr(value=ast.Call() | ast.Await()):
-            return True
-        case ast.If() | ast.Try():
-            inner = [*statement.body, *statement.orelse]
-            return any(_runs(each, lines) for each in inner)
-        case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert() | ast.Match():
-            written = "\n".join(lines[statement.lineno - 1 : statement.end_lineno])
-            return DOES.search(written) is not None
-    return False
+def _imported(statement: ast.Import | ast.ImportFrom, name: str) -> str:
+    for each in statement.names:
+        bound = each.asname or each.name.partition(".")[0]
+        if bound == name and isinstance(statement, ast.ImportFrom):
+            return f"{statement.module}.{each.name}" if not statement.level else ""
+        if bound == name:
+            return each.name if each.asname else bound
+    return ""
 
 
 def _yields(node: Function | ast.Lambda) -> bool:

@@ -112,8 +112,7 @@ class Made:
     """forward, or the name of an operator, a method or a function."""
     of: tuple[Value, ...]
     node: ast.AST
-    scopes: tuple[str, ...]
-    """As of an event."""
+    path: str
     inside: Event | None
     """The `no_sync` that was entered."""
 
@@ -249,7 +248,7 @@ class Machine:
     def computed(self, value: Value, by: str, of: tuple[Value, ...], node: ast.AST) -> Value:
         """Remember how a value was computed."""
         if isinstance(value.what, Tensor | Term) and value.what != NOTHING:
-            self.made[value.what] = Made(by, of, node, tuple(self.scopes), self.inside)
+            self.made[value.what] = Made(by, of, node, self.path, self.inside)
         return value
 
     def note_read(self, owner: Value, key: Value | None = None) -> None:

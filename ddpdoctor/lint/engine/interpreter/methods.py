@@ -383,7 +383,7 @@ def _of_tensor(
     if name in _ARCCOS:
         vm.emit("arccos", name, node, of=owner)
     of = made.of
-    if name in ("item", "tolist", "detach", "cpu", "numpy"):
+    if name in ("item", "tolist", "detach", "cpu", "numpy") or name.startswith("new_"):
         of = frozenset() if name != "cpu" else of
     if name == "to" or name in ("cuda", "cpu", "float", "double", "half", "contiguous"):
         return owner

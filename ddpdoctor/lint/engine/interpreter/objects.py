@@ -44,8 +44,10 @@ from ddpdoctor.lint.engine.interpreter.values import (
     mix,
     term,
 )
+from ddpdoctor.lint.engine.libraries.torch import OF_THE_WRAPPER
 
 MAX_ITEMS = 16
+DDP = "torch.nn.parallel.DistributedDataParallel"
 _CONTAINERS = ("list", "set")
 PARTS = "#parts"
 """The dictionary of a module that holds its parts in one."""
@@ -231,6 +233,8 @@ def _of_type(vm: Machine, owner: Value, type: str, name: str, node: ast.AST) -> 
     effect = vm.library.exact(f"{type}.{name}")
     if effect is not None and effect.does in PROPERTIES:
         return of_rank(vm, effect.does, node, f"{type.rpartition('.')[2]}.{name}")
+    if type == DDP and name not in OF_THE_WRAPPER and not name.startswith("_"):
+        vm.emit("not_there", name, node, wrapper=owner)
     return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
 
 
@@ -569,6 +573,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         return Value(NOTHING, UNKNOWN)
     if isinstance(what, Ref) and vm.type_of(owner) == "dict":
         return get_key(vm, owner, index)
+    if is_module(vm, owner) and not _is_counted(index):
+        return Value(term("picked", what, index.what), owner.agree, owner.why)
     held = vm.store.get((what, PARTS)) if isinstance(what, Ref) else None
     if held is not None:
         return item(vm, held, index, node)
@@ -597,6 +603,12 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         made = fresh(vm, Value(Tensor(vm.site(node, "item"), what.of), agree, why))
         return vm.computed(made, "item", (owner, index), node)
     return Value(term("item", what, index.what) if what != NOTHING else NOTHING, agree, why)
+
+
+def _is_counted(index: Value) -> bool:
+    """Whether an index is known, or a loop's counter: else the data picks one of several."""
+    what = index.what
+    return isinstance(what, Const | Table) or (isinstance(what, Term) and what.op == "counter")
 
 
 def _of_content(vm: Machine, found: Value, index: Value) -> Value:

@@ -12,6 +12,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, instantiate
 from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+from ddpdoctor.lint.engine.interpreter.libraries import forward
 from ddpdoctor.lint.engine.interpreter.loading import Loader, Text
 from ddpdoctor.lint.engine.interpreter.machine import (
     ALL_ALONE,
@@ -32,6 +33,7 @@ from ddpdoctor.lint.engine.interpreter.statements import run_block
 from ddpdoctor.lint.engine.interpreter.store import Store, Writes
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
     UNKNOWN,
     Class,
     Func,
@@ -390,6 +392,34 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
             yield found
     finally:
         sys.setrecursionlimit(limit)
+
+
+def run_forward(run: Run, module: Value) -> tuple[Seq, list[Value]] | None:
+    """Run a module's forward with unknown arguments, and take back all that it changes.
+
+    (what it does, the arguments); None where it does not come to its end.
+    """
+    vm = run.vm
+    made = vm.object(module)
+    if made is None:
+        return None
+    found = objects.class_attribute(vm, made.cls, "forward") if made.cls >= 0 else None
+    given: dict[str, Value] = {}
+    if found is not None and isinstance(found.what, Func):
+        given = _unknown_arguments(vm, vm.functions[found.what.number], skip=1)
+    args = [] if given else [Value(Term("parameter", (made.number, "input")), UNKNOWN)]
+    outside, vm.out, depth = vm.out, Seq(), vm.store.open()
+    vm.fuel, frames = ALONE, len(vm.frames)
+    vm.conditions, vm.scopes, vm.tries, vm.mask = [], [], [], EVERYONE
+    try:
+        forward(vm, module, args, given, made.node)
+        return vm.out, [*args, *given.values()]
+    except (Left, Spent, RecursionError):
+        return None
+    finally:
+        del vm.frames[frames:]
+        vm.store.drop(depth)
+        vm.out = outside
 
 
 def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Value, int]]:

@@ -116,6 +116,20 @@ class Library:
         return self.find(name) if name in self._lines else None
 
 
+_CONCERNS_OTHERS = ("collective", "group", "init", "wraps", "prepares", "spawns")
+
+
+def is_of_interest(name: str) -> bool:
+    """Whether a name of a library has to do with other ranks."""
+    found = _known().exact(name) if name else None
+    return found is not None and found.does in _CONCERNS_OTHERS
+
+
+@cache
+def _known() -> Library:
+    return Library()
+
+
 @cache
 def _lines() -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}

@@ -1,9 +1,9 @@
 """PyTorch. Source: its documentation and signatures (2.6 to 2.13)."""
 
 _COLLECTIVES = """
-all_gather                      collective shares=tensor_list@0 group=group@2
+all_gather                      collective shares=tensor_list@0 gives=tensor@1 group=group@2
 all_gather_coalesced            collective shares=output_tensor_lists@0 group=group@2
-all_gather_into_tensor          collective shares=output_tensor@0 group=group@2
+all_gather_into_tensor          collective shares=output_tensor@0 gives=input_tensor@1 group=group@2
 all_gather_object               collective shares=object_list@0 group=group@2
 all_reduce                      collective shares=tensor@0 group=group@2 reduce=op@1
 all_reduce_coalesced            collective shares=tensors@0 group=group@2
@@ -196,7 +196,7 @@ torch.multiprocessing.spawn.spawn                   spawns target=fn@0 arguments
 torch.multiprocessing.Process                       new type=multiprocessing.Process target=target@1 arguments=args@3
 torch.multiprocessing.cpu_count                     same
 torch.multiprocessing.get_context                   new type=multiprocessing.Context
-torch.utils.checkpoint.checkpoint                   event kind=checkpoint result=pure
+torch.utils.checkpoint.checkpoint                   event kind=checkpoint function=function@0 result=called
 torchvision.*                                       pure
 torchaudio.*                                        pure
 """
@@ -220,3 +220,25 @@ EFFECTS = "\n".join(
     + [f"torch.nn.{name} new type=torch.nn.Module has=batch" for name in _BATCH_NORMS.split()]
     + [_REST]
 )
+
+# What nn.Module and DistributedDataParallel have themselves (torch 2.13 and older).
+_OF_THE_WRAPPER = """
+    T_destination add_module append apply batched_grad_copy bfloat16 broadcast_bucket_size
+    broadcast_buffers bucket_bytes_cap bucket_bytes_cap_default bucket_bytes_cap_list buffer_hook
+    buffers buffers_to_ignore call_super_init children compile cpu cuda ddp_uneven_inputs_config
+    delay_all_reduce_named_params device device_ids device_mesh device_type dim double
+    dump_patches eval extra_repr find_unused_parameters float forward forward_sync_buffers gather
+    get_buffer get_extra_state get_parameter get_submodule gradient_as_bucket_view half init_sync
+    ipu is_multi_device_module join join_device join_hook join_process_group load_state_dict
+    logger mixed_precision module modules modules_buffers modules_params mtia named_buffers
+    named_children named_module_buffers named_modules named_parameters no_sync output_device
+    parameters parameters_to_ignore params_to_ignore process_group reducer register_backward_hook
+    register_buffer register_comm_hook register_forward_hook register_forward_pre_hook
+    register_full_backward_hook register_full_backward_pre_hook register_load_state_dict_post_hook
+    register_load_state_dict_pre_hook register_module register_parameter
+    register_state_dict_post_hook register_state_dict_pre_hook require_backward_grad_sync
+    require_forward_param_sync requires_grad_ scatter set_extra_state set_submodule share_memory
+    skip_all_reduce_unused_params state_dict static_graph to to_empty to_kwargs train training
+    type use_side_stream_for_tensor_copies will_sync_module_buffers xpu zero_grad
+"""
+OF_THE_WRAPPER = frozenset(_OF_THE_WRAPPER.split())

@@ -35,17 +35,34 @@ def made_by(value: Value | None) -> frozenset[int]:
     return value.what.of if value is not None and isinstance(value.what, Tensor) else frozenset()
 
 
+def attributes(run: Run) -> dict[Ref, dict[str, Value]]:
+    """All that objects hold, by object: asked of one by one, the whole store would be read."""
+    found: dict[Ref, dict[str, Value]] | None = run.answers.get("attributes")
+    if found is None:
+        found = run.answers["attributes"] = {}
+        for kept in (run.vm.store.below, run.vm.store.now):
+            for (owner, name), value in kept.items():
+                if isinstance(owner, Ref):
+                    found.setdefault(owner, {})[name] = value
+    return found
+
+
 def parts(run: Run, module: What) -> set[int]:
     """A module and all that its attributes hold, by number."""
+    held = attributes(run)
     found: set[int] = set()
     stack: list[What] = [module]
     while stack:
         each = stack.pop()
         if isinstance(each, Ref) and each.number not in found:
             found.add(each.number)
-            stack += [value.what for value in run.vm.store.of(each).values()]
+            stack += [value.what for value in held.get(each, {}).values()]
         elif isinstance(each, Tuple):
             stack += [value.what for value in each.items]
+        elif isinstance(each, Many):
+            stack.append(each.element.what)
+        elif isinstance(each, Either):
+            stack += [value.what for value in each.options]
     return found
 
 
@@ -77,6 +94,14 @@ def mentioned(run: Run, value: Value) -> set[What]:
 
 def computed_from(run: Run, value: Value) -> Iterator[tuple[Value, Made]]:
     """What a value was computed from, step by step back, each with how it was made."""
+    for each in origins(run, value):
+        made = run.vm.made.get(each.what)
+        if made is not None:
+            yield each, made
+
+
+def origins(run: Run, value: Value) -> Iterator[Value]:
+    """A tensor and all tensors and unknowns that it was computed from."""
     seen: set[What] = set()
     stack = [value]
     while stack:
@@ -88,7 +113,7 @@ def computed_from(run: Run, value: Value) -> Iterator[tuple[Value, Made]]:
             stack.append(what.element)
         elif isinstance(what, Tensor | Term) and what not in seen:
             seen.add(what)
+            yield each
             made = run.vm.made.get(what)
             if made is not None:
-                yield each, made
                 stack += made.of

@@ -2,11 +2,12 @@
 
 ## What it does
 Finds `checkpoint(self.block, x, use_reentrant=True)` in a loop that does not run over the blocks,
-where the model is wrapped in DDP without a static graph.
+or in a model that DDP searches for unused parameters, where it has no static graph.
 
 ## Why is this bad?
 Each reentrant checkpoint runs a backward of its own and marks its parameters ready: "Expected to
-mark a variable ready only once".
+mark a variable ready only once". A search for unused parameters does the same: it sees none of
+what is checkpointed.
 
 ## Example
 ```python
@@ -27,35 +28,72 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, keyword, targets
-from ddpdoctor.lint.engine.wrappers import keyword_is
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Func, Value, What
+from ddpdoctor.lint.engine.queries.forwards import forward_of
+from ddpdoctor.lint.engine.queries.wrapping import mentioned
+from ddpdoctor.lint.rule import About, Fix, Hit
 
-CODE = "DDP311"
-NAME = "marked-ready-twice"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("use_reentrant",)
-ALSO = ("DistributedDataParallel",)
+ABOUT = About(code="DDP311", name="marked-ready-twice", confidence="certain")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield shared modules whose parameters become ready twice."""
-    if "_set_static_graph" in module.text:
-        return
-    if not module.wraps or any(keyword_is(call, "static_graph", True) for call in module.wraps):
-        return
-    for call in module.calls_of("torch.utils.checkpoint.checkpoint"):
-        value = keyword(call, "use_reentrant")
-        loops = module.loops(call)
-        if not loops or not call.args or not keyword_is(call, "use_reentrant", True):
+    static = {event.values["object"].what for event, _ in events(run.root, "static_graph")}
+    for wrap, _ in events(run.root, "wrap"):
+        promised = wrap.values.get("kw_static_graph")
+        if (promised and not promised.is_const(False)) or wrap.values["wrapper"].what in static:
             continue
-        name = dotted(call.args[0])
-        own = {dotted(target) for loop in loops for target in targets(loop)}
-        if name.startswith("self.") and name not in own and isinstance(value, ast.Constant):
+        search = wrap.values.get("kw_find_unused_parameters")
+        searches = search is not None and search.is_const(True)
+        forward = forward_of(run, wrap.values["module"])
+        for event, way in events(forward.seq, "checkpoint") if forward else ():
+            again = event.values.get("kw_use_reentrant")
+            if again is None or not again.is_const(True):
+                continue
+            if not searches and not _is_shared(run, event, way):
+                continue
+            name = ast.unparse(event.node.args[0]) if isinstance(event.node, ast.Call) else ""
             yield Hit(
-                call,
-                f"`{name}` is checkpointed once per pass: DDP marks its parameters ready twice",
+                event.node,
+                _said(name, searches=searches),
                 help="use_reentrant=False",
-                fix=Fix((replace(module, value, "False"),)),
+                fix=_fix(run, event),
+                path=event.path,
             )
+
+
+def _said(name: str, *, searches: bool) -> str:
+    if searches:
+        return f"find_unused_parameters=True marks the parameters of `{name}` ready twice"
+    return f"`{name}` is checkpointed once per pass: DDP marks its parameters ready twice"
+
+
+def _is_shared(run: Run, event: Event, way: Way) -> bool:
+    """Whether each round of a loop checkpoints the same module."""
+    function = event.values.get("function")
+    if function is None or function.what == NOTHING or isinstance(function.what, Func):
+        return False
+    around = [step for step in way if isinstance(step.node, Loop)]
+    another: set[What] = set()
+    for step in around:
+        before = step.seq.items[step.index - 1] if step.index else None
+        if isinstance(before, Event) and before.kind == "iterate":
+            another |= mentioned(run, before.values["element"]) | _counted(before)
+    return bool(around) and not mentioned(run, function) & another
+
+
+def _counted(iterate: Event) -> set[What]:
+    element: Value = iterate.values["element"]
+    return {element.what}
+
+
+def _fix(run: Run, event: Event) -> Fix | None:
+    source = run.source(event.path)
+    if source is None or not isinstance(event.node, ast.Call):
+        return None
+    for each in event.node.keywords:
+        if each.arg == "use_reentrant" and isinstance(each.value, ast.Constant):
+            return Fix((replace(source, each.value, "False"),))
+    return None

@@ -2,7 +2,7 @@
 
 ## What it does
 Finds submodules with parameters that a class makes in `__init__` and that nothing ever reads
-again, in a project that uses DDP.
+again, and forwards that use other parts in one step than in the next, of a model in DDP.
 
 ## Why is this bad?
 Their parameters never get a gradient. DDP waits for them, and the second forward raises "Expected
@@ -34,86 +34,116 @@ class Net(nn.Module):
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, is_constant, keyword
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.values import FALSE, Ref, Term, Value, text
+from ddpdoctor.lint.engine.queries.forwards import depends, forward_of, learns, switches
+from ddpdoctor.lint.engine.queries.reading import reads, reads_all
+from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP301"
-NAME = "unused-parameters"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("nn.Module",)
-
-
-_WITH_PARAMETERS = re.compile(
-    r"^torch\.nn\.(Linear|Bilinear|Embedding|EmbeddingBag|Conv\w+|LSTM|GRU|RNN|Parameter|"
-    r"MultiheadAttention|Transformer\w*|BatchNorm\w*|LayerNorm|GroupNorm|\w+Cell)$"
-)
-# In the text, before any tree is looked at: the names that may be dead.
-_WRITTEN = re.compile(
-    r"\bself\.(\w+)(?:: [^=\n]+)? = (?:\w+\.)*(?:Linear|Bilinear|Embedding|Conv|LSTM|GRU|RNN|"
-    r"Parameter|MultiheadAttention|Transformer|BatchNorm|LayerNorm|GroupNorm|\w+Cell)\w*\("
-)
-_READS_ALL = re.compile(r"getattr\(self|_modules|self\.children|__dict__|vars\(self")
+ABOUT = About(code="DDP301", name="unused-parameters", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
-    """Yield dead modules of classes that are whole: a forward of their own, no subclass here."""
-    if "DistributedDataParallel" not in module.project.words:
-        return
-    written = _WRITTEN.findall(module.text)
-    if not any(module.text.count(f".{name}") == 1 for name in written):
-        return
-    bases = {name for each in module.classes for base in each.bases if (name := dotted(base))}
-    for cls in module.classes:
-        own = [module.name_of(base) for base in cls.bases]
-        if own != ["torch.nn.Module"] or cls.name in bases:
+_SEARCHES = ("find_unused_parameters", "static_graph")
+_CHANGES = ("counter", "element", "joined", "drawn", "either")
+_SETTINGS = ("option", "parameter", "field", "env", "of")
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield parts of wrapped modules that nobody asks for, or not in every step."""
+    told: dict[int, Hit] = {}
+    for hit in (*_dead(run), *_switched(run)):
+        told.setdefault(id(hit.node), hit)
+    yield from told.values()
+
+
+def _dead(run: Run) -> Iterator[Hit]:
+    inside: set[int] = set()
+    for wrap, _ in events(run.root, "wrap"):
+        inside |= parts(run, wrap.values["module"].what)
+    told: set[int] = set()
+    for event, _ in events(run.root, "set_attribute") if inside else ():
+        owner, value = event.values["owner"], event.values["value"]
+        if not isinstance(owner.what, Ref) or owner.what.number not in inside:
             continue
-        if not any(isinstance(e, ast.FunctionDef) and e.name == "forward" for e in cls.body):
+        if id(event.node) in told or not _is_whole(run, owner) or reads(run, event.name):
             continue
-        for statement, target in _registered(module, cls):
-            if _is_read(module, cls, target.attr):
-                continue
-            if any(_READS_ALL.search(line) for line in _lines(module, cls)):
-                continue
+        if _is_made_here(run, event) and learns(run, value.what) and not _is_frozen(run, value):
+            told.add(id(event.node))
             yield Hit(
-                statement,
-                f"`self.{target.attr}` is registered, never used: its parameters get no gradient",
+                event.node,
+                f"`self.{event.name}` is registered, never used: its parameters get no gradient",
                 notes=("DDP raises at the second forward, or find_unused_parameters hides it",),
                 help="delete it, or use it in forward",
+                path=event.path,
             )
 
 
-def _registered(module: Module, cls: ast.ClassDef) -> Iterator[tuple[ast.stmt, ast.Attribute]]:
-    for node in module.within(cls):
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+def _switched(run: Run) -> Iterator[Hit]:
+    """Wraps that do not search, of modules that use other parts in one step than in the next."""
+    for wrap, _ in events(run.root, "wrap"):
+        promises = [wrap.values.get(f"kw_{word}") for word in _SEARCHES]
+        if any(each is not None and not each.is_const(False) for each in promises):
             continue
-        target, value = node.targets[0], node.value
-        if not isinstance(target, ast.Attribute) or dotted(target.value) != "self":
-            continue
-        if isinstance(value, ast.Call) and _WITH_PARAMETERS.match(module.names.get(value, "")):
-            function = module.function(node)
-            frozen = is_constant(keyword(value, "requires_grad"), False)
-            if function and function.name == "__init__" and not frozen:
-                yield node, target
+        wrapper = wrap.values["wrapper"].what
+        forward = forward_of(run, wrap.values["module"])
+        by_argument = {
+            id(each.test)
+            for each in (switches(run, forward.seq) if forward else ())
+            if forward is not None and depends(run, each.condition, forward)
+        }
+        for event, way in events(run.root, "forward"):
+            if event.values["model"].what != wrapper or "no_grad" in event.scopes:
+                continue
+            loops = [step.node for step in way if isinstance(step.node, Loop)]
+            inner = way[-1].rest[0] if way[-1].rest else None
+            if not isinstance(inner, Called) or not any(_learns(each) for each in loops):
+                continue
+            for choice in switches(run, inner.body):
+                if id(choice.test) in by_argument and _changes(run, choice):
+                    line = getattr(choice.test, "lineno", 1)
+                    yield Hit(
+                        wrap.node,
+                        "some steps leave a part of this model out: its parameters get no gradient",
+                        notes=(f"`{text(choice.test)}` decides it in the forward (line {line})",),
+                        help="find_unused_parameters=True, or use every part in every step",
+                        path=wrap.path,
+                    )
+                    break
 
 
-def _is_read(module: Module, cls: ast.ClassDef, name: str) -> bool:
-    """Whether the attribute, or its name in a string, is read anywhere in the project."""
-    for node in module.by_kind[ast.Attribute]:
-        is_it = isinstance(node, ast.Attribute) and node.attr == name
-        if is_it and isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
-            return True
-    if any(
-        isinstance(node, ast.Constant) and node.value == name
-        for node in module.by_kind[ast.Constant]
-    ):
-        return True
-    return module.project.is_mentioned(name, module.path)
+def _learns(loop: Loop) -> bool:
+    return any(True for _ in events(loop.body, "backward"))
 
 
-def _lines(module: Module, cls: ast.ClassDef) -> list[str]:
-    return module.lines[cls.lineno - 1 : cls.end_lineno]
+def _changes(run: Run, choice: Choice) -> bool:
+    """Whether a condition differs from one step to the next."""
+    agree = choice.condition.agree
+    if agree.divergent:
+        return agree.sure
+    found = mentioned(run, choice.condition)
+    if any(isinstance(each, Term) and each.op in _SETTINGS for each in found):
+        return False
+    return any(isinstance(each, Term) and each.op in _CHANGES for each in found)
+
+
+def _is_whole(run: Run, owner: Value) -> bool:
+    """Whether it is a module with a forward, all of whose code is seen and names what it uses."""
+    made = run.vm.object(owner)
+    if made is None or made.cls < 0 or objects.library_base(run.vm, made.cls) != "torch.nn.Module":
+        return False
+    if objects.class_attribute(run.vm, made.cls, "forward") is None:
+        return False
+    return not any(reads_all(run, each) for each in objects.bases(run.vm, made.cls))
+
+
+def _is_made_here(run: Run, event: Event) -> bool:
+    return event.function.endswith(".__init__")
+
+
+def _is_frozen(run: Run, value: Value) -> bool:
+    return run.vm.store.get((value.what, "#requires_grad")) == FALSE

@@ -25,41 +25,33 @@ model = DDP(TwoHeads(), find_unused_parameters=True)
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.flow import origins
-from ddpdoctor.lint.engine.models import model_classes, switches
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, last_name
-from ddpdoctor.lint.engine.wrappers import keyword_is
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.queries.forwards import depends, forward_of, switches
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP317"
-NAME = "static-graph-changed"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("static_graph",)
-ALSO = ("DistributedDataParallel",)
+ABOUT = About(code="DDP317", name="static-graph-changed", confidence="likely")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield promises that a forward does not keep."""
-    known = model_classes(module)
-    for call in module.wraps:
-        model = argument(call, 0, "module")
-        if model is None or not keyword_is(call, "static_graph", True):
+    for wrap, _ in events(run.root, "wrap"):
+        promised = wrap.values.get("kw_static_graph")
+        if promised is None or not promised.is_const(True):
             continue
-        made = [
-            last_name(each.func)
-            for each in origins(module, model)
-            if isinstance(each, ast.Call) and last_name(each.func) in known
-        ]
-        for name in made[:1]:
-            if switch := switches(module, known[name]):
-                line = getattr(switch, "lineno", 0)
-                yield Hit(
-                    call,
-                    f"static_graph=True, but an argument decides which parts `{name}` uses",
-                    notes=(f"in its forward, line {line}",),
-                    help="find_unused_parameters=True, or two wrappers",
-                )
+        forward = forward_of(run, wrap.values["module"])
+        if forward is None:
+            continue
+        for switch in switches(run, forward.seq):
+            if not depends(run, switch.condition, forward):
+                continue
+            yield Hit(
+                wrap.node,
+                "static_graph=True, but what forward is given decides which parts it uses",
+                notes=(f"in the forward, line {getattr(switch.test, 'lineno', 1)}",),
+                help="find_unused_parameters=True, or two wrappers",
+                path=wrap.path,
+            )
+            break

@@ -24,26 +24,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP319"
-NAME = "data-parallel"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("DataParallel",)
-ALSO = ("init_process_group",)
+ABOUT = About(code="DDP319", name="data-parallel", confidence="likely")
 
 
-_DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
-
-
-def check(module: Module) -> Iterator[Hit]:
-    """Yield DataParallel where a process group exists."""
-    if module.wraps or "torch.distributed.init_process_group" not in module.by_name:
+def check(run: Run) -> Iterator[Hit]:
+    """Yield DataParallel where a process group is joined and nothing is wrapped in DDP."""
+    made = [e for e, _ in events(run.root, "new") if e.name.endswith(".DataParallel")]
+    if not made:
         return
-    for call in module.calls_of(*_DATA_PARALLEL):
+    runs = (*run.earlier, run)
+    if any(True for each in runs for _ in events(each.root, "wrap")):
+        return
+    if not any(True for each in runs for _ in events(each.root, "init")):
+        return
+    for event in made:
         yield Hit(
-            call,
+            event.node,
             "nn.DataParallel in a script that joins a process group: nothing reduces over ranks",
             help="DistributedDataParallel(model, device_ids=[local_rank])",
+            path=event.path,
         )

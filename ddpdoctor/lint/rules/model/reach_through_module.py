@@ -24,58 +24,49 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import last_name
-from ddpdoctor.lint.engine.vocabulary import OF_THE_WRAPPER
-from ddpdoctor.lint.engine.wrappers import holds_wrapper, wraps
-from ddpdoctor.lint.rule import Confidence, Fix, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.queries.doing import in_try
+from ddpdoctor.lint.rule import About, Fix, Hit
 
-CODE = "DDP318"
-NAME = "wrapper-attribute"
-CONFIDENCE: Confidence = "certain"
-WORDS = ("DistributedDataParallel",)
+ABOUT = About(code="DDP318", name="wrapper-attribute", confidence="certain")
+
+_FORWARDS = ("setup", "setup_module")
+"""Wraps whose wrapper hands on what it has not itself."""
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield reads of what the wrapper does not have."""
-    found = wraps(module)
-    if not found:
-        return
-    stored = {
-        node.attr
-        for node in module.by_kind[ast.Attribute]
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-    }
-    for node in module.by_kind[ast.Attribute]:
-        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+    wraps = {event.values["wrapper"].what: event for event, _ in events(run.root, "wrap")}
+    for event, way in events(run.root, "not_there"):
+        wrap = wraps.get(event.values["wrapper"].what)
+        if wrap is None or wrap.name in _FORWARDS or in_try(way):
             continue
-        if node.attr in OF_THE_WRAPPER or node.attr.startswith("_") or node.attr in stored:
+        if not isinstance(event.node, ast.Attribute):
             continue
-        wrap = holds_wrapper(module, node.value, found)
-        if wrap is None or _is_asked_first(module, node):
-            continue
-        conditional = isinstance(module.parents[wrap.statement], ast.If) or isinstance(
-            module.parents[wrap.call], ast.IfExp
-        )
+        name = ast.unparse(event.node.value)
         yield Hit(
-            node,
-            f"the DDP wrapper `{wrap.name}` has no attribute `{node.attr}`: AttributeError",
-            notes=(f"wrapped at line {wrap.call.lineno}",),
-            help=f"`{wrap.name}.module.{node.attr}`",
-            fix=None if conditional else Fix((replace(module, node.value, f"{wrap.name}.module"),)),
-            confidence="likely" if wrap.handed else None,
+            event.node,
+            f"the DDP wrapper `{name}` has no attribute `{event.name}`: AttributeError",
+            notes=(f"wrapped at line {wrap.place.line}",),
+            help=f"`{name}.module.{event.name}`",
+            fix=_fix(run, event, wrap),
+            path=event.path,
         )
 
 
-def _is_asked_first(module: Module, node: ast.Attribute) -> bool:
-    """Whether hasattr, isinstance or a try stands around the access."""
-    for each in module.ancestors(node):
-        if isinstance(each, ast.Try):
-            return True
-        if isinstance(each, ast.If | ast.IfExp):
-            names = {last_name(part) for part in ast.walk(each.test)}
-            if names & {"hasattr", "isinstance", "distributed", "is_distributed", "ddp"}:
-                return True
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
-            return False
-    return False
+def _fix(run: Run, event: Event, wrap: Event) -> Fix | None:
+    """`.module` in between, where the model is wrapped in any case."""
+    source = run.source(event.path)
+    assert isinstance(event.node, ast.Attribute)
+    if source is None or _is_conditional(run, wrap):
+        return None
+    return Fix((replace(source, event.node.value, f"{ast.unparse(event.node.value)}.module"),))
+
+
+def _is_conditional(run: Run, wrap: Event) -> bool:
+    source = run.source(wrap.path)
+    return source is None or any(
+        isinstance(each, ast.If | ast.IfExp) and any(inner is wrap.node for inner in ast.walk(each))
+        for each in ast.walk(source.tree)
+    )

@@ -26,61 +26,87 @@ def masked_loss(out, mask):
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import text
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Value, What, text
+from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP308"
-NAME = "no-loss-on-one-rank"
-CONFIDENCE: Confidence = "likely"
-WORDS = (
-    "return torch.tensor",
-    "return torch.zeros",
-    "return torch.FloatTensor",
-)
+ABOUT = About(code="DDP308", name="no-loss-on-one-rank", confidence="likely")
+
+_CONSTANTS = re.compile(r"^(new_)?(tensor|zeros|ones|full|empty|FloatTensor)(_like)?$")
+_LOSS = re.compile(r"loss|training_step|criterion", re.I)
 
 
-_MAKERS = ("torch.tensor", "torch.zeros", "torch.zeros_like", "torch.FloatTensor")
-_DEFINES = re.compile(r"(def|class) \w*(loss|training_step|criterion)", re.I)
-_NAME = re.compile(r"loss|training_step|criterion", re.I)
-
-
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield constant losses that only some ranks return."""
-    if "DistributedDataParallel" not in module.project.words or not _DEFINES.search(module.text):
+    returns = [
+        (node, way)
+        for node, way in walk(run.root)
+        if isinstance(node, Exit) and node.kind == "return" and _is_constant(run, node.value)
+    ]
+    if not returns:
         return
-    for node in module.by_kind[ast.Return]:
-        assert isinstance(node, ast.Return)
-        function = module.function(node)
-        if function is None or not _is_constant_tensor(module, node.value):
+    learnt = _learnt(run)
+    told: set[int] = set()
+    for exit_, way in returns:
+        choice = _empty(way)
+        if choice is None or exit_.value is None or id(exit_.node) in told:
             continue
-        owner = module.class_of(function)
-        name = f"{owner.name if owner else ''}.{function.name}"
-        if not _NAME.search(name) or function.name.startswith("test"):
-            continue
-        branch = module.parents[node]
-        if isinstance(branch, ast.If) and node in branch.body and _asks_if_empty(branch.test):
+        if exit_.value.what in learnt or _is_called_a_loss(run, way):
+            told.add(id(exit_.node))
+            line = getattr(choice.test, "lineno", 1)
             yield Hit(
-                node,
+                exit_.node,
                 "a rank with nothing to learn from returns a constant loss: no gradient",
-                notes=(f"returned if `{text(branch.test)}` (line {branch.lineno})",),
+                notes=(f"returned by `{text(choice.test)}` (line {line})",),
                 help="return `output.sum() * 0`, so that every parameter gets a gradient",
+                path=exit_.path,
             )
 
 
-def _is_constant_tensor(module: Module, node: ast.expr | None) -> bool:
-    if not isinstance(node, ast.Call) or module.names.get(node) not in _MAKERS:
+def _is_constant(run: Run, value: Value | None) -> bool:
+    """Whether a tensor is made of constants alone."""
+    if value is None or not isinstance(value.what, Tensor | Term) or made_by(value):
         return False
-    return not node.args or isinstance(node.args[0], ast.Constant | ast.List | ast.Name | ast.Tuple)
+    made = run.vm.made.get(value.what)
+    return made is not None and _CONSTANTS.match(made.by) is not None
 
 
-def _asks_if_empty(test: ast.expr) -> bool:
-    shown = text(test, 300)
-    return bool(
-        re.search(r"not .*\.any\(|\.sum\(\) (==|<=|<) |numel\(\) == 0|len\(.*\) == 0", shown)
-        or re.search(r"(num|count|n)_?\w* == 0$", shown)
-    )
+def _learnt(run: Run) -> set[What]:
+    """All that a loss is computed from, of which another part has a gradient."""
+    return {
+        value.what
+        for event, _ in events(run.root, "backward")
+        if made_by(event.values["loss"])
+        for value, _ in computed_from(run, event.values["loss"])
+    }
+
+
+def _empty(way: Way) -> Choice | None:
+    """The innermost condition around a return, if it asks for what this rank alone has."""
+    choice = next((s.node for s in reversed(way) if isinstance(s.node, Choice)), None)
+    if choice is None:
+        return None
+    agree, what = choice.condition.agree, choice.condition.what
+    own = agree.kind == "local" and agree.cause in ("data", "shard", "chance")
+    return choice if own or (agree.kind == "unknown" and _compares_with_zero(what)) else None
+
+
+def _compares_with_zero(what: What) -> bool:
+    """`len(indices) == 0`, `not count`."""
+    if not isinstance(what, Term) or what.op not in ("Eq", "LtE", "Lt", "not"):
+        return False
+    zero = any(isinstance(each, Const) and each.value in (0, 1) for each in what.args)
+    return zero or (what.op == "not" and isinstance(what.args[0], Term))
+
+
+def _is_called_a_loss(run: Run, way: Way) -> bool:
+    """Whether a function that nobody is seen to call gives a loss, by its name."""
+    if run.is_entry or not _LOSS.search(run.name) or run.name.rpartition(".")[2].startswith("test"):
+        return False
+    sources = [run.source(path) for path in run.vm.files]
+    return any(each and "DistributedDataParallel" in each.source.text for each in sources)

@@ -28,61 +28,80 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.models import built_from
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import argument, dotted, last_name
-from ddpdoctor.lint.engine.vocabulary import LOADER
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.values import Ref
+from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP312"
-NAME = "unsynchronised-batchnorm"
-CONFIDENCE: Confidence = "likely"
-WORDS = ("BatchNorm",)
-ALSO = ("DistributedDataParallel",)
+ABOUT = About(code="DDP312", name="unsynchronised-batchnorm", confidence="likely")
 
 _FEW = 4
-_NORM = re.compile(r"^(Lazy)?BatchNorm\dd$")
 _BATCH = re.compile(r"^(batch|batch_?size|per_rank(_batch)?)$", re.I)
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield wraps of models that normalise by few samples."""
-    for call in module.wraps:
-        model = argument(call, 0, "module")
-        few = _few(module, call)
-        if model is None or few is None:
+    for wrap, _ in events(run.root, "wrap"):
+        module = wrap.values["module"].what
+        inside = parts(run, module)
+        if not any(_normalises(run, number) for number in inside) or _is_converted(run, inside):
             continue
-        names = {
-            last_name(node.func)
-            for part in built_from(module, model)
-            for node in module.within(part)
-            if isinstance(node, ast.Call)
-        }
-        if any(_NORM.match(name) for name in names) and "convert_sync_batchnorm" not in names:
+        line = _few(run) or _few_by_name(run, wrap)
+        if line:
             yield Hit(
-                call,
+                wrap.node,
                 "BatchNorm normalises by the few samples of each rank: nothing synchronises it",
-                notes=(f"the batch of a rank is set at line {few.lineno}",),
+                notes=(f"the batch of a rank is set at line {line}",),
                 help="nn.SyncBatchNorm.convert_sync_batchnorm(net) before the wrap",
+                path=wrap.path,
             )
 
 
-def _few(module: Module, wrap: ast.Call) -> ast.Constant | None:
-    """The constant, of this function or of the module, that says how few samples a rank has."""
-    near = (module.scope(wrap), module.tree)
-    found: list[ast.expr | None] = [
-        module.value(argument(call, 1, "batch_size"))
-        for call in module.calls_of(*LOADER)
-        if module.scope(call) in near
-    ]
-    found += [
-        node.value
-        for node in module.by_kind[ast.Assign]
-        if isinstance(node, ast.Assign)
-        and module.scope(node) in near
-        and any(_BATCH.match(dotted(target)) for target in node.targets)
-    ]
-    for each in found:
-        if isinstance(each, ast.Constant) and isinstance(each.value, int) and each.value <= _FEW:
-            return each
-    return None
+def _normalises(run: Run, number: int) -> bool:
+    made = run.vm.objects.get(number)
+    return made is not None and made.effect is not None and made.effect.option("has") == "batch"
+
+
+def _is_converted(run: Run, inside: set[int]) -> bool:
+    return any(
+        isinstance(each, Ref) and each.number in inside
+        for event, _ in events(run.root, "sync_batchnorm")
+        for each in mentioned(run, event.values["object"])
+    )
+
+
+def _few(run: Run) -> int:
+    """The line of a loader of few samples that is trained on, 0 where there is none."""
+    trained: set[object] = set()
+    for event, way in events(run.root, "iterate"):
+        step = way[-1]
+        after = step.rest[0] if step.rest else None
+        if isinstance(after, Loop) and any(True for _ in events(after.body, "backward")):
+            trained |= mentioned(run, event.values["over"])
+    for event, _ in events(run.root, "new"):
+        size = event.values.get("batch_size")
+        if size is not None and event.values["object"].what in trained:
+            few = isinstance(size.constant, int) and size.constant <= _FEW
+            if few and event.name.endswith("DataLoader"):
+                return event.place.line
+    return 0
+
+
+def _few_by_name(run: Run, wrap: Event) -> int:
+    """The line of a constant of this function or file that is called a batch."""
+    source = run.source(wrap.path)
+    if source is None:
+        return 0
+    around = source.statement(wrap.place.line)[2]
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant):
+            continue
+        if source.statement(node.lineno)[2] not in (around, "<module>"):
+            continue
+        size = node.value.value
+        if isinstance(size, int) and size <= _FEW:
+            for target in node.targets:
+                if isinstance(target, ast.Name) and _BATCH.match(target.id):
+                    return node.lineno
+    return 0

@@ -25,69 +25,55 @@ loss.backward()
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.divergence import is_shared
-from ddpdoctor.lint.engine.module import Module
-from ddpdoctor.lint.engine.trees import dotted, last_name, targets, text
-from ddpdoctor.lint.rule import Confidence, Hit
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.values import Value
+from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by
+from ddpdoctor.lint.rule import About, Hit
 
-CODE = "DDP309"
-NAME = "mean-of-means"
-CONFIDENCE: Confidence = "likely"
-WORDS = (".sum()",)
-ALSO = ("DistributedDataParallel",)
+ABOUT = About(code="DDP309", name="mean-of-means", confidence="likely")
 
-_PARTIAL = re.compile(r"mask|valid|weight|token|not_pad|nonpad|labels|keep", re.I)
-_SMALLEST = ("clamp", "clamp_", "clip", "max")
+_DIVIDES = ("Div", "div", "true_divide", "div_")
+_COUNTS = ("sum", "count_nonzero")
+_SAME_COUNT = ("clamp", "clamp_", "clamp_min", "clip", "max", "float", "to", "item", "Add")
 
 
-def check(module: Module) -> Iterator[Hit]:
+def check(run: Run) -> Iterator[Hit]:
     """Yield losses that are divided by a count of this rank's own."""
-    if not module.wraps:
+    wrappers = {
+        getattr(event.values["wrapper"].what, "number", 0) for event, _ in events(run.root, "wrap")
+    }
+    if not wrappers:
         return
-    for node in module.by_kind[ast.BinOp]:
-        assert isinstance(node, ast.BinOp)
-        if not isinstance(node.op, ast.Div) or not _is_count(module, node.right):
-            continue
-        if ".sum()" not in text(node.left, 300) or not _is_backwarded(module, node):
-            continue
-        if not is_shared(module, node, module.scope(node)):
-            yield Hit(
-                node,
-                "this rank's sum is divided by this rank's count, and DDP averages the means",
-                notes=(f"`{text(node.right)}` differs between ranks",),
-                help="divide by the count of all ranks, times their number (DDP divides by it)",
-            )
+    told: set[int] = set()
+    for event, _ in events(run.root, "backward"):
+        for _, made in computed_from(run, event.values["loss"]):
+            if made.by not in _DIVIDES or id(made.node) in told or len(made.of) < 2:
+                continue
+            sum_, count = made.of[:2]
+            if made_by(sum_) & wrappers and _is_own_count(run, count) and _is_sum(run, sum_):
+                told.add(id(made.node))
+                yield Hit(
+                    made.node,
+                    "this rank's sum is divided by this rank's count, and DDP averages the means",
+                    notes=("the count is of this rank's own data",),
+                    help="divide by the count of all ranks, times their number (DDP divides by it)",
+                    path=made.path,
+                )
 
 
-def _is_count(module: Module, node: ast.expr) -> bool:
-    """`mask.sum()`, also clamped or behind a name."""
-    value = module.value(node) or node
-    while (
-        isinstance(value, ast.Call)
-        and isinstance(value.func, ast.Attribute)
-        and value.func.attr in _SMALLEST
-    ):
-        value = value.func.value
-    if not isinstance(value, ast.Call) or last_name(value.func) != "sum" or value.args:
+def _is_own_count(run: Run, value: Value) -> bool:
+    """Whether it counts what this rank has, without gradient."""
+    if value.agree.kind != "local" or value.agree.cause not in ("data", "shard", "chance"):
         return False
-    assert isinstance(value.func, ast.Attribute | ast.Name)
-    return isinstance(value.func, ast.Attribute) and bool(_PARTIAL.search(text(value.func.value)))
+    made = run.vm.made.get(value.what)
+    while made is not None and made.by in _SAME_COUNT and made.of:
+        made = run.vm.made.get(made.of[0].what)
+    return made is not None and made.by in _COUNTS and not any(map(made_by, made.of))
 
 
-def _is_backwarded(module: Module, node: ast.BinOp) -> bool:
-    """Whether the quotient, or the name that gets it, is backwarded in the same function."""
-    statement = module.statement(node)
-    names = {dotted(target) for target in targets(statement)} - {""}
-    scope = module.scope(node)
-    for call in module.method_calls("backward"):
-        assert isinstance(call.func, ast.Attribute)
-        if module.inside(node, call.func.value):
-            return True
-        used = {dotted(each) for each in ast.walk(call.func.value)}
-        if module.scope(call) is scope and names & used and call.lineno >= node.lineno:
-            return True
-    return False
+def _is_sum(run: Run, value: Value) -> bool:
+    """Whether a sum of losses is divided, and not a mean."""
+    return any(made.by in _COUNTS for _, made in computed_from(run, value))

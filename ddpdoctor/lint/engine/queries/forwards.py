@@ -1,0 +1,140 @@
+"""What the forward of a module does, whatever it is given, and which of its parts take part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.program import Run, run_forward
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Seq,
+    events,
+    walk,
+)
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Ref, Term, Value, What
+from ddpdoctor.lint.engine.queries.wrapping import attributes, mentioned, parts
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """A forward that was run with arguments of which nothing is known."""
+
+    seq: Seq
+    given: frozenset[Term]
+    """Its arguments."""
+    unknown: bool
+    """Whether it calls something of the module's that nothing is known of."""
+
+
+def forward_of(run: Run, module: Value) -> Forward | None:
+    """The forward of a module, None where it is not known, or not to its end."""
+    key = f"forward {module.what!r}"
+    if key not in run.answers:
+        run.answers[key] = _forward(run, module)
+    found: Forward | None = run.answers[key]
+    return found
+
+
+def _forward(run: Run, module: Value) -> Forward | None:
+    if not isinstance(module.what, Ref):
+        return None
+    before = run.vm.made
+    run.vm.made = {}
+    try:
+        ran = run_forward(run, module)
+        called = {each.of[0].what for each in run.vm.made.values() if each.of}
+    finally:
+        run.vm.made = {**before, **run.vm.made}
+    if ran is None:
+        return None
+    held = attributes(run)
+    inside = parts(run, module.what)
+    unknown = {
+        value.what
+        for owner, kept in held.items()
+        if owner.number in inside
+        for value in kept.values()
+        if isinstance(value.what, Term) and not _is_plain(value.what)
+    }
+    given = frozenset(each.what for each in ran[1] if isinstance(each.what, Term))
+    return Forward(ran[0], given, bool(called & (unknown - given)))
+
+
+def _is_plain(what: Term) -> bool:
+    """Whether it is a module of torch's without parameters, such as an activation."""
+    return what == NOTHING or (what.op == "lib" and str(what.args[0]).startswith("torch.nn."))
+
+
+# --- parts
+
+
+def learns(run: Run, module: What) -> set[int]:
+    """The layers and parameters that a module holds, itself included, by number."""
+    return {each for each in parts(run, module) if has_parameters(run, each)}
+
+
+def has_parameters(run: Run, number: int) -> bool:
+    """Whether an object has parameters of its own."""
+    made = run.vm.objects.get(number)
+    if made is None or made.type not in objects.MODULES:
+        return False
+    if made.type == "torch.nn.Parameter":
+        return True
+    return made.effect is not None and made.effect.option("has") != ""
+
+
+def used(run: Run, seq: Seq) -> set[int]:
+    """The layers that any way through a part of a forward may use."""
+    return _layers(run, (event for event, _ in events(seq, "bare_forward")))
+
+
+def surely_used(run: Run, seq: Seq) -> set[int]:
+    """The layers that every way through a forward uses."""
+    found: set[int] = set()
+    for node in seq.items:
+        if isinstance(node, Event):
+            found |= _layers(run, [node])
+        elif isinstance(node, Called | Loop):
+            found |= surely_used(run, node.body)
+        elif isinstance(node, Choice):
+            arms = [arm.body for arm in node.arms if not _raises(arm.body)]
+            if arms:
+                found |= set.intersection(*(surely_used(run, arm) for arm in arms))
+            if any(isinstance(each, Exit) for arm in arms for each in arm.items):
+                return found
+    return found
+
+
+def _raises(seq: Seq) -> bool:
+    last = seq.items[-1] if seq.items else None
+    return isinstance(last, Exit) and last.kind in ("raise", "assert")
+
+
+def _layers(run: Run, done: Iterable[Event]) -> set[int]:
+    found: set[int] = set()
+    for event in done:
+        if event.kind == "bare_forward" and "no_grad" not in event.scopes:
+            what = event.values["model"].what
+            if isinstance(what, Ref) and has_parameters(run, what.number):
+                found.add(what.number)
+    return found
+
+
+def switches(run: Run, seq: Seq) -> Iterator[Choice]:
+    """The conditions that decide in a forward which layers take part."""
+    for node, _ in walk(seq):
+        if isinstance(node, Choice):
+            layers = [used(run, arm.body) for arm in node.arms if not _raises(arm.body)]
+            if any(each != layers[0] for each in layers[1:]):
+                yield node
+
+
+def depends(run: Run, condition: Value, forward: Forward) -> bool:
+    """Whether what a forward is given decides a condition."""
+    return bool(mentioned(run, condition) & forward.given)
