@@ -361,6 +361,7 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
     program: Program = vm.program
     loaded = vm.frames[0].module
     depth = vm.store.depth
+    made: dict[int, Value] = {}
     left = ALL_ALONE
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEP))
@@ -373,15 +374,18 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
             if left <= 0:
                 return
             vm.fuel = min(ALONE, left)
-            vm.store.drop(depth)
-            vm.store.open()
+            if owner < 0 or owner not in made:
+                made.clear()
+                vm.store.drop(depth)
+                vm.store.open()
+            vm.store.drop(depth + 1)
             vm.out = vm.root = Seq()
             vm.conditions, vm.scopes, vm.tries, vm.joined = [], [], [], False
             vm.mask = (1 << 16) - 1
             vm.frames = [program._frame(loaded)]
             found = Run(run.path, vm.root, vm, name, info.node.lineno, is_entry=False)
             try:
-                _call_alone(vm, value.what, owner, info)
+                _call_alone(vm, value.what, owner, info, made)
             except (Spent, RecursionError):
                 found.spent = True
                 vm.frames[1:] = []
@@ -455,7 +459,16 @@ def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Valu
         for each in ast.walk(loaded.text.tree)
         if isinstance(each, ast.Call)
     }
-    found.sort(key=lambda item: _is_called(item, called))
+    classes: dict[int, bool] = {}
+    for item in found:
+        classes[item[2]] = classes.get(item[2], True) and _is_called(item, called)
+
+    def order(item: tuple[str, Value, int]) -> tuple[bool, int, bool]:
+        """Methods of one class together, where its first one comes."""
+        by_others = _is_called(item, called)
+        return by_others if item[2] < 0 else classes[item[2]], item[2], by_others
+
+    found.sort(key=order)
     return found
 
 
@@ -473,7 +486,10 @@ def _is_called(item: tuple[str, Value, int], called: set[str]) -> bool:
     return (last in called) if last != "__init__" else first in called
 
 
-def _call_alone(vm: Machine, what: Func, owner: int, info: FunctionInfo) -> None:
+def _call_alone(
+    vm: Machine, what: Func, owner: int, info: FunctionInfo, made: dict[int, Value]
+) -> None:
+    """Run a function; methods of one class run on one object, which keeps what they have set."""
     has_self = owner >= 0 and "staticmethod" not in what.flags
     arguments = _unknown_arguments(vm, info, skip=1 if has_self else 0)
     args: list[Value] = []
@@ -481,12 +497,13 @@ def _call_alone(vm: Machine, what: Func, owner: int, info: FunctionInfo) -> None
         if "classmethod" in what.flags:
             args = [Value(Class(owner))]
         else:
-            instance = _instance(vm, owner, info)
+            if owner not in made:
+                made[owner] = _instance(vm, owner, info)
             if _is_read(vm, owner, info):
-                event = vm.emit("data_set", vm.classes[owner].name, info.node, dataset=instance)
-                vm.workers[event] = read_by_workers(vm, {"dataset": instance}, info.node)
+                event = vm.emit("data_set", vm.classes[owner].name, info.node, dataset=made[owner])
+                vm.workers[event] = read_by_workers(vm, {"dataset": made[owner]}, info.node)
                 return
-            args = [instance]
+            args = [made[owner]]
             if info.name.endswith(".__init__"):
                 return
     call_function(vm, what, args, arguments, info.node)

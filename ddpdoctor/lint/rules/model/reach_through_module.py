@@ -37,7 +37,11 @@ _FORWARDS = ("setup", "setup_module")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield reads of what the wrapper does not have."""
-    wraps = {event.values["wrapper"].what: event for event, _ in events(run.root, "wrap")}
+    wraps = {
+        event.values["wrapper"].what: event
+        for each in (*run.earlier, run)
+        for event, _ in events(each.root, "wrap")
+    }
     for event, way in events(run.root, "not_there"):
         wrap = wraps.get(event.values["wrapper"].what)
         if wrap is None or wrap.name in _FORWARDS or in_try(way):
