@@ -2,8 +2,9 @@
 
     python -m benchmarks.strangers FOLDER [--only buggy|clean|correct] [--verbose] [NAME...]
 
-FOLDER holds `manifest.json` (one entry a script: id, file, cause, culprit_line, launch, world_size)
-and the folders `buggy`, `clean` and `correct`. A hit has the code that the cause stands for, and a
+FOLDER holds `manifest*.json` (one entry a script: id, file, cause, culprit_line, launch,
+world_size, and where they are known code, culprit_file and command) and the folders `buggy`,
+`clean` and `correct`. A hit has the code that the cause stands for (any, where it has none), and a
 line of the culprit: anywhere in the same statement, or two lines off. What is said of a clean or a
 correct script above info is an accusation.
 """
@@ -15,6 +16,7 @@ import ast
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -70,6 +72,9 @@ class Outcome:
     name: str
     findings: list[dict[str, Any]]
     codes: frozenset[str] = frozenset()
+    """Those that name the cause; empty if it has no name."""
+    script: str = ""
+    """The name of the file with the culprit."""
     lines: frozenset[int] = frozenset()
     exit_code: int | None = None
 
@@ -79,18 +84,21 @@ class Outcome:
         return [each for each in self.findings if each["severity"] != "info"]
 
     @property
+    def right(self) -> list[dict[str, Any]]:
+        """Of that, what names the cause."""
+        return [each for each in self.graver if not self.codes or each["code"] in self.codes]
+
+    @property
     def has_cause(self) -> bool:
         """The right code was given."""
-        return any(each["code"] in self.codes for each in self.graver)
+        return bool(self.right) and (bool(self.codes) or self.has_line)
 
     @property
     def has_line(self) -> bool:
         """The right code was given, with a line of the culprit."""
-        script = f"{self.name}.py"
         return any(
-            Path(place["file"]).name == script and place["line"] in self.lines
-            for each in self.graver
-            if each["code"] in self.codes
+            Path(place["file"]).name == self.script and place["line"] in self.lines
+            for each in self.right
             for place in _places(each)
         )
 
@@ -119,14 +127,17 @@ def accepted(source: str, culprits: Sequence[int]) -> frozenset[int]:
     return frozenset(lines)
 
 
-def command(script: Path, launch: str, ranks: int) -> list[str]:
+def command(folder: Path, entry: dict[str, Any]) -> list[str]:
     """As its author starts it."""
-    if launch == "torchrun":
-        return ["torchrun", "--standalone", f"--nproc-per-node={ranks}", str(script)]
-    return ["python", str(script)]
+    if "command" in entry:
+        return shlex.split(entry["command"].format(root=folder))
+    script = str(folder / entry["file"])
+    if entry["launch"] == "torchrun":
+        return ["torchrun", "--standalone", f"--nproc-per-node={entry['world_size']}", script]
+    return ["python", script]
 
 
-def run(script: Path, launch: str, ranks: int) -> tuple[list[dict[str, Any]], int]:
+def run(command: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
     """The findings of `ddpdoctor run`, and its exit code."""
     with tempfile.TemporaryDirectory(prefix="stranger-") as home:
         report = Path(home) / "report.json"
@@ -134,7 +145,7 @@ def run(script: Path, launch: str, ranks: int) -> tuple[list[dict[str, Any]], in
         work.mkdir()
         watched = [
             *("ddpdoctor", "run", "--run-dir", str(Path(home) / "run"), "--format", "json"),
-            *("-o", str(report), "--", *command(script, launch, ranks)),
+            *("-o", str(report), "--", *command),
         ]
         job = subprocess.Popen(
             watched,
@@ -168,24 +179,32 @@ def _send(leader: int, number: int) -> None:
 
 def outcomes(folder: Path, names: Sequence[str], only: str) -> Iterator[Outcome]:
     """Every script, one after the other."""
-    for entry in json.loads((folder / "manifest.json").read_text()):
-        for kind in ("buggy", "clean"):
-            script = folder / kind / entry["file"]
+    entries = [e for m in sorted(folder.glob("manifest*.json")) for e in json.loads(m.read_text())]
+    listed = {entry["id"] for entry in entries}
+    for script in sorted((folder / "correct").glob("*.py")):
+        if script.stem not in listed:
+            default = {"launch": "torchrun", "world_size": 4}
+            entries.append({"id": script.stem, "file": script.name, **default})
+    for entry in entries:
+        kinds = ("buggy", "clean") if "culprit_line" in entry else ("correct",)
+        for kind in kinds:
             if only not in ("", kind) or not _is_wanted(entry["id"], names):
                 continue
-            findings, code = run(script, entry["launch"], entry["world_size"])
+            findings, code = run(command(folder / kind, entry))
+            if kind == "correct":
+                yield Outcome(kind, entry["id"], findings, exit_code=code)
+                continue
+            culprit = folder / kind / entry.get("culprit_file", entry["file"])
+            codes = entry["code"] if "code" in entry else CODES.get(entry["cause"], "").split()
             yield Outcome(
                 kind,
                 entry["id"],
                 findings,
-                frozenset(CODES.get(entry["cause"], "").split()),
-                accepted(script.read_text(), entry["culprit_line"]),
+                frozenset(codes or ()),
+                culprit.name,
+                accepted(culprit.read_text(), entry["culprit_line"]),
                 code,
             )
-    for script in sorted((folder / "correct").glob("*.py")):
-        if only in ("", "correct") and _is_wanted(script.stem, names):
-            findings, code = run(script, "torchrun", 4)
-            yield Outcome("correct", script.stem, findings, exit_code=code)
 
 
 def _is_wanted(name: str, names: Sequence[str]) -> bool:

@@ -34,6 +34,7 @@ _STANDOFFS = {
     "partial-new-group",
 }
 _PROVEN = "that these ranks wait for each other for ever is proven; why they parted is concluded"
+_CALLERS = 3
 _DISK = frozenset({"exists", "isfile", "isdir", "is_file", "is_dir", "listdir", "glob", "iglob"})
 _REFRESH = re.compile(r"(^|[._])(refresh|reload|restore|ema)(_|$)", re.I)
 
@@ -98,6 +99,7 @@ def _renamed(finding: Finding, name: Name, party: Party) -> Finding:
     decision = [RankPlace(ranks=ranks, place=name.decision, doing=name.doing)]
     places = [party.at, *(decision if name.decision else [])]
     others = [place for place in finding.places if place is not party.at]
+    others += _calls(party, name, {each.place for each in finding.places})
     if name.code in ("DDP405", "DDP410", "DDP418"):
         places.reverse()
     # Of two equal sides, those that refresh, or go on looping, are named: the source is about them.
@@ -117,6 +119,13 @@ def _renamed(finding: Finding, name: Name, party: Party) -> Finding:
             "places": (*places, *others),
         }
     )
+
+
+def _calls(party: Party, name: Name, known: set[Place | None]) -> Iterator[RankPlace]:
+    """The lines on its way to where it waits, from where the ways part, innermost first."""
+    way = dict.fromkeys(stand.place for stand in party.way[1 : max(party.parted, 1)])
+    for place in [each for each in way if each not in {*known, name.decision}][:_CALLERS]:
+        yield RankPlace(ranks=party.at.ranks, place=place, doing="calls it")
 
 
 def _parties(finding: Finding, sources: Sources) -> Iterator[Party]:

@@ -197,6 +197,18 @@ def _compares(test: ast.expr) -> bool:
     return False
 
 
+def _epoch_told(finding: Finding) -> Finding:
+    """Where the script does call set_epoch: of another sampler, or never."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text in _texts(finding):
+            for node in ast.walk(text.tree):
+                if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_epoch":
+                    yield text, node, "calls set_epoch, which does not reach this sampler"
+
+    return _with(finding, lines(), first=False)
+
+
 def _divided(finding: Finding) -> Finding:
     """Where a sum is divided by the number of ranks, no harm is done."""
     return finding.model_copy(update={"severity": "info"}) if _is_divided(finding) else finding
@@ -248,6 +260,7 @@ def _divides_by_ranks(node: ast.AST, text: Text) -> bool:
 _REMARKS: dict[str, Callable[[Finding], Finding]] = {
     "local-rank-argument": _option,
     "lone-copies": _never_joined,
+    "missing-set-epoch": _epoch_told,
     "local-stop-decision": _stop,
     "rank-local-skip": _skip,
     "unordered-registration": _set_order,

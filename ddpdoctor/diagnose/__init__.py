@@ -21,9 +21,8 @@ __all__ = ["Deadlock", "diagnose", "prove_deadlock"]
 def diagnose(evidence: Evidence) -> list[Finding]:
     """All findings about a launch that has ended, or was ended; causes before what they caused."""
     case = Case(evidence)
-    found: list[Finding] = []
     for detect in DETECTORS:
         # Of whole evidence, a detector that fails is a fault of ours, and is told as one.
         with contextlib.suppress(*DAMAGED if evidence.damaged else ()):
-            found += detect(case)
-    return located(found, evidence)
+            case.found += detect(case)
+    return located(case.found, evidence)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ddpdoctor.catalog import RankPlace
+from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.diagnose.proof import prove_deadlock
 from ddpdoctor.diagnose.waiting import Blocked, Deadlock
 from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, Stuck
@@ -65,6 +65,8 @@ class Case:
         self.died = _died(evidence, self.raised)
         self.deserters = self._deserters()
         """Ranks that ended well while others still wanted to communicate with them."""
+        self.found: list[Finding] = []
+        """By the detectors that have looked already."""
         self.told: set[str] = set()
         """Codes of findings that explain what other detectors would find too."""
         self._waited: list[str] = []

@@ -107,6 +107,12 @@ def groups(case: Case) -> Iterator[tuple[int, tuple[Replica, ...]]]:
                 yield number, replicas
 
 
+def is_a_replica(rank: RankEvidence) -> bool:
+    """Whether all that it trains is trained by all ranks: those of a part may share samples."""
+    known = [wrapper.ranks for wrapper in rank.wrappers if wrapper.ranks]
+    return bool(rank.wrappers) and all(len(of) == rank.world_size for of in known)
+
+
 def divergences(case: Case) -> list[Divergence]:
     """The models whose replicas have parted for good, each once, the earliest first."""
     first: dict[tuple[int, tuple[int, ...]], Divergence] = {}

@@ -177,6 +177,8 @@ class Epoch:
     """Samples that the DDP model was given of that batch, in its first pass."""
     ended: float | None = None
     """When the loader was exhausted."""
+    way: tuple[Place, ...] = ()
+    """The user's frames that led to it, innermost last."""
 
 
 @dataclass(slots=True)
@@ -242,6 +244,12 @@ class StateLoad:
     place: Place | None
     content: str = ""
     """Digest of what was loaded, where it is a module's."""
+    wrapper: int | None = None
+    """The DDP that was loaded into."""
+    changed: bool = False
+    """What was in that DDP was something else."""
+    step: int = 0
+    """Optimizer steps taken."""
 
 
 @dataclass(slots=True)

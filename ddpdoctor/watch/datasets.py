@@ -269,8 +269,13 @@ def _parts(value: Any, depth: int) -> Iterator[Any]:
 
 def rows(batch: Any) -> int | None:
     """The length of the first tensor of a batch."""
-    first = next(_tensors(batch, 0), None)
-    return len(first) if first is not None and first.shape else None
+    tensor = first(batch)
+    return len(tensor) if tensor is not None and tensor.shape else None
+
+
+def first(batch: Any) -> Any:
+    """The first tensor of a batch, or of what a model is given."""
+    return next(_tensors(batch, 0), None)
 
 
 def _tensors(value: Any, depth: int) -> Iterator[Any]:

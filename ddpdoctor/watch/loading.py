@@ -143,6 +143,7 @@ class Loading:
                 loader=known.number,
                 number=known.epochs,
                 place=users_frame(),
+                way=self.log.way(sys._getframe(1)),
                 sampler_epoch=getattr(sampler, "epoch", None),
                 told=self._told.get(sampler, 0) if sampler is not None else 0,
             )
@@ -336,8 +337,9 @@ def _batches(loader: Any) -> int | None:
         *(sampler.SequentialSampler, sampler.RandomSampler, sampler.SubsetRandomSampler),
         *(sampler.WeightedRandomSampler, DistributedSampler),
     )
-    if type(loader.batch_sampler) is BatchSampler and type(loader.sampler) in own:
-        return len(loader.batch_sampler)
+    # Of a batch sampler that was given, `loader.sampler` is one that nobody draws from.
+    if type(batches := loader.batch_sampler) is BatchSampler and type(batches.sampler) in own:
+        return len(batches)
     return None
 
 
@@ -346,6 +348,7 @@ def _is_plain(loader: Any) -> bool:
 
     if type(loader.batch_sampler) is not BatchSampler:
         return False
-    if type(loader.sampler) is sampler.RandomSampler:
-        return not loader.sampler.replacement and loader.sampler._num_samples is None
-    return type(loader.sampler) is sampler.SequentialSampler
+    drawn = loader.batch_sampler.sampler
+    if type(drawn) is sampler.RandomSampler:
+        return not drawn.replacement and drawn._num_samples is None
+    return type(drawn) is sampler.SequentialSampler

@@ -9,6 +9,7 @@ import os
 import stat
 import threading
 import time
+import weakref
 from collections import deque
 from pathlib import Path
 from types import CodeType, FrameType
@@ -58,6 +59,8 @@ class Log:
         self._lock = threading.RLock()
         self._ways: dict[tuple[int, ...], int] = {}
         self._codes: list[CodeType] = []
+        self.wrappers: list[weakref.ref[Any]] = []
+        """The DDPs that were built, by their numbers."""
         self._early: deque[tuple[str, bytes]] | None = deque(maxlen=_EARLY_LIMIT)
         self._lasting: list[bytes] = []
         self._lasting_size = 0

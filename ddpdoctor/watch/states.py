@@ -31,10 +31,12 @@ def install(log: Log) -> None:
 
         @functools.wraps(original)
         def load(loaded: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+            if next(written) >= _LIMIT:
+                return original(loaded, state_dict, *args, **kwargs)
+            before = _own(log, loaded)
             result = original(loaded, state_dict, *args, **kwargs)
-            if next(written) < _LIMIT:
-                strict = kwargs.get("strict", args[0] if args else True)
-                note(loaded, state_dict, strict, result)
+            strict = kwargs.get("strict", args[0] if args else True)
+            note(loaded, state_dict, strict, result, before)
             return result
 
         cls.load_state_dict = load
@@ -43,7 +45,7 @@ def install(log: Log) -> None:
     around(Optimizer)
 
 
-def _note(log: Log, loaded: Any, state_dict: Any, strict: Any, result: Any) -> None:
+def _note(log: Log, loaded: Any, state_dict: Any, strict: Any, result: Any, before: Any) -> None:
     from torch.nn.parallel import DistributedDataParallel
     from torch.optim import Optimizer
 
@@ -61,7 +63,25 @@ def _note(log: Log, loaded: Any, state_dict: Any, strict: Any, result: Any) -> N
         prefixed=_differ_by_prefix(missing, unexpected),
         place=users_frame(),
         content=_content(state_dict),
+        wrapper=_wrapper(log, loaded),
+        changed=before is not None and before != _own(log, loaded),
+        step=log.steps,
     )
+
+
+def _wrapper(log: Log, loaded: Any) -> int | None:
+    """The number of the DDP that this is, or is in."""
+    for number, reference in enumerate(log.wrappers):
+        wrapper = reference()
+        if wrapper is not None and (loaded is wrapper or loaded is wrapper.module):
+            return number
+    return None
+
+
+@harmless
+def _own(log: Log, loaded: Any) -> str | None:
+    """A digest of what a module that DDP holds has in it."""
+    return _content(dict(loaded.named_parameters())) if _wrapper(log, loaded) is not None else None
 
 
 @harmless

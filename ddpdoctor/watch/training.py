@@ -29,6 +29,7 @@ from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.means import Means
 from ddpdoctor.watch.passes import HELD, REDUCED, Link, Passes
 from ddpdoctor.watch.places import outwards, users_frame
+from ddpdoctor.watch.samples import Samples
 from ddpdoctor.watch.scaling import Scaling
 
 _EVERY = "DDPDOCTOR_DIGEST_EVERY"
@@ -101,7 +102,7 @@ class _Training:
         self._budget = Budget()
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
         self._stepping: list[int] = []
-        self.draws, self.means = Draws(log), Means(log)
+        self.draws, self.means, self.samples = Draws(log), Means(log), Samples(log)
         self.draws.inside = self.means.inside = lambda: any(
             passes.inside for passes in self.passes.values()
         )
@@ -150,9 +151,11 @@ class _Training:
                 place=users_frame(),
             )
 
-    def fed(self, inputs: Any, kwargs: Any) -> None:
-        """The model is given so many samples, in a window whose draws are listened to."""
+    def fed(self, passes: Passes, inputs: Any, kwargs: Any) -> None:
+        """The model is given these samples, in one of the first passes or while draws are open."""
         self.draws.rows = datasets.rows((inputs, kwargs))
+        if self.samples.listens(passes.number):
+            self.samples.note(passes.number, inputs, kwargs)
 
     def after_forward(self, passes: Passes, wrapper: Any, output: Any) -> None:
         """It has ended."""
@@ -418,8 +421,8 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
         entry = known.get(id(wrapper))
         if entry is not None and not entry[1].resting and is_grad_enabled() and not is_compiling():
             begin(entry[1], wrapper)
-            if training.draws.is_open:
-                fed(inputs, kwargs)
+            if training.draws.is_open or training.samples.listens(entry[1].number):
+                fed(entry[1], inputs, kwargs)
         try:
             return before(wrapper, *inputs, **kwargs)
         except Exception as error:

@@ -33,7 +33,7 @@ def install(log: Log) -> Callable[[BaseException], None]:
     """
     from torch.nn import parallel
 
-    alive: list[weakref.ref[Any]] = []
+    alive = log.wrappers
     wrapper_type: Any = parallel.DistributedDataParallel
     original = wrapper_type.__init__
 

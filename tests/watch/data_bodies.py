@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import (
+    BatchSampler,
     DataLoader,
     Dataset,
     DistributedSampler,
@@ -110,6 +111,9 @@ def iterate_in_many_ways() -> None:
     assert len(list(DataLoader(Awkward()))) == 4
     assert sorted(int(i) for i in DataLoader(Files(paths), shuffle=True)) == [0, 1, 2]
     assert len(list(DataLoader([1, 2, 3], batch_size=None))) == 3
+    sampler = DistributedSampler([0] * 8, num_replicas=2, rank=rank)
+    batches = BatchSampler(sampler, batch_size=2, drop_last=False)
+    assert len(list(DataLoader([0] * 8, batch_sampler=batches))) == 2
 
 
 def deal_by_rank() -> None:

@@ -269,3 +269,55 @@ def average_of_rank_0() -> None:
 
 def average_of_all() -> None:
     averaging(alone=False)
+
+
+def shards(*, agreed: bool) -> None:
+    """Each epoch shuffle what there is and take a slice of it by rank."""
+    rank = join()
+    rows = torch.randn(192, 5, generator=torch.Generator().manual_seed(0))
+    model = DistributedDataParallel(nn.Linear(5, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        order = list(range(192))
+        random.Random(epoch).shuffle(order) if agreed else random.shuffle(order)  # the shuffle
+        for mine in torch.tensor(order)[rank::2].split(8):
+            optimizer.zero_grad()
+            model(rows[mine]).square().mean().backward()
+            optimizer.step()
+        dist.all_reduce(torch.ones(1))
+    del model, optimizer
+    leave()
+
+
+def shards_of_each_order() -> None:
+    shards(agreed=False)
+
+
+def shards_of_one_order() -> None:
+    shards(agreed=True)
+
+
+def restored(*, alone: bool) -> None:
+    """Train, measure, restore what was best, and measure again."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    best = {name: value.clone() for name, value in model.module.state_dict().items()}
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(4, 3) * (rank + 1)).sum().backward()
+        optimizer.step()
+    for measure in range(2):
+        if measure and (rank == 0 or not alone):
+            model.module.load_state_dict(best)  # the restore
+        dist.all_reduce(model.module(torch.ones(1, 3)).detach())
+    del model, optimizer
+    leave()
+
+
+def restored_by_one() -> None:
+    restored(alone=True)
+
+
+def restored_by_all() -> None:
+    restored(alone=False)

@@ -86,13 +86,14 @@ def test_all_ways_to_iterate_are_followed_and_none_is_broken(
     server: ForkServer, tmp_path: Path
 ) -> None:
     ranks = watched(server, tmp_path, "iterate_in_many_ways")
-    plain, persistent, stream, files, awkward, shuffled, single = ranks[0].loaders
+    plain, persistent, stream, files, awkward, shuffled, single, dealt = ranks[0].loaders
     assert (plain.epochs[1].batches, plain.epochs[1].ended) == (5, None)
     assert [(e.batches, e.ended is None) for e in persistent.epochs.values()] == [(4, False)] * 2
     assert persistent.epochs[1].order == persistent.epochs[2].order
     assert (stream.iterable, stream.epochs[1].batches) == (True, 2)
     assert awkward.identity == ""
     assert (shuffled.plain, single.batches) == (True, None)
+    assert (dealt.plain, dealt.batches) == (False, 2)  # nobody draws from its `sampler`
     mine, theirs = (rank.loaders[3].listings["paths"] for rank in ranks)
     assert mine[0] != theirs[0]
     assert mine[1] == theirs[1]

@@ -56,6 +56,8 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("ignored_targets", "DDP309", "the loss"),
         ("own_counts", "DDP309", "the quotient"),
         ("average_of_rank_0", "DDP513", "the load"),
+        ("restored_by_one", "DDP513", "the restore"),
+        ("shards_of_each_order", "DDP217", "the shuffle"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -72,7 +74,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
     [
         *("own_noise", "dealt_out_later", "one_order", "augmented"),
         *("kept_handle", "moved_to_where_it_is", "as_many_targets", "counts_of_all"),
-        "average_of_all",
+        *("average_of_all", "restored_by_all", "shards_of_one_order"),
     ],
 )
 def test_what_keeps_the_law_is_not_spoken_of(server: ForkServer, tmp_path: Path, body: str) -> None:

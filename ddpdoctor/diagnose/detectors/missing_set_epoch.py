@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.diagnose import loaders
-from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Epoch, Loader
 
@@ -25,13 +25,17 @@ def detect(case: Case) -> Iterator[Finding]:
         if len(repeated) < len(kin):
             continue
         first, second = repeated[min(kin)]
+        ranks, then = tuple(sorted(kin)), kin[min(kin)].epochs[second]
         yield Finding(
             code="DDP203",
             title="missing-set-epoch",
             severity="warning",
             certainty="proven",
-            ranks=tuple(sorted(kin)),
-            places=loaders.places(kin, "built the loader", sampler="built the sampler"),
+            ranks=ranks,
+            places=(
+                *loaders.places(kin, "built the loader", sampler="built the sampler"),
+                *callers(ranks, then.way, then.place),
+            ),
             cause=f"epochs {first} and {second} drew the same samples in the same order: the "
             "sampler shuffles by seed and epoch, and was not told that the epoch is another.",
             cure=Cure(text="Call sampler.set_epoch(epoch) at the start of every epoch."),

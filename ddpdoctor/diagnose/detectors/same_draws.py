@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, named
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.replicas import is_a_replica
 from ddpdoctor.evidence import Place, RankEvidence
 from ddpdoctor.evidence.events.draws import Draw
 
@@ -26,7 +27,7 @@ _MASKS = frozenset({"rand", "rand_like", "uniform_", "uniform", "random"})
 def detect(case: Case) -> Iterator[Finding]:
     """One finding: the lines that draw alike, in their order."""
     ranks = case.evidence.ranks
-    if len(ranks) < 2 or not all(map(_is_a_replica, ranks)):
+    if len(ranks) < 2 or not all(map(is_a_replica, ranks)):
         return
     steps: dict[Place, set[int]] = {}
     for key, mine in _by_key(ranks[0]).items():
@@ -59,12 +60,6 @@ def detect(case: Case) -> Iterator[Finding]:
             "rank)), or draw from a generator of the rank's own."
         ),
     )
-
-
-def _is_a_replica(rank: RankEvidence) -> bool:
-    """Whether it trains what all ranks train."""
-    known = [wrapper.ranks for wrapper in rank.wrappers if wrapper.ranks]
-    return bool(rank.wrappers) and all(len(of) == rank.world_size for of in known)
 
 
 def _by_key(rank: RankEvidence) -> dict[tuple[int, int], Draw]:

@@ -14,12 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose import loaders
+from ddpdoctor.diagnose import loaders, shuffles
 from ddpdoctor.diagnose.case import Case, named
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import RankEvidence
 from ddpdoctor.evidence.events.meant import Meant
-from ddpdoctor.evidence.events.shuffled import Shuffled
 
 _ENOUGH = 2
 _CURE = "Shuffle and split with a seed that all ranks share, sort what is listed, or let rank 0 "
@@ -132,7 +130,7 @@ def _finding(case: Case, kin: loaders.Kin, how: str, certainty: str) -> Finding:
         certainty="proven" if certainty == "proven" else "evidence",
         ranks=ranks,
         places=(
-            *_shuffles([case.evidence.ranks[rank] for rank in ranks]),
+            *shuffles.apart([case.evidence.ranks[rank] for rank in ranks]),
             *(
                 [RankPlace(ranks=ranks, place=loader.made_at, doing="makes the dataset")]
                 if loader.made_at is not None
@@ -144,21 +142,3 @@ def _finding(case: Case, kin: loaders.Kin, how: str, certainty: str) -> Finding:
         "indices, so samples are seen twice and others never.",
         cure=Cure(text=_CURE),
     )
-
-
-def _shuffles(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
-    """The lines that made a random order from states that differ."""
-    made: dict[tuple[object, int], dict[int, Shuffled]] = {}
-    for rank in ranks:
-        count: dict[object, int] = {}
-        for each in rank.of(Shuffled):
-            number = count[each.place] = count.get(each.place, -1) + 1
-            made.setdefault((each.place, number), {})[rank.rank] = each
-    told = set()
-    for (place, _), of in made.items():
-        first = next(iter(of.values()))
-        if len({each.state for each in of.values()}) > 1 and place not in told:
-            told.add(place)
-            yield RankPlace(
-                ranks=tuple(sorted(of)), place=first.place, doing=f"{first.by}, in no common order"
-            )

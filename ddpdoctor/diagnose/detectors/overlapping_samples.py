@@ -1,0 +1,110 @@
+"""DDP217, DDP202: ranks are given the same samples within an epoch, whoever deals them out.
+
+Seen: before any rank was given a sample for the second time, many samples were given to several
+ranks, at different times. Were they drawn at random and put back, a rank would get as many twice as
+it has in common with another. That this was one epoch is concluded: ranks report to each other at
+its end, and where they do not, only so many passes count that the epoch must have been longer. What
+all are given in the same pass may be meant (a batch of all ranks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.replicas import is_a_replica
+from ddpdoctor.diagnose.shuffles import apart
+from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.evidence.events.given import Given
+
+_MANY = 16
+"""With so many in common, one that is drawn with putting back would have been given twice."""
+_SHARE = 0.1
+_ORDERED = "Deal out an order that all ranks share: shuffle with a seed that is the same on all."
+_DEALT = "Give each rank samples of its own: a DistributedSampler, or a slice by rank."
+
+
+@detector(precedence=470)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding, at the first model that is given such samples."""
+    ranks = case.evidence.ranks
+    if len(ranks) < 2 or not all(map(is_a_replica, ranks)):
+        return
+    if any(each.code.startswith("DDP2") and each.severity != "info" for each in case.found):
+        return  # why that is so was told
+    for wrapper in range(min(len(rank.wrappers) for rank in ranks)):
+        passes = [_passes(rank, wrapper) for rank in ranks]
+        many = min(_without_repeats(passes), *map(_until_told, ranks, passes))
+        first = [_first_pass(of[:many]) for of in passes]
+        shared = [
+            sample
+            for sample in set().union(*first)
+            if len({of[sample] for of in first if sample in of}) > 1
+        ]
+        fewest = min(map(len, first))
+        if len(shared) >= max(_MANY, _SHARE * fewest):
+            yield _finding(ranks, passes[0][0], many, len(shared), fewest)
+            return
+
+
+def _passes(rank: RankEvidence, wrapper: int) -> list[Given]:
+    """Without those that give again what was given since the last step, as another view does."""
+    found: list[Given] = []
+    since: set[str] = set()
+    for given in rank.of(Given):
+        if given.wrapper != wrapper:
+            continue
+        if not found or found[-1].step != given.step:
+            since = set()
+        if not since.issuperset(given.rows):
+            found.append(given)
+        since.update(given.rows)
+    return found
+
+
+def _until_told(rank: RankEvidence, passes: list[Given]) -> int:
+    """How many passes it made before its own code communicated, if it then went on.
+
+    Else, as each rank may be given the shard of each other before it gets one again, so many that
+    the epoch has ended after them.
+    """
+    begun = (call.begun for call in rank.collectives if call.place is not None)
+    first = next((time for time in begun if passes and time > passes[0].time), float("inf"))
+    before = sum(given.time < first for given in passes)
+    return before if before < len(passes) else len(passes) // rank.world_size
+
+
+def _without_repeats(passes: list[list[Given]]) -> int:
+    """How many passes all ranks have made before any was given a sample for the second time."""
+    many = min(map(len, passes))
+    for of in passes:
+        seen: set[str] = set()
+        for number, given in enumerate(of[:many]):
+            if len(set(given.rows)) < len(given.rows) or seen.intersection(given.rows):
+                many = number
+                break
+            seen.update(given.rows)
+    return many
+
+
+def _first_pass(passes: list[Given]) -> dict[str, int]:
+    """In which pass each sample was given."""
+    return {row: number for number, given in enumerate(passes) for row in given.rows}
+
+
+def _finding(ranks: list[RankEvidence], given: Given, many: int, shared: int, of: int) -> Finding:
+    numbers = tuple(rank.rank for rank in ranks)
+    shuffles = tuple(apart(ranks))
+    return Finding(
+        code="DDP217" if shuffles else "DDP202",
+        title="unlike-datasets" if shuffles else "no-sampler",
+        severity="warning",
+        certainty="evidence",
+        ranks=numbers,
+        places=(*shuffles, RankPlace(ranks=numbers, place=given.place, doing="gives them")),
+        cause=f"{named(numbers)} train on the same samples: {shared} of those in the first {many} "
+        f"passes, in which each was given {of} or more and none twice, were given to several.",
+        cure=Cure(text=_ORDERED if shuffles else _DEALT),
+    )

@@ -1,0 +1,25 @@
+"""Which samples a model was given in its first passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ddpdoctor.evidence.checking import checked
+from ddpdoctor.evidence.event import record
+from ddpdoctor.evidence.model import Place
+
+
+@record("given", most=256)
+@dataclass(frozen=True, slots=True)
+@checked
+class Given:
+    """Of one pass that builds a graph."""
+
+    wrapper: int
+    step: int
+    """Optimizer steps taken before."""
+    time: float
+    rows: tuple[str, ...]
+    """Digests of its first samples."""
+    place: Place | None
+    """The line that calls the wrapper."""

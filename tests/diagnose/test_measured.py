@@ -1,0 +1,117 @@
+"""What ranks were given, and what they measured after a restore: unlike is told, alike is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.evidence import Collective, RankEvidence, StateLoad
+from ddpdoctor.evidence.events.given import Given
+from ddpdoctor.evidence.events.shuffled import Shuffled
+from tests.diagnose.data_simulation import TRAIN, WORLD, lines, said, world
+
+FED, SHUFFLED, LOADED, MEASURED = (replace(TRAIN, line=line) for line in (60, 61, 62, 63))
+BATCH, EPOCH = 8, 12
+"""Samples of a pass, and passes of an epoch."""
+
+
+def only(ranks: list[RankEvidence]) -> Finding:
+    (finding,) = said(ranks)
+    return finding
+
+
+def fed(sample: Callable[[int, int], int], *, epochs: int = 2, told: bool) -> list[RankEvidence]:
+    """Ranks whose n-th sample is that; with a reduction at the end of each epoch, or without."""
+    found = world()
+    for rank in found:
+        for number in range(EPOCH * epochs):
+            rows = range(BATCH * number, BATCH * (number + 1))
+            names = tuple(str(sample(rank.rank, row)) for row in rows)
+            rank.of(Given).append(Given(0, number, 10.0 + number, names, FED))
+        if told:
+            ends = (9.5 + EPOCH * (epoch + 1) for epoch in range(epochs))
+            rank.collectives = [
+                Collective("0", n, "all_reduce", t, FED) for n, t in enumerate(ends)
+            ]
+    return found
+
+
+def other_shards(rank: int, n: int) -> int:
+    """Right shards, which ranks exchange from epoch to epoch: none sees a sample again for long."""
+    size = BATCH * EPOCH
+    return (rank + n // size) % WORLD * size + n % size
+
+
+def own_order(rank: int, n: int) -> int:
+    """Every rank begins elsewhere in one order of all samples, half a shard apart."""
+    return (rank * BATCH * EPOCH // 2 + n) % (WORLD * BATCH * EPOCH)
+
+
+def test_samples_that_several_ranks_are_given_in_an_epoch_are_told() -> None:
+    found = fed(own_order, told=True)
+    assert (only(found).code, lines(only(found))) == ("DDP202", [60])
+    for rank in found:
+        state = f"of {rank.rank}"
+        rank.of(Shuffled).append(Shuffled("random.shuffle", 48, state, SHUFFLED))
+    assert (only(found).code, lines(only(found))) == ("DDP217", [61, 60])
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        other_shards,
+        lambda rank, n: n,  # one batch for all: each may take its part of it
+        lambda rank, n: rank * 1000 + n // 2,  # drawn with putting back, or augmented
+        lambda rank, n: (rank * BATCH * EPOCH + n) % (WORLD * BATCH * EPOCH - 3),  # padded
+    ],
+)
+def test_samples_of_a_rank_alone_or_of_all_at_once_are_right(
+    sample: Callable[[int, int], int], told: bool
+) -> None:
+    assert said(fed(sample, told=told)) == []
+
+
+def test_ranks_that_train_parts_of_a_model_may_share_samples() -> None:
+    found = fed(own_order, told=True)
+    for rank in found:
+        rank.wrappers = [replace(rank.wrappers[0], ranks=(rank.rank, (rank.rank + 1) % WORLD))]
+    assert said(found) == []
+
+
+def restored(
+    contents: dict[int, str], *, step: int = 80, after: str = "all_reduce"
+) -> Finding | None:
+    """Ranks that measure, load into their model what they have, and measure again."""
+    found = world()
+    for rank in found:
+        rank.steps = 80
+        begun = [(10.0, "all_reduce"), (30.0, after)]
+        rank.collectives = [
+            Collective("0", n, op, time, MEASURED) for n, (time, op) in enumerate(begun)
+        ]
+        if rank.rank in contents:
+            load = StateLoad(20.0, "module", "Net", True, 2, 0, 0, False, LOADED)
+            load = replace(load, wrapper=0, changed=True, step=step, content=contents[rank.rank])
+            rank.state_loads = [load]
+    return next(iter(said(found)), None)
+
+
+@pytest.mark.parametrize("contents", [{0: "best"}, {n: f"best of {n}" for n in range(WORLD)}])
+def test_a_model_that_was_restored_unlike_and_then_measured_by_all_is_told(
+    contents: dict[int, str],
+) -> None:
+    finding = restored(contents)
+    assert finding is not None
+    assert (finding.code, lines(finding)) == ("DDP513", [62, 63])
+    assert finding.ranks == tuple(contents)
+
+
+def test_a_restore_that_all_share_or_that_is_not_measured_by_all_is_right() -> None:
+    assert restored(dict.fromkeys(range(WORLD), "best")) is None
+    assert restored({0: "best"}, after="broadcast") is None
+    assert restored({0: "best"}, after="barrier") is None
+    assert restored({0: "best"}, step=40) is None
