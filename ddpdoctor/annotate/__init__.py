@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from ddpdoctor.annotate.lines import pointed
 from ddpdoctor.annotate.naming import named
-from ddpdoctor.annotate.remarks import remarked
+from ddpdoctor.annotate.remarks import is_suspicion, remarked
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.catalog import Finding
 
 
 def annotate(findings: list[Finding]) -> list[Finding]:
-    """The findings, refined by what the source says."""
+    """The findings, refined by what the source says; without suspicions that it does not share."""
     sources = Sources()
-    return [remarked(pointed(named(finding, sources))) for finding in findings]
+    refined = [remarked(pointed(named(finding, sources))) for finding in findings]
+    return [each for each in refined if not is_suspicion(each)]

@@ -17,6 +17,7 @@ from ddpdoctor.evidence import Place
 from ddpdoctor.lint.linter import lint
 
 _MOST = 4
+_SUSPICIONS = frozenset({"plain-average", "gathered-without-gradient", "metric-not-reduced"})
 _ORDERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE)
 _SIZES = frozenset(
     {"world_size", "get_world_size", "num_processes", "nprocs", "n_gpus", "ngpus", "WORLD_SIZE"}
@@ -30,6 +31,11 @@ def remarked(finding: Finding) -> Finding:
         return remark(finding) if remark is not None else finding
     except RecursionError:
         return finding
+
+
+def is_suspicion(finding: Finding) -> bool:
+    """Whether this is harmless in most code, and nothing in the source says that it is not here."""
+    return finding.severity == "info" and finding.title in _SUSPICIONS
 
 
 def _with(finding: Finding, lines: Iterator[tuple[Text, ast.AST, str]], *, first: bool) -> Finding:
@@ -197,16 +203,30 @@ def _compares(test: ast.expr) -> bool:
     return False
 
 
-def _epoch_told(finding: Finding) -> Finding:
-    """Where the script does call set_epoch: of another sampler, or never."""
+def _calling(wanted: Callable[[ast.Call], bool], doing: str) -> Callable[[Finding], Finding]:
+    """The calls of a kind in the files that the finding is about."""
 
-    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
-        for text in _texts(finding):
-            for node in ast.walk(text.tree):
-                if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_epoch":
-                    yield text, node, "calls set_epoch, which does not reach this sampler"
+    def remark(finding: Finding) -> Finding:
+        lines = (
+            (text, node, doing)
+            for text in _texts(finding)
+            for node in ast.walk(text.tree)
+            if isinstance(node, ast.Call) and wanted(node)
+        )
+        return _with(finding, lines, first=False)
 
-    return _with(finding, lines(), first=False)
+    return remark
+
+
+def _is_called(name: str) -> Callable[[ast.Call], bool]:
+    return lambda call: getattr(call.func, "attr", getattr(call.func, "id", "")) == name
+
+
+def _passes(option: str, value: bool) -> Callable[[ast.Call], bool]:
+    return lambda call: any(
+        each.arg == option and isinstance(each.value, ast.Constant) and each.value.value is value
+        for each in call.keywords
+    )
 
 
 def _divided(finding: Finding) -> Finding:
@@ -260,7 +280,12 @@ def _divides_by_ranks(node: ast.AST, text: Text) -> bool:
 _REMARKS: dict[str, Callable[[Finding], Finding]] = {
     "local-rank-argument": _option,
     "lone-copies": _never_joined,
-    "missing-set-epoch": _epoch_told,
+    "missing-set-epoch": _calling(
+        _is_called("set_epoch"), "calls set_epoch, which does not reach this sampler"
+    ),
+    "iterable-not-sharded": _calling(_is_called("get_worker_info"), "deals out among workers"),
+    "uneven-batches": _calling(_passes("even_batches", False), "lets the ranks' batches be uneven"),
+    "marked-ready-twice": _calling(_is_called("checkpoint"), "runs its function again in backward"),
     "local-stop-decision": _stop,
     "rank-local-skip": _skip,
     "unordered-registration": _set_order,

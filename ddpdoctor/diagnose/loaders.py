@@ -79,3 +79,11 @@ def places(kin: Kin, built: str, *, sampler: str = "") -> tuple[RankPlace, ...]:
         place = first_epoch(loader).place
         found.append(RankPlace(ranks=ranks, place=place, doing="iterates it"))
     return tuple(found)
+
+
+def makers(kin: Kin) -> Iterator[RankPlace]:
+    """The constructor of its dataset, if that is the user's."""
+    ranks = tuple(sorted(kin))
+    made_at = kin[ranks[0]].made_at
+    if made_at is not None:
+        yield RankPlace(ranks=ranks, place=made_at, doing="makes the dataset")

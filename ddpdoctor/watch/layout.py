@@ -5,6 +5,8 @@ DDP sends parameters and buffers in the order in which they were registered, not
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,17 @@ def facts(module: Any) -> dict[str, Any]:
     """The fields of the event `layout`."""
     buffers: list[str] = []
     holders: list[Frame | None] = []
+    writers: list[Frame | None] = []
     for path, child in module.named_modules():
         own = [f"{path}.{name}".lstrip(".") for name in child._buffers]
         if own and len(buffers) < _MOST:
             buffers += own
             holders += [_maker(type(child))] * len(own)
+            writers += [_writer(type(child), name) for name in child._buffers]
     return {
         "buffers": buffers[:_MOST],
         "makers": holders[:_MOST],
+        "writers": writers[:_MOST],
         "shared": _shared(module) or "",
     }
 
@@ -37,6 +42,20 @@ def _maker(cls: type) -> Frame | None:
     if code is None or not is_users(code):
         return None
     return code.co_filename, code.co_firstlineno, code.co_qualname
+
+
+def _writer(cls: type, buffer: str) -> Frame | None:
+    """The user's line, of a method of this class, that puts something into a buffer."""
+    into = re.compile(rf"\bself\.{re.escape(buffer)}\s*(\[.*\]\s*)?(=[^=]|\.\w+_\()")
+    for method in vars(cls).values():
+        code = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
+        if code is None or method.__name__ == "__init__" or not is_users(code):
+            continue
+        lines, first = inspect.getsourcelines(code)
+        for number, line in enumerate(lines, first):
+            if into.search(line):
+                return code.co_filename, number, code.co_qualname
+    return None
 
 
 def _shared(module: Any) -> str:

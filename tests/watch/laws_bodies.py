@@ -321,3 +321,39 @@ def restored_by_one() -> None:
 
 def restored_by_all() -> None:
     restored(alone=False)
+
+
+class Remembering(nn.Linear):
+    """Keeps what it has seen last: what this rank has seen, or a mean of all."""
+
+    def __init__(self, *, alone: bool) -> None:
+        super().__init__(3, 3)
+        self.alone = alone
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        mean = x.detach().mean(0)
+        if not self.alone:
+            dist.all_reduce(mean)
+        self.seen[:] = mean  # the write
+        return super().forward(x)
+
+
+def remembering(*, alone: bool) -> None:
+    rank = join()
+    model = DistributedDataParallel(Remembering(alone=alone))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(9):
+        optimizer.zero_grad()
+        model(torch.ones(4, 3) * (step + rank)).sum().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def own_queue() -> None:
+    remembering(alone=True)
+
+
+def queue_of_all() -> None:
+    remembering(alone=False)

@@ -14,6 +14,8 @@ from ddpdoctor.diagnose.case import Case, named
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing
+from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.evidence.events.layout import Layout
 from ddpdoctor.evidence.events.overwritten import Buffers
 
 _ENOUGH = 2
@@ -49,6 +51,7 @@ def detect(case: Case) -> Iterator[Finding]:
             certainty="proven",
             ranks=numbers,
             places=(
+                *_writers(ranks[0], wrapper, often, numbers),
                 RankPlace(ranks=numbers, place=lines[wrapper].place, doing="forward"),
                 RankPlace(
                     ranks=numbers, place=ranks[0].wrappers[wrapper].place, doing="wraps the model"
@@ -61,3 +64,16 @@ def detect(case: Case) -> Iterator[Finding]:
                 "broadcast (broadcast_buffers=False)."
             ),
         )
+
+
+def _writers(
+    rank: RankEvidence, wrapper: int, names: tuple[str, ...], ranks: tuple[int, ...]
+) -> Iterator[RankPlace]:
+    """The lines that put something into these buffers, or else register them."""
+    for layout in rank.of(Layout):
+        known = zip(layout.buffers, layout.writers, layout.makers, strict=False)
+        places = {(put or made, put is not None) for name, put, made in known if name in names}
+        for place, puts in sorted(places, key=str) if layout.wrapper == wrapper else ():
+            if place is not None:
+                doing = "puts something into it" if puts else "registers it"
+                yield RankPlace(ranks=ranks, place=place, doing=doing)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.diagnose import loaders, shuffles
 from ddpdoctor.diagnose.case import Case, named
 from ddpdoctor.diagnose.detecting import detector
@@ -122,7 +122,6 @@ class _Part:
 
 def _finding(case: Case, kin: loaders.Kin, how: str, certainty: str) -> Finding:
     ranks = tuple(sorted(kin))
-    loader = kin[ranks[0]]
     return Finding(
         code="DDP217",
         title="unlike-datasets",
@@ -131,11 +130,7 @@ def _finding(case: Case, kin: loaders.Kin, how: str, certainty: str) -> Finding:
         ranks=ranks,
         places=(
             *shuffles.apart([case.evidence.ranks[rank] for rank in ranks]),
-            *(
-                [RankPlace(ranks=ranks, place=loader.made_at, doing="makes the dataset")]
-                if loader.made_at is not None
-                else []
-            ),
+            *loaders.makers(kin),
             *loaders.places(kin, "built the loader", sampler="built the sampler"),
         ),
         cause=f"the datasets of {named(ranks)} are not the same: {how}. The sampler deals out "

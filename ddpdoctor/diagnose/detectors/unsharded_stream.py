@@ -30,7 +30,10 @@ def detect(case: Case) -> Iterator[Finding]:
             severity="warning",
             certainty="proven",
             ranks=tuple(sorted(kin)),
-            places=loaders.places(kin, f"built the loader of {first.dataset}"),
+            places=(
+                *loaders.places(kin, f"built the loader of {first.dataset}"),
+                *loaders.makers(kin),
+            ),
             cause=f"{first.dataset} gives every {' and every '.join(readers)} the same samples: "
             "the first batches are equal.",
             cure=Cure(

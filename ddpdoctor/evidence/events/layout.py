@@ -20,6 +20,8 @@ class Layout:
     """Names in the order of their registration."""
     makers: tuple[Place | None, ...]
     """Of each, the user's constructor that registers it."""
+    writers: tuple[Place | None, ...]
+    """Of each, the user's line that puts something into it."""
     shared: str
     """The memory of its parameters, if other processes have it too."""
 
@@ -28,4 +30,5 @@ class Layout:
 def layout(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """One wrapper."""
     makers = tuple(Place(*each) if each else None for each in given.pop("makers"))
-    rank.of(Layout).append(Layout(makers=makers, **typed(given)))
+    writers = tuple(Place(*each) if each else None for each in given.pop("writers", ()))
+    rank.of(Layout).append(Layout(makers=makers, writers=writers, **typed(given)))
