@@ -82,6 +82,8 @@ class Passes:
         self.looked_at = 0
         """Optimizer steps taken when its buffers were looked at."""
         self.inside = False
+        self.is_early = True
+        """Its first passes, whose samples are looked at, are not over."""
         self.sampling = False
         self.resting = False
         """This window is not looked at closely: its passes are counted, and taken for reduced."""

@@ -29,18 +29,13 @@ class Samples:
         self._log = log
         self._passes: Counter[int] = Counter()
 
-    def listens(self, wrapper: int) -> bool:
-        """Whether the next pass of this wrapper is looked at."""
-        return self._passes[wrapper] < _PASSES
-
     @harmless
-    def note(self, wrapper: int, inputs: Any, kwargs: Any) -> None:
-        """A pass of this wrapper begins."""
-        self._passes[wrapper] += 1
+    def note(self, wrapper: int, inputs: Any, kwargs: Any) -> bool:
+        """A pass of this wrapper begins. Whether the next one is looked at too."""
         batch = datasets.first((inputs, kwargs))
         if batch is None or batch.dim() < 2 or is_capturing([batch]):
-            self._passes[wrapper] = _PASSES  # of single numbers many are alike
-            return
+            return False  # of single numbers many are alike
+        self._passes[wrapper] += 1
         few = batch.detach()[:_SAMPLES]
         flat = few.reshape(len(few), -1)
         step = max(1, flat.shape[1] // _ELEMENTS)
@@ -49,3 +44,4 @@ class Samples:
         self._log.write(
             "given", wrapper=wrapper, step=self._log.steps, rows=digests, place=users_frame()
         )
+        return self._passes[wrapper] < _PASSES

@@ -154,8 +154,8 @@ class _Training:
     def fed(self, passes: Passes, inputs: Any, kwargs: Any) -> None:
         """The model is given these samples, in one of the first passes or while draws are open."""
         self.draws.rows = datasets.rows((inputs, kwargs))
-        if self.samples.listens(passes.number):
-            self.samples.note(passes.number, inputs, kwargs)
+        if passes.is_early:
+            passes.is_early = bool(self.samples.note(passes.number, inputs, kwargs))
 
     def after_forward(self, passes: Passes, wrapper: Any, output: Any) -> None:
         """It has ended."""
@@ -421,7 +421,7 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
         entry = known.get(id(wrapper))
         if entry is not None and not entry[1].resting and is_grad_enabled() and not is_compiling():
             begin(entry[1], wrapper)
-            if training.draws.is_open or training.samples.listens(entry[1].number):
+            if training.draws.is_open or entry[1].is_early:
                 fed(entry[1], inputs, kwargs)
         try:
             return before(wrapper, *inputs, **kwargs)
