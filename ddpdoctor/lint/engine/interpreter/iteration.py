@@ -73,6 +73,8 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         return Value(Tensor(vm.site(node, "element"), what.of), agree, why), Value(NOTHING, SAME)
     if isinstance(what, Table):
         return Value(NOTHING, agree, why), Value(NOTHING, agree, why)
+    if isinstance(what, Term) and what.op == "joined":
+        count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
     return (
         Value(term("element", what), element_agree, element_why),
         Value(NOTHING, count.agree, count.why),

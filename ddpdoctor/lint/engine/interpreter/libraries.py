@@ -711,6 +711,8 @@ def _event(
 ) -> Value:
     kind = effect.option("kind")
     values = roles(effect, args, kwargs)
+    if kind == "save" and vm.type_of(values.get("path", NONE)) == "io.BytesIO":
+        kind = "dump"  # no file, but this process's own memory
     if owner is not None:
         values["object"] = owner
     for number, each in enumerate(args):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value
-from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
+from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate, look_up
 from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.libraries import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
@@ -659,12 +659,24 @@ def _exception(vm: Machine, node: ast.Try) -> Value:
     kinds: set[str] = set()
     for handler in node.handlers:
         kinds |= _kinds(handler.type)
-    if kinds and kinds <= _ALIKE_ERRORS:
+    if kinds and (kinds <= _ALIKE_ERRORS or _only_converts(vm, node)):
         return Value(NOTHING, UNKNOWN)
     why = vm.why(
         "an exception may reach this rank alone", node.handlers[0] if node.handlers else node
     )
     return Value(NOTHING, local("exception", False), why)
+
+
+def _only_converts(vm: Machine, node: ast.Try) -> bool:
+    """Whether the body calls nothing but what reads a number from a text and the like."""
+    calls = [each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Call)]
+    return bool(calls) and all(
+        isinstance(each.func, ast.Name) and look_up(vm, each.func.id).what in _CONVERTERS
+        for each in calls
+    )
+
+
+_CONVERTERS = tuple(map(Lib, ("int", "float", "str", "bool", "len", "isinstance", "getattr")))
 
 
 def _kinds(node: ast.expr | None) -> set[str]:

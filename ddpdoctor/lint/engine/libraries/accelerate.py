@@ -28,7 +28,7 @@ accelerate.Accelerator.gather                           collective op=gather res
 accelerate.Accelerator.gather_for_metrics               collective op=gather_for_metrics result=same
 accelerate.Accelerator.reduce                           collective op=reduce result=same
 accelerate.Accelerator.pad_across_processes             collective op=pad_across_processes
-accelerate.Accelerator.save_state                       collective op=save_state
+accelerate.Accelerator.save_state                       event kind=save_state path=output_dir@0
 accelerate.Accelerator.load_state                       event kind=load path=input_dir@0 result=same
 accelerate.Accelerator.save                             event kind=save_on_main object=obj@0 path=f@1
 accelerate.Accelerator.save_model                       event kind=save_on_main

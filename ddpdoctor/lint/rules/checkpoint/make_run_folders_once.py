@@ -93,7 +93,7 @@ def _named_by_each(run: Run) -> Iterator[Hit]:
             continue
         if not path.agree.sure or path.why is None or path.why.root in told:
             continue
-        if event.kind == "save" and doers(way).some:
+        if doers(way).some:
             continue  # rank 0 alone: its name is as good as any, unless others look for it
         if not _is_read_by_others(run, path):
             continue

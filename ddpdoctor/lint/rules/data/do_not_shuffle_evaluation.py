@@ -38,8 +38,14 @@ _EVALUATION = re.compile(r"(^|[_.])(val|valid|validation|test|eval|evaluation|de
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield evaluation samplers that shuffle."""
-    loaders = shards(run)
-    for number, event in made(run, SAMPLER).items():
+    loaders, samplers = shards(run), made(run, SAMPLER)
+    trained = {
+        id(samplers[loaders[each]].node)
+        for one in passes(run)
+        for each in one.loaders & loaders.keys()
+        if one.trains
+    }
+    for number, event in samplers.items():
         if "shuffle" in event.values or "rest" in event.values:
             continue
         mine = {loader for loader, sampler in loaders.items() if sampler == number}
@@ -50,7 +56,8 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         source = run.source(event.path)
         edit = None
-        if source is not None and isinstance(event.node, ast.Call):
+        is_own = id(event.node) not in trained  # else the line makes the training sampler too
+        if source is not None and isinstance(event.node, ast.Call) and is_own:
             edit = add_argument(source, event.node, "shuffle=False")
         yield Hit(
             event.node,
