@@ -58,6 +58,15 @@ CODES = {
     "sampler-and-shuffle": "DDP209",
 }
 """Of each cause, the codes that name it."""
+FINER = {
+    "DDP118": "DDP105 DDP108",
+    "DDP217": "DDP204 DDP206",
+    "DDP320": "DDP300",
+    "DDP321": "DDP300",
+    "DDP420": "DDP402 DDP403",
+    "DDP421": "DDP214",
+}
+"""Codes that the catalogue's authors did not have yet, and what they would have called it."""
 _NEAR = 2
 _PATIENCE = 60.0
 """Seconds after which a person would press Ctrl-C."""
@@ -195,12 +204,13 @@ def outcomes(folder: Path, names: Sequence[str], only: str) -> Iterator[Outcome]
                 yield Outcome(kind, entry["id"], findings, exit_code=code)
                 continue
             culprit = folder / kind / entry.get("culprit_file", entry["file"])
-            codes = entry["code"] if "code" in entry else CODES.get(entry["cause"], "").split()
+            named = entry["code"] if "code" in entry else CODES.get(entry["cause"], "").split()
+            codes = named or []
             yield Outcome(
                 kind,
                 entry["id"],
                 findings,
-                frozenset(codes or ()),
+                frozenset(codes or ()) | {c for c in FINER if {*FINER[c].split()} & {*codes}},
                 culprit.name,
                 accepted(culprit.read_text(), entry["culprit_line"]),
                 code,

@@ -24,7 +24,8 @@ from ddpdoctor.annotate.source import (
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.lint.engine.guards import Guard, guards
-from ddpdoctor.lint.engine.trees import last_name, text
+from ddpdoctor.lint.engine.rank import rank_guards
+from ddpdoctor.lint.engine.trees import Function, last_name, text
 
 _STANDOFFS = {
     "deadlock",
@@ -352,6 +353,10 @@ def _left(finding: Finding, stand: Stand, loop: Loop, party: Party) -> Name | No
         return _stop(f"{told}, and {leave.reason}" if leave.reason else told, place)
     if isinstance(loop, ast.While) and not is_fixed(stand, loop):
         return _stop(f"runs `while {text(loop.test)}` ({file}:{loop.lineno})", stand.at(loop))
+    if isinstance(loop, ast.For) and (guard := _acted_on_by_one(stand, loop)) is not None:
+        told = f"goes through `{text(loop.iter)}` ({file}:{loop.lineno}), which is told how it goes"
+        where = f"under `{text(guard.test)}` ({file}:{guard.test.lineno})"
+        return _stop(f"{told} {where}, on some ranks only", stand.at(guard.test))
     if isinstance(loop, ast.For) and not is_fixed(stand, loop) and not _is_loader(loop):
         return Name(
             "DDP418",
@@ -362,6 +367,27 @@ def _left(finding: Finding, stand: Stand, loop: Loop, party: Party) -> Name | No
             stand.at(loop),
             "runs unequally often",
         )
+    return None
+
+
+def _acted_on_by_one(stand: Stand, loop: ast.For) -> Guard | None:
+    """The rank's condition under which the body does something to what the loop goes through."""
+    module, through = stand.module, text(loop.iter)
+    if isinstance(loop.iter, ast.Call):
+        return None  # made for the loop
+    functions = {each.name: each for each in ast.walk(module.tree) if isinstance(each, Function)}
+    for call in (node for node in module.within(loop) if isinstance(node, ast.Call)):
+        called = functions.get(last_name(call.func))
+        done = [call, *(ast.walk(called) if called is not None else ())]
+        acts = any(
+            isinstance(each, ast.Call)
+            and isinstance(each.func, ast.Attribute)
+            and text(each.func.value) == through
+            for each in done
+        )
+        inside = [g.guard for g in rank_guards(module, call) if module.inside(g.guard.test, loop)]
+        if acts and inside:
+            return inside[0]
     return None
 
 

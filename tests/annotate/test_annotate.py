@@ -338,3 +338,35 @@ def test_a_source_that_cannot_be_read_changes_nothing(tmp_path: Path, text: str)
         RankPlace(ranks=(1,), place=gone, doing="all_reduce #1", stack=(gone,)),
     )
     assert only(general) == general
+
+
+PATIENCE = """
+    class Run:
+        def fit(self, rank, loader, model):
+            for epoch in self.patience:
+                loss = train(model, loader)  # waits
+                if rank == 0:  # asks
+                    self.{done}(loss)
+
+        def report(self, loss):
+            print(loss)
+
+        def finish(self, loss):
+            self.patience.add(loss)
+
+    def main(run, rank):
+        run.fit(rank, [], None)  # fits
+        dist.barrier()  # ends
+"""
+
+
+@pytest.mark.parametrize(("done", "code"), [("finish", "DDP405"), ("report", "DDP418")])
+def test_what_one_rank_tells_to_what_a_loop_goes_through_may_end_it(
+    tmp_path: Path, done: str, code: str
+) -> None:
+    script = Script(tmp_path, PATIENCE.format(done=done))
+    waits = script.at(1, "all_reduce #36", "fits", "waits")
+    (refined,) = annotate([finding(waits, script.at(0, "barrier #36", "ends"))])
+    assert (refined.code, refined.certainty) == (code, "evidence")
+    named = [each.place for each in refined.places]
+    assert (script.place("asks", "Run.fit") in named) == (code == "DDP405")

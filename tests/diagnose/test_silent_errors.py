@@ -540,3 +540,22 @@ def test_what_was_loaded_alike_or_at_another_time_is_not_the_reason(
     for rank in three:
         rank.state_loads.append(loaded(rank.rank, alike=alike, time=time))
     assert only(three).code == "DDP300"
+
+
+def stepped(apart: float) -> list[RankEvidence]:
+    """Ranks whose metrics differ by that, and whose learning rates are still alike."""
+    three = ranks()
+    for rank in three:
+        metrics = enumerate((1.0, 0.5, 0.25), 1)
+        rank.plateaus = [Plateau(n, m + apart * rank.rank, at(50)) for n, m in metrics]
+    return three
+
+
+def test_a_plateau_that_is_stepped_with_unlike_metrics_is_told_before_the_rates_part() -> None:
+    finding = only(stepped(0.1))
+    assert (finding.code, finding.severity, lines(finding)) == ("DDP216", "warning", [50])
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-9])
+def test_a_plateau_that_is_stepped_with_one_metric_is_right(apart: float) -> None:
+    assert said(stepped(apart)) == []
