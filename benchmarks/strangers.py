@@ -146,12 +146,12 @@ def command(folder: Path, entry: dict[str, Any]) -> list[str]:
     return ["python", script]
 
 
-def run(command: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
-    """The findings of `ddpdoctor run`, and its exit code."""
+def run(command: Sequence[str], work: Path | None = None) -> tuple[list[dict[str, Any]], int]:
+    """The findings of `ddpdoctor run` in a folder, or in one of its own, and its exit code."""
     with tempfile.TemporaryDirectory(prefix="stranger-") as home:
         report = Path(home) / "report.json"
-        work = Path(home) / "work"
-        work.mkdir()
+        if work is None:
+            (work := Path(home) / "work").mkdir()
         watched = [
             *("ddpdoctor", "run", "--run-dir", str(Path(home) / "run"), "--format", "json"),
             *("-o", str(report), "--", *command),

@@ -22,12 +22,16 @@ def facts(module: Any) -> dict[str, Any]:
     buffers: list[str] = []
     holders: list[Frame | None] = []
     writers: list[Frame | None] = []
+    writing: dict[tuple[type, str], Frame | None] = {}
     for path, child in module.named_modules():
         own = [f"{path}.{name}".lstrip(".") for name in child._buffers]
         if own and len(buffers) < _MOST:
             buffers += own
             holders += [_maker(type(child))] * len(own)
-            writers += [_writer(type(child), name) for name in child._buffers]
+            for name in child._buffers:
+                if (key := (type(child), name)) not in writing:
+                    writing[key] = _writer(*key)
+                writers.append(writing[key])
     return {
         "buffers": buffers[:_MOST],
         "makers": holders[:_MOST],

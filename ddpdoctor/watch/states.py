@@ -14,8 +14,8 @@ from ddpdoctor.watch.places import users_frame
 
 _LIMIT = 256
 _COMPARED = 10_000
-_DIGESTED, _ELEMENTS = 256, 64
-"""Of so many tensors, so many elements are told apart."""
+_DIGESTED, _ELEMENTS = 64, 64
+"""Of about so many tensors, so many elements are told apart."""
 
 
 def install(log: Log) -> None:
@@ -89,9 +89,10 @@ def _content(state_dict: Any) -> str:
     """A digest of what is loaded; "" of an optimizer's state, which ranks may share out."""
     import torch
 
+    named = list(state_dict.items())
     tensors = {
         name: value.detach().reshape(-1)[:_ELEMENTS]
-        for name, value in itertools.islice(state_dict.items(), _DIGESTED)
+        for name, value in named[:: max(1, len(named) // _DIGESTED)]
         if type(value) in (torch.Tensor, torch.nn.Parameter) and value.is_contiguous()
     }
     if not tensors or is_capturing(tensors.values()):
