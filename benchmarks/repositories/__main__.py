@@ -6,7 +6,7 @@ FOLDER has one folder for each repository, named OWNER+NAME, with its files at t
 `cases/` names (see `benchmarks.census`). A case says what it needs beside torch, how it is made to
 run on two ranks of gloo with small generated data, which of its own defects a healthy run shows,
 and a few bugs in its author's style: edits of a few lines, by their numbers. The line to blame
-carries a mark; a hit has the right code, and names a line at most two off.
+carries a mark; a hit has the right code, and names a line of that statement or at most two off.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from typing import Any
 
 import yaml
 
-from benchmarks.strangers import Outcome, run, told
+from benchmarks.strangers import Outcome, accepted, run, told
 
 CASES = Path(__file__).parent / "cases"
 MARK = "# BUG"
-_NEAR = 2
 
 
 @dataclass(frozen=True)
@@ -103,11 +102,11 @@ def _apply(work: Path, edits: Sequence[Edit]) -> None:
         file.write_text("".join(lines), "utf-8")
 
 
-def _marked(work: Path) -> Iterator[tuple[str, int]]:
+def _marked(work: Path) -> Iterator[tuple[Path, int]]:
     for file in work.rglob("*.py"):
         for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), 1):
             if MARK in line:
-                yield file.name, number
+                yield file, number
 
 
 def outcome(case: Case, source: Path, bug: str) -> Outcome:
@@ -120,10 +119,10 @@ def outcome(case: Case, source: Path, bug: str) -> Outcome:
         if not bug:
             findings = [each for each in findings if each["code"] not in case.known]
             return Outcome("healthy", case.folder, findings, exit_code=code)
-        lines = {line + by for _, line in marks for by in range(-_NEAR, _NEAR + 1)}
-        codes, script = case.bugs[bug][0], marks[0][0] if marks else ""
+        ((file, line),) = marks
+        lines = accepted(file.read_text("utf-8"), [line])
         name = f"{case.folder} {bug}"
-        return Outcome("buggy", name, findings, codes, script, frozenset(lines), code)
+        return Outcome("buggy", name, findings, case.bugs[bug][0], file.name, lines, code)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import zlib
+from types import FrameType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
@@ -55,19 +56,19 @@ class _Shuffles:
     def _note(self, by: str, args: Any, kwargs: Any) -> None:
         first = args[0]
         length = first if isinstance(first, int) else len(first)
-        place = users_frame(sys._getframe(3))
-        if length < _SHORT or place is None or _torch_draws(kwargs):
+        caller = sys._getframe(3)
+        place = users_frame(caller)
+        if length < _SHORT or place is None or _is_torch(caller):
             return
         self._written += 1
-        frames = [as_frame(f) for f in outwards(sys._getframe(3)) if is_users(f.f_code)][::-1]
+        frames = [as_frame(f) for f in outwards(caller) if is_users(f.f_code)][::-1]
         state = _state(by.partition(".")[0], kwargs)
         self._log.write("shuffled", by=by, length=length, state=state, place=place, way=frames)
 
 
-def _torch_draws(kwargs: Any) -> bool:
+def _is_torch(caller: FrameType) -> bool:
     """Whether a sampler of torch's own asks: what it deals out is known otherwise."""
-    frame = sys._getframe(3)
-    file = frame.f_code.co_filename
+    file = caller.f_code.co_filename
     return "/torch/utils/data/" in file and "dataset.py" not in file
 
 

@@ -24,6 +24,7 @@ from torch.utils.data import (
     Dataset,
     DistributedSampler,
     IterableDataset,
+    RandomSampler,
     Subset,
     TensorDataset,
 )
@@ -120,6 +121,7 @@ def deal_by_rank() -> None:
     """A dataset that deals samples out by rank itself."""
     dist.init_process_group("gloo")
     list(DataLoader(ByRank(["a", "b"])))
+    assert sorted(RandomSampler(range(8))) == list(range(8))
     dist.barrier()
     dist.destroy_process_group()
 

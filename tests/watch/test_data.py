@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence.events.shuffled import Shuffled
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 
@@ -103,6 +104,7 @@ def test_all_ways_to_iterate_are_followed_and_none_is_broken(
 def test_a_dataset_that_speaks_of_ranks_is_known(server: ForkServer, tmp_path: Path) -> None:
     ranks = watched(server, tmp_path, "deal_by_rank")
     assert [rank.loaders[0].by_rank for rank in ranks] == [True, True]
+    assert [rank.of(Shuffled) for rank in ranks] == [[], []]  # the sampler's order is known
 
 
 def test_join_is_written_down(server: ForkServer, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case, named
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import is_a_replica
@@ -45,7 +46,8 @@ def detect(case: Case) -> Iterator[Finding]:
         ]
         fewest = min(map(len, first))
         if len(shared) >= max(_MANY, _SHARE * fewest):
-            yield _finding(ranks, passes[0][0], many, len(shared), fewest)
+            fed = [each for kin in loaders.training(case.evidence) for each in _loading(kin)]
+            yield _finding(ranks, fed, passes[0][0], many, len(shared), fewest)
             return
 
 
@@ -94,7 +96,20 @@ def _first_pass(passes: list[Given]) -> dict[str, int]:
     return {row: number for number, given in enumerate(passes) for row in given.rows}
 
 
-def _finding(ranks: list[RankEvidence], given: Given, many: int, shared: int, of: int) -> Finding:
+def _loading(kin: loaders.Kin) -> Iterator[RankPlace]:
+    """What feeds it, where that is a loader of torch's to which nothing deals out."""
+    if not any(each.sampler for each in kin.values()):
+        yield from loaders.places(kin, "built the loader")
+
+
+def _finding(
+    ranks: list[RankEvidence],
+    fed: list[RankPlace],
+    given: Given,
+    many: int,
+    shared: int,
+    of: int,
+) -> Finding:
     numbers = tuple(rank.rank for rank in ranks)
     shuffles = tuple(apart(ranks))
     return Finding(
@@ -103,7 +118,7 @@ def _finding(ranks: list[RankEvidence], given: Given, many: int, shared: int, of
         severity="warning",
         certainty="evidence",
         ranks=numbers,
-        places=(*shuffles, RankPlace(ranks=numbers, place=given.place, doing="gives them")),
+        places=(*shuffles, *fed, RankPlace(ranks=numbers, place=given.place, doing="gives them")),
         cause=f"{named(numbers)} train on the same samples: {shared} of those in the first {many} "
         f"passes, in which each was given {of} or more and none twice, were given to several.",
         cure=Cure(text=_ORDERED if shuffles else _DEALT),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
-from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
 from ddpdoctor.evidence import FileEvent, RankEvidence, StateLoad
@@ -91,6 +91,7 @@ def _finding(
     if file is not None and file.place not in elsewhere:
         doing = f"torch.load({Path(file.path).name})"
         places.insert(0, RankPlace(ranks=names, place=file.place, doing=doing))
+        places += callers(names, file.way, file.place)
     others = ", ".join(str(rank.rank) for rank in fresh)
     what = f"the state of {first.name}" + (f" from {Path(file.path).name}" if file else "")
     return Finding(

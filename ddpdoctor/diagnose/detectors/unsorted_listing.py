@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ddpdoctor.catalog import Cure, Finding
-from ddpdoctor.diagnose import loaders
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose import loaders, shuffles
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 
@@ -30,11 +30,14 @@ def detect(case: Case) -> Iterator[Finding]:
             files = {each for _, each in listed.values()}
             if len(listed) < len(kin) or len(files) > 1 or len(set(orders.values())) == 1:
                 continue
-            yield _finding(kin, name, orders)
+            made = (*shuffles.apart(case.evidence.ranks), *loaders.makers(kin))
+            yield _finding(kin, made, name, orders)
             break
 
 
-def _finding(kin: loaders.Kin, name: str, orders: dict[int, str]) -> Finding:
+def _finding(
+    kin: loaders.Kin, made: tuple[RankPlace, ...], name: str, orders: dict[int, str]
+) -> Finding:
     usual = Counter(orders.values()).most_common(1)[0][0]
     first = next(iter(kin.values()))
     others = tuple(sorted(rank for rank, order in orders.items() if order != usual))
@@ -45,7 +48,7 @@ def _finding(kin: loaders.Kin, name: str, orders: dict[int, str]) -> Finding:
         severity="error",
         certainty="proven",
         ranks=others,
-        places=loaders.places(kin, "built the loader", sampler="built the sampler"),
+        places=(*made, *loaders.places(kin, "built the loader", sampler="built the sampler")),
         cause=f"{attribute} holds the same files on all ranks, but in another order on "
         f"rank{'s' if len(others) > 1 else ''} {', '.join(map(str, others))}: index i is another "
         "file there, so shards overlap and files are left out.",
