@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from ddpdoctor.lint.cache import Cache
 from ddpdoctor.lint.engine import source as sources
-from ddpdoctor.lint.engine.interpreter.loading import DOES, Loader
+from ddpdoctor.lint.engine.interpreter.loading import Loader, does_something
 from ddpdoctor.lint.engine.interpreter.program import Program
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator, project_root
@@ -28,7 +28,14 @@ from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
 from ddpdoctor.lint.rule import Diagnostic, Rule, Trouble, diagnose
 from ddpdoctor.lint.rules import all_rules
-from ddpdoctor.lint.running import AMONG_RANKS, INTEREST, SAMPLES, Judged, run_and_judge, together
+from ddpdoctor.lint.running import (
+    AMONG_RANKS,
+    SAMPLES,
+    Judged,
+    is_of_ranks,
+    run_and_judge,
+    together,
+)
 
 # Words that rules ask of the whole project: who sets epochs, who seeds, which framework trains.
 WORDS = (
@@ -322,7 +329,7 @@ def _is_of_interest(path: str, reader: Reader, is_of_many: bool) -> bool:
         data = reader.data(path)
     except Unreadable:
         return False
-    return bool(INTEREST.search(data) or (is_of_many and AMONG_RANKS.search(data)))
+    return bool(is_of_ranks(data) or (is_of_many and AMONG_RANKS.search(data)))
 
 
 def _run_here(path: str) -> Judged:
@@ -332,7 +339,7 @@ def _run_here(path: str) -> Judged:
     near = _state.concerned[path] <= _NEAR
     reaching = _state.project.lines_of_interest(path)
     text = _state.reader.data(path).decode(errors="replace")
-    if not (reaching or "__main__" in text or DOES.search(text) or SAMPLES.search(text)):
+    if not (reaching or "__main__" in text or does_something(text) or SAMPLES.search(text)):
         return Judged(path)
     return run_and_judge(path, _state.program, _state.library, rules, alone=near, reaching=reaching)
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ddpdoctor.lint.engine.interpreter.loading import DOES, Text
+from ddpdoctor.lint.engine.interpreter.loading import Text, does_something
 from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
-from ddpdoctor.lint.engine.libraries import Library
+from ddpdoctor.lint.engine.libraries import Library, libraries_of_ranks
 from ddpdoctor.lint.judging import judge
 from ddpdoctor.lint.rule import Diagnostic, Rule
 
-# A file without any of these words, that starts none that has one, concerns one process alone.
-INTEREST = re.compile(
-    rb"distributed|accelerat|[Ff]abric|deepspeed|horovod|DataParallel|DistributedSampler|ignite"
-    rb"|multiprocessing|no_sync|\(1(\.0)? - \w+\) \*|\bRANK\b"
-)
+# What makes a file one of several ranks beside the libraries that it names.
+_BY_ITSELF = re.compile(rb"\(1(\.0)? - \w+\) \*|\bRANK\b|\bno_sync\b")
 # What a class may give samples by that each rank, or each worker, has in its own way.
 SAMPLES = re.compile(r"listdir|scandir|glob|iterdir|walk\(|default_rng|RandomState|Random\(")
 # In a project of many ranks, a file with one of these concerns them too.
 AMONG_RANKS = re.compile(SAMPLES.pattern.encode() + rb"|arccos|\bacos")
+_WORD = re.compile(r"\w+")
 Function = tuple[str, int]
 """(file, line) of a function."""
 
@@ -74,32 +73,45 @@ def run_and_judge(
     return out
 
 
+def is_of_ranks(data: bytes) -> bool:
+    """Whether a file has to do with several ranks by its own text."""
+    return bool(libraries_of_ranks().search(data) or _BY_ITSELF.search(data))
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
+    """The names that an import gives to what a finding may begin with."""
+    home = (getattr(node, "module", None) or "").rpartition(".")[2]
+    return {x.asname or x.name for x in node.names if does_something(f"{home}.{x.name}(")}
+
+
 def _of_interest(text: Text, reaching: frozenset[int]) -> set[int]:
     """The lines of the functions that do what rules ask about, by whatever names."""
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
     names: set[str] = set()
     found: set[int] = set()
+    asked: Collection[int] = ()
     for node in ast.walk(text.tree):
         if isinstance(node, ast.ClassDef) and SAMPLES.search(_written(text, node)):
             found |= _giving_samples(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions.append(node)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {x.asname for x in node.names if x.asname and DOES.search(f".{x.name}(")}
-        elif isinstance(node, ast.Assign) and DOES.search(_written(text, node.value) + "("):
+            names |= _imported(node)
+        elif isinstance(node, ast.Assign) and does_something(_written(text, node.value) + "("):
             names |= {_last_name(each) for each in node.targets}
+    words = {each.lineno: set(_WORD.findall(_written(text, each))) for each in functions}
     while True:
-        aliases = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names - {''})))})\b")
         new = [
             each
             for each in functions
             if each.lineno not in found
             and (
                 each.lineno in reaching
-                or DOES.search(written := _written(text, each))
-                or (names and aliases.search(written))
+                or not names.isdisjoint(words[each.lineno])
+                or (each.lineno not in asked and does_something(_written(text, each)))
             )
         ]
+        asked = words.keys()
         if not new:
             return found
         found |= {each.lineno for each in new}

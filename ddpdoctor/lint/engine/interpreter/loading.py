@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ddpdoctor.lint.engine.libraries import is_of_interest
+from ddpdoctor.lint.engine.libraries import calls_something, is_of_interest
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.trees import Function
@@ -18,15 +18,18 @@ _INTEREST = re.compile(
     r"|DataLoader|listdir|glob|makedirs|mkdir|barrier|reduce|gather|broadcast|deepspeed|no_sync"
     r"|os\.path|isfile|exists\(|time\(\)|random|is_main|master|environ|argparse|nn\.Module|\.save\("
 )
-# What rules ask about, or what tells ranks apart: a function that has none of these, and calls none
-# that has, is not run alone.
-DOES = re.compile(
-    r"\.backward\(|DataLoader|DistributedSampler|DataParallel|no_sync|all_reduce|all_gather"
-    r"|reduce_scatter|barrier\(|broadcast|isend|irecv|async_op|init_process_group|new_group"
-    r"|torch\.save|torch\.load|state_dict|set_epoch|\.prepare\(|\.step\(|rank\b|RANK|is_main"
-    r"|main_process|spawn\(|multiprocessing|atexit|manual_seed|set_device|\(1(\.0)? - \w+\) \*"
-    r"|arccos|\bacos|return torch\.(tensor|zeros|FloatTensor)"
+# What a finding may begin with beside calls of libraries: a launcher's variable, a moving average,
+# a loss that is a constant.
+_BY_ITSELF = re.compile(
+    r"RANK|local.rank|async_op|\(1(\.0)? - \w+\) \*|return torch\.(tensor|zeros|FloatTensor)"
 )
+
+
+def does_something(text: str) -> bool:
+    """Whether a finding may begin in this text; else it is run only where others call it."""
+    return calls_something(text) or _BY_ITSELF.search(text) is not None
+
+
 MAX_FILE = 600_000
 _SMALL = 8_000
 
@@ -71,7 +74,7 @@ class Text:
                 return any(self._runs(each) for each in [*statement.body, *statement.orelse])
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert() | ast.Match():
                 written = "\n".join(self.lines[statement.lineno - 1 : statement.end_lineno])
-                return DOES.search(written) is not None or any(
+                return does_something(written) or any(
                     is_of_interest(self.dotted(each.func))
                     for each in ast.walk(statement)
                     if isinstance(each, ast.Call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import merge
 
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Value
 
@@ -99,6 +100,8 @@ class Seq:
     """One after the other."""
 
     items: list[Event | Exit | Choice | Loop | Called] = field(default_factory=list)
+    known: dict[str, list[tuple[int, Event, Way]]] | None = None
+    """Its events by kind, once somebody has asked for them: it is whole then."""
 
 
 Node = Event | Exit | Choice | Loop | Called
@@ -157,10 +160,19 @@ def _inside(node: Node) -> list[Seq]:
 
 def events(root: Seq, *kinds: str) -> Iterator[tuple[Event, Way]]:
     """The events of these kinds, with the way to each."""
-    for step, way in _steps(root, ()):
-        node = step.node
-        if isinstance(node, Event) and (not kinds or node.kind in kinds):
-            yield node, (*way, step)
+    if root.known is None:
+        root.known = {}
+        for number, (step, way) in enumerate(_steps(root, ())):
+            node = step.node
+            if isinstance(node, Event):
+                root.known.setdefault(node.kind, []).append((number, node, (*way, step)))
+    found = [root.known.get(kind, []) for kind in kinds or root.known]
+    for _, event, way in found[0] if len(found) == 1 else merge(*found, key=_number):
+        yield event, way
+
+
+def _number(event: tuple[int, Event, Way]) -> int:
+    return event[0]
 
 
 def everyone() -> int:

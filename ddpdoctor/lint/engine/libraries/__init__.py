@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -116,13 +117,105 @@ class Library:
         return self.find(name) if name in self._lines else None
 
 
+# --- what is worth to be run
+
 _CONCERNS_OTHERS = ("collective", "group", "init", "wraps", "prepares", "spawns")
+_TELLS_RANKS = ("rank", "main", "mode")
+_ASKED_FOR = frozenset(
+    [
+        "arccos",
+        "at_exit",
+        "average",
+        "backward",
+        "checkpoint",
+        "clip",
+        "empty_cache",
+        "grad",
+        "load",
+        "load_state",
+        "make_folder",
+        "recv",
+        "remove",
+        "rename",
+        "save",
+        "save_on_main",
+        "schedule",
+        "seed",
+        "seed_all",
+        "seed_cuda",
+        "seed_generator",
+        "seed_numpy",
+        "seed_python",
+        "send",
+        "set_device",
+        "set_epoch",
+        "split",
+        "start",
+        "step",
+    ]
+)
+"""Events that rules begin with; others only say more about these."""
+_CALL = re.compile(r"(\w*\)*\]*\.)?\b(\w+)\(")
+_MADE = ("torch.utils.data.", "torch.distributed.", "multiprocessing.")
+"""Types whose making rules begin with."""
 
 
 def is_of_interest(name: str) -> bool:
     """Whether a name of a library has to do with other ranks."""
     found = _known().exact(name) if name else None
     return found is not None and found.does in _CONCERNS_OTHERS
+
+
+def calls_something(text: str) -> bool:
+    """Whether a finding may be of a call in this text: without any, and led to none, there is none."""
+    names = _calls_of_interest()
+    return any(
+        name in names or (home and (f".{name}" in names or f"{home[:-1]}.{name}" in names))
+        for home, name in _CALL.findall(text)
+    )
+
+
+@cache
+def _calls_of_interest() -> frozenset[str]:
+    return frozenset(_written(effect) for effect in _effects() if _begins(effect))
+
+
+@cache
+def libraries_of_ranks() -> re.Pattern[bytes]:
+    """The packages and wrappers of several ranks: a file with none of these is of one process."""
+    found: set[str] = set()
+    for effect in _effects():
+        package, _, rest = effect.name.partition(".")
+        if effect.does == "wraps" or "Distributed" in effect.option("type"):
+            found.add(_last(effect.name))
+        elif effect.does in (*_CONCERNS_OTHERS, *_TELLS_RANKS):
+            found.add(rest.partition(".")[0] if package == "torch" else package)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(found)))})".encode())
+
+
+def _begins(effect: Effect) -> bool:
+    if effect.does == "event":
+        return effect.option("kind") in _ASKED_FOR
+    if effect.does == "enters":
+        return effect.option("scope") == "no_sync"
+    made = effect.does == "new" and effect.option("type").startswith(_MADE)
+    return made or effect.does in _CONCERNS_OTHERS
+
+
+def _written(effect: Effect) -> str:
+    """How a call of it looks: a method by its name, a plain word with its module before it."""
+    owner, name = _last(effect.name.rpartition(".")[0]), _last(effect.name)
+    if owner[:1].isupper():
+        return f".{name}"
+    return f"{owner}.{name}" if effect.does == "event" and owner else name
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _effects() -> list[Effect]:
+    return [parse(line) for name, line in _lines() if not name.endswith("*")]
 
 
 @cache

@@ -67,6 +67,7 @@ torch.distributed.algorithms.Join                   enters scope=join throws=thr
 torch.distributed.elastic.multiprocessing.errors.record    itself
 torch.nn.parallel.DistributedDataParallel           wraps module=module@0
 torch.nn.parallel.distributed.DistributedDataParallel      wraps module=module@0
+torch.nn.parallel.DistributedDataParallel.no_sync   enters scope=no_sync
 torch.nn.parallel.DistributedDataParallel._set_static_graph    event kind=static_graph
 torch.nn.DataParallel                               new type=torch.nn.DataParallel module=module@0
 torch.nn.parallel.DataParallel                      new type=torch.nn.DataParallel module=module@0
