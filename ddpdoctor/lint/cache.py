@@ -11,15 +11,17 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ddpdoctor import __version__
+from ddpdoctor.lint.engine import source as sources
 from ddpdoctor.lint.engine.survey import Callee, ClassSurvey, FunctionSurvey, Survey
-from ddpdoctor.lint.rule import Diagnostic, Edit, Fix
+from ddpdoctor.lint.rule import Diagnostic, Edit, Fix, Related
+from ddpdoctor.lint.running import Judged
 
 _MAX_BYTES = 200_000_000
 
@@ -66,7 +68,7 @@ class Cache:
 
     def survey(self, path: str, data: bytes) -> tuple[str, Survey, tuple[str, ...]] | None:
         """(digest, survey, words) of a file with this content."""
-        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        digest = sources.digest(data)
         entry = self._get(f"s{digest}")
         return (digest, _survey(path, entry["survey"]), tuple(entry["words"])) if entry else None
 
@@ -79,17 +81,29 @@ class Cache:
                 function["called_params"] = sorted(function["called_params"])
             self._put(f"s{digest}", {"survey": facts, "words": words})
 
-    def diagnostics(self, path: str, digest: str, project: str) -> list[Diagnostic] | None:
-        """The findings in a file with this content, in a project that says the same about it."""
-        entry = self._get(f"d{digest}{project}{path}")
-        return None if entry is None else [_diagnostic(each) for each in entry]
+    def judged(self, path: str, around: str, digest: Callable[[str], str]) -> Judged | None:
+        """What came of running a file, if all files that were run with it are as they were."""
+        entry = self._get(f"j{digest(path)}{around}{path}") if self._db is not None else None
+        if entry is None or any(digest(file) != known for file, known in entry["files"].items()):
+            return None
+        return Judged(
+            path,
+            [_diagnostic(each) for each in entry["found"]],
+            {(file, line): [_diagnostic(d) for d in found] for file, line, found in entry["alone"]},
+            frozenset((file, line) for file, line in entry["visited"]),
+            tuple(entry["files"]),
+        )
 
-    def keep_diagnostics(
-        self, path: str, digest: str, project: str, found: list[Diagnostic]
-    ) -> None:
-        """Remember findings."""
-        if self._db is not None:
-            self._put(f"d{digest}{project}{path}", [asdict(each) for each in found])
+    def keep_judged(self, judged: Judged, around: str, digest: Callable[[str], str]) -> None:
+        """Remember what came of running a file, unless something went wrong."""
+        if self._db is not None and not judged.troubles:
+            facts = {
+                "found": [asdict(each) for each in judged.found],
+                "alone": [(*at, [asdict(d) for d in found]) for at, found in judged.alone.items()],
+                "visited": sorted(judged.visited),
+                "files": {file: digest(file) for file in judged.files},
+            }
+            self._put(f"j{digest(judged.path)}{around}{judged.path}", facts)
 
     def close(self) -> None:
         """Write what is new."""
@@ -158,5 +172,6 @@ def _diagnostic(facts: dict[str, Any]) -> Diagnostic:
         )
         facts["fix"] = Fix(edits, fix["safe"])
     facts["notes"] = tuple(facts["notes"])
+    facts["related"] = tuple(Related(**each) for each in facts["related"])
     facts["statement"] = tuple(facts["statement"])
     return Diagnostic(**facts)

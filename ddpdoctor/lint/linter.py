@@ -1,4 +1,4 @@
-"""Linting a set of files: survey each, join the surveys into a project, then ask the rules.
+"""Linting a set of files: survey each, join the surveys into a project, then run and judge.
 
 Nothing here prints, and no file can stop the others: what cannot be looked at becomes a Trouble.
 """
@@ -22,11 +22,10 @@ from ddpdoctor.lint.engine.interpreter.loading import Loader, does_something
 from ddpdoctor.lint.engine.interpreter.program import Program
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator, project_root
-from ddpdoctor.lint.engine.module import Module
 from ddpdoctor.lint.engine.project import Project
 from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
-from ddpdoctor.lint.rule import Diagnostic, Rule, Trouble, diagnose
+from ddpdoctor.lint.rule import Diagnostic, Trouble
 from ddpdoctor.lint.rules import all_rules
 from ddpdoctor.lint.running import (
     AMONG_RANKS,
@@ -106,6 +105,13 @@ class Reader:
         """The bytes of a file. Raises Unreadable."""
         return self._given[path] if path in self._given else sources.read(path)
 
+    def digest(self, path: str) -> str:
+        """Changes with the bytes of a file; "" where it cannot be read."""
+        try:
+            return sources.digest(self.data(path))
+        except Unreadable:
+            return ""
+
     def source(self, path: str) -> Source:
         """The decoded file. Raises Unreadable."""
         if path in self._memo:
@@ -150,15 +156,13 @@ def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Resu
     result = Result(files=len(surveyed))
     result.troubles = [Trouble(e.path, e.trouble) for e in surveyed.values() if e.trouble]
     wanted = [each for each in surveyed.values() if each.survey]
-    ran = _run_all(wanted, everything, project, reader, pool, result.troubles)
-    for path, found, trouble in _examine_all(wanted, project, reader, pool, cache):
-        found = sorted([*found, *ran.get(path, ())])
+    judged = _run_all(wanted, everything, project, reader, pool, cache)
+    for each in judged:
+        result.troubles += [Trouble(each.path, trouble) for trouble in each.troubles]
+    for path, found in together(judged, {each.path for each in wanted}).items():
+        source = reader.source(path)
         result.diagnostics += found
-        if trouble:
-            result.troubles.append(Trouble(path, trouble))
-        if found:
-            source = reader.source(path)
-            result.sources[path], result.cells[path] = source.text, source.cells
+        result.sources[path], result.cells[path] = source.text, source.cells
     result.diagnostics.sort()
     result.troubles.sort()
     cache.close()
@@ -284,19 +288,35 @@ def _run_all(
     project: Project,
     reader: Reader,
     pool: _Pool,
-    troubles: list[Trouble],
-) -> dict[str, list[Diagnostic]]:
-    """Findings of the rules that ask what a run in the head has done, by file."""
+    cache: Cache,
+) -> list[Judged]:
+    """What came of running each file that has to do with other ranks."""
     paths = [each.path for each in wanted]
-    locator = project.locator
     concerned = _state.concerned = _concerned_files(everything, reader, project)
-    _state.program = Program(Loader(reader.source, locator, paths), project.words)
-    judged = list(
-        pool.map(_run_here, [path for path in paths if path in concerned], reader, project)
+    _state.program = Program(Loader(reader.source, project.locator, paths), project.words)
+    around = (
+        repr((project.digest(), sorted(project.surveys), _state.library.own))
+        if cache.is_open
+        else ""
     )
-    for each in judged:
-        troubles += [Trouble(each.path, trouble) for trouble in each.troubles]
-    return together(judged, set(paths))
+    digests: dict[str, str] = {}
+
+    def digest(path: str) -> str:
+        if path not in digests:
+            digests[path] = reader.digest(path)
+        return digests[path]
+
+    found: list[Judged] = []
+    missing: list[str] = []
+    for path in paths:
+        if path in concerned:
+            known = cache.judged(path, f"{around}{concerned[path] <= _NEAR}", digest)
+            found += [known] if known else []
+            missing += [] if known else [path]
+    for each in pool.map(_run_here, missing, reader, project):
+        cache.keep_judged(each, f"{around}{concerned[each.path] <= _NEAR}", digest)
+        found.append(each)
+    return found
 
 
 def _concerned_files(
@@ -335,79 +355,15 @@ def _is_of_interest(path: str, reader: Reader, is_of_many: bool) -> bool:
 def _run_here(path: str) -> Judged:
     assert _state.program is not None
     assert _state.project is not None
-    rules = [rule for rule in all_rules() if rule.of_run]
     near = _state.concerned[path] <= _NEAR
     reaching = _state.project.lines_of_interest(path)
     text = _state.reader.data(path).decode(errors="replace")
-    if not (reaching or "__main__" in text or does_something(text) or SAMPLES.search(text)):
+    begins = _state.library.mentions_something(text) or does_something(text)
+    if not (reaching or "__main__" in text or begins or SAMPLES.search(text)):
         return Judged(path)
-    return run_and_judge(path, _state.program, _state.library, rules, alone=near, reaching=reaching)
-
-
-def _examine_all(
-    wanted: list[Surveyed], project: Project, reader: Reader, pool: _Pool, cache: Cache
-) -> Iterator[tuple[str, list[Diagnostic], str]]:
-    digest = project.digest() if cache.is_open else ""
-    missing = []
-    for each in wanted:
-        known = cache.diagnostics(each.path, each.digest, digest)
-        if known is None:
-            missing.append(each)
-        else:
-            yield each.path, known, ""
-    digests = {each.path: each.digest for each in missing}
-    for path, found, trouble in pool.map(_examine_here, list(digests), reader, project):
-        if not trouble:
-            cache.keep_diagnostics(path, digests[path], digest, found)
-        yield path, found, trouble
-
-
-def _examine_here(path: str) -> tuple[str, list[Diagnostic], str]:
-    assert _state.project is not None
-    return path, *examine(path, _state.reader, _state.project)
-
-
-def examine(path: str, reader: Reader, project: Project) -> tuple[list[Diagnostic], str]:
-    """Ask all rules about one file; findings, and what went wrong."""
-    try:
-        source = reader.source(path)
-        rules = _concerned(source.text)
-        if not rules:
-            return [], ""
-        module = Module(source, project.surveys[path], project)
-    except (Unreadable, RecursionError) as error:
-        return [], str(error) if isinstance(error, Unreadable) else "nested too deeply"
-    found: dict[tuple[int, int, str], Diagnostic] = {}
-    troubles = []
-    for rule in rules:
-        try:
-            for each in diagnose(rule, module):
-                found.setdefault((each.line, each.column, each.code), each)
-        except RecursionError:
-            troubles.append(f"{rule.code} gave up: nested too deeply")
-        except Exception as error:  # a fault of ours must not hide what other rules found
-            what = " ".join(f"{type(error).__name__}: {error}".split())
-            troubles.append(f"a fault of ours in {rule.code} ({what}); please report it")
-    return sorted(found.values()), "; ".join(troubles)
-
-
-def _concerned(text: str) -> list[Rule]:
-    """The rules that this text may concern."""
-    known: dict[str, bool] = {}
-
-    def has_one_of(words: tuple[str, ...]) -> bool:
-        for word in words:
-            if word not in known:
-                known[word] = word in text
-            if known[word]:
-                return True
-        return not words
-
-    return [
-        rule
-        for rule in all_rules()
-        if not rule.of_run and has_one_of(rule.also) and has_one_of(rule.words)
-    ]
+    return run_and_judge(
+        path, _state.program, _state.library, all_rules(), alone=near, reaching=reaching
+    )
 
 
 # --- processes

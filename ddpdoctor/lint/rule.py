@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Finding
-    from ddpdoctor.lint.engine.module import Module
+    from ddpdoctor.lint.engine.interpreter.program import Run
 
 Confidence = Literal["certain", "likely"]
 
@@ -53,14 +53,14 @@ class Hit:
     confidence: Confidence | None = None
     """Where this case is less (or more) sure than the rule usually is."""
     path: str = ""
-    """The file of the node, for rules about a run."""
+    """The file of the node; of what is run, where it is not said."""
     related: tuple[Related, ...] = ()
     """The chain of places from which it follows, nearest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The facts of a rule that asks what a run in the head has done."""
+    """The facts of a rule."""
 
     code: str
     name: str
@@ -74,15 +74,8 @@ class Rule:
     code: str
     name: str
     confidence: Confidence
-    check: Callable[[Any], Iterable[Hit]]
-    """Of a module, or of a run."""
-    words: tuple[str, ...]
-    """The rule is asked only about files whose text has one of these, ..."""
-    also: tuple[str, ...] = ()
-    """... and one of these."""
-    documentation: str = ""
-    of_run: bool = False
-    """Whether it asks what a run in the head has done, not how one file looks."""
+    check: Callable[[Run], Iterable[Hit]]
+    documentation: str
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -144,46 +137,6 @@ class Trouble:
 
     path: str
     message: str
-
-
-def diagnose(rule: Rule, module: Module) -> Iterator[Diagnostic]:
-    """Ask one rule about one file."""
-    for hit in rule.check(module):
-        node = hit.node
-        line, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        end_line = getattr(node, "end_lineno", None) or line
-        end = getattr(node, "end_col_offset", None) or start
-        excerpt = module.lines[line - 1] if line <= len(module.lines) else ""
-        last = module.lines[end_line - 1] if end_line <= len(module.lines) else ""
-        statement = _statement_lines(module, node)
-        yield Diagnostic(
-            path=module.path,
-            line=line,
-            column=characters(excerpt, start) + 1,
-            code=rule.code,
-            name=rule.name,
-            confidence=hit.confidence or rule.confidence,
-            message=hit.message,
-            notes=hit.notes,
-            help=hit.help,
-            end_line=end_line,
-            end_column=characters(last, end) + 1,
-            function=module.qualname(node),
-            excerpt=excerpt,
-            fix=hit.fix,
-            statement=statement,
-        )
-
-
-def _statement_lines(module: Module, node: ast.AST) -> tuple[int, int]:
-    if not hasattr(node, "lineno"):
-        return (1, 1)
-    statement = module.statement(node)
-    first = statement.lineno
-    body = getattr(statement, "body", None)
-    if isinstance(body, list) and body:  # of a compound statement only its head
-        return first, max(first, body[0].lineno - 1)
-    return first, statement.end_lineno or first
 
 
 def characters(line: str, offset: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ddpdoctor.lint.engine.interpreter.loading import Text, does_something
@@ -42,7 +42,7 @@ def run_and_judge(
     path: str,
     program: Program,
     library: Library,
-    rules: list[Rule],
+    rules: Sequence[Rule],
     *,
     alone: bool = True,
     reaching: frozenset[int] = frozenset(),
@@ -62,7 +62,7 @@ def run_and_judge(
     assert text is not None
     if not alone:
         return out
-    lines = _of_interest(text, reaching)
+    lines = _of_interest(text, reaching, library)
     lines -= {line for file, line in out.visited if file == path}
     earlier = [run]
     for lone in run_alone(run, lines):
@@ -78,13 +78,13 @@ def is_of_ranks(data: bytes) -> bool:
     return bool(libraries_of_ranks().search(data) or _BY_ITSELF.search(data))
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
+def _imported(node: ast.Import | ast.ImportFrom, library: Library) -> set[str]:
     """The names that an import gives to what a finding may begin with."""
     home = (getattr(node, "module", None) or "").rpartition(".")[2]
-    return {x.asname or x.name for x in node.names if does_something(f"{home}.{x.name}(")}
+    return {x.asname or x.name for x in node.names if does_something(f"{home}.{x.name}(", library)}
 
 
-def _of_interest(text: Text, reaching: frozenset[int]) -> set[int]:
+def _of_interest(text: Text, reaching: frozenset[int], library: Library) -> set[int]:
     """The lines of the functions that do what rules ask about, by whatever names."""
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
     names: set[str] = set()
@@ -96,8 +96,10 @@ def _of_interest(text: Text, reaching: frozenset[int]) -> set[int]:
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions.append(node)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= _imported(node)
-        elif isinstance(node, ast.Assign) and does_something(_written(text, node.value) + "("):
+            names |= _imported(node, library)
+        elif isinstance(node, ast.Assign) and does_something(
+            _written(text, node.value) + "(", library
+        ):
             names |= {_last_name(each) for each in node.targets}
     words = {each.lineno: set(_WORD.findall(_written(text, each))) for each in functions}
     while True:
@@ -108,7 +110,7 @@ def _of_interest(text: Text, reaching: frozenset[int]) -> set[int]:
             and (
                 each.lineno in reaching
                 or not names.isdisjoint(words[each.lineno])
-                or (each.lineno not in asked and does_something(_written(text, each)))
+                or (each.lineno not in asked and does_something(_written(text, each), library))
             )
         ]
         asked = words.keys()

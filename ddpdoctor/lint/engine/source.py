@@ -75,13 +75,17 @@ def read(path: str) -> bytes:
         raise Unreadable(f"cannot be read: {reason}") from error
 
 
+def digest(data: bytes) -> str:
+    """Changes with the bytes of a file."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
 def from_bytes(path: str, data: bytes) -> Source:
     """Decode as Python itself would (BOM, coding line). Raises Unreadable."""
-    digest = hashlib.blake2b(data, digest_size=16).hexdigest()
     if path.endswith(".ipynb"):
         text, cells = _notebook(data)
-        return Source(path, text, digest, cells)
-    return Source(path, _decode(data), digest)
+        return Source(path, text, digest(data), cells)
+    return Source(path, _decode(data), digest(data))
 
 
 def encoding_of(data: bytes) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ddpdoctor.lint.engine.libraries import calls_something, is_of_interest
+from ddpdoctor.lint.engine.libraries import Library, calls_something, is_of_interest
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.trees import Function
@@ -25,9 +25,10 @@ _BY_ITSELF = re.compile(
 )
 
 
-def does_something(text: str) -> bool:
+def does_something(text: str, library: Library | None = None) -> bool:
     """Whether a finding may begin in this text; else it is run only where others call it."""
-    return calls_something(text) or _BY_ITSELF.search(text) is not None
+    calls = library.calls_something(text) if library is not None else calls_something(text)
+    return calls or _BY_ITSELF.search(text) is not None
 
 
 MAX_FILE = 600_000

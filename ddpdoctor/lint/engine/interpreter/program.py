@@ -408,6 +408,8 @@ def run_forward(run: Run, module: Value) -> tuple[Seq, list[Value]] | None:
     if made is None:
         return None
     found = objects.class_attribute(vm, made.cls, "forward") if made.cls >= 0 else None
+    if found is not None:
+        found = vm.store.get((found.what, "__wrapped__")) or found
     given: dict[str, Value] = {}
     if found is not None and isinstance(found.what, Func):
         given = _unknown_arguments(vm, vm.functions[found.what.number], skip=1)

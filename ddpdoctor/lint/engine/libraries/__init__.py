@@ -94,10 +94,13 @@ class Library:
 
     def __init__(self, own: Iterable[str] = ()) -> None:
         self._lines = dict(_lines())
-        for line in own:
+        self.own = tuple(own)
+        """The user's own lines."""
+        for line in self.own:
             effect = parse(line)
             self._lines[effect.name] = line
         self._known: dict[str, Effect | None] = {}
+        self._asked_for: frozenset[str] = frozenset()
 
     def find(self, name: str) -> Effect | None:
         """What a dotted name does, itself or by the nearest `*` above it."""
@@ -111,6 +114,24 @@ class Library:
         effect = parse(line) if line is not None else None
         self._known[name] = effect
         return effect
+
+    def calls_something(self, text: str) -> bool:
+        """Whether a finding may be of a call in this text: of what leads to none, there is none."""
+        asked = self._of_interest()
+        return any(
+            name in asked or (home and {f".{name}", f"{home[:-1]}.{name}"} & asked)
+            for home, name in _CALL.findall(text)
+        )
+
+    def mentions_something(self, text: str) -> bool:
+        """The same of the names alone: a call may be of another name that is given to it."""
+        return not {_last(each) for each in self._of_interest()}.isdisjoint(_WORD.findall(text))
+
+    def _of_interest(self) -> frozenset[str]:
+        if not self._asked_for:
+            effects = [parse(line) for name, line in self._lines.items() if not name.endswith("*")]
+            self._asked_for = frozenset(_written(each) for each in effects if _begins(each))
+        return self._asked_for
 
     def exact(self, name: str) -> Effect | None:
         """What this very name does."""
@@ -156,6 +177,7 @@ _ASKED_FOR = frozenset(
 )
 """Events that rules begin with; others only say more about these."""
 _CALL = re.compile(r"(\w*\)*\]*\.)?\b(\w+)\(")
+_WORD = re.compile(r"\w+")
 _MADE = ("torch.utils.data.", "torch.distributed.", "multiprocessing.")
 """Types whose making rules begin with."""
 
@@ -167,17 +189,8 @@ def is_of_interest(name: str) -> bool:
 
 
 def calls_something(text: str) -> bool:
-    """Whether a finding may be of a call in this text: without any, and led to none, there is none."""
-    names = _calls_of_interest()
-    return any(
-        name in names or (home and (f".{name}" in names or f"{home[:-1]}.{name}" in names))
-        for home, name in _CALL.findall(text)
-    )
-
-
-@cache
-def _calls_of_interest() -> frozenset[str]:
-    return frozenset(_written(effect) for effect in _effects() if _begins(effect))
+    """The same by the tables alone."""
+    return _known().calls_something(text)
 
 
 @cache
