@@ -28,6 +28,13 @@ class ReportFormat(StrEnum):
     html = "html"
 
 
+class Hosts(StrEnum):
+    """Whether the doctors of a job on several hosts speak with each other."""
+
+    auto = "auto"
+    off = "off"
+
+
 class FailOn(StrEnum):
     """From which severity on a finding makes a command fail."""
 

@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "diagnose": ("evidence", "catalog"),
     "annotate": ("evidence", "catalog", "lint"),
 }
-WITHOUT_TORCH = ("lint", "catalog", "environment", "cli")
+WITHOUT_TORCH = ("lint", "catalog", "environment", "cli", "hosts")
 MAY_NAME_CODES = ("diagnose", "annotate", "lint", "environment", "probe")
 
 
@@ -262,3 +262,14 @@ def test_a_code_in_the_program_is_found_and_one_in_a_docstring_is_not(tmp_path: 
         "report/a.py:2 names 'DDP201'",
         "report/b.py:1 names ' DDP301'",
     ]
+
+
+def test_what_several_hosts_need_is_not_loaded_on_one() -> None:
+    at_start = [
+        str(found)
+        for file in PACKAGE.rglob("*.py")
+        if file.parent.name != "hosts"
+        for found in imports_of(PACKAGE, file)
+        if found.at_start and found.module.startswith("ddpdoctor.hosts")
+    ]
+    assert at_start == []

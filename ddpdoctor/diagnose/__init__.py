@@ -10,7 +10,6 @@ import contextlib
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detectors import DETECTORS
-from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.diagnose.proof import prove_deadlock
 from ddpdoctor.diagnose.waiting import Deadlock
 from ddpdoctor.evidence import DAMAGED, Evidence
@@ -25,4 +24,4 @@ def diagnose(evidence: Evidence) -> list[Finding]:
         # Of whole evidence, a detector that fails is a fault of ours, and is told as one.
         with contextlib.suppress(*DAMAGED if evidence.damaged else ()):
             case.found += detect(case)
-    return located(case.found, evidence)
+    return case.found

@@ -32,7 +32,7 @@ from ddpdoctor.evidence.model import (
     pair_key,
     signal_name,
 )
-from ddpdoctor.evidence.reader import RankReader
+from ddpdoctor.evidence.reader import LogReader, RankReader
 from ddpdoctor.evidence.run_directory import (
     CUT_SHORT,
     DAMAGED,
@@ -67,6 +67,7 @@ __all__ = [
     "FileEvent",
     "Group",
     "Loader",
+    "LogReader",
     "ModelCopy",
     "Place",
     "Plateau",

@@ -475,6 +475,8 @@ class RankEvidence:
     """A digest of the file with that line; "" where it could not be read."""
     meeting: str = ""
     """Where it is to meet the others: host and port, or a file; "" where that is not known."""
+    run: str = ""
+    """The launcher's name for this run, the same on all hosts; "" where there is none."""
     wanted: int = 0
     """The world size that it joins with."""
     launcher: str = ""
@@ -509,6 +511,8 @@ class RankEvidence:
     pauses: list[Stuck] = field(default_factory=list, metadata=_PASSING)
     """Where it stood still for a while and then went on, `seen` being when it did; the latest."""
     last_event: float = field(default=0.0, metadata=_PASSING)
+    unheard: float = field(default=0.0, metadata=_PASSING)
+    """Seconds for which nothing was heard of its host, if that is another one."""
     fate: Fate | None = field(default=None, metadata=_PASSING)
     records: dict[type, list[Any]] = field(default_factory=dict, metadata=_PASSING)
     """What has no attribute of its own, by its class; `of` gives it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,13 +22,66 @@ _SCALARS = {
     **{key: check(int) for key in ("pid", "world_size", "number", "steps", "started", "wanted")},
     **{key: check(float) for key in ("t", "waits", "since", "wall")},
     **{key: check(str) for key in ("k", "torch", "boot", "host")},
-    **{key: check(str | None) for key in ("name", "source", "meeting", "launcher", "out_of")},
+    **{key: check(str | None) for key in ("name", "source", "meeting", "run")},
+    **{key: check(str | None) for key in ("launcher", "out_of")},
 }
 """Of the fields of events, those that no record checks."""
 
 
+class LogReader:
+    """Reads a rank's log while it is being written."""
+
+    def __init__(self, run_dir: Path, rank: int) -> None:
+        self.cut_short = False
+        """It could not be written to its end."""
+        self._path = run_dir / LOG_NAME.format(rank=rank)
+        self._log: BinaryIO | None = None
+        self._rest = b""
+
+    def poll(self) -> list[bytes]:
+        """The lines that were written since the last call.
+
+        A line that is not complete yet is left for the next call; one that a kill cut short, or a
+        full disk, is never completed and so never read. A log that was begun anew is followed.
+        """
+        before = self._log
+        if self._log is None or self._is_replaced(self._log):
+            try:
+                self._log = open_file(self._path)
+            except OSError:
+                self._log = None
+        lines: list[bytes] = []
+        if before is not None and before is not self._log:
+            lines += self._read(before)
+            before.close()
+            self._rest = b""
+        return lines + (self._read(self._log) if self._log is not None else [])
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._log is not None:
+            self._log.close()
+
+    def _is_replaced(self, log: BinaryIO) -> bool:
+        try:
+            now, then = self._path.stat(), os.fstat(log.fileno())
+        except OSError:
+            return False
+        return (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino)
+
+    def _read(self, log: BinaryIO) -> list[bytes]:
+        status = os.fstat(log.fileno())
+        size = min(status.st_size, _LARGEST)
+        found: list[bytes] = []
+        while (room := size - log.tell()) > 0 and (new := log.read(min(room, _BLOCK))):
+            *lines, self._rest = (self._rest + new).split(b"\n")
+            found += lines
+        self.cut_short = stat.S_IMODE(status.st_mode) == CUT_SHORT
+        return found
+
+
 class RankReader:
-    """Reads a rank's log while it is being written, and keeps the `RankEvidence` up to date.
+    """Takes in what a rank writes, and keeps the `RankEvidence` up to date.
 
     Its times are brought to `clock`, if one is given, else they are those of the rank's own host.
     """
@@ -43,55 +97,32 @@ class RankReader:
         self.unreadable = 0
         """Lines that are no events: somebody else wrote into the log, or a newer doctor."""
         self._world_size, self._clock = world_size, clock
-        self._path = run_dir / LOG_NAME.format(rank=rank)
-        self._log: BinaryIO | None = None
-        self._rest = b""
+        self._ahead: float | None = None
+        self._log = LogReader(run_dir, rank)
 
     def poll(self) -> bool:
-        """Take in what was written since the last call; whether there was anything.
+        """Take in what was written since the last call; whether there was anything."""
+        lines = self._log.poll()
+        self.take(lines)
+        before, self.evidence.cut_short = self.evidence.cut_short, self._log.cut_short
+        return bool(lines) or self.evidence.cut_short != before
 
-        A line that is not complete yet is left for the next call; one that a kill cut short, or a
-        full disk, is never completed and so never read. A log that was begun anew is followed.
-        """
-        before = self._log
-        if self._log is None or self._is_replaced(self._log):
+    def take(self, lines: Iterable[bytes]) -> None:
+        """Take in some lines, from wherever they come."""
+        for line in lines:
             try:
-                self._log = open_file(self._path)
-            except OSError:
-                self._log = None
-        news = self._read(before) if before is not None and before is not self._log else False
-        if before is not None and before is not self._log:
-            before.close()
-            self._rest = b""
-        return (self._read(self._log) if self._log is not None else False) or news
+                self._take(json.loads(line))
+            except DAMAGED:
+                self.unreadable += 1
+
+    def take_from(self, lines: Iterable[bytes], ahead: float) -> None:
+        """Take in lines of another host, whose clock is behind by so much."""
+        self._ahead = ahead
+        self.take(lines)
 
     def close(self) -> None:
         """Read no more."""
-        if self._log is not None:
-            self._log.close()
-
-    def _is_replaced(self, log: BinaryIO) -> bool:
-        try:
-            now, then = self._path.stat(), os.fstat(log.fileno())
-        except OSError:
-            return False
-        return (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino)
-
-    def _read(self, log: BinaryIO) -> bool:
-        status = os.fstat(log.fileno())
-        size = min(status.st_size, _LARGEST)
-        news = False
-        while (room := size - log.tell()) > 0 and (new := log.read(min(room, _BLOCK))):
-            *lines, self._rest = (self._rest + new).split(b"\n")
-            news |= bool(lines)
-            for line in lines:
-                try:
-                    self._take(json.loads(line))
-                except DAMAGED:
-                    self.unreadable += 1
-        before = self.evidence.cut_short
-        self.evidence.cut_short = stat.S_IMODE(status.st_mode) == CUT_SHORT
-        return news or self.evidence.cut_short != before
+        self._log.close()
 
     def _take(self, event: dict[str, Any]) -> None:
         """One event, if it is of the right types. Raises whatever is in DAMAGED."""
@@ -102,6 +133,8 @@ class RankReader:
         if kind == "start":
             self.own_clock = Clock.of(event)
             self.shift = self.own_clock.ahead_of(self._clock or self.own_clock)
+            if self._ahead is not None:
+                self.shift = self._ahead
         if self.shift and kind != "anew":  # which happens at no time
             shift(event, self.shift)
         if (number := event.get("wrapper")) is not None and not 0 <= number < len(rank.wrappers):

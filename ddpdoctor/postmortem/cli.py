@@ -48,6 +48,7 @@ def diagnose(
         output.check_writable(target)
 
     from ddpdoctor.annotate import annotate
+    from ddpdoctor.diagnose.hosts import located
     from ddpdoctor.postmortem.material import NothingToRead, read, read_hosts, read_stream
     from ddpdoctor.report.run import Attempt, RunReport
     from ddpdoctor.report.run.delivery import deliver
@@ -61,7 +62,7 @@ def diagnose(
     report = RunReport.of(
         "diagnose",
         [Attempt.of(name, evidence) for name, evidence in material.attempts],
-        annotate(material.judge()),
+        located(annotate(material.judge()), material.attempts[-1][1]),
         command=("ddpdoctor", "diagnose", *paths),
         not_seen=material.not_seen,
     )

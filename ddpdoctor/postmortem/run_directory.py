@@ -155,8 +155,15 @@ def _add_fates(evidence: Evidence, where: dict[int, _Part], readers: dict[int, R
         for part in where.values()
         for line in _lines(part.report, part.name)
     }
+    by_doctor = any(p.report is not None and p.report.ended_by == "doctor" for p in where.values())
     for number, part in where.items():
         rank = evidence.ranks[number]
+        if by_doctor and rank.exceptions and is_casualty(rank.exceptions[-1]):
+            # It waited still when those were ended that it waited for, and lost them.
+            rank.exceptions, rank.thrown = [], []
+            rank.stuck = rank.stuck or next(iter(rank.pauses[-1:]), None)
+            rank.fate = Fate(number, rank.pid, 1, None, rank.last_event, killed_by_us=True)
+            continue
         line = lines.get((part.folder, number))
         if line is not None and line.ended_at is not None and 0 <= (line.signal or 0) <= 64:
             rank.fate = Fate(

@@ -13,6 +13,7 @@ from ddpdoctor.options import (
     Colour,
     ColourOption,
     FailOn,
+    Hosts,
     RedactOption,
     ReportFormat,
     ReportFormatOption,
@@ -43,6 +44,10 @@ def run(
             "1, 2, 4, 8, ...",
         ),
     ] = 0,
+    hosts: Annotated[
+        Hosts,
+        typer.Option(help="Meet the doctors of the job's other hosts: one verdict, on the first."),
+    ] = Hosts.auto,
     run_dir: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where to write; default: the last 10 in reports/."),
@@ -81,7 +86,11 @@ def run(
     if run_dir:
         output.make_folder(run_dir)
     options = session.RunOptions(
-        command=command, run_dir=chosen, keep_going=keep_going, digest_every=digest_every
+        command=command,
+        run_dir=chosen,
+        keep_going=keep_going,
+        alone=hosts is Hosts.off,
+        digest_every=digest_every,
     )
     page = output.Page.of(sys.stderr, colour.value)
     teller = Teller(command, page, redact=redact)

@@ -22,6 +22,8 @@ _SHARE = 0.002
 """Of a core, that may be spent on it: the cores are the job's."""
 
 _STALL = "stall"
+_LOST = "host-lost"
+"""It is not told before it has lasted: one look is enough."""
 _REACTION = 6.0
 """Seconds after a signal in which it shows whether ranks that outlive their launcher react."""
 
@@ -55,6 +57,8 @@ class RunOptions:
     """Where ranks write; None if nothing can be written: the job is then run unwatched."""
     keep_going: bool = False
     """Leave a job that is proven dead as it is."""
+    alone: bool = False
+    """Do not look for the doctors of other hosts."""
     digest_every: int = 0
     """Compare the ranks' parameters every so many optimizer steps; 0 is at 1, 2, 4, 8, …"""
 
@@ -89,7 +93,7 @@ class Session:
 
 def run(options: RunOptions, signals: Signals, audience: Audience) -> Session:
     """Run the command to its end. Raises CannotStart."""
-    session = Session(options, datetime.now(UTC), Worlds(options.run_dir))
+    session = Session(options, datetime.now(UTC), Worlds(options.run_dir, alone=options.alone))
     clock = time.monotonic()
     job = Job(options.command, _environment(options))
     signals.go_to(job)
@@ -130,6 +134,8 @@ def _follow(job: Job, signals: Signals, session: Session, audience: Audience) ->
                 session.findings = worlds.findings()
                 session.proven_after = worlds.deadlocked[0].proven_after
                 session.ended_by_doctor = True
+                for world in worlds.deadlocked:
+                    world.end_elsewhere()
                 job.end(worlds.living)
             elif not session.interrupted:
                 watcher.look(worlds)
@@ -148,6 +154,8 @@ def _follow(job: Job, signals: Signals, session: Session, audience: Audience) ->
         if not ended_by_us:
             session.findings = worlds.findings()
         watcher.conclude(session.findings)
+        for world in worlds.all:
+            world.part(session.findings)
         session.not_seen = _not_seen(session, options.run_dir)
     if session.fault:
         session.not_seen.insert(0, f"a fault of ours ended the watching: {session.fault}")
@@ -224,7 +232,9 @@ class _Watcher:
         if worlds.all and (began := time.monotonic()) > self._next:
             found = {_identity(each): each for each in worlds.findings()}
             self._withdraw(found.values())
-            sure = {key: each for key, each in found.items() if key in self._seen}
+            sure = {
+                key: each for key, each in found.items() if key in self._seen or each.title == _LOST
+            }
             self.stall = next((each for each in sure.values() if each.title == _STALL), None)
             for key, finding in sure.items():
                 if key not in self._told:

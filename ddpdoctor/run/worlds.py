@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import diagnose, prove_deadlock
+from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import (
     DEATHS,
     Evidence,
     Fate,
+    LogReader,
     RankEvidence,
     attempt_number,
     boot,
@@ -25,10 +29,19 @@ from ddpdoctor.report import words
 from ddpdoctor.run.fates import Death, Deaths
 from ddpdoctor.run.memory import OutOfMemory
 
+if TYPE_CHECKING:
+    from ddpdoctor.hosts.company import Company
+
 _YOUNG = 10.0
 """Seconds for which new ranks are looked at closely: a parent may take away one that has died."""
 _LOOK_EVERY = 0.5
 """Seconds between two looks for new worlds: each costs a core that is the job's."""
+_LONG_JOINING = 10.0
+"""Seconds for which ranks wait to join before the others are looked for on other hosts."""
+_TO_HEAR = 0.5
+"""Seconds in which they hear that the job is to be ended."""
+_OTHERS = 4.0
+"""Seconds that the doctors of other hosts get to say how it ended there."""
 _DEAF = 4.0
 """Seconds that a process has to react to a signal before it is said that it cannot."""
 _POLITE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
@@ -69,6 +82,9 @@ class World:
         self._deaths, self._memory, self._boot = deaths, memory, boot
         self._dead: dict[int, tuple[Death, bool]] = {}
         self._proof: _Proof | None = None
+        self._has_met = False
+        self._company: Company | None = None
+        """The doctors of other hosts, if ranks run there."""
 
     @property
     def evidence(self) -> Evidence:
@@ -92,20 +108,63 @@ class World:
             if (rank := by_pid.get(death.pid)) is not None:
                 self._dead[rank.rank] = (death, killed_by_us)
                 self.evidence.memory_kills = self._memory.kills
-        deadlock = self._observation.poll(self._fates())
+        fates = self._fates()
+        if self._company is not None:
+            fates += self._company.fates.values()
+        deadlock = self._observation.poll(fates)
         for rank in self._ours():
             if rank.fate is None:
                 self._deaths.watch(rank.pid, rank.last_event)
-        if deadlock is not None and not self.deadlocked and not self._elsewhere():
-            now = time.monotonic()
+        now, evidence = time.monotonic(), self.evidence
+        if self._company is not None:
+            evidence = self._company.look(evidence, self._ours(), now)
+            deadlock = self._observation.settled(prove_deadlock(evidence))
+        if deadlock is not None and not self.deadlocked:
             self.proven_after = now - deadlock.since
             ranks = tuple(self.evidence.ranks[blocked.rank] for blocked in deadlock.blocked)
-            self._proof = _Proof(now, ranks, annotate(diagnose(self.evidence)))
+            self._proof = _Proof(now, ranks, _diagnosed(evidence))
+
+    def meet(self) -> None:
+        """Look for the doctors of other hosts, once it shows that ranks run there."""
+        if self._company is not None or self._has_met:
+            return
+        ours = self._ours()
+        joined = any(rank.groups for rank in ours)
+        began = min((rank.joining for rank in ours if rank.joining is not None), default=None)
+        waits = began is not None and time.monotonic() - began > _LONG_JOINING
+        if (joined or waits) and any(not rank.pid for rank in self.evidence.ranks):
+            from ddpdoctor.hosts.company import meet
+
+            self._has_met = True
+            with contextlib.suppress(OSError):
+                self._company = meet(
+                    ours,
+                    self.folder.name,
+                    self.size,
+                    self._observation,
+                    lambda rank: LogReader(self.folder, rank),
+                )
+
+    def end_elsewhere(self) -> None:
+        """Have the job ended on the other hosts, too."""
+        if self._company is not None and self._proof is not None:
+            self._company.end(_verdict(self._proof.findings))
+            time.sleep(_TO_HEAR)  # else their launchers end for want of this host's, and first
+
+    def part(self, findings: list[Finding]) -> None:
+        """Tell the doctors of other hosts what was found, and go."""
+        if self._company is not None:
+            self._company.part(_verdict(findings))
+
+    @property
+    def has_concluded(self) -> bool:
+        """There is nothing more to tell to the doctors of other hosts, or to hear of them."""
+        return self._company is None or self._company.has_concluded(time.monotonic())
 
     @property
     def deadlocked(self) -> bool:
-        """It was proven that ranks will never move again."""
-        return self._proof is not None
+        """It was proven that ranks will never move again, here or by the first host's doctor."""
+        return self._proof is not None or bool(self._company and self._company.told_to_end)
 
     def asked_to_end(self) -> None:
         """Note that somebody has asked the job to end."""
@@ -136,20 +195,24 @@ class World:
         """What is wrong, as far as it is known now; what was proven stays, whatever ended it."""
         if self._proof is not None and not self._proof.is_over:
             return self._proof.findings
-        return annotate(diagnose(self.evidence))
+        if self._company is not None and self._company.speaks_elsewhere:
+            return []
+        return _diagnosed(self.evidence)
 
     def not_seen(self) -> list[str]:
         """What could not be watched, one line each."""
         lines = []
         silent = [rank.rank for rank in self.evidence.ranks if rank.pid == 0]
-        if silent and len(silent) < self.evidence.world_size:
+        if self._company is not None:
+            lines += self._company.not_seen()
+        elif silent and len(silent) < self.evidence.world_size:
             lines.append(
                 f"{len(silent)} of {self.evidence.world_size} ranks wrote nothing here: "
                 f"{', '.join(map(str, silent[:20]))}{'…' if len(silent) > 20 else ''} "
                 "(each host of a job has a doctor of its own)"
             )
         lines += words.cut_short([r.rank for r in self.evidence.ranks if r.cut_short])
-        if self._elsewhere():
+        if not self.evidence.one_time and self._company is None:
             lines.append("some ranks run on other hosts: deadlocks across hosts are not proven")
         return lines
 
@@ -165,18 +228,18 @@ class World:
         ]
 
     def _ours(self) -> list[RankEvidence]:
-        return [r for r in self.evidence.ranks if r.pid and r.boot == self._boot]
-
-    def _elsewhere(self) -> bool:
-        return any(rank.pid and rank.boot != self._boot for rank in self.evidence.ranks)
+        told = self._observation.told
+        ranks = (rank for rank in self.evidence.ranks if rank.rank not in told)
+        return [rank for rank in ranks if rank.pid and rank.boot == self._boot]
 
 
 class Worlds:
     """All worlds of a job: a script may start several, and torchrun starts one for each attempt."""
 
-    def __init__(self, run_dir: Path | None) -> None:
+    def __init__(self, run_dir: Path | None, *, alone: bool = False) -> None:
+        """`alone`: do not look for the doctors of other hosts."""
         self.all: list[World] = []
-        self._run_dir = run_dir
+        self._run_dir, self._alone = run_dir, alone
         self._deaths = Deaths(run_dir)
         self._memory = OutOfMemory()
         self._noted: list[Death] = []
@@ -253,6 +316,8 @@ class Worlds:
         self._look_for_new()
         for world in self.all:
             world.poll(self._noted, killed_by_us=killed_by_us)
+            if not self._alone:
+                world.meet()
         self._noted = []
 
     def _look_for_new(self) -> None:
@@ -272,12 +337,24 @@ class Worlds:
         while True:
             self.note_deaths()
             self.poll(killed_by_us=killed_by_us)
-            if not self.living or time.monotonic() > deadline:
+            late = time.monotonic() - deadline
+            if late > _OTHERS or (
+                (not self.living or late > 0) and all(each.has_concluded for each in self.all)
+            ):
                 break
             time.sleep(0.02)
         joined = [world for world in self.all if any(r.groups for r in world.evidence.ranks)]
         for world in (joined or self.all)[-1:]:
             world.command_ended(exit_code)
+
+
+def _diagnosed(evidence: Evidence) -> list[Finding]:
+    return located(annotate(diagnose(evidence)), evidence)
+
+
+def _verdict(findings: list[Finding]) -> str:
+    gravest = (each for each in findings if each.severity == "error")
+    return next((f"{each.code} {each.title}" for each in gravest), "")
 
 
 def _survived(finding: Finding, attempt: int) -> Finding:

@@ -16,6 +16,7 @@ from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
 
+_RUN_IDS = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 _SCRIPT_LIMIT = 1 << 20
 _POSITION_OF_METHOD = 1
 
@@ -79,6 +80,7 @@ def _join(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
         place=place,
         source=_digest(place),
         nested=_is_nested(args, kwargs),
+        run=next(filter(None, map(os.environ.get, _RUN_IDS)), ""),
         **(_meeting(original, args, kwargs) or {}),
         **(launching.facts() or {}),
     )

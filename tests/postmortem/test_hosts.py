@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import DEATHS
 from ddpdoctor.postmortem.material import NothingToRead, read, read_hosts
 from tests.postmortem.test_run_directory import log_of, write
@@ -66,7 +67,8 @@ def test_the_folders_of_two_hosts_give_the_verdict_that_one_would(
     second = write(tmp_path / "b", {1: of_host(logs[1], "node02", ahead[1])})
     for folder in (one, first, second):
         (folder / DEATHS).write_text(deaths)
-    told = read_hosts([second, first]).judge()
+    found = read_hosts([second, first])
+    told = located(found.judge(), found.attempts[-1][1])
     assert without_hosts(told) == without_hosts(read(one).judge()) != []
     for place in (place for finding in told for place in finding.places):
         assert place.hosts == tuple(f"node0{rank + 1}" for rank in place.ranks)

@@ -1,23 +1,38 @@
-"""What the job of test_several_hosts.py does: `well`, or `apart` (its ranks call other things)."""
+"""The job of test_several_hosts.py: it goes on until a file "enough" is there.
+
+`well`: then it ends; `apart`: its ranks call other things.
+"""
 
 import sys
+import time
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-dist.init_process_group("gloo", timeout=timedelta(seconds=6))
-model = DistributedDataParallel(nn.Linear(4, 4))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for _ in range(4):
-    optimizer.zero_grad()
-    model(torch.randn(2, 4)).sum().backward()
-    optimizer.step()
+
+def train() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+
+
+dist.init_process_group("gloo", timeout=timedelta(seconds=40))
+train()
+Path(f"trained-{dist.get_rank()}").touch()
+enough = torch.zeros(1)
+while not enough:
+    time.sleep(0.02)
+    enough += Path("enough").exists()
+    dist.broadcast(enough, 0)
 if sys.argv[1] == "apart" and dist.get_rank() == 0:
     dist.barrier()
     dist.barrier()
 dist.all_reduce(torch.ones(1))
-del model, optimizer
 dist.destroy_process_group()

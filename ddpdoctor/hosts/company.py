@@ -1,0 +1,416 @@
+"""The doctors of one set of ranks, from the side of one of them.
+
+A `Member` tells the first doctor what its ranks write, but for their heartbeats, and how they end;
+and answers the questions. The `First` takes that in, asks, and says when the job is to be ended.
+What each sends is in the order in which it happened, and begins anew with each connection.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ddpdoctor.evidence import DAMAGED, Evidence, Fate, LogReader, RankEvidence
+from ddpdoctor.hosts.messages import PROTOCOL, Meeting, opened, sealed
+from ddpdoctor.hosts.post import Post
+from ddpdoctor.hosts.rounds import Rounds, answer, later, may_be_deadlocked, seen_at_once
+
+if TYPE_CHECKING:
+    from ddpdoctor.observation import Observation
+
+_BEAT = 1.0
+"""Seconds between two signs of life of a doctor, while little happens."""
+_SILENT = 2.5
+"""Signs of life that may fail to come before it is told that nothing is heard of a host."""
+_AT_ONCE = 500_000
+"""Bytes of lines in one message, at most; they pack to a tenth."""
+_HEARTBEATS = (b'{"k":"still"', b'{"k":"alive"')
+"""Of these lines the latest is told, and only with a sign of life: the answers say who waits."""
+_TO_BEGIN = 40.0
+"""Seconds that a courier gets to be connected: it loads torch, on a machine that is at work."""
+_TO_MEET = 10.0
+"""Seconds from then that the others get before each doctor proves what it can by itself."""
+_LOST = 8.0
+"""Seconds without a word of the first doctor after which each is on its own."""
+_BEATS = 2000
+"""Signs of life that the first doctor can well take in a second: more hosts give fewer each."""
+
+
+class Company(ABC):
+    """The doctors of a job on several hosts, from the side of one of them."""
+
+    told_to_end = ""
+    """What was proven, once the first doctor says that the job is to be ended."""
+
+    def __init__(self, meeting: Meeting, post: Post) -> None:
+        self.fates: dict[int, Fate] = {}
+        """How ranks of other hosts ended."""
+        self._token, self._post = meeting.token, post
+        self._began: dict[bool, float] = {}
+        self._ready: float | None = None
+        """When this host's courier was first connected."""
+
+    def _is_early(self, evidence: Evidence, now: float) -> bool:
+        """Whether others may yet be heard of: what is proven without them is only a part of it.
+
+        Once the ranks have joined, all doctors know that there are others.
+        """
+        joined = any(rank.groups for rank in evidence.ranks)
+        began = self._began.setdefault(joined, now)
+        if all(rank.pid for rank in evidence.ranks):
+            return False
+        if self._ready is None:
+            return now - began < _TO_BEGIN
+        return now - max(began, self._ready) < _TO_MEET
+
+    @property
+    @abstractmethod
+    def speaks_elsewhere(self) -> bool:
+        """Another doctor tells the verdict."""
+
+    @abstractmethod
+    def look(self, evidence: Evidence, mine: list[RankEvidence], now: float) -> Evidence:
+        """Tell and take in what is new. Returns the evidence that a deadlock is proven of."""
+
+    @abstractmethod
+    def not_seen(self) -> list[str]:
+        """What was amiss between the doctors, one line each."""
+
+    @abstractmethod
+    def has_concluded(self, now: float) -> bool:
+        """Once the job has ended here: whether there is nothing more to tell or to hear."""
+
+    def end(self, what: str) -> None:  # noqa: B027 - for the first doctor to do
+        """Have the job ended on the other hosts: this was proven."""
+
+    def part(self, verdict: str) -> None:
+        """Tell the others what was found, and go."""
+        self._post.close()
+
+
+class Member(Company):
+    """A doctor that is not the first."""
+
+    def __init__(self, meeting: Meeting, post: Post, open_log: Callable[[int], LogReader]) -> None:
+        super().__init__(meeting, post)
+        self.verdict: str | None = None
+        """What the first doctor has found, in a word or two, once it has concluded."""
+        self._open_log = open_log
+        self._connected = self._has_told_all = False
+        self.first = ""
+        """The name of the first doctor's host, once it was heard of."""
+        self._me = f"{os.uname().nodename}:{os.getpid()}:{os.urandom(4).hex()}"
+        self._session = self._number = 0
+        self._logs: dict[int, LogReader] = {}
+        self._unsent = deque[tuple[int, bytes]]()
+        self._heartbeats: dict[tuple[int, bytes], bytes] = {}
+        self._told_fates: dict[int, Fate] = {}
+        self._asked, self._answered = (0, 0.0), 0
+        self._beat, self._next_beat = _BEAT, 0.0
+        self._heard = 0.0
+
+    @property
+    def speaks_elsewhere(self) -> bool:
+        """The first doctor does, while it is heard."""
+        return self._connected or self.verdict is not None
+
+    def look(self, evidence: Evidence, mine: list[RankEvidence], now: float) -> Evidence:
+        """While the first doctor is heard, nothing is proven here."""
+        self._hear(now)
+        if self._connected:
+            self._tell(mine, now)
+        waits = self._connected or self._is_early(evidence, now)
+        return replace(evidence, one_time=False) if waits else evidence
+
+    def not_seen(self) -> list[str]:
+        """Where the verdict is told, or that there is none on all hosts."""
+        if self.verdict is not None:
+            told = f"what ranks of other hosts did: {self.first} tells it ({self.verdict})"
+            return [told] if self.verdict else []
+        if self.first:
+            return [f"{self.first} has not told what was found there"]
+        return ["no doctor of another host was heard of: what is said is of this host alone"]
+
+    def has_concluded(self, now: float) -> bool:
+        """The first doctor has, and had heard all."""
+        if not self._connected:
+            return True
+        if not self._unsent and not self._has_told_all:
+            self._has_told_all = True
+            self._send({"done": True}, now)
+        return self._has_told_all and self.verdict is not None
+
+    def _tell(self, ranks: list[RankEvidence], now: float) -> None:
+        for rank in ranks:
+            log = self._logs.get(rank.rank)
+            if log is None:
+                log = self._logs[rank.rank] = self._open_log(rank.rank)
+            for line in log.poll():
+                self._sort(rank.rank, line)
+        is_time = now > self._next_beat
+        if is_time:
+            self._next_beat = now + self._beat
+            self._unsent += ((rank, line) for (rank, _), line in self._heartbeats.items())
+            self._heartbeats = {}
+        news: dict[str, Any] = {}
+        if self._unsent:
+            news["lines"] = list(self._batch())
+        fates = {r.rank: r.fate for r in ranks if r.fate and self._told_fates.get(r.rank) != r.fate}
+        if fates and not self._unsent:  # last words come before it is told how a rank ended
+            news["fates"] = [asdict(fate) for fate in fates.values()]
+            self._told_fates |= fates
+        number, asked = self._asked
+        is_open = number > self._answered and not self._unsent
+        if is_open and (waits := answer(ranks, asked, now)) is not None:
+            news["answer"] = [number, [[rank, since] for rank, since in waits.items()]]
+            self._answered = number
+        if news or is_time:
+            self._send(news, now)
+        if self._post.is_full:
+            self._begin_anew()
+
+    def _sort(self, rank: int, line: bytes) -> None:
+        kinds = [kind for kind in _HEARTBEATS if line.startswith(kind)]
+        for kind in kinds:
+            self._heartbeats[rank, kind] = line
+        if not kinds:
+            self._heartbeats.pop((rank, _HEARTBEATS[0]), None)  # it may have moved since
+            self._unsent.append((rank, line))
+
+    def _batch(self) -> Iterator[tuple[int, str]]:
+        size = 0
+        while self._unsent and size < _AT_ONCE:
+            rank, line = self._unsent.popleft()
+            size += len(line)
+            yield rank, line.decode("utf-8", "replace")
+
+    def _begin_anew(self) -> None:
+        for log in self._logs.values():
+            log.close()
+        self._logs, self._told_fates = {}, {}
+        self._unsent.clear()
+        self._heartbeats.clear()
+        self._session += 1
+        self._number = 0
+        self._post.is_full = False
+
+    def _send(self, content: dict[str, Any], now: float) -> None:
+        self._number += 1
+        head = {"v": PROTOCOL, "from": self._me, "session": self._session, "n": self._number}
+        self._post.send(sealed(self._token, {**head, "now": now, **content}))
+
+    def _hear(self, now: float) -> None:
+        for message in self._post.taken():
+            if not message:
+                self._connected, self._heard = True, now
+                self._ready = self._ready or now
+                self._begin_anew()
+            elif said := opened(self._token, message):
+                self._heard = now
+                self.first, self._beat = str(said["first"]), float(said["beat"])
+                if isinstance(number := said.get("round"), int):
+                    self._asked = later(self._asked, number, now)
+                if said.get("end"):
+                    self.told_to_end = self.verdict = str(said["end"])
+                if "verdict" in said:
+                    self.verdict = str(said["verdict"])
+                if said.get("anew") == self._me:
+                    self._begin_anew()
+        if self._connected and now - self._heard > _LOST:
+            self._connected = False
+
+
+@dataclass
+class _Host:
+    """What is known of another host."""
+
+    name: str
+    session: int
+    number: int
+    ahead: float
+    """Seconds to add to its times to have them on the first doctor's clock."""
+    heard: float
+    ranks: set[int] = field(default_factory=set)
+    done: bool = False
+    longest: float = 0.0
+    """Seconds of the longest time in which nothing was heard of it."""
+
+
+class First(Company):
+    """The doctor of rank 0's host."""
+
+    speaks_elsewhere = False
+
+    def __init__(self, meeting: Meeting, post: Post, ledger: Observation) -> None:
+        super().__init__(meeting, post)
+        self.refused = 0
+        """Messages that were not of one of us."""
+        self._ledger = ledger
+        self._hosts: dict[str, _Host] = {}
+        self._other_protocols: set[str] = set()
+        self._rounds = Rounds()
+        self._known_since: dict[int, float] = {}
+        """When it was heard how a rank of another host ended."""
+        self._mine: tuple[int, float] | None = None
+        self._next_beat = 0.0
+
+    @property
+    def _beat(self) -> float:
+        return max(_BEAT, len(self._hosts) / _BEATS)
+
+    @property
+    def ranks(self) -> dict[int, str]:
+        """Ranks of other hosts, and the doctor that tells of them."""
+        return {rank: name for name, host in self._hosts.items() for rank in host.ranks}
+
+    def _note_silence(self, evidence: Evidence, now: float) -> None:
+        for host in self._hosts.values():
+            quiet = now - host.heard
+            if quiet > _SILENT * self._beat and not host.done:
+                host.longest = max(host.longest, quiet)
+            else:
+                quiet = 0.0
+            for rank in host.ranks:
+                evidence.ranks[rank].unheard = quiet
+
+    def not_seen(self) -> list[str]:
+        """Who was not heard of, or not listened to."""
+        lines = [
+            f"nothing was heard of {host.name} for {host.longest:.0f} s"
+            for host in self._hosts.values()
+            if host.longest > _SILENT * self._beat
+        ]
+        if self.refused:
+            lines.append(f"{self.refused} messages of strangers were refused")
+        lines += [f"{each} has a doctor of another version" for each in self._other_protocols]
+        return lines
+
+    def look(self, evidence: Evidence, mine: list[RankEvidence], now: float) -> Evidence:
+        """Ask in rounds while there may be a deadlock; the evidence is that of the latest cut."""
+        for message in self._post.taken():
+            if message:
+                self._hear(message, now)
+            else:
+                self._ready = self._ready or now
+        self._note_silence(evidence, now)
+        if self._mine is not None:
+            number, asked = self._mine
+            if (waits := answer(mine, asked, now)) is not None:
+                self._rounds.hear("", number, waits)
+                self._mine = None
+        talking = {name for name, host in self._hosts.items() if not host.done}
+        if may_be_deadlocked(evidence):
+            question = self._rounds.go_on({"", *talking}, now)
+            if question is not None:
+                self._mine = question, now
+                self._say(round=question)
+        if now > self._next_beat:
+            self._next_beat = now + _BEAT
+            self._say()
+        early = self._is_early(evidence, now)
+        return replace(evidence, one_time=False) if early else self._at_once(evidence)
+
+    def has_concluded(self, now: float) -> bool:
+        """All that were ever heard of have told their last."""
+        return all(host.done for host in self._hosts.values())
+
+    def end(self, what: str) -> None:
+        """Have the job ended on the other hosts: this was proven."""
+        self._say(end=what)
+
+    def part(self, verdict: str) -> None:
+        """Tell the others what was found, and go."""
+        self._say(verdict=verdict)
+        super().part(verdict)
+
+    def _at_once(self, evidence: Evidence) -> Evidence:
+        """What is known, with only those waiting that did so in the last cut; and all that did."""
+        cut, told_by = self._rounds.cut, self.ranks
+        since = {
+            rank: began + (self._hosts[told_by[rank]].ahead if rank in told_by else 0.0)
+            for rank, began in cut.since.items()
+        }
+        gone = {
+            rank.rank
+            for rank in evidence.ranks
+            if rank.fate and self._known_since.get(rank.rank, rank.fate.time) < cut.time
+        }
+        return seen_at_once(evidence, since, gone, cut.time)
+
+    def _say(self, **content: Any) -> None:
+        head = {"v": PROTOCOL, "first": os.uname().nodename, "beat": self._beat}
+        self._post.send(sealed(self._token, {**head, **content}))
+
+    def _hear(self, message: bytes, now: float) -> None:
+        said = opened(self._token, message)
+        try:
+            if said is None or not isinstance(said["from"], str):
+                self.refused += 1
+            elif said["v"] != PROTOCOL:
+                self._other_protocols.add(said["from"].partition(":")[0])
+            else:
+                self._take(said["from"], said, now)
+        except DAMAGED:
+            self.refused += 1
+
+    def _take(self, sender: str, said: dict[str, Any], now: float) -> None:
+        session, number = int(said["session"]), int(said["n"])
+        host = self._hosts.get(sender)
+        if host is None or session > host.session:
+            if number != 1:
+                self._say(anew=sender)  # its beginning is lost
+                return
+            for rank in host.ranks if host is not None else ():
+                self._ledger.forget(rank)
+                self.fates.pop(rank, None)
+            name, longest = sender.partition(":")[0], host.longest if host is not None else 0.0
+            host = self._hosts[sender] = _Host(
+                name, session, 0, now - float(said["now"]), now, longest=longest
+            )
+        if session < host.session or number <= host.number:
+            return  # it comes late, or again
+        if number != host.number + 1:
+            self._say(anew=sender)
+            return
+        host.number, host.heard = number, now
+        told: dict[int, list[bytes]] = {}
+        for rank, line in said.get("lines", ()):
+            told.setdefault(int(rank), []).append(line.encode())
+        for rank, lines in told.items():
+            if self.ranks.get(rank, sender) != sender:
+                raise IndexError(f"two tell of rank {rank}")
+            self._ledger.tell(rank, lines, host.ahead)
+            host.ranks.add(rank)
+        for fate in (Fate(**given) for given in said.get("fates", ())):
+            if fate.rank in host.ranks:
+                self.fates[fate.rank] = replace(fate, time=fate.time + host.ahead)
+                self._known_since.setdefault(fate.rank, now)
+        if "answer" in said:
+            asked, waits = said["answer"]
+            theirs = {int(rank): float(since) for rank, since in waits if rank in host.ranks}
+            self._rounds.hear(sender, int(asked), theirs)
+        host.done = host.done or bool(said.get("done"))
+
+
+def meet(
+    ranks: list[RankEvidence],
+    attempt: str,
+    world_size: int,
+    ledger: Observation,
+    open_log: Callable[[int], LogReader],
+) -> Company | None:
+    """The company of these ranks' doctors, by what those of this host say; None if there is none.
+
+    Raises OSError.
+    """
+    said = next((rank for rank in ranks if rank.meeting), None)
+    meeting = said and Meeting.of(said.meeting, said.wanted or world_size, attempt, said.run)
+    if not meeting:
+        return None
+    is_first = any(rank.rank == 0 for rank in ranks)
+    post = Post(meeting, first=is_first)
+    return First(meeting, post, ledger) if is_first else Member(meeting, post, open_log)

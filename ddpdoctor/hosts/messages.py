@@ -1,0 +1,78 @@
+"""What doctors send each other: JSON, packed, and sealed with a token that strangers lack."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from ddpdoctor.evidence import DAMAGED
+
+PROTOCOL = 1
+"""Doctors of another one are told, and not listened to."""
+MOST = 1 << 20
+"""Bytes of a message, packed."""
+_MOST_UNPACKED = 1 << 26
+_SEAL = 16
+_PORTS = range(20_000, 30_000)
+_TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Where the doctors of one set of ranks meet, all by what the job itself says."""
+
+    host: str
+    """That of rank 0, as the ranks know it."""
+    ports: tuple[int, ...]
+    """The first that is free."""
+    token: bytes
+
+    @classmethod
+    def of(cls, meeting: str, world_size: int, attempt: str, run: str) -> Meeting | None:
+        """By where the ranks meet (host and port); None if they meet in a file.
+
+        Whoever knows the job's run id and port could reckon out the token; where such people are
+        no friends, DDPDOCTOR_TOKEN in the environment of all hosts makes it a secret.
+        """
+        host, colon, port = meeting.rpartition(":")
+        if not (colon and host and port.isdigit()):
+            return None
+        secret = os.environ.get("DDPDOCTOR_TOKEN", "")
+        said = json.dumps([port, world_size, attempt, run, secret]).encode()
+        token = hashlib.sha256(b"ddpdoctor hosts" + said).digest()
+        numbers = (int.from_bytes(token[2 * n : 2 * n + 2]) for n in range(_TRIES))
+        return cls(host, tuple(_PORTS[number % len(_PORTS)] for number in numbers), token)
+
+    @property
+    def greeting(self) -> str:
+        """By which a doctor knows that it has come to the right place."""
+        return f"ddpdoctor {PROTOCOL} {hashlib.sha256(self.token + b'greeting').hexdigest()}"
+
+
+def sealed(token: bytes, content: dict[str, Any]) -> bytes:
+    """A message, ready to be sent."""
+    packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 1)
+    return _seal(token, packed) + packed
+
+
+def opened(token: bytes, message: bytes) -> dict[str, Any] | None:
+    """What a message says; None if it is not of one of us, or too large."""
+    seal, packed = message[:_SEAL], message[_SEAL:]
+    if len(message) > MOST or not hmac.compare_digest(seal, _seal(token, packed)):
+        return None
+    try:
+        unpacking = zlib.decompressobj()
+        said = unpacking.decompress(packed, _MOST_UNPACKED)
+        content = json.loads(said) if not unpacking.unconsumed_tail else None
+    except (zlib.error, *DAMAGED):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _seal(token: bytes, packed: bytes) -> bytes:
+    return hmac.digest(token, packed, "sha256")[:_SEAL]

@@ -1,0 +1,114 @@
+"""Proves that ranks of several hosts waited at one instant, whatever their clocks say.
+
+The first doctor asks all others in rounds: who waits, and since when? A doctor answers when it has
+seen its ranks after the question came, and names those that it saw waiting. A round is over when
+all have answered, or one has not for too long and so names nobody; only then the next is asked.
+
+A rank that is named in two rounds in a row, with the same beginning of its wait, has waited without
+a break from before its first answer until after the second question came. All first answers had
+arrived before the second question was asked. At any instant between the two, which is one of the
+first doctor's own, all these ranks waited at once. No two clocks were compared, and a message that
+is late, lost or doubled can only leave ranks out. This is a consistent cut (Chandy and Lamport
+1985, Mattern 1989), and waiting is stable: what `diagnose.waiting` proves of it will always hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from copy import copy
+from dataclasses import dataclass, replace
+from math import inf
+
+from ddpdoctor.diagnose import prove_deadlock
+from ddpdoctor.evidence import Evidence, RankEvidence
+
+PAUSE = 0.5
+"""Seconds from the end of a round to the next: so long ranks get to notice that one has gone."""
+PATIENCE = 1.5
+"""Seconds that an answer may take."""
+_LOOK = 0.5
+"""Seconds that a rank gets to be seen again; its heart beats several times in that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Ranks that waited all at once."""
+
+    time: float
+    """An instant at which they did, on the clock of the first doctor."""
+    since: Mapping[int, float]
+    """When each had begun to, on the clock of its host."""
+
+
+class Rounds:
+    """The questions of the first doctor, and what the answers prove."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        """Of the round that was asked last."""
+        self.cut = Cut(-inf, {})
+        """What the last two rounds have shown."""
+        self._asked = self._over = -inf
+        self._is_open = False
+        self._answers: dict[str, Mapping[int, float]] = {}
+        self._before: dict[int, float] = {}
+
+    def hear(self, host: str, number: int, waiting: Mapping[int, float]) -> None:
+        """Take in an answer; one to an earlier round tells nothing any more."""
+        if self._is_open and number == self.number:
+            self._answers[host] = waiting
+
+    def go_on(self, hosts: Set[str], now: float) -> int | None:
+        """End the round if it is over; the number of the next one, when it is to be asked."""
+        if self._is_open and (hosts <= self._answers.keys() or now - self._asked > PATIENCE):
+            named = {rank: since for each in self._answers.values() for rank, since in each.items()}
+            unmoved = {rank: s for rank, s in named.items() if self._before.get(rank) == s}
+            self.cut = Cut(self._over, unmoved)
+            self._before, self._over, self._is_open = named, now, False
+        if self._is_open or now - self._over < PAUSE:
+            return None
+        self.number += 1
+        self._asked, self._answers, self._is_open = now, {}, True
+        return self.number
+
+
+def later(asked: tuple[int, float], number: int, now: float) -> tuple[int, float]:
+    """The question to answer, and when it came: one that comes late, or again, changes nothing."""
+    return (number, now) if number > asked[0] else asked
+
+
+def answer(ranks: Iterable[RankEvidence], asked: float, now: float) -> dict[int, float] | None:
+    """The ranks that were seen waiting after the question came; None while one may yet be seen."""
+    waits = {rank.rank: rank.stuck for rank in ranks if rank.stuck and rank.fate is None}
+    if now - asked < _LOOK and any(stuck.seen <= asked for stuck in waits.values()):
+        return None
+    return {rank: stuck.since for rank, stuck in waits.items() if stuck.seen > asked}
+
+
+def seen_at_once(
+    evidence: Evidence, since: Mapping[int, float], gone: Set[int], time: float
+) -> Evidence:
+    """The evidence of a cut: who waited from `time` on, and who had ended by then.
+
+    `since` says when the wait had begun that the cut speaks of; a rank that has another by now has
+    moved.
+    """
+    ranks = []
+    for rank in evidence.ranks:
+        stuck, fate = rank.stuck, rank.fate
+        known = copy(rank)
+        known.stuck = known.fate = None
+        if stuck is not None and since.get(rank.rank) == stuck.since:
+            known.stuck = replace(stuck, since=min(stuck.since, time), seen=time + PAUSE)
+        if fate is not None and rank.rank in gone:
+            known.fate = replace(fate, time=min(fate.time, time))
+        ranks.append(known)
+    return replace(evidence, ranks=ranks, one_time=True)
+
+
+def may_be_deadlocked(evidence: Evidence) -> bool:
+    """Whether there were a deadlock if all that are known to wait did so at once."""
+    since = {rank.rank: rank.stuck.since for rank in evidence.ranks if rank.stuck is not None}
+    gone = {rank.rank for rank in evidence.ranks if rank.fate is not None}
+    now = max((rank.last_event for rank in evidence.ranks), default=0.0)
+    return prove_deadlock(seen_at_once(evidence, since, gone, now)) is not None

@@ -1,0 +1,74 @@
+"""Couriers for real, on this machine: a port that is taken, strangers at the store, and the end."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import psutil
+import pytest
+from torch.distributed import TCPStore
+
+from ddpdoctor.hosts.messages import Meeting
+from ddpdoctor.hosts.post import Post
+
+
+def meeting() -> Meeting:
+    found = Meeting.of("127.0.0.1:29500", 2, "attempt-0-29500", f"run-{time.monotonic_ns()}")
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def met() -> Iterator[tuple[Meeting, Post, Post]]:
+    """Two posts, of which the first finds its first port taken by somebody who says nothing."""
+    here = meeting()
+    with socket.create_server(("", here.ports[0])):
+        first, member = Post(here, first=True), Post(here, first=False)
+        try:
+            assert until(lambda: first.taken() + member.taken() != []) is None
+            yield here, first, member
+        finally:
+            first.close()
+            member.close()
+    until(lambda: not any(map(is_courier, psutil.Process().children())), 15)
+
+
+def is_courier(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):  # it is a zombie, or gone
+        return "ddpdoctor.hosts.courier" in process.cmdline()
+    return False
+
+
+def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_messages_go_both_ways_whatever_strangers_do(met: tuple[Meeting, Post, Post]) -> None:
+    here, first, member = met
+    heard: list[bytes] = []
+
+    def says(post: Post, other: Post, message: bytes) -> bool:
+        """Again and again: what is said before both are connected is lost."""
+        post.send(message)
+        time.sleep(0.1)
+        heard.extend(other.taken())
+        return message in heard
+
+    until(lambda: says(first, member, b"question"))
+    until(lambda: says(member, first, b"answer"))
+
+    port = here.ports[1]
+    with socket.create_connection(("127.0.0.1", port)) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n" * 100)
+        store = TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(seconds=5))
+        store.set(f"in/{store.add('in', 1)}", "not from us")
+        store.add("in", 1)  # and never sets it
+        until(lambda: says(member, first, b"another answer"))
+    assert b"not from us" in heard  # for the doctor to refuse: it has no seal
