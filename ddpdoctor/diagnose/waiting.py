@@ -109,14 +109,25 @@ def culprits(deadlock: Deadlock) -> tuple[int, ...]:
 
     At each collective that somebody waits in, either those who came are wrong or those who did not.
     One mistake is likelier than several: the smallest party is it, over all these collectives. Of
-    two equal parties, those who have left are it.
+    two equal parties, those who have left are it. Of a group's collectives only those count that
+    have the lowest number: who got beyond it has met what was not meant for it, and is of the party
+    that stands at the same line.
     """
+    first: dict[str, int] = {}
+    for each in deadlock.blocked:
+        call = each.collective
+        if call.op not in _COUNTERPART:
+            first[call.group] = min(call.seq, first.get(call.group, call.seq))
     parties: dict[_Key, list[Blocked]] = {}
     for each in deadlock.blocked:
-        parties.setdefault(_key(each.rank, each.collective), []).append(each)
+        call = each.collective
+        if call.op in _COUNTERPART or call.seq == first[call.group]:
+            parties.setdefault(_key(each.rank, call), []).append(each)
     found: set[tuple[int, ...]] = set()
     for present in parties.values():
-        came, absent = tuple(each.rank for each in present), present[0].waits_for
+        with_them, elsewhere = _beyond(present[0], deadlock)
+        came = (*(each.rank for each in present), *with_them)
+        absent = tuple(sorted({*present[0].waits_for, *elsewhere} - {*with_them}))
         if set(absent) <= {*deadlock.gone} and len(absent) <= len(came):
             found.add(absent)
         else:
@@ -125,6 +136,20 @@ def culprits(deadlock: Deadlock) -> tuple[int, ...]:
     fewest = min(map(len, found), default=0)
     smallest = [party for party in found if len(party) == fewest]
     return tuple(sorted(smallest[0])) if len(smallest) == 1 else ()
+
+
+def _beyond(held: Blocked, deadlock: Deadlock) -> tuple[list[int], list[int]]:
+    """Who waits in a later collective of that group: at this rank's line, and elsewhere."""
+    call = held.collective
+    later = [
+        each
+        for each in deadlock.blocked
+        if not {call.op, each.collective.op} & _COUNTERPART.keys()
+        and each.collective.group == call.group
+        and each.collective.seq > call.seq
+    ]
+    here = [each.rank for each in later if each.stuck.place == held.stuck.place]
+    return here, [each.rank for each in later if each.rank not in here]
 
 
 def normal_op(op: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -33,6 +34,10 @@ _SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _BIRTH = 3.0
 """Seconds after which ranks have taken what they need, and it is missing from what is left."""
 _PATIENCE = 20.0
+
+
+class _Killed(LaunchError):
+    """The server was killed while it started; another one may live."""
 
 
 class ForkServer:
@@ -75,17 +80,15 @@ class ForkServer:
         Raises LaunchError.
         """
         with self._lock:
-            self._start()
-            while self._folder is None:
-                self._hear()
+            self._hear_until(lambda: self._folder is not None)
+            assert self._folder is not None
             self._runs += 1
             folder = self._folder / f"run-{self._runs}"
             try:
                 folder.mkdir()
             except OSError as error:
                 # It may have gone with the server, which says why it has ended.
-                while self.cold is None:
-                    self._hear()
+                self._hear_until(lambda: self.cold is not None)
                 raise LaunchError(f"there is no room for temporary files: {error}") from error
             return folder
 
@@ -151,8 +154,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         channel = Channel(ours)
         with self._lock, theirs:
-            self._start()
-            self._await_readiness()
+            self._hear_until(lambda: self.cold is not None)
             if self.cold:
                 self.judge(job.processes, self._cost(job))
             socket.send_fds(self._connected().connection, [b"w"], [theirs.fileno()])
@@ -201,11 +203,19 @@ class ForkServer:
         assert self._channel is not None
         return self._channel
 
-    def _await_readiness(self) -> None:
-        while self.cold is None:
+    def _hear_until(self, is_told: Callable[[], bool]) -> None:
+        """Have a server, a second one if the first is killed as it starts, and hear so much of it.
+
+        Raises LaunchError.
+        """
+        self._start()
+        with contextlib.suppress(_Killed):
+            while not is_told():
+                self._hear()
+            return
+        self._start()
+        while not is_told():
             self._hear()
-        if self.cold:
-            _logger.warning("launching fresh interpreters instead of forks: %s", self.cold)
 
     def _hear(self) -> None:
         """Take in what the server says next while it is not ready. Raises LaunchError."""
@@ -216,11 +226,17 @@ class ForkServer:
                     self._folder = Path(folder)
                 case {"cold": reason}:
                     self.cold = reason
+                    if reason:
+                        _logger.warning("launching fresh interpreters instead of forks: %s", reason)
                 case {"error": reason}:
                     self._stop()
                     raise LaunchError(reason)
         if channel.ended and self.cold is None:
+            process = self._process
             self._stop()
+            if process is not None and process.returncode < 0:
+                name = signal.Signals(-process.returncode).name
+                raise _Killed(f"the fork server was ended by {name} before it was ready")
             raise LaunchError(f"the fork server did not start: {self._last_words()}")
 
     def _stop(self) -> None:

@@ -71,7 +71,7 @@ class Scene:
                 os._exit(1)  # a signal may come before or after what `end` guards
         return pid
 
-    def wait_for(self, condition: Callable[[], object], seconds: float = 20.0) -> bool:
+    def wait_for(self, condition: Callable[[], object], seconds: float = 45.0) -> bool:
         """Whether it came true while the doctor lived."""
         deadline = time.monotonic() + seconds
         while not condition():

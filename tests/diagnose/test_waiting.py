@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.diagnose import prove_deadlock
-from ddpdoctor.evidence import Fate
+from ddpdoctor.diagnose.waiting import Blocked, Deadlock, culprits
+from ddpdoctor.evidence import Collective, Fate, Place, Stuck
 from tests.diagnose.simulation import NOW, Call, Simulation
 
 OPS = ["all_reduce", "barrier", "broadcast"]
@@ -98,6 +100,26 @@ def test_two_ranks_at_different_collectives_wait_for_each_other() -> None:
         (0, "barrier", (1,)),
         (1, "all_reduce", (0,)),
     ]
+
+
+@pytest.mark.parametrize("further", [0, 2])
+def test_who_got_further_than_the_parting_is_not_to_blame(further: int) -> None:
+    """DDP's broadcast of its buckets: the root sends and goes on, whatever the others call."""
+    numbers = {0: 5, 1: 5, 2: 5} | {further: 6}
+    calls = {
+        rank: Collective("0", number, "barrier" if rank == 1 else "broadcast", 0.0)
+        for rank, number in numbers.items()
+    }
+    # To have got beyond a number is taken for having come to it: of C++ calls no more is known.
+    held = 2 - further
+    missing = {held: (1,), 1: (held,), further: (held, 1)}
+    barrier, forward = (Place("train.py", line, "train") for line in (36, 64))
+    stuck = {0: forward, 1: barrier, 2: forward}
+    blocked = tuple(
+        Blocked(rank, calls[rank], Stuck(0.0, 1.0, (), stuck[rank], ()), missing[rank])
+        for rank in calls
+    )
+    assert culprits(Deadlock(blocked, (), 0.0)) == (1,)
 
 
 def test_ranks_that_were_not_seen_waiting_at_one_instant_prove_nothing() -> None:

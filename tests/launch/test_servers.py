@@ -29,6 +29,30 @@ def test_a_torch_that_cannot_be_imported_is_told_in_one_line(
     assert "\n" not in str(refusal.value)
 
 
+KILLED = "import os; os.kill(os.getpid(), 9)"
+
+
+def test_a_server_that_is_killed_as_it_starts_is_replaced(
+    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = tmp_path / "torch.py"
+    once.write_text(f"import pathlib; pathlib.Path({str(once)!r}).unlink(); {KILLED}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with ForkServer() as server:
+        with server.launch(Job(f"{BODIES}:meet_twice", 2, server.fresh_run_dir())) as world:
+            assert run(world).results == {0: [2, 2], 1: [2, 2]}
+        assert not once.exists()
+
+
+def test_a_server_that_is_killed_whenever_it_starts_is_told_as_killed(
+    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text(KILLED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with ForkServer() as server, pytest.raises(LaunchError, match="ended by SIGKILL before it was"):
+        server.launch(Job(f"{BODIES}:tell", 1, server.fresh_run_dir()))
+
+
 def test_why_a_server_has_ended_is_told_though_its_folder_went_first(
     family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

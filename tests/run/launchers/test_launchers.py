@@ -27,6 +27,7 @@ from tests.run.conftest import HERE, environment, living
 from tests.run.launchers import slurm
 
 TRAIN = HERE / "launchers" / "train.py"
+IDLE = HERE / "launchers" / "idle.py"
 LIT = HERE / "launchers" / "lit.py"
 RAYED = HERE / "launchers" / "rayed.py"
 _OF_OURS = re.compile(r"ddpdoctor|DDP\d{3}")
@@ -48,6 +49,11 @@ class Launcher:
 
     def starts(self, what: str) -> list[str]:
         return [*self.command, str(self.script), self.prefix + what]
+
+    def idles(self) -> list[str]:
+        if self.script != TRAIN:
+            pytest.skip(f"{self.name} starts no script of other kinds")
+        return [*self.command, str(IDLE), f"{self.prefix}idle"]
 
     @property
     def is_here(self) -> bool:
@@ -104,9 +110,12 @@ def launcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Run:
-    """A job under the doctor, with a terminal to be interrupted from, as a shell starts it."""
+    """A job under the doctor, with a terminal to be interrupted from, as a shell starts it.
 
-    def __init__(self, folder: Path, command: list[str]) -> None:
+    The terminal is the doctor's own, and hangs up when the doctor ends: a shell's does not.
+    """
+
+    def __init__(self, folder: Path, command: list[str], *, terminal: bool = True) -> None:
         self._folder = folder
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -119,7 +128,7 @@ class Run:
             cwd=folder,
             env=environment(folder, variables),
             stdin=stdin,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if terminal else None,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -149,7 +158,7 @@ class Run:
 
 @pytest.fixture
 def begin(tmp_path: Path) -> Iterator:
-    yield lambda command: Run(tmp_path, command)
+    yield lambda command, **options: Run(tmp_path, command, **options)
     _, left = psutil.wait_procs(living(tmp_path), 10)
     for process in left:
         with contextlib.suppress(psutil.Error):
@@ -198,6 +207,55 @@ def test_a_rank_that_raises_is_named_and_the_code_is_the_launchers(
     assert (finding["ranks"], finding["certainty"]) == ([1], "proven")
     assert "a bad sample" in finding["cause"]
     assert finding["places"][0]["place"]["line"] == line_of(launcher.script, "the crash")
+
+
+def test_a_silent_error_makes_a_job_that_ended_well_end_with_1(launcher: Launcher, begin) -> None:
+    if launcher.script != TRAIN:
+        pytest.skip(f"{launcher.name} steps by itself")
+    run = begin(launcher.starts("drift"))
+    code, out, err = run.ended()
+    assert (code, out.count("trained")) == (1, 2), err
+    report = run.report
+    assert report["ended_by"] == "job"
+    assert [each["code"] for each in report["findings"] if each["severity"] == "error"] == [
+        "DDP300"
+    ]
+
+
+def test_a_request_to_end_ends_all_of_it(launcher: Launcher, begin) -> None:
+    run = begin(launcher.idles())
+    run.wait_for("idles-0", "idles-1")
+    run.process.terminate()
+    code, _, err = run.ended()
+    assert code not in (0, 2), err
+    assert run.report["ended_by"] == "signal"
+
+
+def test_ctrl_c_twice_ends_all_of_it(launcher: Launcher, begin) -> None:
+    if launcher.name == "mpirun":
+        pytest.skip("mpirun itself leaves its ranks at a second one, with and without a doctor")
+    run = begin(launcher.idles())
+    run.wait_for("idles-0", "idles-1")
+    for _ in range(2):
+        run.interrupt()
+        time.sleep(0.2)
+    code, _, err = run.ended()
+    assert code not in (0, 2), err
+    assert run.report["ended_by"] == "signal"
+
+
+def test_a_doctor_that_is_killed_takes_nobody_with_it(
+    launcher: Launcher, begin, tmp_path: Path
+) -> None:
+    run = begin(launcher.idles(), terminal=False)
+    run.wait_for("idles-0", "idles-1")
+    run.process.kill()
+    assert run.process.wait(30) == -signal.SIGKILL
+    time.sleep(0.5)
+    assert not list(tmp_path.glob("ended-*"))
+    (tmp_path / "enough").touch()
+    run.wait_for("ended-0", "ended-1")
+    run.ended()
 
 
 def test_an_interrupt_ends_all_of_it(launcher: Launcher, begin, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """python train.py WHAT: a small training on two ranks, whoever starts them.
 
-WHAT is well, hang, crash, long or init; spawn:WHAT starts the ranks itself.
+WHAT is well, hang, crash, drift, long or init; spawn:WHAT starts the ranks itself.
 """
 
 import os
@@ -32,6 +32,8 @@ def train(rank, what):
             dist.barrier()  # the barrier
         if step == 1 and what == "crash" and rank == 1:
             raise ValueError("a bad sample")  # the crash
+        if step == 1 and what == "drift" and rank == 1:
+            model.module.bias.data.add_(1.0)  # the drift
         if step == 1 and what == "long":
             Path(f"trains-{rank}").touch()
             while True:
