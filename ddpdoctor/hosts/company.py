@@ -251,6 +251,8 @@ class First(Company):
         """Messages that were not of one of us."""
         self._ledger = ledger
         self._hosts: dict[str, _Host] = {}
+        self._told_by: dict[int, str] = {}
+        """Ranks of other hosts, and the doctor that tells of them."""
         self._other_protocols: set[str] = set()
         self._rounds = Rounds()
         self._known_since: dict[int, float] = {}
@@ -261,11 +263,6 @@ class First(Company):
     @property
     def _beat(self) -> float:
         return max(_BEAT, len(self._hosts) / _BEATS)
-
-    @property
-    def ranks(self) -> dict[int, str]:
-        """Ranks of other hosts, and the doctor that tells of them."""
-        return {rank: name for name, host in self._hosts.items() for rank in host.ranks}
 
     def _note_silence(self, evidence: Evidence, now: float) -> None:
         for host in self._hosts.values():
@@ -329,7 +326,7 @@ class First(Company):
 
     def _at_once(self, evidence: Evidence) -> Evidence:
         """What is known, with only those waiting that did so in the last cut; and all that did."""
-        cut, told_by = self._rounds.cut, self.ranks
+        cut, told_by = self._rounds.cut, self._told_by
         since = {
             rank: began + (self._hosts[told_by[rank]].ahead if rank in told_by else 0.0)
             for rank, began in cut.since.items()
@@ -381,9 +378,10 @@ class First(Company):
         for rank, line in said.get("lines", ()):
             told.setdefault(int(rank), []).append(line.encode())
         for rank, lines in told.items():
-            if self.ranks.get(rank, sender) != sender:
+            if self._told_by.get(rank, sender) != sender:
                 raise IndexError(f"two tell of rank {rank}")
             self._ledger.tell(rank, lines, host.ahead)
+            self._told_by[rank] = sender
             host.ranks.add(rank)
         for fate in (Fate(**given) for given in said.get("fates", ())):
             if fate.rank in host.ranks:
