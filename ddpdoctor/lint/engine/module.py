@@ -194,10 +194,6 @@ class Module:
         """All `if` statements."""
         return [node for node in self.by_kind[ast.If] if isinstance(node, ast.If)]
 
-    def calls_of(self, *names: str) -> list[ast.Call]:
-        """The calls of any of these resolved names."""
-        return [node for name in names for node in self.by_name.get(name, ())]
-
     def method_calls(self, *names: str) -> list[ast.Call]:
         """The calls `anything.name()` of any of these."""
         return [node for name in names for node in self.by_method.get(name, ())]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.survey import Callee, FunctionSurvey, Survey
@@ -255,11 +253,6 @@ class Project:
         function = self.function(key)
         return function is not None and function.returns_rank
 
-    def is_mentioned(self, attribute: str, elsewhere_than: str) -> bool:
-        """Whether any other file of the project has `.attribute` in its text."""
-        wanted = re.compile(rb"\b%s\b" % re.escape(attribute.encode()))
-        return any(wanted.search(_bytes(path)) for path in self.surveys if path != elsewhere_than)
-
     def digest(self) -> str:
         """Changes whenever anything changes that rules learn from other files."""
         facts = (
@@ -270,14 +263,6 @@ class Project:
             sorted(self.words),
         )
         return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
-
-
-@lru_cache(maxsize=512)
-def _bytes(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except (OSError, ValueError):
-        return b""
 
 
 def _short(key: Key) -> str:

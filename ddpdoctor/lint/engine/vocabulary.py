@@ -44,10 +44,6 @@ SAMPLER = frozenset(
         "torch.utils.data.distributed.DistributedSampler",
     }
 )
-LOADER = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
-OPTIMIZERS = re.compile(
-    r"^torch\.optim\.(\w+\.)?(Adam|AdamW|SGD|RMSprop|Adagrad|Adadelta|NAdam|RAdam|LBFGS|Rprop)$"
-)
 
 # Collectives that other libraries give as functions.
 _ELSEWHERE = frozenset(
