@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from ddpdoctor.annotate.lines import pointed
 from ddpdoctor.annotate.naming import named
+from ddpdoctor.annotate.reading import unobserved
 from ddpdoctor.annotate.remarks import is_suspicion, remarked
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.catalog import Finding
+
+__all__ = ["annotate", "unobserved"]
 
 
 def annotate(findings: list[Finding]) -> list[Finding]:

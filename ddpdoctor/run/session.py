@@ -153,6 +153,8 @@ def _follow(job: Job, signals: Signals, session: Session, audience: Audience) ->
         worlds.settle(exit_code(status), killed_by_us=ended_by_us)
         if not ended_by_us:
             session.findings = worlds.findings()
+        if exit_code(status) == 0:
+            session.findings += worlds.unobserved(session.findings)
         watcher.conclude(session.findings)
         for world in worlds.all:
             world.part(session.findings)

@@ -11,7 +11,11 @@ from ddpdoctor.evidence import signal_name
 from ddpdoctor.report.run.model import RankLine, RunReport
 from ddpdoctor.report.words import count, one_line, ranks
 
-_CERTAINTY = {"proven": "proven", "evidence": "by evidence, not proven"}
+_CERTAINTY = {
+    "proven": "proven",
+    "evidence": "by evidence, not proven",
+    "certain": "read in the source, not observed",
+}
 
 
 @dataclass(frozen=True)
