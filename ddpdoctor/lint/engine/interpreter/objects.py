@@ -665,6 +665,8 @@ def sliced(vm: Machine, owner: Value, parts: list[Value], node: ast.AST) -> Valu
     if found is not None:
         if by.kind != "rank":
             agree, why = blended([found, *parts])
+        elif found.agree.cause in ("order", "chance"):
+            vm.emit("deal", "", node, order=found)
         inner = found.what
         element = _one_of(vm, inner.items) if isinstance(inner, Tuple) else inner.element  # type: ignore[union-attr]
         if vm.type_of(owner) == "list":

@@ -8,7 +8,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value
-from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate, look_up
+from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.libraries import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
@@ -668,12 +668,18 @@ def _exception(vm: Machine, node: ast.Try) -> Value:
 
 
 def _only_converts(vm: Machine, node: ast.Try) -> bool:
-    """Whether the body calls nothing but what reads a number from a text and the like."""
+    """Whether the body calls nothing but what fails alike on all ranks."""
     calls = [each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Call)]
-    return bool(calls) and all(
-        isinstance(each.func, ast.Name) and look_up(vm, each.func.id).what in _CONVERTERS
-        for each in calls
-    )
+    return bool(calls) and all(_is_alike(vm, each.func) for each in calls)
+
+
+def _is_alike(vm: Machine, function: ast.expr) -> bool:
+    """Whether a function fails on all ranks or on none: a conversion, a question to the group."""
+    if not isinstance(function, ast.Name | ast.Attribute):
+        return False
+    what = evaluate_quietly(vm, function).what
+    effect = vm.library.find(what.name) if isinstance(what, Lib) else None
+    return what in _CONVERTERS or (effect is not None and effect.does in objects.PROPERTIES)
 
 
 _CONVERTERS = tuple(map(Lib, ("int", "float", "str", "bool", "len", "isinstance", "getattr")))

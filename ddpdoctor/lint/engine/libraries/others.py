@@ -4,6 +4,10 @@ Source: their documentation and signatures.
 """
 
 EFFECTS = """
+filelock.FileLock                                       enters scope=lock
+filelock.SoftFileLock                                   enters scope=lock
+fasteners.InterProcessLock                              enters scope=lock
+portalocker.Lock                                        enters scope=lock
 transformers.set_seed                                   event kind=seed_all seed=seed@0
 transformers.trainer_utils.set_seed                     event kind=seed_all seed=seed@0
 deepspeed.init_distributed                              init

@@ -168,8 +168,3 @@ def of_many_ranks(run: Run) -> bool:
         return True
     source = run.source(run.path)
     return source is not None and "torch.distributed" in source.source.text
-
-
-def asks_for_the_worker(run: Run, loader: Event) -> bool:
-    """Whether the workers of a loader ask which of them they are."""
-    return any(True for _ in events(run.vm.workers[loader], "ask_worker"))

@@ -51,7 +51,7 @@ def check(run: Run) -> Iterator[Hit]:
     for event, way in events(run.root, "save", "write", "open"):
         path = event.values.get("path")
         who = doers(way)
-        if path is None or who.mask != EVERYONE or not _writes(event):
+        if path is None or who.mask != EVERYONE or not _writes(event) or "lock" in event.scopes:
             continue
         if not who.is_clear("disk") or is_one_after_another(way):
             continue

@@ -41,6 +41,7 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield what every rank splits or shuffles for itself."""
     if not is_distributed(run):
         return
+    yield from _dealt_out(run)
     seeded: set[str] = set()
     for event, way in events(run.root, *_GENERATOR, *_GENERATOR.values()):
         if event.kind in _GENERATOR.values():
@@ -60,6 +61,24 @@ def check(run: Run) -> Iterator[Hit]:
                 help="shuffle with a generator that is seeded alike, or let the sampler shuffle",
                 path=event.path,
             )
+
+
+def _dealt_out(run: Run) -> Iterator[Hit]:
+    """What each rank shuffles in its own way before it takes every n-th of it."""
+    told: set[int] = set()
+    for event, _ in events(run.root, "deal"):
+        order = event.values["order"]
+        why = order.why.root if order.agree.cause == "chance" and order.why else None
+        if why is None or why.node is None or id(why.node) in told or not order.agree.sure:
+            continue
+        told.add(id(why.node))
+        yield Hit(
+            why.node,
+            "each rank shuffles in its own way, then takes its part: some twice, others never",
+            notes=(f"the part is taken at line {event.place.line}",),
+            help="shuffle with a generator that is seeded alike on all ranks",
+            path=why.place.path,
+        )
 
 
 def _note(event: Event, way: Way, seeded: set[str]) -> None:

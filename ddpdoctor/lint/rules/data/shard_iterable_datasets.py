@@ -35,7 +35,6 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
-    asks_for_the_worker,
     is_dealt_out,
     is_stream,
     made,
@@ -57,16 +56,23 @@ def check(run: Run) -> Iterator[Hit]:
         if number in prepared or "rest" in loader.values or not is_stream(run, loader):
             continue
         name = _class(run, loader)
-        if asks_for_the_worker(run, loader):
-            continue
-        if not is_dealt_out(run, loader):
+        asks = next((event for event, _ in events(run.vm.workers[loader], "ask_worker")), None)
+        if not is_dealt_out(run, loader) and asks is not None:
+            yield Hit(
+                asks.node,
+                f"`{name}` is dealt out to the workers of a loader alone: every rank reads all",
+                notes=(f"its loader is made at line {loader.place.line}",),
+                help="count the workers of all ranks: rank * num_workers + id of so many",
+                path=asks.path,
+            )
+        elif not is_dealt_out(run, loader):
             yield Hit(
                 loader.node,
                 f"every rank reads all of `{name}`: the stream does not ask for its rank",
                 help="yield only every world_size-th sample, from the rank's own on",
                 path=loader.path,
             )
-        elif _has_workers(loader):
+        elif asks is None and _has_workers(loader):
             yield Hit(
                 loader.node,
                 f"every worker reads all of `{name}`'s shard: samples come once per worker",

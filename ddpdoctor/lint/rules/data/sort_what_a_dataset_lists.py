@@ -46,9 +46,9 @@ def check(run: Run) -> Iterator[Hit]:
     if "DistributedSampler" in run.vm.program.words:
         read += lone_readings(run)
     told: set[int] = set()
-    for work in read:
-        for why in _orders(work):
-            if why.node is None or id(why.node) in told:
+    for work in (*read, run.root):
+        for why in _orders(work) if work is not run.root else _dealt_out(work):
+            if not isinstance(why.node, ast.Call) or id(why.node) in told:
                 continue
             told.add(id(why.node))
             by_time = "times" in why.text
@@ -75,6 +75,15 @@ def _orders(work: Seq) -> Iterator[Why]:
             why = each.why.root if each.agree.cause == "order" and each.why else None
             if why is not None and why.place not in inside:
                 yield why
+
+
+def _dealt_out(root: Seq) -> Iterator[Why]:
+    """Why the order differs of what ranks take their parts of."""
+    listed = {event.place for event, _ in events(root, "list")}
+    for event, _ in events(root, "deal"):
+        order = event.values["order"]
+        if order.agree.cause == "order" and order.why and order.why.root.place in listed:
+            yield order.why.root
 
 
 def _fix(run: Run, why: Why) -> Fix | None:
