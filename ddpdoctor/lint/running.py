@@ -90,8 +90,9 @@ def _of_interest(text: Text, reaching: frozenset[int], library: Library) -> set[
     names: set[str] = set()
     found: set[int] = set()
     asked: Collection[int] = ()
+    may_list = SAMPLES.search(text.source.text) is not None
     for node in ast.walk(text.tree):
-        if isinstance(node, ast.ClassDef) and SAMPLES.search(_written(text, node)):
+        if isinstance(node, ast.ClassDef) and may_list:
             found |= _giving_samples(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions.append(node)

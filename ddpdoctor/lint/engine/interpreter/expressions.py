@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     blended,
+    local,
     term,
 )
 
@@ -386,6 +387,9 @@ def _await(vm: Machine, node: ast.Await) -> Value:
 def _yield(vm: Machine, node: ast.Yield) -> Value:
     value = evaluate(vm, node.value)
     frame = vm.frame
+    own = [each for each in vm.conditions[frame.conditions :] if each.agree.kind == "rank"]
+    if own and frame.on_yield is None and not value.agree.divergent:
+        value = Value(value.what, local("data", False), own[0].why)
     frame.yields.append(value)
     if frame.on_yield is not None:
         return frame.on_yield(value)

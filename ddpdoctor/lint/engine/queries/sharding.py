@@ -132,7 +132,7 @@ def is_dealt_out(run: Run, loader: Event) -> bool:
     for node, _ in walk(run.vm.workers[loader]):
         if isinstance(node, Choice | Loop):
             deciding = [node.condition if isinstance(node, Choice) else node.count]
-        elif isinstance(node, Event) and node.kind in ("sample", "batch"):
+        elif isinstance(node, Event) and node.kind in ("sample", "batch", "iterate"):
             deciding = list(node.values.values())
         else:
             continue

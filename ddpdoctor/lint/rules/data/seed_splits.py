@@ -69,8 +69,10 @@ def _dealt_out(run: Run) -> Iterator[Hit]:
     for event, _ in events(run.root, "deal"):
         order = event.values["order"]
         why = order.why.root if order.agree.cause == "chance" and order.why else None
-        if why is None or why.node is None or id(why.node) in told or not order.agree.sure:
+        if why is None or why.node is None or id(why.node) in told:
             continue
+        if not order.agree.sure and not run.is_entry:
+            continue  # somebody may have seeded before
         told.add(id(why.node))
         yield Hit(
             why.node,
