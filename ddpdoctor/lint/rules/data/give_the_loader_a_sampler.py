@@ -1,8 +1,8 @@
 """Training loader without a sampler.
 
 ## What it does
-Finds a `DataLoader` without a sampler whose batches feed the backward of a DDP model in the same
-function.
+Finds a `DataLoader` without a sampler whose batches are trained on with DDP, where nothing in its
+data set's reading asks for the rank.
 
 ## Why is this bad?
 Every rank reads the whole set: N times the work for no speed-up, and where the order is shared, N

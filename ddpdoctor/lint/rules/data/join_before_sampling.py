@@ -1,8 +1,8 @@
 """Sampler before the process group.
 
 ## What it does
-Finds a `DistributedSampler` built, directly or in a function that is called, before
-`init_process_group` in the same function.
+Finds a `DistributedSampler` built, directly or in a function that is called, before the call of
+`init_process_group` that comes later.
 
 ## Why is this bad?
 Without `num_replicas` and `rank` the sampler asks the default process group, which does not exist

@@ -1,7 +1,8 @@
 """Samples in the order of a folder's listing.
 
 ## What it does
-Finds `os.listdir`, `glob` and `iterdir` in a Dataset that are not sorted, or sorted by a time.
+Finds what `os.listdir`, `glob` and `iterdir` have listed, not sorted or sorted by a time, where a
+Dataset picks its samples by that order, or each rank takes its part of it.
 
 ## Why is this bad?
 The order of a listing is the file system's, and differs between machines; times differ between
