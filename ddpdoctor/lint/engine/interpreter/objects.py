@@ -722,7 +722,9 @@ def bind(vm: Machine, target: ast.expr, value: Value) -> None:
 
             made = evaluate(vm, owner)
             if isinstance(index, ast.Slice):
-                agree, why = blended([current(vm, made), value])
+                bounds = [evaluate(vm, x) for x in (index.lower, index.upper, index.step) if x]
+                own = [each for each in bounds if each.agree.divergent]
+                agree, why = blended([current(vm, made), value, *own])
                 touch(vm, made, agree, why)
             else:
                 set_item(vm, made, evaluate(vm, index), value, target)

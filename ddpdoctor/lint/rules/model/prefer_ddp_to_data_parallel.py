@@ -37,11 +37,12 @@ def check(run: Run) -> Iterator[Hit]:
     if not made:
         return
     runs = (*run.earlier, run)
-    if any(True for each in runs for _ in events(each.root, "wrap")):
-        return
-    if not any(True for each in runs for _ in events(each.root, "init")):
-        return
+    joining = {event.function for each in runs for event, _ in events(each.root, "init")}
+    wrapping = {event.function for each in runs for event, _ in events(each.root, "wrap")}
     for event in made:
+        # A file with several ways to train: each is judged by itself.
+        if not joining or (wrapping and event.function not in joining - wrapping):
+            continue
         yield Hit(
             event.node,
             "nn.DataParallel in a script that joins a process group: nothing reduces over ranks",

@@ -92,7 +92,7 @@ def _empty(way: Way) -> Choice | None:
     if choice is None:
         return None
     agree, what = choice.condition.agree, choice.condition.what
-    own = agree.kind == "local" and agree.cause in ("data", "shard", "chance")
+    own = agree.kind == "rank" or agree.cause in ("data", "shard", "chance")
     return choice if own or (agree.kind == "unknown" and _compares_with_zero(what)) else None
 
 

@@ -66,7 +66,8 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _is_own_count(run: Run, value: Value) -> bool:
     """Whether it counts what this rank has, without gradient."""
-    if value.agree.kind != "local" or value.agree.cause not in ("data", "shard", "chance"):
+    agree = value.agree
+    if agree.kind != "rank" and agree.cause not in ("data", "shard", "chance"):
         return False
     made = run.vm.made.get(value.what)
     while made is not None and made.by in _SAME_COUNT and made.of:
