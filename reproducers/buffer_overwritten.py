@@ -34,7 +34,7 @@ class Contrast(nn.Module):
         loss: Tensor = (keys @ self.queue.clone().t()).mean() + keys.square().mean()
         with torch.no_grad():
             new = self.share(keys.detach())
-            self.queue.copy_(torch.cat([new, self.queue])[: len(self.queue)])
+            self.queue.copy_(torch.cat([new, self.queue])[: len(self.queue)])  # <-- DDP321
         return loss
 
 
@@ -47,7 +47,7 @@ def train(share: Share) -> None:
         generator = torch.Generator().manual_seed(dist.get_rank())
         for _ in range(STEPS):
             batch = torch.randn(KEYS, 3, generator=generator).to(own_device())
-            model(batch).backward()  # <-- DDP321
+            model(batch).backward()
             optimizer.step()
             optimizer.zero_grad()
         queues = [torch.zeros_like(model.module.queue) for _ in range(dist.get_world_size())]
