@@ -26,7 +26,6 @@ uuid.uuid4                              local cause=chance
 secrets.*                               local cause=chance
 os.urandom                              local cause=chance
 os.getpid                               local cause=machine
-os.getppid                              local cause=machine
 os.uname                                local cause=machine
 socket.gethostname                      local cause=machine
 socket.socket                           new type=socket.socket
@@ -126,6 +125,7 @@ warnings.*                              same
 logging.*                               same
 argparse.ArgumentParser                 new type=argparse.ArgumentParser
 contextlib.nullcontext                  enters scope=plain
+contextlib.closing                      itself
 contextlib.ExitStack                    new type=contextlib.ExitStack
 contextlib.suppress                     enters scope=suppress
 contextlib.redirect_stdout              enters scope=plain
