@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,10 +18,12 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Node,
     Seq,
     Way,
+    events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Table, Value, Why
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Ref, Table, Value, Why
 from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, letter, speaks
+from ddpdoctor.lint.engine.queries.wrapping import made_by, parts
 
 Left = Literal["", "continue", "break", "return", "end", "raise", "assert"]
 
@@ -91,25 +93,34 @@ def partings(run: Run) -> list[Parting]:
     """All partings of a program."""
     found = run.answers.get("partings")
     if found is None:
-        words = Words(_is_wrapped(run))
+        words = Words(_reduced(run))
         found = [*_ByRank(run, words).find(), *_local(run, words)]
         run.answers["partings"] = found
     result: list[Parting] = found
     return result
 
 
-def _is_wrapped(run: Run) -> bool:
-    stack: list[Seq] = [run.root]
-    while stack:
-        for node in stack.pop().items:
-            if isinstance(node, Event):
-                if node.kind in ("wrap", "forward"):
-                    return True
-            elif isinstance(node, Choice):
-                stack.extend(arm.body for arm in node.arms)
-            elif isinstance(node, Loop | Called):
-                stack.append(node.body)
-    return False
+def _reduced(run: Run) -> Callable[[Event], bool]:
+    """Whether a backward concerns other ranks: not where its loss comes of bare models alone."""
+    wrapping = [event.values for event, _ in events(run.root, "wrap")]
+    going = [event.values.get("model") for event, _ in events(run.root, "forward")]
+    made = [values["wrapper"].what for values in wrapping]
+    known = {what.number for what in made if isinstance(what, Ref)}
+    if not wrapping and not going:
+        return lambda backward: False
+    if len(known) < len(set(made)) or not all(
+        each is not None and isinstance(each.what, Ref) and each.what.number in known
+        for each in going
+    ):
+        return lambda backward: True
+    for values in wrapping:
+        known |= parts(run, values["module"].what)
+
+    def is_reduced(backward: Event) -> bool:
+        of = made_by(backward.values.get("loss"))
+        return not of or not known.isdisjoint(of)
+
+    return is_reduced
 
 
 # --- what is met

@@ -5,7 +5,7 @@ Two ranks that go different ways meet each other if their words are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.tree import (
@@ -53,10 +53,10 @@ def letter(event: Event) -> tuple[str, str] | None:
 class Words:
     """The words of the parts of one program."""
 
-    def __init__(self, wrapped: bool) -> None:
+    def __init__(self, is_reduced: Callable[[Event], bool]) -> None:
         self._known: dict[tuple[int, int], Said] = {}
-        self._wrapped = wrapped
-        """Whether anything is wrapped: else a backward concerns nobody else."""
+        self._is_reduced = is_reduced
+        """Whether a backward is: else it concerns nobody else."""
         self._spent = 0
 
     def of(self, seq: Seq, rank: int) -> Said:
@@ -70,15 +70,18 @@ class Words:
         """What a rank says on its way through these."""
         found: list[Any] = []
         remaining = list(items)
+        has_returned = False
         for index, node in enumerate(remaining):
             self._spent += 1
             if self._spent > _MAX * 50:
                 return tuple(found), ""
             if isinstance(node, Event):
                 said = letter(node)
-                if said is not None and (said[0] != "backward" or self._wrapped):
+                if said is not None and (said[0] != "backward" or self._is_reduced(node)):
                     found.append(said)
             elif isinstance(node, Exit):
+                if node.kind == "raise" and has_returned:
+                    return tuple(found), "return"
                 return tuple(found), node.kind
             elif isinstance(node, Called):
                 inner, left = self.of(node.body, rank)
@@ -91,6 +94,8 @@ class Words:
                     found.append(("loop", inner))
                 if left in ("end", "assert"):
                     return tuple(found), left
+                # A search that returns what it finds, and raises only where it finds nothing.
+                has_returned = has_returned or _may_return(node.body, 1 << rank)
             else:
                 done = self._choice(node, remaining[index + 1 :], rank, found)
                 if done is not None:
@@ -126,6 +131,20 @@ class Words:
         found.append(("alt", *ways))
         kinds = {way[1] for way in ways}
         return tuple(found), kinds.pop() if len(kinds) == 1 else ""
+
+
+def _may_return(seq: Seq, bit: int) -> bool:
+    """Whether a rank may leave by a return in a part."""
+    for node in seq.items:
+        if isinstance(node, Exit) and node.kind == "return":
+            return True
+        if isinstance(node, Choice) and any(
+            arm.mask & bit and _may_return(arm.body, bit) for arm in node.arms
+        ):
+            return True
+        if isinstance(node, Loop) and _may_return(node.body, bit):
+            return True
+    return False
 
 
 def classes(root: Seq) -> list[int]:

@@ -72,7 +72,9 @@ def _is_own_count(run: Run, value: Value) -> bool:
     made = run.vm.made.get(value.what)
     while made is not None and made.by in _SAME_COUNT and made.of:
         made = run.vm.made.get(made.of[0].what)
-    return made is not None and made.by in _COUNTS and not any(map(made_by, made.of))
+    if made is None or made.by not in _COUNTS or any(map(made_by, made.of)):
+        return False
+    return len(made.of) == 1  # a sum along one dimension counts for each sample by itself
 
 
 def _is_sum(run: Run, value: Value) -> bool:
