@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -120,7 +120,7 @@ class Library:
         asked = self._of_interest()
         return any(
             name in asked or (home and {f".{name}", f"{home[:-1]}.{name}"} & asked)
-            for home, name in _CALL.findall(text)
+            for home, name in _calls(text)
         )
 
     def mentions_something(self, text: str) -> bool:
@@ -176,10 +176,23 @@ _ASKED_FOR = frozenset(
     ]
 )
 """Events that rules begin with; others only say more about these."""
-_CALL = re.compile(r"(\w*\)*\]*\.)?\b(\w+)\(")
+_CALL = re.compile(r"\b(\w++)\(")
 _WORD = re.compile(r"\w+")
 _MADE = ("torch.utils.data.", "torch.distributed.", "multiprocessing.")
 """Types whose making rules begin with."""
+
+
+def _calls(text: str) -> Iterator[tuple[str, str]]:
+    """("home.", "name") of each call; one pass, however long a word is."""
+    for match in _CALL.finditer(text):
+        end = begin = match.start()
+        if text[end - 1 : end] == ".":
+            begin -= 1
+            while begin > 0 and text[begin - 1] in ")]":
+                begin -= 1
+            while begin > 0 and (text[begin - 1].isalnum() or text[begin - 1] == "_"):
+                begin -= 1
+        yield text[begin:end], match[1]
 
 
 def is_of_interest(name: str) -> bool:
