@@ -21,14 +21,15 @@ from pathlib import Path
 import pytest
 
 _MARKERS = (
-    'distributed(nproc=2, backend="gloo", timeout=30): run the test on nproc ranks of this host, '
+    'distributed(nproc=2, backend="gloo", timeout=30, watch=True): run the test on nproc ranks, '
     "each with its own fixtures. A list as nproc runs it once for each number. The default process "
     "group exists when the fixtures are set up (backend=None: the test makes its own), and need "
     "not be destroyed. The test fails if any rank does, or if one still runs after timeout "
-    "seconds. A debugger and coverage do not reach the ranks.",
-    'multigpu(n=2, backend="nccl", timeout=30): run the test on n ranks with a GPU each, as '
-    "distributed does; skipped where there are fewer. GPUs are leased, so that the workers of "
-    "pytest-xdist do not share them.",
+    "seconds, or once a deadlock is proven, for which ranks are watched (watch=False: not, for "
+    "tests that count what a process does). A debugger and coverage do not reach the ranks.",
+    'multigpu(n=2, backend="nccl", timeout=30, watch=True): run the test on n ranks with a GPU '
+    "each, as distributed does; skipped where there are fewer. GPUs are leased, so that the "
+    "workers of pytest-xdist do not share them.",
 )
 
 SHARED_PATH = pytest.StashKey[Path]()

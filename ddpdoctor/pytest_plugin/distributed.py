@@ -55,6 +55,7 @@ class Terms:
     nproc: int = 2
     backend: str | None = "gloo"
     timeout: float = 30.0
+    watch: bool = True
     gpus: int = 0
 
     def __post_init__(self) -> None:
@@ -77,16 +78,18 @@ def terms_of(item: pytest.Item) -> Terms:
     return Terms(**terms)
 
 
-def multigpu(n: int = 2, backend: str | None = "nccl", timeout: float = 30.0) -> dict[str, Any]:
+def multigpu(
+    n: int = 2, backend: str | None = "nccl", timeout: float = 30.0, watch: bool = True
+) -> dict[str, Any]:
     """The terms of this marker."""
-    return {"nproc": n, "gpus": n, "backend": backend, "timeout": timeout}
+    return {"nproc": n, "gpus": n, "backend": backend, "timeout": timeout, "watch": watch}
 
 
 def distributed(
-    nproc: int = 2, backend: str | None = "gloo", timeout: float = 30.0
+    nproc: int = 2, backend: str | None = "gloo", timeout: float = 30.0, watch: bool = True
 ) -> dict[str, Any]:
     """The terms of this marker; beside `multigpu`, all but the number of GPUs."""
-    return {"nproc": nproc, "backend": backend, "timeout": timeout}
+    return {"nproc": nproc, "backend": backend, "timeout": timeout, "watch": watch}
 
 
 def take_over(item: pytest.Item) -> None:
@@ -140,7 +143,7 @@ def _launch(item: pytest.Item, terms: Terms) -> tuple[list[Ending], str]:
             },
             env=env,
             cwd=item.config.invocation_params.dir,
-            watch=True,
+            watch=terms.watch,
         )
         with server.launch(job) as world, contextlib.closing(Verdict(world)) as verdict:
             stacks = _follow(world, verdict, time.monotonic() + terms.timeout)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -34,6 +35,13 @@ def test_on_the_cpu_the_training_needs_them_all() -> None:
     assert default_workers(World(0, 0, 1, torch.device("cpu"), None)) == 0
 
 
+def is_pending(pid: int, number: signal.Signals) -> bool:
+    status = dict(
+        line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+    )
+    return bool(int(status["ShdPnd"], 16) & 1 << (number - 1))
+
+
 def test_a_worker_outlives_a_sigterm_to_all_and_heeds_that_of_its_rank() -> None:
     ready, tell = os.pipe()
     worker = os.fork()
@@ -44,6 +52,8 @@ def test_a_worker_outlives_a_sigterm_to_all_and_heeds_that_of_its_rank() -> None
         os._exit(1)
     os.read(ready, 1)
     subprocess.run(["kill", "-TERM", str(worker)], check=True)  # by somebody else
+    while is_pending(worker, signal.SIGTERM):  # or it would be one with the next
+        time.sleep(0.01)
     assert os.waitpid(worker, os.WNOHANG) == (0, 0)
     os.kill(worker, 0)
     os.kill(worker, signal.SIGTERM)
