@@ -102,7 +102,13 @@ class ForkServer:
         job = job.resolved()
         request = job.to_json()
         self.judge(job.processes, self._cost(job))
-        _prepare(job)
+        try:
+            _prepare(job)
+        except LaunchError:
+            with self._lock:
+                if self._process is not None:  # the folder may have gone with it: it says why
+                    self._hear_until(lambda: self.cold is not None)
+            raise
         try:
             world = self._launch(job, request)
         except ConnectionError:  # the server was killed; the next one may live

@@ -69,6 +69,18 @@ def test_why_a_server_has_ended_is_told_though_its_folder_went_first(
         server.fresh_run_dir()
 
 
+def test_why_a_server_has_ended_is_told_though_the_folder_of_the_run_went_first(
+    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("import sys; sys.exit('torch refuses')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with ForkServer() as server:
+        folder = server.fresh_run_dir()
+        shutil.rmtree(folder, ignore_errors=True)
+        with pytest.raises(LaunchError, match="torch refuses"):
+            server.launch(Job(f"{BODIES}:tell", 1, folder))
+
+
 def test_a_server_with_a_second_thread_is_not_forked_from(
     family: Family,
     tmp_path: Path,
