@@ -158,6 +158,7 @@ def check(
     from ddpdoctor.check import check as perform
     from ddpdoctor.launch import LaunchError
     from ddpdoctor.report.progress import LiveProgress
+    from ddpdoctor.report.words import problem_lines
 
     options = CheckOptions(
         nproc=nproc,
@@ -172,6 +173,8 @@ def check(
     with complaining_about(LaunchError), leaving_in_order(), progress:
         report = perform(pitfalls, options, progress.on_verdict, progress.on_start)
     _emit(_rendered(report, format_, colour, target), target)
+    if target:
+        output.write(sys.stderr, "".join(f"ddpdoctor: {line}\n" for line in problem_lines(report)))
     raise typer.Exit(report.exit_code(asked_by_name=bool(select), strict=strict))
 
 

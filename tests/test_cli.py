@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -233,6 +234,16 @@ def test_a_report_is_written_to_its_file_alone(
     assert CheckReport.model_validate_json(path.read_text()).nproc == 4
     assert capsys.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_makes_check_fail_is_told_beside_a_report_in_a_file(
+    fake: FakeCheck, capsys: Capture, tmp_path: Path
+) -> None:
+    fake.statuses |= {"broken": "misdiagnosed"}
+    assert cli.run(["check", "--select", "DDP504", "-o", str(tmp_path / "report.txt")]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"ddpdoctor: DDP504 broken \(.+\): NOT RECOGNISED.*\n", err)
 
 
 def test_ranks_that_cannot_be_started_are_one_line(

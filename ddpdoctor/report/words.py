@@ -112,6 +112,14 @@ def what_to_do(report: CheckReport) -> Iterator[tuple[str, str, str]]:
             yield heading.code, REPORT_IT, f"ddpdoctor check --select {heading.code} --run-dir DIR"
 
 
+def problem_lines(report: CheckReport) -> Iterator[str]:
+    """A line for each verdict that makes `check` fail: what it is of, and the evidence."""
+    for verdict in report.verdicts:
+        if verdict.is_problem:
+            form = f"{verdict.code} {KINDS[verdict.kind]} ({one_line(verdict.summary)})"
+            yield f"{form}: {details(verdict, report.broken(verdict.code))}"
+
+
 def advice_sentence(report: CheckReport) -> str:
     """What became of the advice; "" if none was tried."""
     summary = report.summary
