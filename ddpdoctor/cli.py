@@ -5,6 +5,7 @@ What is slow to import (torch, rich) is imported by the command that needs it.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -16,6 +17,7 @@ import typer
 from ddpdoctor import __version__, catalog
 from ddpdoctor.attach.cli import attach
 from ddpdoctor.complaints import (
+    INTERRUPTED,
     Complaint,
     complaining_about,
     guarded,
@@ -208,7 +210,13 @@ def explain(
 def main() -> NoReturn:
     """Run the command line and exit, without a traceback whatever happens."""
     output.open_closed_streams()
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # another one, while the first was told of
+        code = INTERRUPTED
+    # What libraries do at the very end is brief, and a Ctrl-C in it would end in a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -519,6 +519,36 @@ def test_a_signal_leaves_in_order(number: signal.Signals, code: int, said: str) 
     assert (process.returncode, out, err) == (code, "cleared up\n", said)
 
 
+AT_ITS_END = """
+import atexit, sys
+from ddpdoctor import cli
+
+def at_the_end():
+    print("at the end", flush=True)
+    sys.stdin.read(1)
+
+atexit.register(at_the_end)
+sys.argv = ["ddpdoctor", "explain", "DDP101"]
+cli.main()
+"""
+
+
+def test_ctrl_c_while_python_ends_prints_no_traceback() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", AT_ITS_END],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != "at the end\n":
+            pass
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate("x")
+    assert (process.returncode, err) == (0, "")
+
+
 def test_ctrl_c_while_the_command_line_is_imported_is_one_line_and_130(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("import time; print('imports', flush=True); time.sleep(60)")
     with subprocess.Popen(
