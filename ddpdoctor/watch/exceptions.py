@@ -45,7 +45,7 @@ def install(log: Log, before_writing: Callable[[BaseException], object]) -> None
         error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
         if error is not None:
             tell(error)
-        log.write("exiting")
+        log.write("exiting", steps=log.steps)
         log.exiting = True
 
     _before_atexit(exiting)

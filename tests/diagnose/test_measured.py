@@ -83,12 +83,12 @@ def test_ranks_that_train_parts_of_a_model_may_share_samples() -> None:
 
 
 def restored(
-    contents: dict[int, str], *, step: int = 80, after: str = "all_reduce"
+    contents: dict[int, str], *, step: int = 80, after: str = "all_reduce", left: bool = True
 ) -> Finding | None:
     """Ranks that measure, load into their model what they have, and measure again."""
     found = world()
     for rank in found:
-        rank.steps = 80
+        rank.steps, rank.leaving = 80, 40.0 if left or rank.rank else None
         begun = [(10.0, "all_reduce"), (30.0, after)]
         rank.collectives = [
             Collective("0", n, op, time, MEASURED) for n, (time, op) in enumerate(begun)
@@ -115,3 +115,4 @@ def test_a_restore_that_all_share_or_that_is_not_measured_by_all_is_right() -> N
     assert restored({0: "best"}, after="broadcast") is None
     assert restored({0: "best"}, after="barrier") is None
     assert restored({0: "best"}, step=40) is None
+    assert restored({0: "best"}, left=False) is None  # it may have stepped since

@@ -25,6 +25,8 @@ def detect(case: Case) -> Iterator[Finding]:
     ranks = case.evidence.ranks
     if len(ranks) < 2 or not ended_well(case) or not all(map(is_a_replica, ranks)):
         return
+    if not all(map(_told_its_steps, ranks)):
+        return
     loads = {rank.rank: load for rank in ranks if (load := _last(rank)) is not None}
     contents = {load.content for load in loads.values()}
     if not loads or (len(loads) == len(ranks) and len(contents) == 1):
@@ -65,8 +67,12 @@ def detect(case: Case) -> Iterator[Finding]:
 def _last(rank: RankEvidence) -> StateLoad | None:
     """The last load into a wrapped model, if no step came after it."""
     loads = [each for each in rank.state_loads if each.wrapper is not None and each.changed]
-    known = max((rank.steps, *(each.steps for each in rank.training.values())))
-    return loads[-1] if loads and loads[-1].step >= known > 0 else None
+    return loads[-1] if loads and loads[-1].step >= rank.steps > 0 else None
+
+
+def _told_its_steps(rank: RankEvidence) -> bool:
+    """Whether all its steps are known: before its end, they are those of a moment ago."""
+    return rank.leaving is not None or rank.exiting is not None
 
 
 def _measured_again(rank: RankEvidence, load: StateLoad) -> set[Place]:

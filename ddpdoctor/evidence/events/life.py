@@ -64,6 +64,7 @@ def dissolved(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 def leaving(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """It begins to destroy its process group."""
     rank.leaving, rank.left_place = time, value_of("place", given.get("place"))
+    rank.steps = given.get("steps", rank.steps)
 
 
 @event("left")
@@ -76,6 +77,7 @@ def left(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 def exiting(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """Its interpreter begins to exit."""
     rank.exiting = time
+    rank.steps = given.get("steps", rank.steps)
 
 
 @event("join")
