@@ -102,6 +102,10 @@ class Finding(_Frozen):
     evidence: tuple[str, ...] = ()
     consequences: tuple[str, ...] = ()
     """What the other ranks suffered because of it."""
+    is_suspicion: bool = Field(default=False, exclude=True, repr=False)
+    """Harmless in most code: an info that the source does not confirm is not told."""
+    has_lasted: bool = Field(default=False, exclude=True, repr=False)
+    """It was waited for before it was found: one look at a job that goes on is enough."""
 
     @property
     def place(self) -> Place | None:

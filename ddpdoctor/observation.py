@@ -39,7 +39,7 @@ class Observation:
 
     def forget(self, rank: int) -> None:
         """What was told of this rank will be told again."""
-        self._readers[rank].evidence.__init__(rank, self.evidence.world_size)  # type: ignore[misc]
+        self._readers[rank].evidence.forget()
 
     def poll(self, fates: list[Fate]) -> Deadlock | None:
         """Take in what ranks wrote and how some of them ended; the deadlock, as soon as proven."""

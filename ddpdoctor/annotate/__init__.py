@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from ddpdoctor.annotate.lines import pointed
 from ddpdoctor.annotate.naming import named
-from ddpdoctor.annotate.reading import unobserved
-from ddpdoctor.annotate.remarks import is_suspicion, remarked
+from ddpdoctor.annotate.remarks import remarked
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.catalog import Finding
 
-__all__ = ["annotate", "unobserved"]
+__all__ = ["annotate"]
 
 
 def annotate(findings: list[Finding]) -> list[Finding]:
     """The findings, refined by what the source says; without suspicions that it does not share."""
     sources = Sources()
     refined = [remarked(pointed(named(finding, sources))) for finding in findings]
-    return [each for each in refined if not is_suspicion(each)]
+    return [each for each in refined if not (each.is_suspicion and each.severity == "info")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
@@ -10,31 +10,35 @@ from ddpdoctor.evidence import Evidence, Place, RankEvidence
 from ddpdoctor.lint.linter import lint
 from ddpdoctor.lint.rule import Diagnostic
 
-_FILES, _BYTES = 64, 1 << 20
-"""More than so many files, or larger ones, are not read at the end of a job."""
 
-
-def unobserved(evidence: Evidence, found: Iterable[Finding]) -> list[Finding]:
-    """What lint is certain of on lines that were executed, where no finding has that code."""
-    executed: dict[str, set[int]] = {}
+def executed(evidence: Evidence) -> dict[str, set[int]]:
+    """File -> lines of the user's that ranks are known to have come to; the main file first."""
+    lines: dict[str, set[int]] = {}
     for rank in evidence.ranks:
         for place in _places(rank):
-            executed.setdefault(place.file, set()).add(place.line)
-    files = [file for file in executed if Path(file).is_file()]
-    if len(files) > _FILES or sum(Path(file).stat().st_size for file in files) > _BYTES:
-        return []
+            lines.setdefault(place.file, set()).add(place.line)
+    return {file: of for file, of in lines.items() if Path(file).is_file()}
+
+
+def certain(files: Sequence[str]) -> list[Diagnostic]:
+    """What lint is certain of in these files: seconds, where they are many."""
+    return [each for each in lint(files).diagnostics if each.confidence == "certain"]
+
+
+def unobserved(
+    lines: Mapping[str, set[int]], read: Iterable[Diagnostic], found: Iterable[Finding]
+) -> list[Finding]:
+    """What was read on lines that were executed, where no finding has that code."""
     told = {each.code for each in found}
-    read = (each for each in lint(files).diagnostics if each.confidence == "certain")
     return [
         _finding(each)
         for each in read
         if each.code not in told
-        and executed.get(each.path, set()) & set(range(each.line, each.statement[1] + 1))
+        and lines.get(each.path, set()) & set(range(each.line, each.statement[1] + 1))
     ]
 
 
 def _places(rank: RankEvidence) -> Iterator[Place]:
-    """Lines of the user's that a rank is known to have come to."""
     for way in rank.ways.values():
         yield from way
     yield from (each.place for each in rank.state_loads if each.place is not None)

@@ -17,7 +17,6 @@ from ddpdoctor.evidence import Place
 from ddpdoctor.lint.linter import lint
 
 _MOST = 4
-_SUSPICIONS = frozenset({"plain-average", "gathered-without-gradient", "metric-not-reduced"})
 _ORDERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE)
 _SIZES = frozenset(
     {"world_size", "get_world_size", "num_processes", "nprocs", "n_gpus", "ngpus", "WORLD_SIZE"}
@@ -31,11 +30,6 @@ def remarked(finding: Finding) -> Finding:
         return remark(finding) if remark is not None else finding
     except RecursionError:
         return finding
-
-
-def is_suspicion(finding: Finding) -> bool:
-    """Whether this is harmless in most code, and nothing in the source says that it is not here."""
-    return finding.severity == "info" and finding.title in _SUSPICIONS
 
 
 def _with(finding: Finding, lines: Iterator[tuple[Text, ast.AST, str]], *, first: bool) -> Finding:

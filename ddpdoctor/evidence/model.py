@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -528,6 +528,13 @@ class RankEvidence:
         last = self.thrown[-1]
         went_on = any(call.begun > last.time for call in self.collectives[-1:])
         return None if went_on else last
+
+    def forget(self, *, passing: bool = True) -> None:
+        """Be as a rank of which nothing is known yet; keep what is `passing` if that is False."""
+        blank = RankEvidence(self.rank, self.world_size)
+        for each in fields(self):
+            if passing or not each.metadata.get("passing"):
+                setattr(self, each.name, getattr(blank, each.name))
 
     def of(self, cls: type[R]) -> list[R]:
         """The records of this class, in their order."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.run.job import Job, Signals, exit_code, under_watch
+from ddpdoctor.run.reading import Reading
 from ddpdoctor.run.worlds import World, Worlds
 
 _POLL = 0.2
@@ -22,8 +23,6 @@ _SHARE = 0.002
 """Of a core, that may be spent on it: the cores are the job's."""
 
 _STALL = "stall"
-_LOST = "host-lost"
-"""It is not told before it has lasted: one look is enough."""
 _REACTION = 6.0
 """Seconds after a signal in which it shows whether ranks that outlive their launcher react."""
 
@@ -97,7 +96,8 @@ def run(options: RunOptions, signals: Signals, audience: Audience) -> Session:
     clock = time.monotonic()
     job = Job(options.command, _environment(options))
     signals.go_to(job)
-    _follow(job, signals, session, audience)
+    with contextlib.closing(Reading()) as reading:
+        _follow(job, signals, session, audience, reading)
     session.seconds = time.monotonic() - clock
     return session
 
@@ -109,7 +109,9 @@ def _environment(options: RunOptions) -> dict[str, str]:
     return under_watch(options.run_dir) | digests
 
 
-def _follow(job: Job, signals: Signals, session: Session, audience: Audience) -> None:
+def _follow(
+    job: Job, signals: Signals, session: Session, audience: Audience, reading: Reading
+) -> None:
     worlds, options = session.worlds, session.options
     watcher = _Watcher(audience)
     status = None
@@ -144,6 +146,7 @@ def _follow(job: Job, signals: Signals, session: Session, audience: Audience) ->
                 job.end(worlds.living)
             if worlds.latest is not None:
                 audience.look(worlds.latest, watcher.stall)
+                reading.go_on(worlds.latest.evidence)
     session.status = status
     signals.conclude()
     with _sparing_the_job(session):
@@ -153,12 +156,14 @@ def _follow(job: Job, signals: Signals, session: Session, audience: Audience) ->
         worlds.settle(exit_code(status), killed_by_us=ended_by_us)
         if not ended_by_us:
             session.findings = worlds.findings()
-        if exit_code(status) == 0:
-            session.findings += worlds.unobserved(session.findings)
         watcher.conclude(session.findings)
         for world in worlds.all:
             world.part(session.findings)
         session.not_seen = _not_seen(session, options.run_dir)
+        if exit_code(status) == 0 and worlds.latest is not None and not _has_error(session):
+            only_read, unread = reading.conclude(worlds.latest.evidence, session.findings)
+            session.findings += only_read
+            session.not_seen += unread
     if session.fault:
         session.not_seen.insert(0, f"a fault of ours ended the watching: {session.fault}")
 
@@ -187,6 +192,10 @@ def _identity(finding: Finding) -> tuple[str, str]:
     """By its place; a rank that is late may be seen anywhere."""
     where = finding.ranks if finding.title == _STALL else finding.place
     return finding.code, str(where)
+
+
+def _has_error(session: Session) -> bool:
+    return any(each.severity == "error" for each in session.findings)
 
 
 def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
@@ -235,7 +244,7 @@ class _Watcher:
             found = {_identity(each): each for each in worlds.findings()}
             self._withdraw(found.values())
             sure = {
-                key: each for key, each in found.items() if key in self._seen or each.title == _LOST
+                key: each for key, each in found.items() if key in self._seen or each.has_lasted
             }
             self.stall = next((each for each in sure.values() if each.title == _STALL), None)
             for key, finding in sure.items():

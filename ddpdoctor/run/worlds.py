@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ddpdoctor.annotate import annotate, unobserved
+from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import diagnose, prove_deadlock
 from ddpdoctor.diagnose.hosts import located
@@ -292,12 +292,6 @@ class Worlds:
                 told = finding if world.attempt == last else _survived(finding, world.attempt)
                 found.setdefault((finding.code, str(finding.place)), told)
         return list(found.values())
-
-    def unobserved(self, found: list[Finding]) -> list[Finding]:
-        """What only the source shows of a job that has ended well."""
-        if self.latest is None or any(each.severity == "error" for each in found):
-            return []
-        return unobserved(self.latest.evidence, found)
 
     def asked_to_end(self) -> None:
         """Note that somebody has asked the job to end."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ddpdoctor.annotate import unobserved
+from ddpdoctor.annotate.reading import certain, executed, unobserved
 from ddpdoctor.evidence import Evidence, Place, RankEvidence
 
 RESTORE = """\
@@ -33,7 +33,7 @@ ALONE = "if dist.get_rank() == 0:"
 LOADS = 7
 
 
-def executed(file: Path, line: int) -> Evidence:
+def come_to(file: Path, line: int) -> Evidence:
     rank = RankEvidence(0, 2, 100)
     rank.ways[0] = (Place(str(file), 16, "<module>"), Place(str(file), line, "restore"))
     return Evidence(2, [rank, RankEvidence(1, 2, 101)])
@@ -48,6 +48,8 @@ def test_what_is_certain_in_lines_that_ranks_have_come_to_is_told(
 ) -> None:
     file = tmp_path / "train.py"
     file.write_text(RESTORE.format(guard=guard), "utf-8")
-    found = unobserved(executed(file, line), [])
+    lines = executed(come_to(file, line))
+    read = certain(list(lines))
+    found = unobserved(lines, read, [])
     assert [(each.code, each.certainty) for each in found] == [(c, "certain") for c in codes]
-    assert unobserved(executed(file, line), found) == [], "what was told is not told again"
+    assert unobserved(lines, read, found) == [], "what was told is not told again"

@@ -38,6 +38,7 @@ def detect(case: Case) -> Iterator[Finding]:
             title="gathered-without-gradient",
             severity="info",
             certainty="evidence",
+            is_suspicion=True,
             ranks=ranks,
             places=(
                 RankPlace(ranks=ranks, place=place, doing=f"{first.op} of what has a graph"),

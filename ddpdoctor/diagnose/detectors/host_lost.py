@@ -34,6 +34,7 @@ def detect(case: Case) -> Iterator[Finding]:
         title="host-lost",
         severity="error" if broken else "warning",
         certainty="evidence",
+        has_lasted=True,
         ranks=ranks,
         places=(*map(_last_heard, lost), *sides(waits)),
         cause=f"nothing is heard of {hosts}, which runs {named(ranks)}, for "

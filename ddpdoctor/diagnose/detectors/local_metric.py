@@ -68,6 +68,7 @@ def _finding(numbers: tuple[int, ...], rank: RankEvidence, save: FileEvent, read
         title="metric-not-reduced",
         severity="info",
         certainty="evidence",
+        is_suspicion=True,
         ranks=(rank.rank,),
         places=(
             RankPlace(ranks=numbers, place=read.place, doing="reads a number of its own shard"),

@@ -40,6 +40,7 @@ def detect(case: Case) -> Iterator[Finding]:
             title="plain-average",
             severity="warning" if call.reduce_op == "AVG" else "info",
             certainty="evidence",
+            is_suspicion=True,
             ranks=ranks,
             places=(
                 RankPlace(ranks=ranks, place=call.place, doing=f"{call.op} of a mean"),

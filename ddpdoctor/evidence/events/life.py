@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from ddpdoctor.evidence.event import PASSING, event, record, typed, value_of
@@ -12,11 +11,7 @@ from ddpdoctor.evidence.model import Group, Place, RankEvidence, Warned
 @event("anew")
 def anew(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """The log begins again with all that lasts: forget what it is about to say again."""
-    passing = {each.name for each in fields(rank) if each.metadata.get("passing")}
-    kept = {name: getattr(rank, name) for name in passing}
-    rank.__init__(rank.rank, rank.world_size)  # type: ignore[misc]
-    for name, value in kept.items():
-        setattr(rank, name, value)
+    rank.forget(passing=False)
     rank.records = {cls: rows for cls, rows in rank.records.items() if cls in PASSING}
 
 
@@ -25,7 +20,7 @@ def start(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """A process calls itself this rank; the log of a later one begins where that of another was."""
     joined_by, nested = rank.joined_by, rank.nested
     if rank.pid not in (0, given["pid"]):
-        rank.__init__(rank.rank, rank.world_size)  # type: ignore[misc]
+        rank.forget()
     rank.joined_by, rank.nested = joined_by, nested
     rank.pid, rank.torch = given["pid"], given["torch"]
     rank.world_size, rank.boot = given["world_size"], given["boot"]

@@ -1,0 +1,160 @@
+"""Reads the source of a job beside it: nobody waits for that, and the cores are the job's."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from ddpdoctor.annotate.reading import certain, executed, unobserved
+from ddpdoctor.catalog import Finding
+from ddpdoctor.evidence import Evidence
+from ddpdoctor.launch.processes import die_with
+
+if TYPE_CHECKING:
+    from ddpdoctor.lint.rule import Diagnostic
+
+_FIRST = 10.0
+"""Seconds after which a job is read while it goes on; a shorter one is read at its end."""
+_BYTES = 1 << 20
+"""Of source that is read: what ranks came to first."""
+_CORE = 60
+"""Seconds of a core that one reading may take."""
+_AT_THE_END = 1.0
+"""Of these, so many while the end of the job waits for it."""
+_BUSY = 3.0
+"""Seconds that it waits at the most, where others have the cores."""
+_NAMED = 3
+
+
+class Reading:
+    """What lint is certain of in the files that ranks execute."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._next = self._began + _FIRST
+        self._reader: _Reader | None = None
+        self._read: frozenset[str] = frozenset()
+        self._certain: list[Diagnostic] = []
+
+    def go_on(self, evidence: Evidence) -> None:
+        """Read beside the job what ranks have come to since; ever more rarely."""
+        if (now := time.monotonic()) < self._next:
+            return
+        self._next = now + (now - self._began)
+        self._take()
+        wanted = _within_budget(executed(evidence))
+        if self._reader is None and not self._read.issuperset(wanted):
+            self._reader = _Reader(wanted, gives_way=True)
+
+    def conclude(
+        self, evidence: Evidence, found: Iterable[Finding]
+    ) -> tuple[list[Finding], list[str]]:
+        """What only the source shows of a job that has ended, and what was not read for it."""
+        lines = executed(evidence)
+        wanted = _within_budget(lines)
+        self._take()
+        if not self._read.issuperset(wanted):
+            self.close()
+            self._reader = _Reader(wanted, gives_way=False)
+            self._reader.wait()
+            self._take()
+        return unobserved(lines, self._certain, found), _unread(lines, self._read)
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _take(self) -> None:
+        """Take over what the reader has found, if it is done."""
+        if self._reader is None or not self._reader.is_done:
+            return
+        if (found := self._reader.found()) is not None:
+            self._read, self._certain = self._reader.files, found
+        self.close()
+
+
+class _Reader:
+    """A process that reads some files, and may be ended at any time."""
+
+    def __init__(self, files: Sequence[str], *, gives_way: bool) -> None:
+        self.files = frozenset(files)
+        context = multiprocessing.get_context("fork")  # lint has been imported here
+        self._answer, answer = context.Pipe(duplex=False)
+        self._process = context.Process(
+            target=_read, args=(files, answer, os.getpid(), gives_way), daemon=True
+        )
+        self._process.start()
+        answer.close()
+
+    @property
+    def is_done(self) -> bool:
+        """Its answer is there, or it has ended without one."""
+        return self._answer.poll()
+
+    def wait(self) -> None:
+        """Until it is done, or has had its time."""
+        deadline = time.monotonic() + _BUSY
+        while time.monotonic() < deadline and not self._answer.poll(0.05):
+            with contextlib.suppress(psutil.Error):
+                if sum(psutil.Process(self._process.pid).cpu_times()[:2]) > _AT_THE_END:
+                    break
+
+    def found(self) -> list[Diagnostic] | None:
+        """Its answer; None if it has none."""
+        with contextlib.suppress(EOFError, OSError):
+            answer: list[Diagnostic] = self._answer.recv()
+            return answer
+        return None
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.join()
+        self._answer.close()
+
+
+def _read(files: Sequence[str], answer: Connection, parent: int, gives_way: bool) -> None:
+    for each in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        with contextlib.suppress(OSError):  # what is the C library's own
+            signal.signal(each, signal.SIG_DFL)  # those of the doctor go to its job
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    die_with(parent)
+    resource.setrlimit(resource.RLIMIT_CPU, (_CORE, _CORE))
+    if gives_way:
+        os.nice(19)
+    with contextlib.suppress(Exception):
+        answer.send(certain(files))
+
+
+def _within_budget(lines: Mapping[str, set[int]]) -> list[str]:
+    chosen, room = [], _BYTES
+    for file in lines:
+        with contextlib.suppress(OSError):
+            room -= Path(file).stat().st_size
+            if room < 0:
+                break
+            chosen.append(file)
+    return chosen
+
+
+def _unread(lines: Mapping[str, set[int]], read: frozenset[str]) -> list[str]:
+    left = [Path(file).name for file in lines if file not in read]
+    if not left:
+        return []
+    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+    return [
+        f"what only the source shows of {', '.join(left[:_NAMED])}{more}: there was no time to "
+        "read it; `ddpdoctor lint` does"
+    ]
