@@ -51,6 +51,7 @@ def noted(file: Path, code: str, title: str, line: int) -> Finding:
         title=title,
         severity="info",
         certainty="evidence",
+        is_suspicion=True,
         ranks=(0, 1),
         places=(place,),
         cause="it may be",
