@@ -301,6 +301,8 @@ class Training:
     """How often gradients were clipped before they were reduced."""
     clipped_scaled: int = 0
     """How often gradients were clipped while they were scaled."""
+    counted: int = 0
+    """Steps that a learning-rate schedule of the optimizer has counted."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """Lines: step, forward, held forward, backward, late backward, clip, bypass, grad."""
 

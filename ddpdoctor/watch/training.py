@@ -31,6 +31,7 @@ from ddpdoctor.watch.passes import HELD, REDUCED, Link, Passes
 from ddpdoctor.watch.places import outwards, users_frame
 from ddpdoctor.watch.samples import Samples
 from ddpdoctor.watch.scaling import Scaling
+from ddpdoctor.watch.schedules import Schedules
 
 _EVERY = "DDPDOCTOR_DIGEST_EVERY"
 _OPTIMIZERS = 64
@@ -59,6 +60,7 @@ def install(log: Log, doubled: Callable[[Any], None]) -> Callable[[Any], None]:
     joining.before_leaving(training.finish)
     training.copies = copies.install()
     training.scaling.listen()
+    training.schedules.listen()
     noise.listen_to_plateaus(log)
     noise.listen_to_seeds(log)
     register_optimizer_step_pre_hook(training.before_step)
@@ -93,6 +95,7 @@ class _Training:
         self._norms = torch.nn.modules.batchnorm._NormBase
         self._is_compiling = torch.compiler.is_compiling
         self.scaling = Scaling()
+        self.schedules = Schedules(log)
         self.log = log
         self.passes = ByIdentity[Passes]()
         self._built = 0
@@ -325,6 +328,7 @@ class _Training:
             late_backward=passes.late_backward,
             clipped_early=passes.clipped_early,
             clipped_scaled=passes.clipped_scaled,
+            counted=self.schedules.counted(mine.optimizer()) or 0,
             places=passes.places,
         )
 

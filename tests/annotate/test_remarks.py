@@ -44,14 +44,14 @@ def main(net, batches, optimizer):
 """
 
 
-def noted(file: Path, code: str, title: str, line: int) -> Finding:
+def noted(file: Path, code: str, title: str, line: int, *, is_suspicion: bool = False) -> Finding:
     place = RankPlace(ranks=(0, 1), place=Place(str(file), line, ""), doing="runs")
     return Finding(
         code=code,
         title=title,
         severity="info",
         certainty="evidence",
-        is_suspicion=True,
+        is_suspicion=is_suspicion,
         ranks=(0, 1),
         places=(place,),
         cause="it may be",
@@ -67,7 +67,7 @@ def test_a_sum_that_is_divided_by_the_ranks_is_a_mean_of_means(
 ) -> None:
     file = tmp_path / "train.py"
     file.write_text(METRIC.format(by=by), "utf-8")
-    found = annotate([noted(file, "DDP309", "plain-average", 5)])
+    found = annotate([noted(file, "DDP309", "plain-average", 5, is_suspicion=True)])
     assert [each.severity for each in found] == said
 
 
@@ -79,7 +79,7 @@ def test_what_was_gathered_for_a_loss_and_not_put_back_has_no_gradient(
 ) -> None:
     file = tmp_path / "train.py"
     file.write_text(CONTRAST.format(back=back), "utf-8")
-    found = annotate([noted(file, "DDP316", "gathered-without-gradient", 9)])
+    found = annotate([noted(file, "DDP316", "gathered-without-gradient", 9, is_suspicion=True)])
     assert [each.severity for each in found] == said
 
 

@@ -357,3 +357,50 @@ def own_queue() -> None:
 
 def queue_of_all() -> None:
     remembering(alone=False)
+
+
+class EveryRanks(torch.optim.lr_scheduler.LambdaLR):
+    """Counts a step for each rank, as one does that accelerate has prepared."""
+
+    def count(self) -> None:
+        for _ in range(dist.get_world_size()):
+            self.step()
+
+
+def scheduled(*, planned: int) -> None:
+    join()
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    schedule = EveryRanks(optimizer, lambda step: max(0.0, 1 - step / planned))  # the schedule
+    for _ in range(40):
+        optimizer.zero_grad()
+        model(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+        schedule.count()
+    del model, optimizer
+    leave()
+
+
+def planned_for_one() -> None:
+    scheduled(planned=40)
+
+
+def planned_for_all() -> None:
+    scheduled(planned=80)
+
+
+def over() -> None:
+    """Plan an epoch's steps from the samples: 10 of two ranks by 2 are 2, the loader has 3."""
+    join()
+    data = list(torch.ones(10, 3))
+    loader = DataLoader(data, 2, sampler=DistributedSampler(data))  # type: ignore[arg-type]
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    steps = len(data) // (2 * dist.get_world_size())
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=steps)  # the plan
+    for batch in loader:
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+        schedule.step()
+    leave()

@@ -59,6 +59,8 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("restored_by_one", "DDP513", "the restore"),
         ("own_queue", "DDP321", "the write"),
         ("shards_of_each_order", "DDP217", "the shuffle"),
+        ("planned_for_one", "DDP211", "the schedule"),
+        ("over", "DDP211", "the plan"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -75,7 +77,13 @@ def test_a_law_that_is_broken_is_named_with_its_line(
     [
         *("own_noise", "dealt_out_later", "one_order", "augmented"),
         *("kept_handle", "moved_to_where_it_is", "as_many_targets", "counts_of_all"),
-        *("average_of_all", "restored_by_all", "shards_of_one_order", "queue_of_all"),
+        *(
+            "average_of_all",
+            "restored_by_all",
+            "shards_of_one_order",
+            "queue_of_all",
+            "planned_for_all",
+        ),
     ],
 )
 def test_what_keeps_the_law_is_not_spoken_of(server: ForkServer, tmp_path: Path, body: str) -> None:

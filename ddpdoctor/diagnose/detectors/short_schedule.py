@@ -1,0 +1,114 @@
+"""DDP211: a learning-rate schedule was made for fewer steps than the ranks make.
+
+A rank makes as many steps in an epoch as its own loader has batches. Whoever divides the samples by
+ranks and batch loses the sampler's padding and the last, smaller batch; and a schedule may count
+a step for every rank, as one does that accelerate has prepared. Proven where the schedule itself
+says that it is over. Else it has to count a step for every rank, and to have come to a rate of zero
+while steps were still made, in which nothing is learnt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, Raised, callers, named
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import RankEvidence, Training
+from ddpdoctor.evidence.events.planned import Schedule
+
+_OVER = re.compile(r"Tried to step (\d+) times\. The (?:specified|total) number of .*?is (\d+)")
+_IN_SCHEDULES = "/torch/optim/lr_scheduler.py"
+_SHARE = 0.1
+"""Of the steps, that at least are made at a rate of zero."""
+_FEW = 8
+
+
+@detector(precedence=314)
+def over(case: Case) -> Iterator[Finding]:
+    """The steps of a schedule have run out, and it has said so."""
+    hit = [(each, match) for each in case.raised if (match := _says(each))]
+    if not hit or len(case.evidence.ranks) < 2:
+        return
+    case.explain(*(each for each, _ in hit))
+    first, match = hit[0]
+    ranks = tuple(each.rank.rank for each, _ in hit)
+    made = [each for each in first.rank.of(Schedule) if each.total == int(match[2])]
+    yield Finding(
+        code="DDP211",
+        title="schedule-too-short",
+        severity="error",
+        certainty="proven",
+        ranks=ranks,
+        places=(
+            *_made(ranks, made[-1:]),
+            RankPlace(ranks=ranks, place=first.exception.place, doing="steps it once more"),
+        ),
+        cause=f"the schedule was made for {match[2]} steps, and {named(ranks)} take more: as "
+        "many as a rank's loader has batches, with the sampler's padding and a last, smaller one.",
+        cure=Cure(text="Take the steps of an epoch from len(loader), the one that is iterated."),
+        consequences=case.consequences(),
+    )
+
+
+@detector(precedence=468)
+def early(case: Case) -> Iterator[Finding]:
+    """It counts a step for every rank, and has come to its end long before the training."""
+    world = len(case.evidence.ranks)
+    first = case.evidence.ranks[0]
+    for training in first.training.values():
+        zero = _steps_at_zero(first, training)
+        if world < 2 or not zero or not _counts_for_all(training, world):
+            continue
+        ranks = tuple(range(world))
+        yield Finding(
+            code="DDP211",
+            title="schedule-too-short",
+            severity="warning",
+            certainty="evidence",
+            ranks=ranks,
+            places=(
+                *_made(ranks, first.of(Schedule)),
+                *(
+                    RankPlace(ranks=ranks, place=place, doing="steps the optimizer")
+                    for name, place in training.places.items()
+                    if name == "step"
+                ),
+            ),
+            cause=f"the learning rate is 0 for the last {zero} of {training.steps} steps or more: "
+            f"the schedule counts {world} steps for each that is taken, one for every rank, and "
+            "was made for the steps of one rank.",
+            cure=Cure(
+                text="Plan it for all ranks' steps (times the number of processes), or do not have "
+                "it prepared: it then counts the rank's own."
+            ),
+        )
+
+
+def _says(raised: Raised) -> re.Match[str] | None:
+    inside = any(frame.file.endswith(_IN_SCHEDULES) for frame in raised.exception.frames)
+    return _OVER.search(raised.exception.message) if inside else None
+
+
+def _made(ranks: tuple[int, ...], schedules: list[Schedule]) -> Iterator[RankPlace]:
+    for each in schedules:
+        yield RankPlace(ranks=ranks, place=each.place, doing="makes the schedule")
+        yield from callers(ranks, each.way, each.place)[:1]
+
+
+def _steps_at_zero(rank: RankEvidence, training: Training) -> int:
+    """How many steps at least were made at rates of zero alone, at the end; 0 if that is few."""
+    rates = {
+        each.step: each.rates
+        for each in rank.samples
+        if (each.wrapper, each.optimizer) == (training.wrapper, training.optimizer) and each.rates
+    }
+    moving = max((step for step, each in rates.items() if any(each)), default=0)
+    still = min((step for step, each in rates.items() if step > moving), default=0)
+    left = training.steps - still + 1
+    return left if moving and still and left >= max(_FEW, _SHARE * training.steps) else 0
+
+
+def _counts_for_all(training: Training, world: int) -> bool:
+    return abs(training.counted - world * training.steps) <= world

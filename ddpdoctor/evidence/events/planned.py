@@ -1,0 +1,31 @@
+"""Learning-rate schedules as they were made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ddpdoctor.evidence.checking import checked
+from ddpdoctor.evidence.event import event, typed
+from ddpdoctor.evidence.model import Place, RankEvidence
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class Schedule:
+    """One of torch's, or of a class that is derived from them."""
+
+    total: int
+    """The steps that it was made for; 0 where it does not say."""
+    place: Place | None
+    """The line that made it."""
+    way: tuple[Place, ...] = ()
+    """The user's frames that led there, outermost first."""
+
+
+@event("schedule")
+def schedule(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
+    """One was made."""
+    number = given.pop("way", None)
+    way = rank.ways.get(number, ()) if number is not None else ()
+    rank.of(Schedule).append(Schedule(way=way, **typed(given)))
