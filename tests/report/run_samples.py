@@ -10,6 +10,7 @@ from ddpdoctor.evidence import (
     Evidence,
     ExceptionRecord,
     Fate,
+    FileEvent,
     Group,
     Place,
     RankEvidence,
@@ -18,6 +19,7 @@ from ddpdoctor.evidence import (
 from ddpdoctor.report.run import Attempt, RunReport
 
 STARTED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+EVIL = "\x1b[31m</pre><script>alert(1)</script>\r\n| # `x` &amp;\x00\udcff"
 SOURCE = """def save_checkpoint(model):
     if rank == 0:
         torch.save(model.state_dict(), PATH)
@@ -71,6 +73,44 @@ def evidence() -> Evidence:
     raised = RankEvidence(1, 3, pid=11, joining=100.5, exceptions=[error], last_event=103.0)
     raised.fate = Fate(1, 11, 1, None, 103.2)
     return Evidence(3, [blocked, raised, RankEvidence(2, 3)])
+
+
+def blocked_world(file: str, size: int) -> Evidence:
+    """Rank 0 waits in a barrier, the others in an all_reduce; the last is late to every call."""
+    ranks = []
+    for number in range(size):
+        rank = RankEvidence(number, size, pid=10 + number, joining=100.0, last_event=112.0)
+        rank.groups = {"0": Group("0", tuple(range(size)), "gloo", 1800.0, None)}
+        late = 0.2 * (number == size - 1)
+        fit, save = Place(file, 1, "fit"), Place(file, 4, "save")
+        rank.collectives = [
+            Collective("0", seq, "all_reduce", 100.0 + seq + late, fit) for seq in range(1, 9)
+        ]
+        last = ("barrier", save) if number == 0 else ("all_reduce", fit)
+        waiting = Collective("0", 9, last[0], 109.1, last[1])
+        rank.collectives.append(waiting)
+        main = Place(file, 5, "main")
+        rank.stuck = Stuck(109.5, 112.0, (main, last[1]), last[1], (waiting,))
+        rank.fate = Fate(number, rank.pid, None, 9, 112.5, killed_by_us=True)
+        cache = FileEvent("mkdir", "/tmp/torchinductor_root", 100.5, 100.5, fit)
+        rank.files = [cache, FileEvent("save", "/a/last.pt", 109.0, 109.05, save)][: 2 - number]
+        ranks.append(rank)
+    return Evidence(size, ranks)
+
+
+def evil_report(folder: Path) -> RunReport:
+    """Everything that comes of the job tries to break out."""
+    file = Path(script(folder))
+    file.write_text(file.read_text().replace("PATH)", "'\x1b[31m</pre>')"))
+    finding = deadlock(
+        str(file),
+        title=EVIL,
+        cause=EVIL,
+        evidence=(EVIL,),
+        consequences=(EVIL,),
+        cure=Cure(text=EVIL),
+    )
+    return report(finding, command=("python", EVIL), not_seen=(EVIL,))
 
 
 def report(*findings: Finding, **changes: Any) -> RunReport:

@@ -32,5 +32,5 @@ def render(report: RunReport, format_: Format, page: Page | None = None) -> str:
     elif format_ == "sarif":
         from ddpdoctor.report.run.as_sarif import render
     else:
-        from ddpdoctor.report.run.as_html import render
+        from ddpdoctor.report.html import render
     return render(report)

@@ -26,7 +26,7 @@ def render(report: RunReport) -> str:
         parts.append(_list("## Not seen", report.not_seen))
     for attempt in report.attempts:
         rows = _table(words.fates(attempt.ranks), "fate")
-        parts.append(f"## {plain_markdown(attempt.name)}\n\n{rows}")
+        parts.append(f"## {plain_markdown(words.launch(report, attempt))}\n\n{rows}")
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -36,7 +36,7 @@ def _finding(report: RunReport, finding: Finding) -> str:
         f"## {head} ({finding.severity}, {plain_markdown(words.headline(report, finding))})",
         _table(words.rows(report, finding), "waits"),
     ]
-    if (excerpt := report.excerpt_of(finding)) is not None:
+    if (excerpt := report.excerpt_at(finding.place)) is not None:
         marked = (
             f"{'>' if number == excerpt.line else ' '} {number} {line}"
             for number, line in enumerate(excerpt.lines, excerpt.first)

@@ -74,7 +74,7 @@ def _result(
 ) -> dict[str, Any]:
     first, *others = [_location(report, p.place) for p in finding.places if p.place is not None]
     uri = first["physicalLocation"]["artifactLocation"]["uri"]
-    excerpt = report.excerpt_of(finding)
+    excerpt = report.excerpt_at(finding.place)
     line = excerpt.lines[excerpt.line - excerpt.first].strip() if excerpt else ""
     key = repr((finding.code, uri, line))
     seen[key] += 1

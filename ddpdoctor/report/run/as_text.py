@@ -47,7 +47,7 @@ def finding(report: RunReport, each: Finding, page: Page) -> str:
     title = _painted(f"{each.code} {one_line(each.title)}", f"1;{heavy}", page)
     parts = [f"{mark} {title} · {words.headline(report, each)}\n"]
     parts += _table(words.rows(report, each), page)
-    if (lines := report.excerpt_of(each)) is not None:
+    if (lines := report.excerpt_at(each.place)) is not None:
         parts += _excerpt(report, each, lines, page)
     parts.append(_labelled("Cause", each.cause, page))
     parts += _several("Evidence", each.evidence, page)

@@ -7,7 +7,7 @@ JSON can be read back anywhere and shown in any other form.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
@@ -15,8 +15,8 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ddpdoctor import __version__
-from ddpdoctor.catalog import Finding, Severity
-from ddpdoctor.evidence import Evidence, Place, RankEvidence, signal_name
+from ddpdoctor.catalog import Finding
+from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence, signal_name
 
 SCHEMA_VERSION: Final = 1
 _GRAVITY: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "never": 3}
@@ -25,6 +25,20 @@ _AROUND = 2
 _LARGEST_SOURCE = 4 << 20
 _LONGEST_LINE = 500
 _MARKS = 40
+_DID = {
+    "save": "saved",
+    "load": "loaded",
+    "replace": "put in place",
+    "unlink": "deleted",
+    "rmtree": "removed",
+}
+_CALLS = 6000
+"""Collectives that are kept of an attempt: the latest of each rank, as many of every one."""
+_STACKS = 32
+_EXCERPTS = 400
+
+
+MarkKind = Literal["joining", "blocked", "exception", "warning", "paused", "file", "step", "end"]
 
 
 class _Frozen(BaseModel):
@@ -34,11 +48,25 @@ class _Frozen(BaseModel):
 class Mark(_Frozen):
     """Something in the life of a rank that is worth a mark on its lane."""
 
-    kind: Literal["joining", "blocked", "exception", "warning", "file", "end"]
+    kind: MarkKind
     at: float
     """Seconds since the first thing that is known of its attempt."""
     until: float
     text: str
+    place: Place | None = None
+
+
+class Call(_Frozen):
+    """A collective that the Python code of a rank has issued; DDP's own reductions are not seen."""
+
+    group: str
+    seq: int
+    op: str
+    at: float
+    """Seconds since the first thing that is known of its attempt."""
+    place: Place | None = None
+    alone: bool = False
+    """A send or a recv, which is no collective of the group."""
 
 
 class RankLine(_Frozen):
@@ -63,13 +91,17 @@ class RankLine(_Frozen):
     """Optimizer steps taken."""
     place: Place | None = None
     """Where it was seen last."""
+    stack: tuple[Place, ...] = ()
+    """The way to that place, outermost first."""
     doing: str = ""
     marks: tuple[Mark, ...] = ()
+    calls: tuple[Call, ...] = ()
+    """The latest collectives."""
 
     @classmethod
-    def of(cls, rank: RankEvidence, zero: float = 0.0) -> RankLine:
+    def of(cls, rank: RankEvidence, zero: float = 0.0, calls: int = 100) -> RankLine:
         """What the evidence says; `zero` is when its attempt began."""
-        place, doing = _last_seen(rank)
+        place, stack, doing = _last_seen(rank)
         fate = rank.fate
         return cls(
             rank=rank.rank,
@@ -83,8 +115,10 @@ class RankLine(_Frozen):
             out_of_memory=fate.out_of_memory if fate else False,
             steps=rank.steps,
             place=place,
+            stack=stack,
             doing=doing,
             marks=tuple(_marks(rank, zero))[:_MARKS],
+            calls=tuple(_call(each, zero) for each in rank.collectives[-calls:]),
         )
 
 
@@ -104,10 +138,11 @@ class Attempt(_Frozen):
         for rank in evidence.ranks:
             clocks.setdefault(rank.boot, []).extend(_times(rank))
         zero = {boot: min(times, default=0.0) for boot, times in clocks.items()}
+        calls = max(4, min(120, _CALLS // max(1, len(evidence.ranks))))
         return cls(
             name=name,
             world_size=evidence.world_size,
-            ranks=tuple(RankLine.of(rank, zero[rank.boot]) for rank in evidence.ranks),
+            ranks=tuple(RankLine.of(rank, zero[rank.boot], calls) for rank in evidence.ranks),
             seconds=max((max(times) - min(times) for times in clocks.values() if times), default=0),
         )
 
@@ -172,7 +207,6 @@ class RunReport(_Frozen):
         The gravest findings come first; among equals, the order is that of the diagnosis.
         """
         ordered = sorted(findings, key=lambda finding: -_GRAVITY[finding.severity])
-        places = dict.fromkeys(f.place for f in ordered if f.place is not None)
         return cls(
             kind=kind,
             command=tuple(command),
@@ -187,7 +221,7 @@ class RunReport(_Frozen):
             findings=tuple(ordered),
             not_seen=tuple(not_seen),
             run_dir=str(run_dir) if run_dir else "",
-            excerpts=tuple(e for place in places if (e := excerpt(place)) is not None),
+            excerpts=_excerpts(_worth_reading(ordered, attempts)),
         )
 
     @property
@@ -200,9 +234,8 @@ class RunReport(_Frozen):
         """The ranks of the last attempt."""
         return self.attempts[-1].ranks if self.attempts else ()
 
-    def excerpt_of(self, finding: Finding) -> Excerpt | None:
-        """The source lines around the place that a finding names first."""
-        place = finding.place
+    def excerpt_at(self, place: Place | None) -> Excerpt | None:
+        """The source lines around a place, if they could be read."""
         if place is None:
             return None
         same = (e for e in self.excerpts if (e.file, e.line) == (place.file, place.line))
@@ -212,10 +245,6 @@ class RunReport(_Frozen):
         """Whether a finding is as grave as this, or graver; none is as grave as "never"."""
         return any(_GRAVITY[f.severity] >= _GRAVITY[severity] for f in self.findings)
 
-    def count(self, severity: Severity) -> int:
-        """How many findings are of this severity."""
-        return sum(finding.severity == severity for finding in self.findings)
-
     def shown(self, place: Place) -> str:
         """A place as a path: relative to the working directory where it lies below it."""
         file = place.file
@@ -224,15 +253,43 @@ class RunReport(_Frozen):
         return f"{file}:{place.line}"
 
 
-def excerpt(place: Place) -> Excerpt | None:
-    """The line of a place and those around it; None where the file cannot be read as text."""
-    path = Path(place.file)
+def _worth_reading(findings: Sequence[Finding], attempts: Sequence[Attempt]) -> Iterator[Place]:
+    """The first place of each finding, then the others, then where the ranks stood and how."""
+    yield from (finding.place for finding in findings if finding.place is not None)
+    yield from (p.place for finding in findings for p in finding.places if p.place is not None)
+    lines = attempts[-1].ranks if attempts else ()
+    stacks = dict.fromkeys(line.stack or tuple(filter(None, [line.place])) for line in lines)
+    yield from (place for stack in list(stacks)[:_STACKS] for place in reversed(stack))
+    yield from (call.place for line in lines for call in line.calls if call.place is not None)
+
+
+def _excerpts(places: Iterable[Place]) -> tuple[Excerpt, ...]:
+    sources: dict[str, list[str]] = {}
+    found: dict[tuple[str, int], Excerpt] = {}
+    for place in places:
+        if (place.file, place.line) in found:
+            continue
+        if place.file not in sources:
+            sources[place.file] = _lines_of(place.file)
+        if (read := _excerpt(place, sources[place.file])) is not None:
+            found[place.file, place.line] = read
+            if len(found) == _EXCERPTS:
+                break
+    return tuple(found.values())
+
+
+def _lines_of(file: str) -> list[str]:
+    """The source; nothing where it cannot be read as text."""
+    path = Path(file)
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
-            return None
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            return []
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
     except (OSError, ValueError):
-        return None
+        return []
+
+
+def _excerpt(place: Place, lines: Sequence[str]) -> Excerpt | None:
     if not 0 < place.line <= len(lines) or not lines[place.line - 1].strip():
         return None
     first = max(1, place.line - _AROUND)
@@ -277,15 +334,17 @@ def _blocked_in(rank: RankEvidence) -> str:
     return f"{first.op} #{first.seq}" if first.seq else first.op
 
 
-def _last_seen(rank: RankEvidence) -> tuple[Place | None, str]:
-    if rank.stuck is not None:
-        return rank.stuck.place, _blocked_in(rank)
+def _last_seen(rank: RankEvidence) -> tuple[Place | None, tuple[Place, ...], str]:
+    if (stuck := rank.stuck) is not None:
+        end = max((n for n, each in enumerate(stuck.stack, 1) if each == stuck.place), default=0)
+        return stuck.place, stuck.stack[:end], _blocked_in(rank)
     if rank.exceptions:
-        return rank.exceptions[-1].place, f"raised {rank.exceptions[-1].type}"
+        error = rank.exceptions[-1]
+        return error.place, error.user, f"raised {error.type}"
     for collective in reversed(rank.collectives[-100:]):
         if collective.place is not None:
-            return collective.place, f"{collective.op} #{collective.seq}"
-    return None, ""
+            return collective.place, collective.way, f"{collective.op} #{collective.seq}"
+    return None, (), ""
 
 
 def _times(rank: RankEvidence) -> Iterator[float]:
@@ -296,29 +355,49 @@ def _times(rank: RankEvidence) -> Iterator[float]:
     yield from (file.begun for file in rank.files[:1])
 
 
+def _call(made: Collective, zero: float) -> Call:
+    return Call(
+        group=made.group,
+        seq=made.seq,
+        op=made.op,
+        at=max(0.0, made.begun - zero),
+        place=made.place,
+        alone=made.op in ("send", "recv"),
+    )
+
+
 def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
     def mark(
-        kind: Literal["joining", "blocked", "exception", "warning", "file", "end"],
-        at: float,
-        until: float,
-        text: str,
+        kind: MarkKind, at: float, until: float, text: str, place: Place | None = None
     ) -> Mark:
-        return Mark(kind=kind, at=max(0.0, at - zero), until=max(0.0, until - zero), text=text)
+        at, until = max(0.0, at - zero), max(0.0, until - zero)
+        return Mark(kind=kind, at=at, until=until, text=text, place=place)
 
     if rank.joining:
         began = [group.ranks for group in rank.groups.values()]
-        text = "joined its process group" if began else "began to join, and never did"
-        yield mark("joining", rank.joining, rank.joining, text)
+        text = "joined the process group" if began else "began to join, and never did"
+        yield mark("joining", rank.joining, rank.joining, text, rank.joining_place)
     if (stuck := rank.stuck) is not None:
         until = max(stuck.seen, rank.fate.time if rank.fate else 0.0)
-        yield mark("blocked", stuck.since, until, f"blocked in {_blocked_in(rank) or 'a call'}")
-    for warned in rank.warnings:
-        text = f"{warned.category}: {warned.message}"
-        yield mark("warning", warned.time, warned.time, text)
-    for error in rank.exceptions:
-        yield mark("exception", error.time, error.time, f"raised {error.type}")
+        text = f"blocked in {_blocked_in(rank) or 'a call'}"
+        yield mark("blocked", stuck.since, until, text, stuck.place)
     if rank.fate is not None:
-        yield mark("end", rank.fate.time, rank.fate.time, _fate(rank))
+        text = "ended from outside" if rank.fate.killed_by_us else _fate(rank)
+        yield mark("end", rank.fate.time, rank.fate.time, text)
+    for error in rank.exceptions:
+        yield mark("exception", error.time, error.time, f"raised {error.type}", error.place)
+    for warned in rank.warnings[: _MARKS // 4]:
+        text = f"{warned.category}: {warned.message}"
+        yield mark("warning", warned.time, warned.time, text, warned.place)
+    for pause in rank.pauses[-8:]:
+        waited = f"waited in {pause.waiting[0].op} #{pause.waiting[0].seq}" if pause.waiting else ""
+        text = waited or "issued no collective"
+        yield mark("paused", pause.since, pause.seen, text, pause.place)
+    steps = {sample.step: sample.time for sample in rank.samples if sample.time}
+    for number in sorted(steps)[-_MARKS // 4 :]:
+        yield mark("step", steps[number], steps[number], f"optimizer step {number}")
     for file in rank.files:
-        name = Path(file.path).name
-        yield mark("file", file.begun, file.ended or file.begun, f"{file.action} {name}")
+        # A folder that a library made for its cache is nothing that the job did.
+        if file.action != "mkdir":
+            text = f"{_DID.get(file.action, file.action)} {Path(file.path).name}"
+            yield mark("file", file.begun, file.ended or file.begun, text, file.place)

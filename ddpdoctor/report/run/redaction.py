@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
+from typing import TypeVar
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
-from ddpdoctor.report.run.model import Attempt, RankLine, RunReport
+from ddpdoctor.report.run.model import Attempt, Call, Mark, RankLine, RunReport
 
 _LEFT_OUT = "…"
+_TELLING = ("file", "warning")
 _PATH = re.compile(r"(?<![\w.])(?:~|\.{1,2}|[\w.-]+)?(?:/[\w.@+~=%-]+)+/?")
+Placed = TypeVar("Placed", Mark, Call)
 _QUOTED = re.compile(r"`[^`]*`|'[^'\n]*'|\"[^\"\n]*\"")
 
 
@@ -64,6 +67,16 @@ def _attempt(attempt: Attempt) -> Attempt:
 
 
 def _rank_line(line: RankLine) -> RankLine:
-    kept = tuple(mark for mark in line.marks if mark.kind != "file")
-    told = {"host": "", "place": _place(line.place), "fate": _text(line.fate), "marks": kept}
+    told = {
+        "host": "",
+        "place": _place(line.place),
+        "stack": tuple(map(_place, line.stack)),
+        "fate": _text(line.fate),
+        "marks": tuple(_placed(mark) for mark in line.marks if mark.kind not in _TELLING),
+        "calls": tuple(map(_placed, line.calls)),
+    }
     return line.model_copy(update=told)
+
+
+def _placed(each: Placed) -> Placed:
+    return each.model_copy(update={"place": _place(each.place)})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import signal_name
-from ddpdoctor.report.run.model import RankLine, RunReport
+from ddpdoctor.report.run.model import Attempt, RankLine, RunReport
 from ddpdoctor.report.words import count, one_line, ranks
 
 _CERTAINTY = {
@@ -116,9 +117,20 @@ def summary(report: RunReport) -> str:
 
 
 def _counts(report: RunReport) -> Iterator[tuple[int, str]]:
-    yield report.count("error"), "error"
-    yield report.count("warning"), "warning"
-    yield report.count("info"), "note"
+    found = Counter(finding.severity for finding in report.findings)
+    yield found["error"], "error"
+    yield found["warning"], "warning"
+    yield found["info"], "note"
+
+
+def launch(report: RunReport, attempt: Attempt) -> str:
+    """An attempt as a heading: "4 ranks", "4 ranks in launch 1 of 2"; under `attach` its job."""
+    told = count(len(attempt.ranks), "rank")
+    if report.kind == "attach":
+        return f"{told} of {one_line(attempt.name)}"
+    if len(report.attempts) == 1:
+        return told
+    return f"{told} in launch {report.attempts.index(attempt) + 1} of {len(report.attempts)}"
 
 
 def attempts_line(report: RunReport) -> str:

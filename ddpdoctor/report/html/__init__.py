@@ -1,0 +1,210 @@
+"""The report that people open: one file, no network, and everything of the job's inert.
+
+Its one script is ours, allowed by its hash. It zooms, searches and copies; without it the page
+tells all the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC
+from importlib import resources
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.report.html.lanes import lanes
+from ddpdoctor.report.html.markup import items, prose, seconds, source, table, text
+from ddpdoctor.report.html.story import marks_of, story
+from ddpdoctor.report.run import as_markdown, words
+from ddpdoctor.report.run.model import Attempt, RunReport
+from ddpdoctor.report.words import count, ranks
+
+_MOST_FINDINGS = 200
+"""That are told in full; the others are counted."""
+_OPEN = 3
+_ISSUE_FINDINGS, _ISSUE_LENGTH = 10, 60_000
+"""GitHub takes 65 536 characters."""
+_MOST_ROWS = 400
+
+
+def render(report: RunReport) -> str:
+    """The report as one page."""
+    script, style = _asset("page.js"), _asset("page.css")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{text(_title(report))}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        + "\n".join(filter(None, _body(report)))
+        + f"\n<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _title(report: RunReport) -> str:
+    first = next(iter(report.findings), None)
+    return f"{first.code} {first.title}" if first else f"ddpdoctor {report.kind}"
+
+
+def _body(report: RunReport) -> Iterator[str]:
+    yield _verdict(report)
+    yield "<main>"
+    if report.findings and (told := story(report, report.findings[0])):
+        yield f'<section id="story"><h2>What happened</h2>{told}</section>'
+    blamed = {rank for finding in report.findings for rank in finding.ranks}
+    for attempt in reversed(report.attempts):
+        yield _attempt(report, attempt, blamed)
+    yield _findings(report)
+    if report.not_seen:
+        yield f'<section id="unseen"><h2>Not seen</h2>{items("", report.not_seen, 50)}</section>'
+    if report.excerpts:
+        lines = "".join(map(source, report.excerpts))
+        yield f"<details><summary>The lines of source that are spoken of</summary>{lines}</details>"
+    yield _issue(report)
+    yield "</main>"
+
+
+def _verdict(report: RunReport) -> str:
+    first = next(iter(report.findings), None)
+    when = f"{report.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    grave = first.severity if first else "well"
+    said = words.summary(report).capitalize()
+    parts = [f'<header class="{grave}">']
+    if first is None:
+        parts.append(f"<h1>{text(said)}</h1>")
+    else:
+        badge = f"{first.code} {first.title}"
+        sure = words.headline(report, first)
+        parts += [
+            f'<p class="badge"><b>{text(badge)}</b> {first.severity}, {text(sure)}</p>',
+            f"<h1>{prose(first.cause)}</h1>",
+            f"<p><b>What to do:</b> {_remedy(first)}</p>",
+            f"<p>{text(said)}</p>",
+        ]
+    parts += [
+        f"<p><code>{text(' '.join(report.command))}</code></p>",
+        f'<p class="dim">ddpdoctor {text(report.ddpdoctor)} {report.kind}, {when}</p></header>',
+    ]
+    return "\n".join(parts)
+
+
+def _remedy(finding: Finding) -> str:
+    commands = (*finding.cure.commands, f"ddpdoctor explain {finding.code}")
+    told = " ".join(f"<code>{text(command)}</code>" for command in dict.fromkeys(commands))
+    return f"{prose(finding.cure.text)} {told}"
+
+
+def _attempt(report: RunReport, attempt: Attempt, blamed: set[int]) -> str:
+    if not attempt.ranks:
+        return ""
+    drawn = lanes(attempt, blamed) if any(line.marks for line in attempt.ranks) else ""
+    parts = [
+        drawn,
+        table("Each rank", ("ranks", "where", "in", "doing", "end"), _fates(attempt)),
+        table("Steps", ("step", "first rank", "per step", "last rank", "skew"), _steps(attempt)),
+        table("Files", ("what", "by", "when", "line", "took"), _files(attempt)),
+    ]
+    body = "\n".join(filter(None, parts))
+    head = text(f"{words.launch(report, attempt)}, {seconds(attempt.seconds)}")
+    if report.kind == "attach" or attempt is report.attempts[-1]:
+        return f'<section class="ranks"><h2>{head}</h2>{body}</section>'
+    return f'<details class="ranks"><summary>{head}</summary>{body}</details>'
+
+
+def _fates(attempt: Attempt) -> Iterator[tuple[str, ...]]:
+    rows = words.fates(attempt.ranks)
+    for row in rows[:_MOST_ROWS]:
+        who, place, function, doing, waits = map(text, row)
+        yield f"<b>{who}</b>", place, function, doing, waits
+    if len(rows) > _MOST_ROWS:
+        yield f"and {len(rows) - _MOST_ROWS} more", "", "", "", ""
+
+
+def _steps(attempt: Attempt) -> Iterator[tuple[str, ...]]:
+    """The steps that were looked at: when the ranks came to them, and how far apart."""
+    reached: dict[int, list[tuple[float, int]]] = {}
+    for line, mark in marks_of(attempt, "step"):
+        reached.setdefault(int(mark.text.rpartition(" ")[2]), []).append((mark.at, line.rank))
+    before: tuple[int, float] | None = None
+    for step, times in sorted(reached.items()):
+        (first, _), (last, slowest) = min(times), max(times)
+        each = ""
+        if before and first > before[1]:
+            each = f"{1000 * (first - before[1]) / (step - before[0]):.1f} ms"
+        skew = f"{1000 * (last - first):.1f} ms" if len(times) > 1 else ""
+        yield f"{step}", seconds(first), each, f"{seconds(last)} (rank {slowest})", skew
+        before = step, first
+
+
+def _files(attempt: Attempt) -> Iterator[tuple[str, ...]]:
+    found: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
+    for line, mark in marks_of(attempt, "file"):
+        key = mark.text, str(mark.place or "")
+        found.setdefault(key, []).append((line.rank, mark.at, mark.until - mark.at))
+    ordered = sorted(found.items(), key=lambda each: min(at for _, at, _ in each[1]))
+    for (said, place), times in ordered[:50]:
+        who = sorted({rank for rank, _, _ in times})
+        first = min(at for _, at, _ in times)
+        took = max(took for _, _, took in times)
+        yield text(said), text(ranks(who)), seconds(first), text(place), seconds(took)
+
+
+def _findings(report: RunReport) -> str:
+    if not report.findings:
+        return ""
+    told = "".join(
+        _finding(report, finding, n < _OPEN)
+        for n, finding in enumerate(report.findings[:_MOST_FINDINGS])
+    )
+    others = Counter(
+        (each.code, each.title, each.severity) for each in report.findings[_MOST_FINDINGS:]
+    )
+    rows = ((text(f"{c} {t}"), s, str(number)) for (c, t, s), number in others.most_common(200))
+    return (
+        f'<section id="findings"><h2>{count(len(report.findings), "finding")}</h2>\n'
+        '<p class="tools" hidden><label>Search <input type="search" id="search" '
+        'placeholder="words, a code, rank 12"></label> '
+        '<span id="found" aria-live="polite"></span></p>\n'
+        f"{told}{table('And more of these, which the JSON tells', ('what', 'is', 'times'), rows)}"
+        "</section>"
+    )
+
+
+def _finding(report: RunReport, finding: Finding, is_open: bool) -> str:
+    rows = [tuple(map(text, row)) for row in words.rows(report, finding)[:16]]
+    excerpt = report.excerpt_at(finding.place)
+    return "\n".join(
+        (
+            f'<details class="finding {finding.severity}"{" open" if is_open else ""}>',
+            f"<summary><b>{text(finding.code)}</b> {text(finding.title)} <small>"
+            f"{finding.severity}, {text(words.headline(report, finding))}</small></summary>",
+            f"<p><b>Cause:</b> {prose(finding.cause)}</p>",
+            table("", ("ranks", "line", "function", "doing", "waits"), rows),
+            source(excerpt) if excerpt else "",
+            items("Evidence", finding.evidence),
+            items("As a consequence", finding.consequences),
+            f"<p><b>Remedy:</b> {_remedy(finding)}</p></details>",
+        )
+    )
+
+
+def _issue(report: RunReport) -> str:
+    """What people paste elsewhere."""
+    short = report.model_copy(update={"findings": report.findings[:_ISSUE_FINDINGS]})
+    issue = as_markdown.render(short)
+    if len(issue) > _ISSUE_LENGTH:
+        issue = f"{issue[:_ISSUE_LENGTH]}\n\n(cut short)\n"
+    shown = "\n".join(map(text, issue.splitlines()))
+    return (
+        '<details id="issue"><summary>As an issue, in Markdown</summary>'
+        '<p class="tools" hidden><button type="button" id="copy">Copy</button> '
+        '<span id="copied" aria-live="polite"></span></p>'
+        f'<pre tabindex="0">{shown}</pre></details>'
+    )

@@ -1,0 +1,246 @@
+"""The lives of ranks over time, a lane each, drawn so that a page can be zoomed into by its script.
+
+Where there are more ranks than lanes, those that fare like few others have theirs on top, and the
+others are folded into bands whose shade is the share of ranks that wait.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ddpdoctor.report.html.markup import seconds, text
+from ddpdoctor.report.run.model import Attempt, Call, Mark, RankLine
+from ddpdoctor.report.words import count, ranks
+
+_LANES, _ALONE, _BANDS = 64, 32, 24
+_WIDTH, _LANE, _TOP, _BAR = 1000, 34, 19, 11
+_BINS, _SHADES = 150, 4
+_MOST = 300
+"""Collectives that are linked from lane to lane."""
+_POINTS = ("joining", "exception", "warning", "step", "end")
+_LEGEND = {
+    "life": "alive",
+    "paused": "no collective issued",
+    "wait": "waits until the last rank calls",
+    "blocked": "blocked for good",
+    "file": "a file",
+    "exception": "an exception",
+    "warning": "a warning",
+    "step": "an optimizer step",
+    "link": "the same collective",
+    "lone": "a collective that some never call",
+}
+_Key = tuple[str, int, str]
+
+
+@dataclass
+class _Lane:
+    lines: list[RankLine]
+    top: int
+
+    @property
+    def is_band(self) -> bool:
+        return len(self.lines) > 1
+
+
+def lanes(attempt: Attempt, blamed: Collection[int]) -> str:
+    """The figure; `blamed` are the ranks that a finding names."""
+    folded = _folded(attempt.ranks, blamed)
+    drawn = [_Lane(lines, n * _LANE) for n, lines in enumerate(folded)]
+    span = attempt.seconds or 1.0
+    ends = _ends(attempt.ranks)
+    height = _LANE * len(drawn)
+    body = [part for lane in drawn for part in _lane(lane, ends, span)]
+    names = "".join(_name(lane) for lane in drawn)
+    links = _links(drawn, attempt, span)
+    used = {name for name in _LEGEND if any(f'"{name}' in part for part in (*body, links))}
+    legend = "".join(
+        f'<li><i class="{name}"></i>{said}</li>' for name, said in _LEGEND.items() if name in used
+    )
+    return (
+        f'<figure class="lanes" data-seconds="{span:.6f}" data-height="{height}" '
+        f'data-parting="{_x(_parting(attempt), span):.3f}">'
+        f'<ul class="legend">{legend}</ul>'
+        f'<div class="axis" aria-hidden="true">{_axis(span)}</div>'
+        f'<div class="plot"><svg viewBox="0 0 {_WIDTH} {height}" height="{height}" '
+        f'preserveAspectRatio="none" role="img" aria-label="the ranks over {seconds(span)}, '
+        f'told in the table of ranks below">{"".join(body)}{links}</svg>'
+        f'<ol class="names">{names}</ol></div>'
+        '<p class="detail" aria-live="polite"></p></figure>'
+    )
+
+
+def _parting(attempt: Attempt) -> float:
+    """When the first rank came to where it ended badly, or still is."""
+    bad = ("blocked", "exception")
+    times = [mark.at for line in attempt.ranks for mark in line.marks if mark.kind in bad]
+    return min(times, default=0.0)
+
+
+def _folded(lines: tuple[RankLine, ...], blamed: Collection[int]) -> list[list[RankLine]]:
+    if len(lines) <= _LANES:
+        return [[line] for line in lines]
+    alike = Counter((line.fate, line.place) for line in lines)
+    rare = [line for line in lines if alike[line.fate, line.place] * 100 <= len(lines)]
+    wanted = {line.rank for line in [*(w for w in lines if w.rank in blamed), *rare][:_ALONE]}
+    alone = [[line] for line in lines if line.rank in wanted]
+    others = [line for line in lines if line.rank not in wanted]
+    size = -(-len(others) // _BANDS)
+    return alone + [others[n : n + size] for n in range(0, len(others), size)]
+
+
+def _name(lane: _Lane) -> str:
+    first = lane.lines[0]
+    fates = Counter(line.fate for line in lane.lines)
+    told = first.fate
+    if lane.is_band:
+        told = ", ".join(f"{number} {fate}" for fate, number in fates.most_common(3))
+    who = ranks([line.rank for line in lane.lines])
+    return (
+        f'<li data-ranks="{first.rank}-{lane.lines[-1].rank}"><b>{text(who)}</b> {text(told)}</li>'
+    )
+
+
+def _key(call: Call) -> _Key:
+    return call.group, call.seq, call.op
+
+
+def _ends(lines: tuple[RankLine, ...]) -> dict[_Key, float]:
+    """When the last rank called each collective that no rank of its group has left out."""
+    known: dict[_Key, list[float]] = {}
+    reach: dict[str, dict[int, int]] = {}
+    for line in lines:
+        for call in line.calls:
+            if not call.alone:
+                known.setdefault(_key(call), []).append(call.at)
+                reach.setdefault(call.group, {})[line.rank] = call.seq
+    members = {
+        group: len(lines) if group == "0" else len(by_rank) for group, by_rank in reach.items()
+    }
+    return {key: max(times) for key, times in known.items() if len(times) == members[key[0]]}
+
+
+def _lane(lane: _Lane, ends: dict[_Key, float], span: float) -> Iterator[str]:
+    if lane.is_band:
+        yield from _band(lane, ends, span)
+        return
+    (line,) = lane.lines
+    if line.pid:
+        last = max((mark.until for mark in line.marks), default=0.0)
+        yield _bar("life", 0.0, last, lane.top, span, line.fate)
+    for call in line.calls:
+        end = ends.get(_key(call), call.at)
+        said = f"{call.op} #{call.seq}"
+        yield _bar("wait", call.at, end, lane.top, span, said, call)
+    # The long first: what is drawn later lies on top, and a point must not be hidden.
+    for mark in sorted(line.marks, key=lambda mark: mark.at - mark.until):
+        yield _bar(mark.kind, mark.at, mark.until, lane.top, span, mark.text, mark)
+
+
+def _bar(
+    kind: str,
+    at: float,
+    until: float,
+    top: int,
+    span: float,
+    said: str,
+    of: Mark | Call | None = None,
+) -> str:
+    place = of.place if of else None
+    where = f" at {text(place)}" if place else ""
+    lasted = f" for {seconds(until - at)}" if until - at >= 0.005 else ""
+    title = f"<title>{seconds(at)}: {text(said)}{where}{lasted}</title>"
+    source = f' data-at="{text(place)}"' if place else ""
+    x = f"{_x(at, span):.3f}"
+    if kind in _POINTS:
+        return f'<path class="{kind}"{source} d="M{x} {top + _TOP - 2}v{_BAR + 4}">{title}</path>'
+    width = f"{max(0.0, _x(until, span) - _x(at, span)):.3f}"
+    return (
+        f'<rect class="{kind}"{source} x="{x}" y="{top + _TOP}" width="{width}" height="{_BAR}">'
+        f"{title}</rect>"
+    )
+
+
+def _band(lane: _Lane, ends: dict[_Key, float], span: float) -> Iterator[str]:
+    """How many of the ranks wait, from shade to shade."""
+    last = max((mark.until for line in lane.lines for mark in line.marks), default=0.0)
+    yield _bar("life", 0.0, last, lane.top, span, f"{len(lane.lines)} ranks")
+    waiting = [(call.at, ends.get(_key(call), call.at)) for w in lane.lines for call in w.calls]
+    blocked = [(m.at, m.until) for w in lane.lines for m in w.marks if m.kind == "blocked"]
+    yield from _shades("wait", waiting, lane, span)
+    yield from _shades("blocked", blocked, lane, span)
+    raised = sorted(m.at for w in lane.lines for m in w.marks if m.kind == "exception")
+    for at in raised[:20]:
+        yield _bar("exception", at, at, lane.top, span, "an exception")
+
+
+def _shades(
+    kind: str, spans: list[tuple[float, float]], lane: _Lane, total: float
+) -> Iterator[str]:
+    change = [0] * (_BINS + 2)
+    for begin, end in spans:
+        if end > begin:
+            change[min(_BINS, int(begin / total * _BINS))] += 1
+            change[min(_BINS, int(end / total * _BINS)) + 1] -= 1
+    now, since, level = 0, 0, 0
+    for place in range(_BINS + 1):
+        now += change[place]
+        share = min(1.0, now / len(lane.lines)) if place < _BINS else 0.0
+        shade = -int(-share * _SHADES // 1)
+        if shade != level:
+            if level:
+                begin, end = (total * n / _BINS for n in (since, place))
+                said = f"up to {100 * level // _SHADES} % of {len(lane.lines)} ranks wait"
+                bar = _bar(f"{kind} shade{level}", begin, end, lane.top, total, said)
+                yield bar
+            since, level = place, shade
+
+
+def _links(drawn: list[_Lane], attempt: Attempt, span: float) -> str:
+    """A line through all lanes at which the ranks have called the same collective."""
+    points: dict[_Key, list[str]] = {}
+    called: Counter[_Key] = Counter()
+    for lane in drawn:
+        here: dict[_Key, float] = {}
+        for line in lane.lines:
+            for call in line.calls:
+                if not call.alone:
+                    here[_key(call)] = min(call.at, here.get(_key(call), call.at))
+                    called[_key(call)] += 1
+        for key, at in here.items():
+            points.setdefault(key, []).append(f"{_x(at, span):.3f} {lane.top + _TOP + _BAR // 2}")
+    oldest: dict[str, int] = {}  # before it, calls of some rank are no longer kept
+    for line in attempt.ranks:
+        kept = {call.group: call.seq for call in reversed(line.calls)}
+        oldest = {
+            group: max(seq, oldest.get(group, 0)) for group, seq in {**oldest, **kept}.items()
+        }
+    parts = []
+    for key, way in sorted(points.items(), key=lambda each: float(each[1][0].split()[0]))[-_MOST:]:
+        group, seq, op = key
+        lone = group == "0" and called[key] < attempt.world_size and seq >= oldest[group]
+        said = text(f"{op} #{seq} of group {group}, called by {count(called[key], 'rank')}")
+        if lone:
+            path = f'class="lone" d="M{way[0].split()[0]} 0V{_LANE * len(drawn)}"'
+        else:
+            path = f'class="link" d="M{"L".join(way)}"'
+        if lone or len(way) > 1:
+            parts.append(f"<path {path}><title>{said}</title></path>")
+    return "".join(parts)
+
+
+def _axis(span: float) -> str:
+    power = 10.0 ** math.floor(math.log10(span / 6))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= span / 6)
+    ticks = (
+        f'<span style="left:{100 * n * step / span:.2f}%">{n * step:.6g} s</span>'
+        for n in range(int(span * 0.97 / step) + 1)
+    )
+    return "".join(ticks)
+
+
+def _x(at: float, span: float) -> float:
+    return min(_WIDTH, _WIDTH * at / span)

@@ -1,0 +1,177 @@
+"""What the ranks did, told in the order of time, and where each party stood when they parted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ddpdoctor.catalog import Finding, RankPlace
+from ddpdoctor.evidence import Place
+from ddpdoctor.report.html.markup import code, prose, seconds, source, text
+from ddpdoctor.report.run import words
+from ddpdoctor.report.run.model import Attempt, Call, Mark, RankLine, RunReport
+from ddpdoctor.report.words import ranks
+
+_MOST_EVENTS = 14
+_MOST_PARTIES = 4
+_MOST_FRAMES = 12
+_CALLS_AFTER = 4
+
+
+@dataclass
+class _Event:
+    """Something that some ranks did."""
+
+    first: float
+    last: float
+    who: list[int] = field(default_factory=list)
+
+
+def story(report: RunReport, finding: Finding) -> str:
+    """The events until the ranks parted, then the parties side by side."""
+    attempt = report.attempts[-1] if report.attempts else None
+    told = _told(attempt) if attempt else ""
+    parties = _parties(report, finding)
+    shown = "".join(_party(report, finding, each) for each in parties[:_MOST_PARTIES])
+    more = len(parties) - _MOST_PARTIES
+    rest = f"<p>and {more} more parties, in the table of ranks</p>" if more > 0 else ""
+    sides = f'<div class="sides">{shown}</div>{rest}' if shown else ""
+    return f"{told}{sides}"
+
+
+def together(attempt: Attempt) -> Call | None:
+    """The last collective of the default group that all ranks made, and all alike."""
+    common: dict[tuple[int, str], list[Call]] = {}
+    for line in attempt.ranks:
+        for call in line.calls:
+            if call.group == "0" and not call.alone:
+                common.setdefault((call.seq, call.op), []).append(call)
+    of_all = [calls for calls in common.values() if len(calls) == attempt.world_size]
+    last = max(of_all, key=lambda calls: calls[0].seq, default=None)
+    return max(last, key=lambda call: call.at) if last else None
+
+
+def _told(attempt: Attempt) -> str:
+    shared = together(attempt)
+    since = shared.at if shared else -1.0
+    events: dict[tuple[str, Place | None], _Event] = {}
+    for line in attempt.ranks:
+        for at, said, place in _done(line, since):
+            event = events.setdefault((said, place), _Event(at, at))
+            event.first, event.last = min(at, event.first), max(at, event.last)
+            event.who.append(line.rank)
+    ordered = sorted(events.items(), key=lambda each: each[1].first)
+    rows = [_row(said, place, event) for (said, place), event in ordered]
+    if shared is not None:
+        where = f" at <b>{text(shared.place)}</b>" if shared.place else ""
+        rows.insert(
+            0,
+            f"<li><time>{seconds(shared.at)}</time> all {attempt.world_size} ranks have done the "
+            f"same until here: {text(shared.op)} #{shared.seq}{where} is the last collective that "
+            "all of them called</li>",
+        )
+    if len(rows) > _MOST_EVENTS:
+        left_out = f"<li>… and {len(rows) - _MOST_EVENTS} more events …</li>"
+        rows = [*rows[:4], left_out, *rows[4 - _MOST_EVENTS :]]
+    return f'<ol class="story">{"".join(rows)}</ol>' if rows else ""
+
+
+def _done(line: RankLine, since: float) -> Iterator[tuple[float, str, Place | None]]:
+    """(when, what, where) of what a rank did after a moment."""
+    stuck = next((mark for mark in line.marks if mark.kind == "blocked"), None)
+    for call in [call for call in line.calls if call.at > since][-_CALLS_AFTER:]:
+        name = f"{call.op} #{call.seq}"
+        if stuck is not None and stuck.text == f"blocked in {name}":
+            yield call.at, f"called {name}, and never came out of it", call.place
+            stuck = None
+        else:
+            yield call.at, f"called {name}", call.place
+    if stuck is not None:
+        yield stuck.at, stuck.text, stuck.place
+    for mark in line.marks:
+        if mark.at > since and mark.kind in ("joining", "file", "exception", "warning", "end"):
+            yield mark.at, mark.text, mark.place
+    for last in [mark for mark in line.marks if mark.kind == "step"][-1:]:
+        yield last.at, f"came to {last.text}", None
+
+
+def _row(said: str, place: Place | None, event: _Event) -> str:
+    when = seconds(event.first)
+    if event.last - event.first >= 0.05:
+        when = f"{when.removesuffix(' s')}–{seconds(event.last)}"
+    where = f" at <b>{text(place)}</b>" if place else ""
+    return f"<li><time>{when}</time> {text(ranks(event.who))} {text(said)}{where}</li>"
+
+
+@dataclass
+class _Party:
+    """Ranks of which a finding says the same."""
+
+    who: list[int]
+    places: list[RankPlace]
+
+
+def _parties(report: RunReport, finding: Finding) -> list[_Party]:
+    by_rank: dict[int, list[RankPlace]] = {}
+    for place in finding.places:
+        for rank in place.ranks or (-1,):
+            by_rank.setdefault(rank, []).append(place)
+    found: dict[object, _Party] = {}
+    for rank, places in by_rank.items():
+        key = tuple((each.place, each.doing, each.waits_for) for each in places)
+        party = found.setdefault(key, _Party([], places))
+        party.who += [rank] if rank >= 0 else []
+    return list(found.values())
+
+
+def _party(report: RunReport, finding: Finding, party: _Party) -> str:
+    first = party.places[0]
+    to_blame = not set(party.who).isdisjoint(finding.ranks)
+    who = text(ranks(party.who) + words.on(first.hosts)) if party.who else "in the source"
+    waits = f", waits for {text(ranks(first.waits_for))}" if first.waits_for else ""
+    body = "".join(_frames(report, party))
+    kind = ' class="culprit"' if to_blame else ""
+    return f"<article{kind}><h3>{who}</h3><p>{prose(first.doing)}{waits}</p>{body}</article>"
+
+
+def _frames(report: RunReport, party: _Party) -> Iterator[str]:
+    """The stack, outermost first, then the line where the party stands, in its surroundings."""
+    here = party.places[0].place
+    said = {each.place: each.doing for each in party.places[1:] if each.place}
+    outer = [place for place in _stack(report, party, here) if place != here]
+    outer += [place for place in said if place not in outer]
+    rows = []
+    for place in outer[-_MOST_FRAMES:]:
+        note = f" <small>{text(said[place])}</small>" if place in said else ""
+        rows.append(
+            f"<li><span>{text(place.function)}</span> <b>{text(place)}</b>{note}"
+            f"{_line(report, place)}</li>"
+        )
+    if rows:
+        yield f'<ol class="stack">{"".join(rows)}</ol>'
+    if here is not None:
+        excerpt = report.excerpt_at(here)
+        yield f"<p><span>{text(here.function)}</span> <b>{text(report.shown(here))}</b></p>"
+        yield source(excerpt) if excerpt else ""
+
+
+def _stack(report: RunReport, party: _Party, here: Place | None) -> tuple[Place, ...]:
+    lines = {line.rank: line for line in report.ranks}
+    for rank in party.who:
+        line = lines.get(rank)
+        if line is not None and here in line.stack:
+            return line.stack
+    return ()
+
+
+def _line(report: RunReport, place: Place) -> str:
+    excerpt = report.excerpt_at(place)
+    if excerpt is None:
+        return ""
+    return f"<code>{code(excerpt.lines[excerpt.line - excerpt.first].strip())}</code>"
+
+
+def marks_of(attempt: Attempt, kind: str) -> Iterator[tuple[RankLine, Mark]]:
+    """All marks of a kind, with the rank that they belong to."""
+    for line in attempt.ranks:
+        yield from ((line, mark) for mark in line.marks if mark.kind == kind)

@@ -1,0 +1,200 @@
+"""The page that people open: what it tells, that it does nothing else, and how it looks."""
+
+import base64
+import hashlib
+import itertools
+import re
+from html.parser import HTMLParser
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from browser import CHROMIUM, WIDTHS, look
+from run_samples import SOURCE, blocked_world, deadlock, evil_report, report, script
+
+from ddpdoctor.catalog import Finding, RankPlace
+from ddpdoctor.evidence import Place
+from ddpdoctor.report.html.lanes import lanes
+from ddpdoctor.report.run import Attempt, RunReport, render
+
+EMPTY = ("meta", "input")
+
+
+class Page(HTMLParser):
+    """Which elements are open, which there were, and the text of each section by its id."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen.append(tag)
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def told(page: str) -> str:
+    """The text of a page, on one line, without its style and script."""
+    page = re.sub(r"<(style|script|title)>.*?</\1>", "", page, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", page).replace("&#x27;", "'").split())
+
+
+def parted(folder: Path, size: int) -> RunReport:
+    """`size` ranks, of which one waits in a barrier that the others never call."""
+    file = script(folder)
+    others = tuple(range(1, size))
+    places = (
+        RankPlace(ranks=(0,), place=Place(file, 4, "save"), doing="barrier #9", waits_for=others),
+        RankPlace(ranks=others, place=Place(file, 1, "fit"), doing="all_reduce #9", waits_for=(0,)),
+    )
+    return RunReport.of(
+        "run",
+        [Attempt.of("attempt-0-34729", blocked_world(file, size))],
+        [deadlock(file, places=places), *many(file)],
+        command=("torchrun", "train.py"),
+        status=-9,
+        ended_by="doctor",
+        proven_after=0.7,
+    )
+
+
+def many(file: str) -> list[Finding]:
+    return [
+        deadlock(file, code="DDP201", severity="warning", certainty="evidence", places=(), cause=c)
+        for c in ("The sampler is built once.", "The loss is a mean of means.")
+    ]
+
+
+def test_the_verdict_stands_first_and_the_story_follows_it(tmp_path: Path) -> None:
+    page = told(render(parted(tmp_path, 4), "html"))
+    verdict = page.index("stands under if rank == 0:")
+    story = page.index("all 4 ranks have done the same until here: all_reduce #8")
+    assert verdict < story < page.index("rank 0 called barrier #9, and never came out of it")
+    assert page.index("What happened") < page.index("Each rank") < page.index("3 findings")
+    assert "attempt-0-34729" not in page
+
+
+def test_each_party_is_shown_with_its_stack_and_its_line_marked(tmp_path: Path) -> None:
+    page = render(parted(tmp_path, 4), "html")
+    sides = re.findall(r"<article.*?</article>", page, re.DOTALL)
+    assert [told(side).split(",")[0] for side in sides] == [
+        "rank 0 barrier #9",
+        "ranks 1-3 all_reduce #9",
+    ]
+    assert ["main" in side for side in sides] == [True, True]
+    marked = [told(mark) for side in sides for mark in re.findall("<mark>.*?</mark>", side)]
+    assert marked == ["4 dist.barrier()", "1 def save_checkpoint(model):"]
+    assert SOURCE.splitlines()[3].strip() in told(sides[0])
+
+
+def test_a_collective_is_linked_across_ranks_and_one_that_some_never_call_stands_out(
+    tmp_path: Path,
+) -> None:
+    page = render(parted(tmp_path, 4), "html")
+    links = re.findall(r'<path class="link".*?<title>(.*?)</title>', page)
+    lone = re.findall(r'<path class="lone".*?<title>(.*?)</title>', page)
+    assert links[-1] == "all_reduce #8 of group 0, called by 4 ranks"
+    assert lone == [
+        "barrier #9 of group 0, called by 1 rank",
+        "all_reduce #9 of group 0, called by 3 ranks",
+    ]
+
+
+def test_what_is_late_has_the_others_wait_for_it(tmp_path: Path) -> None:
+    """Rank 3 comes to every call 0.2 s after the others: they wait, and it does not."""
+    (attempt,) = parted(tmp_path, 4).attempts
+    drawn = lanes(attempt, ())
+    widths = [float(w) for w in re.findall(r'class="wait"[^>]*width="([\d.]+)"', drawn)]
+    by_rank = [widths[n : n + 9] for n in range(0, 36, 9)]
+    assert all(width > 0 for width in by_rank[0][:8])
+    assert by_rank[3][:8] == [0.0] * 8
+
+
+def test_thousands_of_ranks_are_folded_with_the_few_on_top(tmp_path: Path) -> None:
+    (attempt,) = parted(tmp_path, 400).attempts
+    names = re.findall(r'<li data-ranks="(.*?)"', lanes(attempt, {0}))
+    assert names[0] == "0-0"
+    assert names[1].startswith("1-")
+    assert len(names) < 40
+    ends = [tuple(map(int, name.split("-"))) for name in names]
+    assert sum(last - first + 1 for first, last in ends) == 400
+
+
+def test_a_folder_that_a_library_makes_is_not_drawn_as_what_the_job_did(tmp_path: Path) -> None:
+    page = render(parted(tmp_path, 2), "html")
+    assert "saved last.pt" in page
+    assert "torchinductor" not in page
+
+
+def test_the_page_is_inert_but_for_our_own_script(tmp_path: Path) -> None:
+    page = render(evil_report(tmp_path), "html")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    ours = resources.files("ddpdoctor.report.html").joinpath("page.js").read_text()
+    assert scripts == [ours]
+    digest = base64.b64encode(hashlib.sha256(ours.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+    assert "default-src 'none'" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert Page(page).open == []
+    assert Page(page).seen.count("script") == 1
+
+
+def test_a_hundred_thousand_findings_make_a_page_that_opens(tmp_path: Path) -> None:
+    finding = deadlock(script(tmp_path), evidence=("word " * 100,) * 20)
+    made = report().model_copy(update={"findings": (finding,) * 100_000})
+    page = render(made, "html")
+    assert len(page.encode()) < 5_000_000
+    assert "100000 findings" in page
+    assert "99800" in page
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_every_ink_can_be_read_on_its_paper(scheme: int) -> None:
+    style = resources.files("ddpdoctor.report.html").joinpath("page.css").read_text()
+    palette = dict(re.findall(r"--(\w+): (#\w+)", style.split("prefers-color-scheme")[scheme]))
+    inks = ("ink", "dim", "error", "warning", "info", "well")
+    for ink, paper in itertools.product(inks, ("paper", "card")):
+        assert contrast(palette[ink], palette[paper]) >= 4.5, (ink, paper)
+    assert contrast(palette["ink"], palette["mark"]) >= 4.5
+    for bar in ("paused", "wait", "blocked", "file"):
+        assert contrast(palette[bar], palette["life"]) >= 1.2, bar
+
+
+def contrast(one: str, other: str) -> float:
+    """As WCAG 2 counts it."""
+
+    def light(colour: str) -> float:
+        parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+        red, green, blue = (
+            p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    darker, lighter = sorted((light(one), light(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_in_a_browser_nothing_overflows_and_all_that_can_be_clicked_works(tmp_path: Path) -> None:
+    pages = {
+        "two": render(parted(tmp_path, 2), "html"),
+        "many": render(parted(tmp_path, 200), "html"),
+        "evil": render(evil_report(tmp_path), "html"),
+    }
+    seen, console = look(pages, tmp_path)
+    assert console == ""
+    assert len(seen) == len(pages) * len(WIDTHS)
+    for name, each in seen.items():
+        assert each["overflow"] <= 0, name
+        assert each["small"] == [], name
+        assert each["copied"] == "copied", name
+    for width in WIDTHS:
+        two = seen[f"two {width}"]
+        assert (two["zoomed"], two["restored"], two["cut"]) == (True, True, 0)
+        assert "dist.barrier()" in two["detail"]
+        assert two["searched"] == {"nonsense": 0, "one": 1, "rank": 1}
