@@ -25,6 +25,8 @@ Severity = Literal["error", "warning", "info"]
 Certainty = Literal["proven", "evidence", "certain", "likely"]
 Symptom = Literal["crash", "hang", "silent", "slow"]
 Kind = Literal["broken", "documented", "fix"]
+Phase = Literal["", "forward", "backward", "ended"]
+"""The part of a step that a rank is in by DDP's doing, or that it has ended."""
 Status = Literal[
     "recognised",  # broken: failed, and the diagnosis named it, on the right ranks and line
     "misdiagnosed",  # broken: failed, but the diagnosis said something else
@@ -74,6 +76,8 @@ class RankPlace(_Frozen):
     waits_for: tuple[int, ...] = ()
     hosts: tuple[str, ...] = ()
     """Where these ranks run, in their order; empty if all ranks of the job run on one host."""
+    phase: Phase = Field(default="", exclude=True, repr=False)
+    """For those who read the source; not part of reports."""
     stack: tuple[Place, ...] = Field(default=(), exclude=True, repr=False)
     """How it came there, outermost first, for those who read the source; not part of reports."""
 

@@ -18,6 +18,6 @@ __all__ = ["annotate"]
 
 def annotate(findings: list[Finding]) -> list[Finding]:
     """The findings, refined by what the source says; without suspicions that it does not share."""
-    sources = Sources()
+    sources = Sources(findings)
     refined = [remarked(pointed(named(finding, sources))) for finding in findings]
     return [each for each in refined if not (each.is_suspicion and each.severity == "info")]

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ddpdoctor.catalog import Finding, RankPlace
+from ddpdoctor.catalog import Finding, Phase, RankPlace
 from ddpdoctor.diagnose.proof import prove_deadlock
 from ddpdoctor.diagnose.waiting import Blocked, Deadlock
 from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, Stuck
@@ -20,7 +20,10 @@ _CASUALTY = re.compile(
     r"wait timeout after \d+ms|Timed out after \d+ seconds waiting for clients"
 )
 _TIMEOUT = re.compile(r"Timed out waiting \d+ms for|Watchdog caught collective operation timeout")
-_PARTS = {"DistributedDataParallel.forward": "forward", "_engine_run_backward": "backward"}
+_PARTS: dict[str, Phase] = {
+    "DistributedDataParallel.forward": "forward",
+    "_engine_run_backward": "backward",
+}
 _RUNS = 12
 _CALLERS = 3
 """Of the lines that lead to a place so many are told."""
@@ -192,6 +195,7 @@ def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:
             place=place,
             doing=doing,
             waits_for=side[0].waits_for,
+            phase=_phase(side[0]),
             stack=way(side[0].stuck),
         )
         for (doing, _, place), side in sorted(together.items(), key=lambda item: len(item[1]))
@@ -200,7 +204,13 @@ def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:
 
 def _doing(blocked: Blocked) -> str:
     """The words for what a rank waits in, as in "all_reduce #413 (backward)"."""
-    collective, stack = blocked.collective, blocked.stuck.stack
+    collective, phase = blocked.collective, _phase(blocked)
+    return f"{collective.op} #{collective.seq}" + (f" ({phase})" if phase else "")
+
+
+def _phase(blocked: Blocked) -> Phase:
+    """The part of a step that a rank waits in by DDP's doing."""
+    stack = blocked.stuck.stack
     below = stack[len(way(blocked.stuck)) :]
     # What the user's own line calls is not DDP's doing, though it stands in a forward; what a layer
     # calls is, as no such line asks for it.
@@ -210,8 +220,7 @@ def _doing(blocked: Blocked) -> str:
         for function, part in _PARTS.items()
         if frame.function.endswith(function) and "/torch/" in frame.file
     }
-    of = f" ({inside.pop()})" if len(inside) == 1 else ""
-    return f"{collective.op} #{collective.seq}{of}"
+    return inside.pop() if len(inside) == 1 else ""
 
 
 def last_seen(rank: RankEvidence, doing: str) -> RankPlace:

@@ -145,7 +145,7 @@ def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Resu
     surveyed = {
         each.path: each for each in _survey_all(list(dict.fromkeys(paths)), reader, pool, cache)
     }
-    locator = Locator(_roots(paths))
+    locator = Locator(roots(paths))
     around = _imported(surveyed, locator, reader, cache)
     everything = [*surveyed.values(), *around]
     words = {word for each in everything for word in each.words}
@@ -167,14 +167,6 @@ def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Resu
     result.troubles.sort()
     cache.close()
     return result
-
-
-def imported_of(paths: Sequence[str]) -> list[str]:
-    """The files that are read besides these, because these import them."""
-    reader, cache = Reader(), Cache(None)
-    surveyed = {path: survey_one(path, reader) for path in paths}
-    found = _imported(surveyed, Locator(_roots(paths)), reader, cache)
-    return [each.path for each in found]
 
 
 # --- first pass
@@ -246,7 +238,8 @@ def _imported(
     return list(found.values())
 
 
-def _roots(paths: Sequence[str]) -> list[str]:
+def roots(paths: Sequence[str]) -> list[str]:
+    """Folders in which the modules of these files may be."""
     if not paths:
         return []
     found: dict[str, None] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ddpdoctor.annotate import annotate
-from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.catalog import Cure, Finding, Phase, RankPlace
 from ddpdoctor.evidence import Place
 
 
@@ -24,10 +24,10 @@ class Script:
         (number,) = (n for n, text in enumerate(self._lines, 1) if text.endswith(f"# {comment}"))
         return Place(str(self.file), number, function)
 
-    def at(self, rank: int, doing: str, *comments: str) -> RankPlace:
+    def at(self, rank: int, doing: str, *comments: str, phase: Phase = "") -> RankPlace:
         """Where a rank stands; the last comment is the innermost line."""
         stack = tuple(self.place(comment) for comment in comments)
-        return RankPlace(ranks=(rank,), place=stack[-1], doing=doing, stack=stack)
+        return RankPlace(ranks=(rank,), place=stack[-1], doing=doing, phase=phase, stack=stack)
 
 
 def finding(*places: RankPlace, title: str = "deadlock", ranks: tuple[int, ...] = ()) -> Finding:
@@ -101,6 +101,7 @@ def load(rank, path):
 def main(rank, path):
     {call}
     dist.all_reduce(rank)  # the sum
+import contextlib
 """
 
 
@@ -140,7 +141,7 @@ def main(model, rank):
     )
     refined = only(
         finding(
-            script.at(0, "broadcast #5 (forward)", "the forward"),
+            script.at(0, "broadcast #5 (forward)", "the forward", phase="forward"),
             script.at(1, "barrier #5", "the barrier"),
         )
     )
@@ -297,12 +298,13 @@ def main(model, ema, shard):
         if score > best:  # the branch
             best = score
         else:
-            refresh(ema)  # the call
-def refresh(ema):
+            again(ema)  # the call
+def again(ema):
     dist.barrier()  # the barrier
+    ema.load_state_dict(torch.load("best.pt"))
 """,
     )
-    barrier = script.place("the barrier", "refresh")
+    barrier = script.place("the barrier", "again")
     stack = (script.place("the call"), barrier)
     refined = only(
         finding(

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddpdoctor.lint import fixing, why
+from ddpdoctor.lint import fixing
 from ddpdoctor.lint.linter import lint as lint_files
+from ddpdoctor.lint.reason import Heads
 from tests.lint.conftest import Lint
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -248,9 +249,12 @@ def test_fixing_a_sample_cures_it_and_fixing_twice_changes_nothing(lint: Lint, n
 
 
 @pytest.mark.parametrize("name", bad_samples())
-def test_why_answers_for_any_line(name: str) -> None:
-    for line in range(len((SAMPLES / name).read_text().splitlines()) + 2):
-        assert isinstance(why(str(SAMPLES / name), line), list)
+def test_there_is_an_answer_for_any_line(name: str) -> None:
+    lines = range(len((SAMPLES / name).read_text().splitlines()) + 2)
+    stacks = [((str(SAMPLES / name), line),) for line in lines]
+    heads = Heads(stacks)
+    for stack in stacks:
+        assert isinstance(heads.reasons(stack), list)
 
 
 def test_names_bound_to_each_other_many_times_are_followed_once() -> None:

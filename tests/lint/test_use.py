@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ddpdoctor.lint import linter, why
 from ddpdoctor.lint.cache import Cache
 from ddpdoctor.lint.linter import lint as lint_files
 from tests.lint.conftest import Lint
@@ -387,34 +386,13 @@ def test_torch_is_not_imported() -> None:
     assert done.stdout.splitlines()[-1] == "False False"
 
 
-def test_why_names_the_condition_that_encloses_a_line(tmp_path: Path) -> None:
-    file = tmp_path / "train.py"
-    file.write_text(HANG)
-    assert why(str(file), 6) == ["barrier() stands under `if rank == 0:` (train.py:5)"]
-    assert why(str(file), 1) == []
-    assert why(str(tmp_path / "no.py"), 1) == []
-
-
-def test_why_knows_exits_callers_and_local_values(tmp_path: Path) -> None:
-    file = tmp_path / "train.py"
-    file.write_text(
-        "import time\nimport torch.distributed as dist\n\n\ndef sync():\n    dist.barrier()\n\n\n"
-        "def early(rank):\n    if rank > 0:\n        return\n    dist.barrier()\n\n\n"
-        "def main(rank):\n    if rank == 0:\n        sync()\n\n\n"
-        "def clock(end):\n    if time.time() > end:\n        dist.barrier()\n"
-    )
-    assert why(str(file), 12) == ["barrier() stands after `if rank > 0: return` (train.py:11)"]
-    assert why(str(file), 6) == ["sync() stands under `if rank == 0:` (train.py:16)"]
-    assert "clocks differ between ranks" in why(str(file), 22)[0]
-
-
 def test_a_file_that_is_linted_and_imported_counts_once(lint: Lint) -> None:
     write("comm.py", HANG)
     write("train.py", "import comm\n\n\ndef main(rank):\n    comm.save(rank)\n")
     seen = lint_files(["comm.py", "train.py"])
     assert seen.files == 2
-    assert list(linter.imported_of(["comm.py", "train.py"])) == []
-    assert list(linter.imported_of(["train.py"])) == ["comm.py"]
+    assert [each.path for each in seen.diagnostics] == ["comm.py"]
+    assert lint_files(["train.py"]).files == 1, "what it imports was not asked for"
 
 
 def test_sources_without_their_projects_files_are_one_project(lint: Lint) -> None:

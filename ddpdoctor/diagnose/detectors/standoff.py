@@ -82,7 +82,7 @@ def _parting(case: Case, parties: list[tuple[int, ...]], group: str) -> Iterator
             call = extra_call(ranks[party[0]], ranks[rest[0]], group) if party != rest else None
             if call is not None:
                 doing = f"{call.op} #{call.seq}, which {named(rest)} never called"
-                yield RankPlace(ranks=party, place=call.place, doing=doing)
+                yield RankPlace(ranks=party, place=call.place, doing=doing, stack=call.way)
                 return
 
 
@@ -99,7 +99,8 @@ def _suffered(raised: Raised) -> RankPlace:
 def _departed(rank: RankEvidence) -> RankPlace:
     last = max(rank.collectives, key=lambda call: call.begun, default=None)
     place = last.place if last is not None else None
-    return RankPlace(ranks=(rank.rank,), place=place, doing="has ended; last seen here")
+    doing = "has ended; last seen here"
+    return RankPlace(ranks=(rank.rank,), place=place, doing=doing, phase="ended")
 
 
 def _deserted(case: Case) -> Finding:

@@ -211,6 +211,7 @@ class Machine:
         """What was loaded -> the keys that were read of it, ELSEWHERE where it went on whole."""
         self._sites: dict[Any, int] = program.sites
         self.files: set[str] = set()
+        self.watched: frozenset[tuple[str, int]] = program.watched
 
     # --- places
 

@@ -97,6 +97,8 @@ def call_method(
 ) -> Value:
     """`owner.name(...)`."""
     what = owner.what
+    if vm.watched:
+        vm.emit("asked", name, node, owner=owner)
     if isinstance(what, Ref):
         made = vm.objects[what.number]
         if made.type in ("list", "set"):

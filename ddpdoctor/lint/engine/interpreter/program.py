@@ -93,6 +93,8 @@ class Program:
         self.loader = loader
         self.words = words
         """Words of interest that occur anywhere in the project."""
+        self.watched: frozenset[tuple[str, int]] = frozenset()
+        """First lines of statements at which ranks stand: that they are reached is told."""
         self.functions: list[FunctionInfo] = []
         self.classes: list[ClassInfo] = []
         self.below: Writes = {}

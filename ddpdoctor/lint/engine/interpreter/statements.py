@@ -61,6 +61,8 @@ def run_block(vm: Machine, body: list[ast.stmt]) -> bool:
     """Run statements; False where none of the ways through them reaches the end."""
     for statement in body:
         vm.burn()
+        if vm.watched and (vm.path, statement.lineno) in vm.watched:
+            vm.emit("stand", "", statement)
         handler = _HANDLERS.get(statement.__class__)
         if handler is None:
             continue

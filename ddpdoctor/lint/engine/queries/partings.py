@@ -214,7 +214,7 @@ class _ByRank:
         found: list[tuple[int, dict[int, tuple[object, ...]]]] = []
         for index, node in enumerate(seq.items):
             if isinstance(node, Choice | Called) and not (
-                isinstance(node, Choice) and any(_leaves(arm.body) for arm in node.arms)
+                isinstance(node, Choice) and any(leaves(arm.body) for arm in node.arms)
             ):
                 said = {
                     rank: self.words.of_items([node], rank)[0]
@@ -237,7 +237,7 @@ class _ByRank:
         """Blame a choice of the rank; the ranks that go on."""
         going = 0
         arms = [arm for arm in node.arms if arm.mask & mask]
-        exits = [_leaves(arm.body) for arm in arms]
+        exits = [leaves(arm.body) for arm in arms]
         for arm, left in zip(arms, exits, strict=True):
             if left is None:
                 going |= arm.mask & mask
@@ -322,17 +322,17 @@ class _ByRank:
         return False
 
 
-def _leaves(seq: Seq) -> Exit | None:
+def leaves(seq: Seq) -> Exit | None:
     """The exit at which a sequence always ends, if it is not its end."""
     for node in seq.items:
         if isinstance(node, Exit):
             return node
         if isinstance(node, Choice):
-            exits = [_leaves(arm.body) for arm in node.arms]
+            exits = [leaves(arm.body) for arm in node.arms]
             if exits and all(each is not None for each in exits):
                 return exits[0]
         if isinstance(node, Called):
-            inner = _leaves(node.body)
+            inner = leaves(node.body)
             if inner is not None and inner.kind in ("end", "raise"):
                 return inner
     return None
@@ -405,7 +405,7 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
                     mask &= arm.mask
     rank = (mask & -mask).bit_length() - 1 if mask else 0
     said = [words.of(arm.body, rank) for arm in node.arms]
-    exits = [_leaves(arm.body) for arm in node.arms]
+    exits = [leaves(arm.body) for arm in node.arms]
     loop = _loop_around(way)
     if isinstance(node.node, ast.Try) and loop is None and not _in_any_loop(way):
         return

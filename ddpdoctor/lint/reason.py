@@ -1,0 +1,587 @@
+"""Why the ways of two ranks parted: the decisions on the way of one that the other does not share.
+
+The program is run in the head with the lines at which the ranks stand marked. A stack is then a way
+through the tree of what was done, and each choice, exit and loop on it is a turn. Turns that both
+have taken alike do not part them; of the others the nearest does that ranks decide differently.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Literal
+
+from ddpdoctor.lint.engine.interpreter.loading import Loader
+from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Node,
+    Seq,
+    Way,
+    events,
+)
+from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Why, text
+from ddpdoctor.lint.engine.libraries import Library
+from ddpdoctor.lint.engine.locator import Locator
+from ddpdoctor.lint.engine.queries.partings import leaves
+from ddpdoctor.lint.engine.queries.telling import told_by
+from ddpdoctor.lint.linter import Reader, roots
+
+Line = tuple[str, int]
+"""(file, line)"""
+Stack = Sequence[Line]
+"""Lines of the user's that lead to where a rank is, outermost first."""
+Kind = Literal["order", "rank", "local", "exception", "open"]
+_KINDS: tuple[Kind, ...] = ("order", "rank", "local", "exception", "open")
+"""The surest first: what the order of a set decides, the rank, a value of the rank's own, ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A decision on the way to a line."""
+
+    shape: Literal["arm", "passed", "loop", "left"]
+    """An arm that is taken, an exit that was not, a loop that goes on, a way out of it."""
+    node: Choice | Loop
+    arm: int = 0
+    """The arm that is taken; of an exit, the one that takes it."""
+    exit: Exit | None = None
+    over: Event | None = None
+    """Of a loop: what it goes through."""
+    depth: int = 0
+    """The line of the stack to whose function it belongs, 0 is the outermost."""
+    tried: bool = False
+    """Whether what is raised there may be caught on the way."""
+    around: Loop | None = None
+    """Of a way out: the loop that it leaves."""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What two ways have in common if both take it."""
+        leaves = id(self.exit.node) if self.exit is not None else 0
+        return self.shape, id(self.node.node), self.arm, leaves
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A decision by which the ways parted."""
+
+    kind: Kind
+    cause: str
+    """Of a value of the rank's own: clock, disk, data, ..."""
+    turn: Turn
+    sure: bool
+    """Whether flow shows that ranks differ in it."""
+    fits: bool
+    """Whether the rank decides, and the ranks that went each way are those that it sends there."""
+    distance: int
+    """How many turns it is away from where the rank waits."""
+    at: Line = ("", 0)
+    """Where the rank is in the function of the decision."""
+    in_loop: bool = False
+    """Whether a loop of the same function is around it."""
+    is_outermost: bool = False
+    """Whether it stands in the outermost function: who returns there is at the end."""
+    is_loader: bool = False
+    """Of a loop: whether it goes through the batches of a loader."""
+    acted_on: Choice | None = None
+    """Of a loop: the rank's condition under which what it goes through is told something."""
+
+    @property
+    def rank(self) -> tuple[int, bool, bool, bool]:
+        """Lower is surer."""
+        is_guess = self.kind == "open" and self.turn.shape == "arm"
+        return _KINDS.index(self.kind), not self.fits, not self.sure, is_guess
+
+    @property
+    def left(self) -> str:
+        """How ranks leave by it: continue, break, return, raise, end, or "" ."""
+        return self.turn.exit.kind if self.turn.exit is not None else ""
+
+    @property
+    def word(self) -> str:
+        """The same, as it is written."""
+        return "exit" if self.left == "end" else self.left
+
+    @property
+    def reloads(self) -> bool:
+        """Whether something is loaded on one of the ways."""
+        node = self.turn.node
+        arms = node.arms if isinstance(node, Choice) and self.turn.shape == "arm" else ()
+        found = Seq([each for arm in arms for each in arm.body.items])
+        return any(True for _ in events(found, "load", "load_state"))
+
+    @property
+    def handler(self) -> ast.ExceptHandler | None:
+        """What catches an exception, and lets the rank go on with the next round of a loop."""
+        choice = self.turn.node
+        if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try | ast.TryStar):
+            return None
+        for arm, handler in zip(choice.arms[1:], choice.node.handlers, strict=False):
+            out = leaves(arm.body)
+            goes_on = out is None or out.kind == "continue"
+            if self.in_loop and goes_on and (self.turn.shape == "passed" or self.turn.arm == 0):
+                return handler
+        return None
+
+    @property
+    def test(self) -> ast.AST:
+        """The condition, or what a loop goes through."""
+        node = self.turn.node
+        if isinstance(node, Choice):
+            return node.test
+        loop = node.node
+        if isinstance(loop, ast.For | ast.AsyncFor):
+            return loop.iter
+        return loop.test if isinstance(loop, ast.While) else loop
+
+    @property
+    def path(self) -> str:
+        """The file of the decision."""
+        return self.turn.node.path
+
+    @property
+    def line(self) -> int:
+        """Where it is made: the statement that leaves, or the condition."""
+        if self.acted_on is not None:
+            return getattr(self.acted_on.test, "lineno", 1)
+        if self.turn.exit is not None and self.turn.exit.path == self.path:
+            return getattr(self.turn.exit.node, "lineno", 1)
+        return getattr(self.test, "lineno", 1)
+
+    @property
+    def why(self) -> Why | None:
+        """Why ranks answer differently."""
+        node = self.turn.node
+        return (node.condition if isinstance(node, Choice) else node.count).why
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The values from which it follows, nearest first, each with its place."""
+        return told_by(self.why)
+
+    @property
+    def told(self) -> str:
+        """Where it stands: "stands under `if rank == 0:` (train.py:85)"."""
+        return f"{self._stands()} ({self.where})"
+
+    @property
+    def where(self) -> str:
+        """The place of the condition."""
+        return f"{PurePath(self.path).name}:{getattr(self.test, 'lineno', 1)}"
+
+    def _stands(self) -> str:
+        node, condition, holds = self.turn.node.node, text(self.test), True
+        if isinstance(self.turn.node, Choice):
+            holds = self.turn.node.arms[self.turn.arm].holds is not False
+        if isinstance(node, ast.Assert):
+            return f"stands after `assert {condition}`"
+        if self.turn.exit is not None:
+            when = f"if {condition}:" if holds else f"if {condition}: ... else:"
+            return f"stands after `{when} {self.word}`"
+        if isinstance(node, ast.While):
+            return f"stands in `while {condition}:`"
+        if isinstance(node, ast.If):
+            return f"stands {'under' if holds else 'under the else of'} `if {condition}:`"
+        return f"runs only when `{condition}` is {'true' if holds else 'false'}"
+
+
+@dataclass(slots=True)
+class _Trail:
+    """A stack as a way through the program."""
+
+    lines: tuple[Line, ...]
+    turns: list[Turn] = field(default_factory=list)
+    """Innermost first."""
+
+
+class Heads:
+    """The programs in which ranks stand, run in the head once for all questions about them."""
+
+    def __init__(self, stacks: Iterable[Stack]) -> None:
+        self._stacks = [tuple(stack) for stack in stacks if stack]
+        self._reader = Reader()
+        self._runs: dict[str, list[Run]] = {}
+        self._alone: dict[Line, list[Run]] = {}
+        self._trails: dict[tuple[Line, ...], _Trail] = {}
+
+    @cached_property
+    def _program(self) -> Program:
+        files = list(dict.fromkeys(file for stack in self._stacks for file, _ in stack))
+        loader = Loader(self._reader.source, Locator(roots(files)), files)
+        program = Program(loader)
+        program.watched = frozenset(
+            self._statement(each, loader) for stack in self._stacks for each in stack
+        )
+        return program
+
+    def _statement(self, line: Line, loader: Loader | None = None) -> Line:
+        """The first line of the statement that a line is of."""
+        found = (loader or self._program.loader).text(line[0], always=True)
+        return (line[0], found.statement(line[1])[0] if found is not None else line[1])
+
+    def function(self, line: Line) -> str:
+        """The qualified name of the function that a line is in."""
+        found = self._program.loader.text(line[0], always=True)
+        return found.statement(line[1])[2] if found is not None else ""
+
+    # --- the question
+
+    def reasons(
+        self,
+        mine: Stack,
+        theirs: Stack = (),
+        ranks: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    ) -> list[Reason]:
+        """The decisions that led ranks here and others there, the surest and nearest first.
+
+        `ranks` are those that stand at each. Without a second stack all decisions on the way count.
+        """
+        trail, other = self._trail(mine), self._trail(theirs)
+        common = _common(trail.lines, other.lines)
+        if theirs and common == len(trail.lines) == len(other.lines):
+            return self._ordered(trail)
+        shared = {turn.identity for turn in other.turns if turn.depth == common}
+        found = self._ordered(trail)
+        for distance, turn in enumerate(trail.turns):
+            is_beyond = turn.depth > common or (
+                turn.depth == common and turn.identity not in shared
+            )
+            if not is_beyond:
+                continue
+            beside = turn.depth == common and self._is_beside(trail.lines, other.lines, common)
+            found += self._of_turn(trail, distance, ranks, beside)
+        return sorted(found, key=_order)
+
+    def _is_beside(self, mine: Stack, theirs: Stack, common: int) -> bool:
+        """Whether the first lines that are not shared stand in one function."""
+        if common >= min(len(mine), len(theirs)):
+            return False
+        one, other = mine[common], theirs[common]
+        return one[0] == other[0] and self.function(one) == self.function(other)
+
+    def shared(self, mine: Stack, theirs: Stack) -> int:
+        """How many of the outermost lines two stacks share."""
+        return _common(self._trail(mine).lines, self._trail(theirs).lines)
+
+    def statement(self, line: Line) -> ast.stmt | None:
+        """The innermost statement on a line."""
+        found = self._program.loader.text(line[0], always=True)
+        first = self._statement(line)[1]
+        inner: ast.stmt | None = None
+        for node in ast.walk(found.tree) if found is not None else ():
+            if isinstance(node, ast.stmt) and node.lineno == first:
+                inner = node
+        return inner
+
+    def _ordered(self, trail: _Trail) -> list[Reason]:
+        """Loops in an order that each process has for itself."""
+        return [
+            Reason("order", "order", turn, agree.sure, False, distance)
+            for distance, turn in enumerate(trail.turns)
+            if turn.over is not None
+            and (agree := turn.over.values["element"].agree).cause == "order"
+        ]
+
+    def _of_turn(
+        self,
+        trail: _Trail,
+        distance: int,
+        ranks: tuple[Sequence[int], Sequence[int]],
+        beside: bool,
+    ) -> Iterator[Reason]:
+        turn = trail.turns[distance]
+        node = turn.node
+        agree = (node.condition if isinstance(node, Choice) else node.count).agree
+        if turn.exit is not None and turn.exit.kind in ("raise", "assert") and not turn.tried:
+            return  # who raises ends, and is no rank that waits or has ended well
+        kind: Kind = "open"
+        fits = False
+        if agree.kind == "rank":
+            kind = "rank"
+            if isinstance(node, Choice):
+                parted = _parted(turn, *ranks)
+                if parted is False:
+                    return
+                fits = parted is True
+        elif agree.kind == "local":
+            kind = "exception" if isinstance(node.node, ast.Try) else "local"
+        elif agree.kind == "same" or not _may_differ(turn, beside):
+            return
+        outer = trail.lines[: turn.depth]
+        around = (each for each in trail.turns[distance + 1 :] if each.depth == turn.depth)
+        yield Reason(
+            kind,
+            agree.cause,
+            turn,
+            agree.sure,
+            fits,
+            distance,
+            at=trail.lines[turn.depth],
+            in_loop=any(each.shape == "loop" for each in around),
+            is_outermost=all(self.function(line) == "<module>" for line in outer),
+            is_loader=self._is_loader(turn),
+            acted_on=_acted_on(turn),
+        )
+
+    def _is_loader(self, turn: Turn) -> bool:
+        what = turn.over.values["over"].what if turn.over is not None else None
+        made = self._program.objects.get(what.number) if isinstance(what, Ref) else None
+        return made is not None and made.type == "torch.utils.data.DataLoader"
+
+    # --- stacks as ways
+
+    def _trail(self, stack: Stack) -> _Trail:
+        key = tuple(stack)
+        if key not in self._trails:
+            try:
+                self._trails[key] = self._follow(tuple(self._statement(line) for line in key))
+            except RecursionError:
+                self._trails[key] = _Trail(key)
+        return self._trails[key]
+
+    def _follow(self, stack: tuple[Line, ...]) -> _Trail:
+        if not stack:
+            return _Trail(())
+        trail = _Trail(stack)
+        if len(stack) == 1:  # nobody has seen who called it: whoever is seen to, in the head
+            for runs in (self._run(stack[0][0]), self._run_alone(stack[0][0])):
+                for way, lines in self._matches(stack, runs):
+                    trail.lines = tuple(lines)
+                    trail.turns = list(_turns(way, list(range(len(lines))), 0))
+                    return trail
+        end = len(stack)
+        while end:
+            part = stack[:end]
+            best = self._best(part)
+            if best is None:
+                end -= 1
+                continue
+            way, matched = best
+            first = next(number for number, at in enumerate(matched) if at is not None)
+            trail.turns += _turns(way, matched, first)
+            end = matched[first] or 0
+        return trail
+
+    def _run(self, file: str) -> list[Run]:
+        if file not in self._runs:
+            run = run_file(self._program, _library(), file)
+            self._runs[file] = [run] if run is not None else []
+        return self._runs[file]
+
+    def _best(self, stack: tuple[Line, ...]) -> tuple[Way, list[int | None]] | None:
+        """The way to the innermost line that fits the stack best; a function alone, if need be."""
+        for runs in self._candidates(stack):
+            found: list[tuple[int, int, int, Way, list[int | None]]] = []
+            for way, lines in self._matches(stack, runs):
+                matched = _aligned(lines, stack)
+                count = sum(each is not None for each in matched)
+                found.append((count, -len(lines), -len(found), way, matched))
+            if found:
+                *_, way, matched = max(found, key=lambda each: each[:3])
+                return way, matched
+        return None
+
+    def _candidates(self, stack: tuple[Line, ...]) -> Iterator[list[Run]]:
+        for file in dict.fromkeys(file for file, _ in stack):
+            yield self._run(file)
+        for file, line in stack:
+            yield self._run_alone(file, line)
+
+    def _run_alone(self, file: str, line: int = 0) -> list[Run]:
+        """The functions around a line run with whatever arguments; all of a file for line 0."""
+        found = self._program.loader.text(file, always=True)
+        around = {
+            node.lineno
+            for node in (ast.walk(found.tree) if found is not None else ())
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and (not line or node.lineno <= line <= (node.end_lineno or node.lineno))
+        }
+        key = (file, min(around, default=0) if line else 0)
+        if key not in self._alone:
+            self._alone[key] = []
+            for run in self._run(file) if around else ():
+                run.vm.visited.clear()
+                self._alone[key] = list(run_alone(run, around))
+        return self._alone[key]
+
+    def _matches(
+        self, stack: tuple[Line, ...], runs: Iterable[Run]
+    ) -> Iterator[tuple[Way, list[Line]]]:
+        """Each way to the innermost line, with the lines of the calls that lead to it."""
+        for run in runs:
+            for event, way in events(run.root, "stand"):
+                if (event.path, event.place.line) == stack[-1]:
+                    calls = [step.node for step in way if _is_call(step.node)]
+                    lines = [(each.path, getattr(each.node, "lineno", 1)) for each in calls]
+                    yield way, [*(self._statement(line) for line in lines), stack[-1]]
+
+
+def reason(mine: Stack, theirs: Stack) -> Reason | None:
+    """Why ranks stand at one line and others at another; None where the source does not say."""
+    heads = Heads([mine, theirs])
+    found = [*heads.reasons(mine, theirs), *heads.reasons(theirs, mine)]
+    return min(found, key=_order, default=None)
+
+
+def _order(each: Reason) -> tuple[object, ...]:
+    return each.rank, each.distance
+
+
+def _common(mine: Sequence[Line], theirs: Sequence[Line]) -> int:
+    """How many of the outermost lines are alike."""
+    alike = (one == other for one, other in zip(mine, theirs, strict=False))
+    return next((n for n, each in enumerate(alike) if not each), min(len(mine), len(theirs)))
+
+
+def _aligned(lines: list[Line], stack: tuple[Line, ...]) -> list[int | None]:
+    """Of each line of a way, which of the stack it is; None for what the stack does not show."""
+    longest = [[0] * (len(stack) + 1) for _ in range(len(lines) + 1)]
+    for i, one in enumerate(lines):
+        for j, other in enumerate(stack):
+            skip = max(longest[i][j + 1], longest[i + 1][j])
+            longest[i + 1][j + 1] = longest[i][j] + 1 if one == other else skip
+    found: list[int | None] = [None] * len(lines)
+    i, j = len(lines), len(stack)
+    while i and j:
+        if lines[i - 1] == stack[j - 1]:
+            i, j = i - 1, j - 1
+            found[i] = j
+        elif longest[i - 1][j] >= longest[i][j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return found
+
+
+# --- the turns of a way
+
+
+def _turns(way: Way, matched: list[int | None], first: int) -> Iterator[Turn]:
+    """The turns of a way in the functions from the first that the stack has, innermost first."""
+    frame = len(matched) - 1
+    depth = matched[frame] or 0
+    tried = [_tried(way[:number]) for number in range(len(way))]
+    for number in range(len(way) - 1, -1, -1):
+        step = way[number]
+        inner = way[number + 1] if number + 1 < len(way) else None
+        node = step.node
+        if _is_call(node):
+            frame -= 1
+            if frame < first:
+                return
+            depth = matched[frame] if matched[frame] is not None else depth  # type: ignore[assignment]
+        elif isinstance(node, Choice) and inner is not None:
+            arm = next(n for n, each in enumerate(node.arms) if each.body is inner.seq)
+            yield Turn("arm", node, arm, depth=depth)
+        elif isinstance(node, Loop):
+            over = _iterated(step.seq.items, step.index)
+            for exit_, conditions in _exits(node.body.items, ("break", "return", "end")):
+                for choice, arm in conditions:
+                    yield Turn("left", choice, arm, exit_, depth=depth, around=node)
+            yield Turn("loop", node, over=over, depth=depth)
+        earlier = step.seq.items[: step.index]
+        kinds = ("break", "continue", "return", "end", "raise", "assert")
+        for exit_, conditions in _exits(earlier, kinds):
+            for choice, arm in reversed(conditions):
+                yield Turn("passed", choice, arm, exit_, depth=depth, tried=tried[number])
+
+
+def _is_call(node: Node) -> bool:
+    """Whether the program calls a function there: one that is run alone is called by nobody."""
+    return isinstance(node, Called) and not isinstance(node.node, ast.stmt)
+
+
+def _tried(way: Way) -> bool:
+    """Whether what is raised at the end of a way may be caught on it."""
+    bodies = (
+        step.node.arms[0].body is inner.seq
+        for step, inner in pairwise(way)
+        if isinstance(step.node, Choice) and isinstance(step.node.node, ast.Try | ast.TryStar)
+    )
+    if any(bodies):
+        return True
+    stands = (each for step in way for each in step.seq.items[: step.index + 1])
+    return any(isinstance(each, Event) and "suppress" in each.scopes for each in stands)
+
+
+def _iterated(items: list[Node], index: int) -> Event | None:
+    """What a loop goes through, as it was begun."""
+    before = items[index - 1] if index else None
+    return before if isinstance(before, Event) and before.kind == "iterate" else None
+
+
+def _exits(
+    items: Iterable[Node],
+    kinds: tuple[str, ...],
+    conditions: tuple[tuple[Choice, int], ...] = (),
+) -> Iterator[tuple[Exit, tuple[tuple[Choice, int], ...]]]:
+    """The ways out of a part, each with the conditions that lead to it, outermost first."""
+    for node in items:
+        if isinstance(node, Exit):
+            if node.kind in kinds:
+                yield node, conditions
+            return
+        if isinstance(node, Choice):
+            for number, arm in enumerate(node.arms):
+                yield from _exits(arm.body.items, kinds, (*conditions, (node, number)))
+        elif isinstance(node, Loop):
+            inner = tuple(kind for kind in kinds if kind not in ("break", "continue"))
+            yield from _exits(node.body.items, inner, conditions)
+        elif isinstance(node, Called) and "end" in kinds:
+            yield from _exits(node.body.items, ("end",), conditions)
+
+
+def _acted_on(turn: Turn) -> Choice | None:
+    """The rank's condition in a loop under which what it goes through is told something."""
+    if turn.over is None or not isinstance(turn.node, Loop):
+        return None
+    through = turn.over.values["over"].what
+    for event, way in events(turn.node.body, "asked"):
+        if event.values["owner"].what == through:
+            for step in reversed(way):
+                choice = step.node
+                if isinstance(choice, Choice) and choice.condition.agree.kind == "rank":
+                    return choice
+    return None
+
+
+def _may_differ(turn: Turn, beside: bool) -> bool:
+    """Whether ranks may have gone different ways at what nothing is known of."""
+    node = turn.node.node
+    if turn.shape == "arm":
+        return beside and isinstance(node, ast.If)
+    if turn.shape == "passed":
+        return turn.exit is not None and turn.exit.kind == "continue"
+    # A loop that goes on for nobody knows how long is the nearer guess than a way out of it.
+    return turn.around is None or turn.around.count.agree.kind == "same"
+
+
+def _parted(turn: Turn, mine: Sequence[int], theirs: Sequence[int]) -> bool | None:
+    """Whether the rank sends these ranks different ways there; None where that is not known."""
+    assert isinstance(turn.node, Choice)
+    arm = turn.node.arms[turn.arm]
+    mine = [rank for rank in mine if rank < RANKS]
+    theirs = [rank for rank in theirs if rank < RANKS]
+    if not mine or not theirs:
+        return None
+    may = {rank for rank in (*mine, *theirs) if arm.mask & (1 << rank)}
+    surely = {rank for rank in may if not arm.opened & (1 << rank)}
+    here, there = (mine, theirs) if turn.shape in ("arm", "loop") else (theirs, mine)
+    if may.issuperset(here) and may.isdisjoint(there):
+        return True
+    if not may or (surely.issuperset(here) and surely.issuperset(there)):
+        return False
+    return None
+
+
+def _library() -> Library:
+    return Library()

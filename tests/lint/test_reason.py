@@ -1,0 +1,168 @@
+"""Why the ways of two ranks parted: the decision that only one of them has met, nearest first."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor.lint.reason import Heads, Line, Reason, reason
+
+HEAD = "import os\nimport time\nimport torch\nimport torch.distributed as dist\n"
+
+
+class Script:
+    """A script on disk; stacks in it are told by the comments that end their lines."""
+
+    def __init__(self, folder: Path, text: str) -> None:
+        self.file = folder / "train.py"
+        self.file.write_text(HEAD + textwrap.dedent(text), encoding="utf-8")
+        self._lines = self.file.read_text(encoding="utf-8").splitlines()
+
+    def stack(self, *comments: str) -> tuple[Line, ...]:
+        return tuple((str(self.file), self.line(each)) for each in comments)
+
+    def line(self, comment: str) -> int:
+        (found,) = (n for n, text in enumerate(self._lines, 1) if text.endswith(f"# {comment}"))
+        return found
+
+    def told(self, *comments: str) -> list[str]:
+        """All decisions on the way to a line that ranks may answer differently."""
+        stack = self.stack(*comments)
+        return [each.told for each in Heads([stack]).reasons(stack) if each.kind != "open"]
+
+    def parted(self, mine: str, theirs: str) -> Reason | None:
+        return reason(self.stack(*mine.split()), self.stack(*theirs.split()))
+
+
+def test_the_condition_that_encloses_a_line_is_told(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        """
+        def main(rank):
+            print(rank)  # starts
+            if rank == 0:  # asks
+                dist.barrier()  # waits
+        """,
+    )
+    assert script.told("waits") == [
+        f"stands under `if rank == 0:` (train.py:{script.line('asks')})"
+    ]
+    assert script.told("starts") == []
+    gone = ((str(tmp_path / "gone.py"), 1),)
+    assert reason(gone, gone) is None
+
+
+def test_exits_callers_and_values_of_the_ranks_own_are_known(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        """
+        def sync():
+            dist.barrier()  # sync
+        def early(rank):
+            if rank > 0:  # asks
+                return
+            dist.barrier()  # early
+        def main(rank):
+            if rank == 0:  # decides
+                sync()
+        def clock(end):
+            if time.time() > end:
+                dist.barrier()  # clock
+        """,
+    )
+    early, decides = script.line("asks"), script.line("decides")
+    assert script.told("early") == [f"stands after `if rank > 0: return` (train.py:{early})"]
+    assert script.told("sync") == [f"stands under `if rank == 0:` (train.py:{decides})"]
+    found = Heads([script.stack("clock")]).reasons(script.stack("clock"))
+    assert [each.cause for each in found] == ["clock"]
+    assert "time.time()" in found[0].chain[0]
+
+
+CALLBACKS = """
+    class Logger:
+        def __init__(self, rank):
+            self.rank = rank
+        def log(self, value):
+            {exit}
+            dist.all_reduce(value)  # waits
+    class Trainer:
+        def __init__(self, callbacks):
+            self.callbacks = callbacks
+        def call(self, value):
+            for callback in self.callbacks:
+                callback.log(value)  # calls
+        def fit(self, value):
+            for step in range(9):
+                self.call(value)  # fits
+                dist.barrier()  # meets
+    def main(rank):
+        Trainer([Logger(rank)]).fit(torch.zeros(1))  # starts
+    if __name__ == "__main__":
+        dist.init_process_group("gloo")
+        main(dist.get_rank())  # begins
+"""
+
+
+def test_an_exit_of_the_rank_two_frames_up_comes_before_the_count_of_a_loop(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        """
+        def skip(rank):
+            return rank != 0
+        def call(callbacks, value, rank):
+            if skip(rank):  # asks
+                return
+            for callback in callbacks:
+                callback.sync(value)
+                send(value)  # calls
+        def send(value):
+            dist.all_reduce(value)  # waits
+        def main(callbacks, value):
+            rank = dist.get_rank()
+            for step in range(9):
+                call(callbacks, value, rank)  # does
+                dist.barrier()  # meets
+        """,
+    )
+    found = script.parted("does calls waits", "meets")
+    assert found is not None
+    assert (found.kind, found.left, found.sure) == ("rank", "return", True)
+    assert found.where == f"train.py:{script.line('asks')}"
+    assert "skip() returns it" in found.chain[0]
+
+
+@pytest.mark.parametrize(
+    ("exit_", "kind"),
+    [("if self.rank == 0: return", "rank"), ("if os.path.exists('x'): return", "local")],
+)
+def test_what_an_object_keeps_is_known_across_frames(tmp_path: Path, exit_: str, kind: str) -> None:
+    script = Script(tmp_path, CALLBACKS.format(exit=exit_))
+    found = script.parted("begins starts fits calls waits", "begins starts meets")
+    assert found is not None
+    assert (found.kind, found.left) == (kind, "return")
+
+
+def test_what_is_alike_on_all_ranks_parts_nobody(tmp_path: Path) -> None:
+    script = Script(tmp_path, CALLBACKS.format(exit="if value.numel() == 9: return"))
+    found = script.parted("begins starts fits calls waits", "begins starts meets")
+    assert found is None or found.kind == "open"
+
+
+def test_a_decision_that_sends_the_ranks_elsewhere_is_not_theirs(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        """
+        def main():
+            rank = dist.get_rank()
+            if rank < 4:
+                if rank == 0:  # asks
+                    dist.broadcast(torch.ones(1), 0)  # waits
+            dist.barrier()  # meets
+        """,
+    )
+    mine, theirs = script.stack("waits"), script.stack("meets")
+    found = Heads([mine, theirs]).reasons(mine, theirs, ((0,), (1, 2)))
+    assert [each.where for each in found] == [f"train.py:{script.line('asks')}"]
+    assert found[0].fits
