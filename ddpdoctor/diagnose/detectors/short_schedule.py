@@ -56,8 +56,8 @@ def over(case: Case) -> Iterator[Finding]:
 def early(case: Case) -> Iterator[Finding]:
     """It counts a step for every rank, and has come to its end long before the training."""
     world = len(case.evidence.ranks)
-    first = case.evidence.ranks[0]
-    for training in first.training.values():
+    first = next(iter(case.evidence.ranks), None)
+    for training in first.training.values() if first is not None else ():
         zero = _steps_at_zero(first, training)
         if world < 2 or not zero or not _counts_for_all(training, world):
             continue
