@@ -17,6 +17,8 @@ CUT_SHORT = 0o444
 """The mode of a log that could not be written to its end."""
 DEATHS = "deaths.log"
 """Where the processes that start ranks write down how those ended: {"pid", "code"} a line."""
+LAST_WORDS = "launcher.log"
+"""What the launcher said as the doctor ended it; made by the doctor, who is about to."""
 REPORT = "report.json"
 """What the doctor leaves beside the attempts once the job has ended."""
 MOST_RANKS = 100_000

@@ -58,6 +58,9 @@ def run(
         typer.Option("--output", "-o", metavar="FILE", help="Write the report to this file."),
     ] = None,
     redact: RedactOption = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show what the launcher says as the doctor ends it.")
+    ] = False,
     colour: ColourOption = Colour.auto,
 ) -> None:
     """Run your own training command, and say what is wrong with it.
@@ -91,6 +94,7 @@ def run(
         keep_going=keep_going,
         alone=hosts is Hosts.off,
         digest_every=digest_every,
+        verbose=verbose,
     )
     page = output.Page.of(sys.stderr, colour.value)
     teller = Teller(command, page, redact=redact)
@@ -104,7 +108,7 @@ def run(
         with telling_of_faults():
             report = _report(outcome)
             code = code or report.fails_on(fail_on.value)
-            teller.conclude(report)
+            teller.conclude(report, outcome.last_words)
             if target:
                 shown = redacted(report) if redact else report
                 with telling_of_faults():

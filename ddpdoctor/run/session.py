@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ddpdoctor.catalog import Finding
+from ddpdoctor.evidence import LAST_WORDS
 from ddpdoctor.run.job import Job, Signals, exit_code, under_watch
 from ddpdoctor.run.reading import Reading
 from ddpdoctor.run.worlds import World, Worlds
@@ -60,6 +61,8 @@ class RunOptions:
     """Do not look for the doctors of other hosts."""
     digest_every: int = 0
     """Compare the ranks' parameters every so many optimizer steps; 0 is at 1, 2, 4, 8, …"""
+    verbose: bool = False
+    """Let the launcher print what it has to say as the doctor ends it."""
 
 
 @dataclass
@@ -83,6 +86,14 @@ class Session:
     not_seen: list[str] = field(default_factory=list)
     fault: str = ""
     """What went wrong with the doctor itself: nothing is watched from then on."""
+
+    @property
+    def last_words(self) -> Path | None:
+        """Where it lies what the launcher said as the doctor ended it, if it said anything."""
+        if self.options.run_dir is None:
+            return None
+        file = self.options.run_dir / LAST_WORDS
+        return file if file.is_file() and file.stat().st_size else None
 
     @property
     def exit_code(self) -> int:
@@ -138,6 +149,9 @@ def _follow(
                 session.ended_by_doctor = True
                 for world in worlds.deadlocked:
                     world.end_elsewhere()
+                if options.run_dir is not None and not options.verbose:
+                    with contextlib.suppress(OSError):
+                        (options.run_dir / LAST_WORDS).touch()
                 job.end(worlds.living)
             elif not session.interrupted:
                 watcher.look(worlds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.report import output
@@ -46,8 +47,11 @@ class Teller:
             title = f"{finding.code} {finding.title}"
             self._write(f"ddpdoctor: {title} is withdrawn: the job has gone on, and refutes it\n")
 
-    def conclude(self, report: RunReport) -> None:
-        """Tell what has not been told yet, what could not be seen, and a summary."""
+    def conclude(self, report: RunReport, last_words: Path | None) -> None:
+        """Tell what has not been told yet, what could not be seen, and a summary.
+
+        `last_words` is where the launcher's own are, if they were put aside.
+        """
         if report.exit_code == 0 and not report.fails_on("warning"):
             # A job that is well is not spoken of: what is merely of interest is in report.json.
             report = report.model_copy(update={"findings": ()})
@@ -55,6 +59,8 @@ class Teller:
         text = render(self._public(report.model_copy(update={"findings": new})), "text", self._page)
         if report.findings and not new:
             text += f"{words.summary(report)}\n"
+        if last_words is not None and not self._redact:
+            text += f"what the launcher said as it was ended (or --verbose): {last_words}\n"
         self._write(text)
 
     def _about(self, finding: Finding) -> RunReport:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -24,33 +25,33 @@ _UNMET = ("EADDRINUSE", "while trying to connect to")
 
 def await_torch(run_dir: Path) -> None:
     """Have this process listen as soon as it has imported torch, if it ever does."""
-    sys.meta_path.insert(0, _AfterTorch(run_dir))
+    sys.meta_path.insert(0, _After("torch", lambda torch: _listen(run_dir)))
 
 
-class _AfterTorch(MetaPathFinder):
-    """Finds torch as it would be found without us, and acts after its import."""
+class _After(MetaPathFinder):
+    """Finds one module as it would be found without us, and acts after its import."""
 
-    def __init__(self, run_dir: Path) -> None:
-        self._run_dir = run_dir
+    def __init__(self, name: str, act: Callable[[ModuleType], object]) -> None:
+        self._name, self._act = name, act
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != "torch":
+        if name != self._name:
             return None
         sys.meta_path.remove(self)
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            _act_after(spec.loader, self._run_dir)
+            _act_after(spec.loader, self._act)
         return spec
 
 
-def _act_after(loader: Loader, run_dir: Path) -> None:
+def _act_after(loader: Loader, act: Callable[[ModuleType], object]) -> None:
     original = loader.exec_module
 
     def execute(module: ModuleType) -> None:
         original(module)
-        _listen(run_dir)
+        act(module)
 
     loader.exec_module = execute  # type: ignore[method-assign]
 
@@ -62,10 +63,13 @@ def _listen(run_dir: Path) -> None:
     if not dist.is_available():
         return
     # With torch at hand, and not before: a process that never imports it pays nothing.
-    from ddpdoctor.watch import joining, reaping
+    from ddpdoctor.watch import joining, last_words, reaping
     from ddpdoctor.watch.watching import Watch
 
     reaping.install(run_dir)
+    if last_words.may_come():
+        put_aside = functools.partial(harmless(last_words.install), run_dir)
+        sys.meta_path.insert(0, _After(last_words.MODULE, put_aside))
     here = Watch()
 
     def begin(rank: int, world_size: int) -> None:

@@ -88,6 +88,8 @@ LAUNCHERS = [
     Launcher("Lightning", ("python",), script=LIT, needs="lightning"),
     Launcher("Ray Train", ("python",), script=RAYED, needs="ray"),
 ]
+BY_ELASTIC = ("torchrun", "accelerate")
+"""Where one launcher alone is ended, and hears it before its ranks end."""
 
 
 @pytest.fixture(scope="session")
@@ -183,10 +185,17 @@ def test_a_job_that_is_well_is_not_spoken_of(launcher: Launcher, begin) -> None:
     assert run.report["findings"] == []
 
 
-def test_a_hang_is_proven_and_ended_with_1(launcher: Launcher, begin) -> None:
+def test_a_hang_is_proven_and_ended_with_1(launcher: Launcher, begin, tmp_path: Path) -> None:
     run = begin(launcher.starts("hang"))
     code, _, err = run.ended()
     assert code == 1, err
+    if launcher.name in BY_ELASTIC:
+        (told,) = tmp_path.glob("reports/run-*/launcher.log")
+        assert "SignalException" in told.read_text()
+        assert "closing signal SIGTERM" in told.read_text()
+        assert "closing signal" not in err
+        assert "Traceback" not in err
+        assert str(told) in err
     report = run.report
     assert report["ended_by"] == "doctor"
     (finding,) = report["findings"]

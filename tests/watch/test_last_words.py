@@ -1,0 +1,95 @@
+"""What elastic's launcher says of its end is put aside, and nothing else is."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from ddpdoctor.evidence import LAST_WORDS
+from ddpdoctor.watch import last_words
+
+
+class SignalException(Exception):
+    """As elastic's."""
+
+
+def elastic() -> Any:
+    """A module as elastic's, of which the watch needs two names."""
+
+    def handle(number: int, frame: object) -> None:
+        raise SignalException(f"got signal: {number}")
+
+    module: Any = ModuleType(last_words.MODULE)
+    module.SignalException, module._terminate_process_handler = SignalException, handle
+    return module
+
+
+@pytest.fixture
+def printing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """What stands on stderr; elastic's logger and another print there, as torch's do."""
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    logger = logging.getLogger("torch")
+    monkeypatch.setattr(logger, "handlers", [])
+    monkeypatch.setattr(logger, "propagate", False)
+    return lambda: capsys.readouterr().err
+
+
+def end(run_dir: Path, number: int = signal.SIGTERM) -> None:
+    """The launcher hears a signal, says so, and ends by its exception; others speak as well."""
+    logging.getLogger("torch").handlers = [logging.StreamHandler(sys.stderr)]
+    module = elastic()
+    last_words.install(run_dir, module)
+    try:
+        module._terminate_process_handler(number, None)
+    except SignalException as error:
+        logging.getLogger("torch.distributed.elastic.agent.server.api").warning("shutting down")
+        logging.getLogger("torch.distributed.fsdp").warning("of no launcher")
+        sys.excepthook(SignalException, error, error.__traceback__)
+    try:
+        raise ValueError("a bug in the user's own launcher")
+    except ValueError as error:
+        sys.excepthook(ValueError, error, error.__traceback__)
+
+
+def test_the_end_that_the_doctor_makes_is_put_aside_and_nothing_else(
+    tmp_path: Path, printing: Any
+) -> None:
+    (tmp_path / LAST_WORDS).touch()
+    end(tmp_path)
+    told, printed = (tmp_path / LAST_WORDS).read_text(), printing()
+    assert told.startswith("shutting down\nTraceback")
+    assert told.endswith("SignalException: got signal: 15\n")
+    assert printed.startswith("of no launcher\nTraceback")
+    assert printed.endswith("ValueError: a bug in the user's own launcher\n")
+    assert "SignalException" not in printed
+
+
+@pytest.mark.parametrize("made", ["by nobody", "by another signal", "as a folder"])
+def test_an_end_that_is_not_the_doctors_or_cannot_be_kept_is_printed(
+    tmp_path: Path, printing: Any, made: str
+) -> None:
+    if made == "by another signal":
+        (tmp_path / LAST_WORDS).touch()
+    elif made == "as a folder":
+        (tmp_path / LAST_WORDS).mkdir()
+    end(tmp_path, signal.SIGINT if made == "by another signal" else signal.SIGTERM)
+    printed = printing()
+    assert "shutting down\nof no launcher\nTraceback" in printed
+    assert "SignalException: got signal: " in printed
+    assert "a bug in the user's own launcher" in printed
+
+
+def test_a_hook_of_the_users_own_is_asked_as_ever(
+    tmp_path: Path, printing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / LAST_WORDS).touch()
+    asked: list[type] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, *_: asked.append(kind))
+    end(tmp_path)
+    assert asked == [SignalException, ValueError]
