@@ -207,6 +207,18 @@ def explain(
         _emit(pages.as_text(entries), target)
 
 
+@app.command()
+def lsp() -> None:
+    """Speak the Language Server Protocol with an editor, on standard input and output.
+
+    It shows what lint finds as you type, its fixes, and the page of a code on hover.
+    """
+    need("lsp", "pygls")
+    from ddpdoctor.language_server import serve
+
+    serve()
+
+
 def main() -> NoReturn:
     """Run the command line and exit, without a traceback whatever happens."""
     output.open_closed_streams()

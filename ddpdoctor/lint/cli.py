@@ -22,6 +22,7 @@ class LintFormat(StrEnum):
     json = "json"
     sarif = "sarif"
     github = "github"
+    gitlab = "gitlab"
     junit = "junit"
 
 

@@ -68,9 +68,28 @@ def run(
         return 2
 
 
-def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) -> int:
-    if options.format not in FORMATS:
-        raise UsageError(f"no format {options.format!r}; there are {', '.join(FORMATS)}")
+@dataclass(frozen=True, slots=True)
+class _Examined:
+    """What came of the files that were asked for."""
+
+    settings: Settings
+    wanted: set[str]
+    """Codes."""
+    named: list[str]
+    given: dict[str, bytes]
+    result: Result
+    report: Report
+
+
+def examine(options: LintOptions, stdin: bytes | None = None) -> Report:
+    """What there is to say of the files, with nothing printed, fixed or written.
+
+    Raises UsageError.
+    """
+    return _examined(options, stdin).report
+
+
+def _examined(options: LintOptions, stdin: bytes | None) -> _Examined:
     settings = configuration.load(Path(_first(options)), options.config)
     wanted = _wanted(options, settings)
     named = [path for path in options.paths if path != _STDIN]
@@ -82,9 +101,16 @@ def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) ->
         raise UsageError(f"there is no Python file and no notebook in {', '.join(named)}")
     result = _lint(paths, given, options, settings.effects)
     report = _report(result, wanted, settings, options)
-    changed = 0
+    return _Examined(settings, wanted, named, given, result, report)
+
+
+def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) -> int:
+    if options.format not in FORMATS:
+        raise UsageError(f"no format {options.format!r}; there are {', '.join(FORMATS)}")
+    seen = _examined(options, stdin)
+    report, changed = seen.report, 0
     if options.fix or options.diff:
-        changed = _fix(report, result, wanted, settings, options, given, out)
+        changed = _fix(seen, options, out)
         if options.diff:
             return 1 if changed and not options.exit_zero else 0
     if options.write_baseline:
@@ -94,10 +120,10 @@ def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) ->
     for trouble in report.troubles:
         print(f"{trouble.path}: {trouble.message}", file=err)
     text = _statistics(report) if options.statistics else None
-    if text is None and not (options.fix and given):
+    if text is None and not (options.fix and seen.given):
         text = renderer(options.format)(report, options.colour)
     _emit(text or "", options, out)
-    return _exit_code(report, named, options)
+    return _exit_code(report, seen.named, options)
 
 
 def _first(options: LintOptions) -> str:
@@ -164,19 +190,12 @@ def _in_cell(each: Diagnostic, result: Result) -> Diagnostic:
     )
 
 
-def _fix(
-    report: Report,
-    result: Result,
-    wanted: set[str],
-    settings: Settings,
-    options: LintOptions,
-    given: dict[str, bytes],
-    out: TextIO,
-) -> int:
+def _fix(seen: _Examined, options: LintOptions, out: TextIO) -> int:
     """Apply fixes until nothing changes, or show what they would change; how many files."""
+    report, given, settings = seen.report, seen.given, seen.settings
     changed = 0
     for path in sorted({each.path for each in report.diagnostics if each.fix}):
-        old = text = result.sources[path]
+        old = text = seen.result.sources[path]
         left, fixed = [each for each in report.diagnostics if each.path == path], 0
         for _ in range(_ROUNDS):
             text, count = fixing.apply(text, fixing.fixes_of(left, unsafe=options.unsafe_fixes))
@@ -184,7 +203,7 @@ def _fix(
                 break
             fixed += count
             again = lint([path], given={**given, path: text.encode()}, effects=settings.effects)
-            left = _report(again, wanted, settings, options).diagnostics
+            left = _report(again, seen.wanted, settings, options).diagnostics
         if text == old:
             continue
         changed += 1

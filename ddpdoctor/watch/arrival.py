@@ -25,7 +25,7 @@ _UNMET = ("EADDRINUSE", "while trying to connect to")
 
 def await_torch(run_dir: Path) -> None:
     """Have this process listen as soon as it has imported torch, if it ever does."""
-    sys.meta_path.insert(0, _After("torch", lambda torch: _listen(run_dir)))
+    sys.meta_path.insert(0, _After("torch", lambda torch: listen(run_dir)))
 
 
 class _After(MetaPathFinder):
@@ -57,7 +57,8 @@ def _act_after(loader: Loader, act: Callable[[ModuleType], object]) -> None:
 
 
 @harmless
-def _listen(run_dir: Path) -> None:
+def listen(run_dir: Path) -> None:
+    """Listen from now on; torch is imported, and nothing of it was used yet."""
     import torch.distributed as dist
 
     if not dist.is_available():
@@ -74,7 +75,7 @@ def _listen(run_dir: Path) -> None:
 
     def begin(rank: int, world_size: int) -> None:
         if not here.log.is_open:
-            here.begin(_world_folder(run_dir), rank, world_size)
+            here.begin(world_folder(run_dir), rank, world_size)
 
     if _is_a_launchers():
         # From here on, so that a rank which comes late, or never, is seen where it is.
@@ -135,7 +136,7 @@ def _is_a_ranks_child() -> bool:
     return f"RANK={os.environ.get('RANK')}".encode() in environment
 
 
-def _world_folder(run_dir: Path) -> Path:
+def world_folder(run_dir: Path) -> Path:
     """One folder for each set of ranks that belong together: their launch and restart."""
     from ddpdoctor.evidence import attempt_name
     from ddpdoctor.watch import launching

@@ -90,6 +90,14 @@ def _join(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
+def has_joined(log: Log) -> None:
+    """Take in that this process is in its first group already. Raises ValueError if it is not."""
+    import torch.distributed as dist
+
+    _tell(dist.get_rank(), dist.get_world_size())
+    _note(log, dist.group.WORLD, _place())
+
+
 def _make(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
     place = _place()
     group = original(*args, **kwargs)

@@ -136,7 +136,7 @@ def launch(number: int, arguments: Sequence[str]) -> int:
 
 def _be_rank(arguments: Sequence[str]) -> int:
     if run_dir := os.environ.get("DDPDOCTOR_RUN"):
-        arrival._listen(Path(run_dir))  # what the import of torch does in a fresh interpreter
+        arrival.listen(Path(run_dir))  # what the import of torch does in a fresh interpreter
     sys.argv[:] = [str(JOB), *arguments]
     runpy.run_path(str(JOB), run_name="__main__")
     return 0

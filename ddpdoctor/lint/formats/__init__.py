@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ddpdoctor.lint.report import Report
 
-FORMATS = ("text", "concise", "json", "sarif", "github", "junit")
+FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
 def renderer(name: str) -> Callable[[Report, bool], str]:
@@ -21,6 +21,8 @@ def renderer(name: str) -> Callable[[Report, bool], str]:
         from ddpdoctor.lint.formats.as_sarif import render
     elif name == "github":
         from ddpdoctor.lint.formats.as_github import render
+    elif name == "gitlab":
+        from ddpdoctor.lint.formats.as_gitlab import render
     elif name == "junit":
         from ddpdoctor.lint.formats.as_junit import render
     else:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import Counter
-from pathlib import Path, PurePath
 from typing import Any
-from urllib.parse import quote
 
 from ddpdoctor import __version__
+from ddpdoctor.lint.formats.fingerprints import Fingerprints, uri
 from ddpdoctor.lint.report import Report
 from ddpdoctor.lint.rule import Diagnostic, Rule
 from ddpdoctor.lint.rules import all_rules
@@ -24,7 +21,7 @@ def render(report: Report, colour: bool) -> str:
     for rule in all_rules():
         rules.setdefault(rule.code, rule)
     order = list(rules)
-    seen: Counter[tuple[str, str, str]] = Counter()
+    prints = Fingerprints()
     document = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -38,7 +35,7 @@ def render(report: Report, colour: bool) -> str:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(each, order, seen) for each in report.diagnostics],
+                "results": [_result(each, order, prints.of(each)) for each in report.diagnostics],
                 "invocations": [
                     {
                         "executionSuccessful": True,
@@ -67,12 +64,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(
-    each: Diagnostic, order: list[str], seen: Counter[tuple[str, str, str]]
-) -> dict[str, Any]:
-    key = (each.path, each.code, each.excerpt.strip())
-    seen[key] += 1
-    print_of = hashlib.sha256(repr((*key, seen[key])).encode()).hexdigest()[:16]
+def _result(each: Diagnostic, order: list[str], fingerprint: str) -> dict[str, Any]:
     text = "\n".join([each.message, *each.notes, *([f"help: {each.help}"] if each.help else [])])
     return {
         "ruleId": each.code,
@@ -82,7 +74,7 @@ def _result(
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(each.path)},
+                    "artifactLocation": {"uri": uri(each.path)},
                     "region": {
                         "startLine": each.line,
                         "startColumn": each.column,
@@ -92,14 +84,5 @@ def _result(
                 }
             }
         ],
-        "partialFingerprints": {"primaryLocationLineHash": f"{print_of}:{seen[key]}"},
+        "partialFingerprints": {"primaryLocationLineHash": fingerprint},
     }
-
-
-def _uri(path: str) -> str:
-    """Relative to the working directory where it can be: code scanning wants that."""
-    pure = PurePath(path)
-    here = Path.cwd()
-    if pure.is_absolute() and pure.is_relative_to(here):
-        pure = pure.relative_to(here)
-    return quote(pure.as_posix())
