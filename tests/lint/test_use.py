@@ -225,6 +225,18 @@ def test_junit_has_a_failure_per_finding_and_a_skip_per_unreadable_file(lint: Li
     assert len(root.findall(".//skipped")) == 1
 
 
+def test_gitlab_shows_each_finding_beside_its_line_with_a_stable_fingerprint(lint: Lint) -> None:
+    Path("hang.py").write_text(HANG)
+    (before,) = json.loads(lint("hang.py", format="gitlab")[1])
+    Path("hang.py").write_text(f"# moved\n{HANG}")
+    (after,) = json.loads(lint("hang.py", format="gitlab")[1])
+    assert {"description", "check_name", "fingerprint", "severity", "location"} == {*before}
+    assert (before["check_name"], before["severity"]) == ("DDP401", "major")
+    assert before["location"]["path"] == "hang.py"
+    assert after["location"]["lines"]["begin"] == before["location"]["lines"]["begin"] + 1
+    assert after["fingerprint"] == before["fingerprint"]
+
+
 def test_github_annotates(lint: Lint) -> None:
     write("hang.py", HANG)
     out = lint("hang.py", format="github")[1]
