@@ -34,7 +34,8 @@ def elastic() -> Any:
 def printing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """What stands on stderr; elastic's logger and another print there, as torch's do."""
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
-    logger = logging.getLogger("torch")
+    monkeypatch.setattr(last_words, "_LOGGERS", "launcher.elastic")  # torch's own may be set up
+    logger = logging.getLogger("launcher")
     monkeypatch.setattr(logger, "handlers", [])
     monkeypatch.setattr(logger, "propagate", False)
     return lambda: capsys.readouterr().err
@@ -42,14 +43,14 @@ def printing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 def end(run_dir: Path, number: int = signal.SIGTERM) -> None:
     """The launcher hears a signal, says so, and ends by its exception; others speak as well."""
-    logging.getLogger("torch").handlers = [logging.StreamHandler(sys.stderr)]
+    logging.getLogger("launcher").handlers = [logging.StreamHandler(sys.stderr)]
     module = elastic()
     last_words.install(run_dir, module)
     try:
         module._terminate_process_handler(number, None)
     except SignalException as error:
-        logging.getLogger("torch.distributed.elastic.agent.server.api").warning("shutting down")
-        logging.getLogger("torch.distributed.fsdp").warning("of no launcher")
+        logging.getLogger("launcher.elastic.agent.server.api").warning("shutting down")
+        logging.getLogger("launcher.other").warning("of no launcher")
         sys.excepthook(SignalException, error, error.__traceback__)
     try:
         raise ValueError("a bug in the user's own launcher")
