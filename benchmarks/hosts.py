@@ -54,7 +54,7 @@ class _Wire:
 class _Simulation:
     def __init__(self, folder: Path, hosts: int, each: int) -> None:
         self.size, self.each, self.bytes, self.first_cpu = hosts * each, each, 0, 0.0
-        meeting = Meeting.of("node:29500", self.size, "attempt-0-29500", "benchmark")
+        meeting = Meeting.of("node:29500", self.size, 0, "benchmark")
         assert meeting is not None
         self.folders = [folder / f"{host}" for host in range(hosts)]
         for each_folder in self.folders:

@@ -441,7 +441,7 @@ class RankEvidence:
     pid: int = 0
     torch: str = ""
     boot: str = ""
-    """The host, and the boot of it: times of different boots cannot be compared."""
+    """The host, the boot of it, and the container: times and process numbers of one compare."""
     host: str = ""
     """The name of the host."""
     groups: dict[str, Group] = field(default_factory=dict)
@@ -477,6 +477,8 @@ class RankEvidence:
     """A digest of the file with that line; "" where it could not be read."""
     meeting: str = ""
     """Where it is to meet the others: host and port, or a file; "" where that is not known."""
+    master: str = ""
+    """Host and port that the launcher names for rank 0, wherever ranks meet; "" if it does not."""
     run: str = ""
     """The launcher's name for this run, the same on all hosts; "" where there is none."""
     wanted: int = 0

@@ -22,7 +22,7 @@ _SCALARS = {
     **{key: check(int) for key in ("pid", "world_size", "number", "steps", "started", "wanted")},
     **{key: check(float) for key in ("t", "waits", "since", "wall")},
     **{key: check(str) for key in ("k", "torch", "boot", "host")},
-    **{key: check(str | None) for key in ("name", "source", "meeting", "run")},
+    **{key: check(str | None) for key in ("name", "source", "meeting", "master", "run")},
     **{key: check(str | None) for key in ("launcher", "out_of")},
 }
 """Of the fields of events, those that no record checks."""

@@ -21,6 +21,8 @@ LAST_WORDS = "launcher.log"
 """What the launcher said as the doctor ended it; made by the doctor, who is about to."""
 REPORT = "report.json"
 """What the doctor leaves beside the attempts once the job has ended."""
+HOST = "host-"
+"""Begins the name of what other doctors of the job have, in a folder that hosts share."""
 MOST_RANKS = 100_000
 """A larger world is a damaged number."""
 DAMAGED = (
@@ -106,8 +108,14 @@ def noted_deaths(run_dir: Path) -> dict[int, int]:
 
 
 def boot() -> str:
-    """What tells this host, and this boot of it, from all others: its clock is comparable."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
+    """What tells this host, this boot of it and this container from all others.
+
+    Where it is the same, times can be compared, and a process number means the same process.
+    """
+    found = []
+    with contextlib.suppress(OSError):
+        found.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    for kind in ("pid", "time"):
+        with contextlib.suppress(OSError):
+            found.append(str(Path(f"/proc/self/ns/{kind}").stat().st_ino))
+    return " ".join(found)

@@ -12,12 +12,14 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ddpdoctor.evidence import DAMAGED, Evidence, Fate, LogReader, RankEvidence
 from ddpdoctor.hosts.messages import PROTOCOL, Meeting, opened, sealed
-from ddpdoctor.hosts.post import Post
+from ddpdoctor.hosts.post import Post, StorePost
 from ddpdoctor.hosts.rounds import Rounds, answer, later, may_be_deadlocked, seen_at_once
+from ddpdoctor.hosts.shared import EitherPost, FolderPost
 
 if TYPE_CHECKING:
     from ddpdoctor.observation import Observation
@@ -46,7 +48,7 @@ class Company(ABC):
     told_to_end = ""
     """What was proven, once the first doctor says that the job is to be ended."""
 
-    def __init__(self, meeting: Meeting, post: Post) -> None:
+    def __init__(self, meeting: Meeting, post: Post | EitherPost) -> None:
         self.fates: dict[int, Fate] = {}
         """How ranks of other hosts ended."""
         self._token, self._post = meeting.token, post
@@ -95,7 +97,9 @@ class Company(ABC):
 class Member(Company):
     """A doctor that is not the first."""
 
-    def __init__(self, meeting: Meeting, post: Post, open_log: Callable[[int], LogReader]) -> None:
+    def __init__(
+        self, meeting: Meeting, post: Post | EitherPost, open_log: Callable[[int], LogReader]
+    ) -> None:
         super().__init__(meeting, post)
         self.verdict: str | None = None
         """What the first doctor has found, in a word or two, once it has concluded."""
@@ -245,7 +249,7 @@ class First(Company):
 
     speaks_elsewhere = False
 
-    def __init__(self, meeting: Meeting, post: Post, ledger: Observation) -> None:
+    def __init__(self, meeting: Meeting, post: Post | EitherPost, ledger: Observation) -> None:
         super().__init__(meeting, post)
         self.refused = 0
         """Messages that were not of one of us."""
@@ -259,6 +263,8 @@ class First(Company):
         """When it was heard how a rank of another host ended."""
         self._mine: tuple[int, float] | None = None
         self._next_beat = 0.0
+        self._has_ended = False
+        """It was said that the job is to be ended: who falls silent now does as it was told."""
 
     @property
     def _beat(self) -> float:
@@ -267,7 +273,7 @@ class First(Company):
     def _note_silence(self, evidence: Evidence, now: float) -> None:
         for host in self._hosts.values():
             quiet = now - host.heard
-            if quiet > _SILENT * self._beat and not host.done:
+            if quiet > _SILENT * self._beat and not (host.done or self._has_ended):
                 host.longest = max(host.longest, quiet)
             else:
                 quiet = 0.0
@@ -317,6 +323,7 @@ class First(Company):
 
     def end(self, what: str) -> None:
         """Have the job ended on the other hosts: this was proven."""
+        self._has_ended = True
         self._say(end=what)
 
     def part(self, verdict: str) -> None:
@@ -396,19 +403,35 @@ class First(Company):
 
 def meet(
     ranks: list[RankEvidence],
-    attempt: str,
+    attempt: int,
     world_size: int,
     ledger: Observation,
     open_log: Callable[[int], LogReader],
+    run_dir: Path | None,
 ) -> Company | None:
     """The company of these ranks' doctors, by what those of this host say; None if there is none.
 
-    Raises OSError.
+    In `run_dir`, if the user has named one, all hosts may see the same. Raises OSError.
     """
-    said = next((rank for rank in ranks if rank.meeting), None)
+    said = next((rank for rank in ranks if rank.meeting or rank.master), None)
     meeting = said and Meeting.of(said.meeting, said.wanted or world_size, attempt, said.run)
+    if said and said.master and not (meeting and meeting.host):
+        meeting = Meeting.of(said.master, said.wanted or world_size, attempt, said.run)
     if not meeting:
         return None
     is_first = any(rank.rank == 0 for rank in ranks)
-    post = Post(meeting, first=is_first)
+    if (post := _post(meeting, run_dir, first=is_first)) is None:
+        return None
     return First(meeting, post, ledger) if is_first else Member(meeting, post, open_log)
+
+
+def _post(meeting: Meeting, run_dir: Path | None, *, first: bool) -> Post | EitherPost | None:
+    """The way to the others, or what finds it. Raises OSError."""
+
+    def store() -> Post:
+        return StorePost(meeting, first=first)
+
+    if run_dir is None:
+        return store() if meeting.host else None
+    folder = FolderPost(run_dir, meeting, first=first)
+    return EitherPost(folder, store if meeting.host else None, first=first)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from torch._C._distributed_c10d import TCPStore
 
 _LENGTH = struct.Struct("=I")
+HEAD = _LENGTH.size
+"""Bytes by which a message is longer on its way."""
 _SLOW = timedelta(seconds=5)
 """For one operation of the store; a link that comes back within it has lost nothing."""
 _WAIT = timedelta(seconds=1)
@@ -44,8 +46,8 @@ _LINGER = 1.0
 
 def read(stream: BinaryIO) -> bytes | None:
     """The next message; None at the end, or where it is none of ours."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size or (length := _LENGTH.unpack(head)[0]) > MOST:
+    head = stream.read(HEAD)
+    if len(head) < HEAD or (length := _LENGTH.unpack(head)[0]) > MOST:
         return None
     body = stream.read(length)
     return body if len(body) == length else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import zlib
 from dataclasses import dataclass
 from typing import Any
 
 from ddpdoctor.evidence import DAMAGED
+from ddpdoctor.hosts.secret import secret
 
 PROTOCOL = 1
 """Doctors of another one are told, and not listened to."""
@@ -27,26 +27,31 @@ class Meeting:
     """Where the doctors of one set of ranks meet, all by what the job itself says."""
 
     host: str
-    """That of rank 0, as the ranks know it."""
+    """That of rank 0, as the ranks know it; "" where they meet in a file."""
     ports: tuple[int, ...]
     """The first that is free."""
     token: bytes
 
     @classmethod
-    def of(cls, meeting: str, world_size: int, attempt: str, run: str) -> Meeting | None:
-        """By where the ranks meet (host and port); None if they meet in a file.
+    def of(cls, meeting: str, world_size: int, attempt: int, run: str) -> Meeting | None:
+        """By where the ranks meet: host and port, or a file; None if that is not known.
 
-        Whoever knows the job's run id and port could reckon out the token; where such people are
-        no friends, DDPDOCTOR_TOKEN in the environment of all hosts makes it a secret.
+        Without a `secret`, whoever knows the job's run id and port could reckon out the token.
         """
-        host, colon, port = meeting.rpartition(":")
-        if not (colon and host and port.isdigit()):
+        host, _, port = meeting.rpartition(":")
+        if not port.isdigit():
+            host, port = "", meeting
+        if not port:
             return None
-        secret = os.environ.get("DDPDOCTOR_TOKEN", "")
-        said = json.dumps([port, world_size, attempt, run, secret]).encode()
+        said = json.dumps([port, world_size, attempt, run, secret()]).encode()
         token = hashlib.sha256(b"ddpdoctor hosts" + said).digest()
         numbers = (int.from_bytes(token[2 * n : 2 * n + 2]) for n in range(_TRIES))
         return cls(host, tuple(_PORTS[number % len(_PORTS)] for number in numbers), token)
+
+    @property
+    def name(self) -> str:
+        """Tells this meeting from others, and says nothing of the token."""
+        return hashlib.sha256(self.token + b"name").hexdigest()[:16]
 
     @property
     def greeting(self) -> str:

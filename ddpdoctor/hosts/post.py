@@ -1,4 +1,4 @@
-"""The doctor's end of its courier: never blocks, and forgets rather than grows."""
+"""The doctor's end of a way to the others: never blocks, and forgets rather than grows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import queue
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
 from typing import BinaryIO, cast
 
 from ddpdoctor.hosts import courier
@@ -20,32 +21,24 @@ _ENVIRONMENT = {
     "TORCH_CPP_LOG_LEVEL": "ERROR",  # it would tell of each wait that ends
 }
 _MOST_WAITING = 1024
-"""Messages that may wait for the courier; with more, the connection counts as broken."""
+"""Messages that may wait to be sent; with more, the connection counts as broken."""
 
 
-class Post:
-    """Sends and receives messages by a courier. Raises OSError if none can be started."""
+class Post(ABC):
+    """Sends and receives messages by two threads, which may block where a doctor may not."""
 
-    def __init__(self, meeting: Meeting, *, first: bool) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", courier.__name__],
-            env={**os.environ, **_ENVIRONMENT},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is not meant for it
-        )
+    def __init__(self) -> None:
         self.is_full = False
         """Something that was to be sent is lost."""
         self._sent = queue.Queue[bytes | None](_MOST_WAITING)
         self._received = queue.Queue[bytes](_MOST_WAITING)
-        order = {"host": meeting.host, "ports": meeting.ports, "greeting": meeting.greeting}
-        self.send(json.dumps({**order, "first": first}).encode())
+
+    def _start(self) -> None:
         for carry in (self._carry_out, self._carry_in):
             threading.Thread(target=carry, name="post", daemon=True).start()
 
     def send(self, message: bytes) -> None:
-        """Hand a message to the courier, if it can still take one."""
+        """Hand a message over, if one can still be taken."""
         try:
             self._sent.put_nowait(message)
         except queue.Full:
@@ -60,9 +53,33 @@ class Post:
         return found
 
     def close(self) -> None:
-        """Send no more; the courier ends when it has sent what it has."""
+        """Send no more; what was handed over is still sent."""
         with contextlib.suppress(queue.Full):
             self._sent.put_nowait(None)
+
+    @abstractmethod
+    def _carry_out(self) -> None: ...
+
+    @abstractmethod
+    def _carry_in(self) -> None: ...
+
+
+class StorePost(Post):
+    """By a courier, to a store on the first host. Raises OSError if none can be started."""
+
+    def __init__(self, meeting: Meeting, *, first: bool) -> None:
+        super().__init__()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", courier.__name__],
+            env={**os.environ, **_ENVIRONMENT},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is not meant for it
+        )
+        order = {"host": meeting.host, "ports": meeting.ports, "greeting": meeting.greeting}
+        self.send(json.dumps({**order, "first": first}).encode())
+        self._start()
 
     def _carry_out(self) -> None:
         with contextlib.suppress(OSError), cast("BinaryIO", self._process.stdin) as stream:

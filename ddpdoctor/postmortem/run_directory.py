@@ -16,6 +16,7 @@ from pathlib import Path
 from ddpdoctor.diagnose import diagnose
 from ddpdoctor.diagnose.case import is_casualty
 from ddpdoctor.evidence import (
+    HOST,
     MOST_RANKS,
     REPORT,
     Evidence,
@@ -49,14 +50,15 @@ class _Part:
 
 
 def read(folders: Sequence[Path]) -> Material | None:
-    """What the ranks wrote, into one folder or into one of each host.
+    """What the ranks wrote, into one folder or into one of each host; hosts may share one, too.
 
     None if one of them is no run directory of ours. Raises NothingToRead if they are of different
     jobs, and OSError.
     """
     attempts: dict[str, list[_Part]] = {}
     for folder in folders:
-        if not (parts := _parts(folder)):
+        beside = [each for each in sorted(folder.glob(f"{HOST}*")) if each.is_dir()]
+        if not (parts := [part for each in (folder, *beside) for part in _parts(each)]):
             return None
         for part in parts:
             attempts.setdefault(part.name, []).append(part)
@@ -68,7 +70,7 @@ def read(folders: Sequence[Path]) -> Material | None:
     codes = [part.report.exit_code for part in attempts[name] if part.report is not None]
     last.exit_code = next(filter(None, codes), codes[0] if codes else None)
     absent = {*folders} - {part.folder for part in attempts[name]}
-    absent -= {part.folder.parent for part in attempts[name]}
+    absent -= {parent for part in attempts[name] for parent in part.folder.parents}
     return Material(
         tuple((name, evidence) for name, evidence, _ in found),
         lambda: diagnose(last),

@@ -50,7 +50,11 @@ def run(
     ] = Hosts.auto,
     run_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where to write; default: the last 10 in reports/."),
+        typer.Option(
+            metavar="DIR",
+            help="Where to write; default: the last 10 in reports/. On storage that all hosts see, "
+            "their doctors meet there.",
+        ),
     ] = None,
     format_: ReportFormatOption = ReportFormat.text,
     target: Annotated[
@@ -84,13 +88,14 @@ def run(
     from ddpdoctor.run.status import StatusLine
     from ddpdoctor.run.teller import Teller
 
-    with complaining_about(folder.UsedBefore):
-        chosen = folder.chosen(run_dir) if run_dir else folder.default()
     if run_dir:
         output.make_folder(run_dir)
+    with complaining_about(folder.UsedBefore):
+        chosen = folder.chosen(run_dir) if run_dir else folder.default()
     options = session.RunOptions(
         command=command,
         run_dir=chosen,
+        shared=run_dir and run_dir.resolve(),
         keep_going=keep_going,
         alone=hosts is Hosts.off,
         digest_every=digest_every,

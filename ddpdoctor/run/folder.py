@@ -14,11 +14,13 @@ from pathlib import Path
 
 import psutil
 
-from ddpdoctor.evidence import REPORT
+from ddpdoctor.evidence import HOST, REPORT, boot
 
 KEPT = 10
 """Runs that are kept in a folder that was not asked for by name."""
 
+_CLAIM = "doctor"
+"""Says which doctor was the first to take a folder that was named: process number and boot."""
 _NAME = re.compile(r"run-(\d{8}-\d{6})-(\d+)")
 _TIME = "%Y%m%d-%H%M%S"
 _QUIET = 3600.0
@@ -30,10 +32,33 @@ class UsedBefore(ValueError):
 
 
 def chosen(folder: Path) -> Path:
-    """The folder that the user named. Raises UsedBefore."""
-    if any(folder.glob("attempt-*")):
-        raise UsedBefore(f"{folder} holds another run: name a new folder")
+    """The folder that the user named, or one in it where another doctor of the job was first.
+
+    Raises UsedBefore.
+    """
+    claim, mine = folder / _CLAIM, f"{os.getpid()} {boot()}"
+    used = UsedBefore(f"{folder} holds another run: name a new folder")
+    has_run = any(folder.glob("attempt-*"))
+    if has_run and not claim.exists():
+        raise used
+    try:
+        with claim.open("x") as file:
+            file.write(mine)
+    except FileExistsError:
+        if not ((folder / REPORT).exists() or _has_ended(claim)):
+            beside = folder / f"{HOST}{os.uname().nodename}-{os.getpid()}"
+            beside.mkdir(exist_ok=True)
+            return beside.resolve()
+        if has_run:
+            raise used from None
+        claim.write_text(mine)
     return folder.resolve()
+
+
+def _has_ended(claim: Path) -> bool:
+    """Whether the doctor is gone that took the folder, as far as that can be seen from here."""
+    pid, _, where = claim.read_text().partition(" ")
+    return where == boot() and not psutil.pid_exists(int(pid))
 
 
 def default() -> Path | None:

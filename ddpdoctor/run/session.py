@@ -55,6 +55,8 @@ class RunOptions:
     command: Sequence[str]
     run_dir: Path | None
     """Where ranks write; None if nothing can be written: the job is then run unwatched."""
+    shared: Path | None = None
+    """The folder that the user has named for it, which other hosts may see."""
     keep_going: bool = False
     """Leave a job that is proven dead as it is."""
     alone: bool = False
@@ -103,7 +105,8 @@ class Session:
 
 def run(options: RunOptions, signals: Signals, audience: Audience) -> Session:
     """Run the command to its end. Raises CannotStart."""
-    session = Session(options, datetime.now(UTC), Worlds(options.run_dir, alone=options.alone))
+    worlds = Worlds(options.run_dir, alone=options.alone, shared=options.shared)
+    session = Session(options, datetime.now(UTC), worlds)
     clock = time.monotonic()
     job = Job(options.command, _environment(options))
     signals.go_to(job)

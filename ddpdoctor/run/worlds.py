@@ -124,8 +124,11 @@ class World:
             ranks = tuple(self.evidence.ranks[blocked.rank] for blocked in deadlock.blocked)
             self._proof = _Proof(now, ranks, _diagnosed(evidence))
 
-    def meet(self) -> None:
-        """Look for the doctors of other hosts, once it shows that ranks run there."""
+    def meet(self, shared: Path | None) -> None:
+        """Look for the doctors of other hosts, once it shows that ranks run there.
+
+        `shared` is a folder that they may see, too.
+        """
         if self._company is not None or self._has_met:
             return
         ours = self._ours()
@@ -139,10 +142,11 @@ class World:
             with contextlib.suppress(OSError):
                 self._company = meet(
                     ours,
-                    self.folder.name,
+                    self.attempt,
                     self.size,
                     self._observation,
                     lambda rank: LogReader(self.folder, rank),
+                    shared,
                 )
 
     def end_elsewhere(self) -> None:
@@ -236,10 +240,12 @@ class World:
 class Worlds:
     """All worlds of a job: a script may start several, and torchrun starts one for each attempt."""
 
-    def __init__(self, run_dir: Path | None, *, alone: bool = False) -> None:
-        """`alone`: do not look for the doctors of other hosts."""
+    def __init__(
+        self, run_dir: Path | None, *, alone: bool = False, shared: Path | None = None
+    ) -> None:
+        """`alone`: do not look for the doctors of other hosts; `shared`: where they may be met."""
         self.all: list[World] = []
-        self._run_dir, self._alone = run_dir, alone
+        self._run_dir, self._alone, self._shared = run_dir, alone, shared
         self._deaths = Deaths(run_dir)
         self._memory = OutOfMemory()
         self._noted: list[Death] = []
@@ -317,7 +323,7 @@ class Worlds:
         for world in self.all:
             world.poll(self._noted, killed_by_us=killed_by_us)
             if not self._alone:
-                world.meet()
+                world.meet(self._shared)
         self._noted = []
 
     def _look_for_new(self) -> None:

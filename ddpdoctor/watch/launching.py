@@ -11,6 +11,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ _SPAWN = "DDPDOCTOR_SPAWN"
 _TASKS = {"mpirun": "OMPI_COMM_WORLD_SIZE", "srun": "SLURM_STEP_NUM_TASKS"}
 """Of launchers that start processes and give them no rank: what says how many these are."""
 _TOLD = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK")
+_FIRST_NODE = re.compile(r"([^,\[\]]+)(?:\[([0-9]+))?")
+"""Of a list of nodes, as in "gpu[07-09,12],login": what its first name begins and goes on with."""
 _spawned = 0
 _set_at: dict[str, Frame] = {}
 """The lines that have set a variable by which ranks find each other."""
@@ -102,7 +105,22 @@ def _is_torchruns() -> bool:
 @harmless
 def facts() -> dict[str, Any]:
     """What is known of the launch, with the names of `RankEvidence`."""
-    return {**_launcher(), "set_at": _set_at, "unhosted": bool(_is_unhosted())}
+    return {
+        **_launcher(),
+        "master": _master(),
+        "set_at": _set_at,
+        "unhosted": bool(_is_unhosted()),
+    }
+
+
+def _master() -> str:
+    """Host and port that are named for rank 0; of Slurm, its first node, and the job's number."""
+    host, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
+    if host and port:
+        return f"{host}:{port}"
+    nodes = _FIRST_NODE.match(os.environ.get("SLURM_STEP_NODELIST", ""))
+    job = os.environ.get("SLURM_JOB_ID", "")
+    return f"{nodes[1]}{nodes[2] or ''}:{job}" if nodes and job else ""
 
 
 @harmless

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import pytest
 
 from ddpdoctor.diagnose import diagnose, prove_deadlock
 from ddpdoctor.evidence import LOG_NAME, Evidence, LogReader, RankReader
+from ddpdoctor.hosts import messages, secret
 from ddpdoctor.hosts.company import First, Member
 from ddpdoctor.hosts.messages import MOST, PROTOCOL, Meeting, opened, sealed
 from ddpdoctor.observation import Observation
 from tests.postmortem.test_hosts import of_host
 from tests.postmortem.test_run_directory import log_of
 
-ATTEMPT = "attempt-0-29500"
+ATTEMPT = 0
 AHEAD = 5000.0
 """So much the clock of the second host is ahead of that of the first."""
 
@@ -147,11 +149,24 @@ def test_what_is_lost_is_told_again_from_the_beginning(hosts: Hosts) -> None:
     assert len(hosts.observations[0].evidence.ranks[1].groups) == 1
 
 
-def test_strangers_are_refused_and_nothing_is_lost(hosts: Hosts) -> None:
+def test_no_silence_is_told_of_who_was_told_to_end(hosts: Hosts) -> None:
+    for _ in range(4):
+        hosts.step()
+    hosts.first.end("DDP401 something")
+    for _ in range(40):
+        evidence = hosts.step(member=False)
+    assert hosts.first.not_seen() == []
+    assert evidence.ranks[1].unheard == 0.0
+
+
+def test_strangers_are_refused_and_nothing_is_lost(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "_MOST_UNPACKED", 1 << 17)
     hosts.step()
     content = {"v": PROTOCOL, "from": "x", "session": 9, "n": 1, "now": 0.0, "end": "all"}
     stranger = meeting("another-run")
-    bomb = sealed(meeting().token, {"v": "0" * (1 << 27)})
+    bomb = sealed(meeting().token, {"v": "0" * (1 << 18)})
     strangers = [b"GET / HTTP/1.1", b"\0" * 40, sealed(stranger.token, content), b"x" * (MOST + 1)]
     hosts.posts[0].inbox += [*strangers, bomb]
     hosts.posts[1].inbox += strangers
@@ -264,4 +279,29 @@ def test_the_token_is_the_same_on_all_hosts_and_another_with_a_secret(
     assert (one.token, one.ports) == (other.token, other.ports)
     monkeypatch.setenv("DDPDOCTOR_TOKEN", "secret")
     assert Meeting.of("node01:29500", 2, ATTEMPT, "run") != one
-    assert Meeting.of("/tmp/rendezvous", 2, ATTEMPT, "run") is None
+    in_a_file = Meeting.of("/tmp/rendezvous", 2, ATTEMPT, "run")
+    assert in_a_file is not None
+    assert in_a_file.host == ""
+    assert Meeting.of("", 2, ATTEMPT, "run") is None
+
+
+def test_where_hosts_share_the_home_a_key_in_it_is_the_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    without = meeting().token
+    assert secret.secret() == ""
+    assert [*tmp_path.iterdir()] == []
+    monkeypatch.setattr(secret, "is_remote", lambda machine, home: home == tmp_path)
+    with ThreadPoolExecutor(8) as doctors:
+        (key,) = {each.result() for each in [doctors.submit(secret.secret) for _ in range(8)]}
+    assert len(key) == 64
+    (file,) = (each for each in tmp_path.rglob("*") if each.is_file())
+    assert file.stat().st_mode & 0o077 == 0
+    assert meeting().token != without
+    monkeypatch.setenv("DDPDOCTOR_TOKEN", "said")
+    assert secret.secret() == "said"
+    monkeypatch.delenv("DDPDOCTOR_TOKEN")
+    file.unlink()
+    file.mkdir()
+    assert secret.secret() == ""

@@ -13,11 +13,11 @@ import pytest
 from torch.distributed import TCPStore
 
 from ddpdoctor.hosts.messages import Meeting
-from ddpdoctor.hosts.post import Post
+from ddpdoctor.hosts.post import Post, StorePost
 
 
 def meeting() -> Meeting:
-    found = Meeting.of("127.0.0.1:29500", 2, "attempt-0-29500", f"run-{time.monotonic_ns()}")
+    found = Meeting.of("127.0.0.1:29500", 2, 0, f"run-{time.monotonic_ns()}")
     assert found is not None
     return found
 
@@ -27,7 +27,7 @@ def met() -> Iterator[tuple[Meeting, Post, Post]]:
     """Two posts, of which the first finds its first port taken by somebody who says nothing."""
     here = meeting()
     with socket.create_server(("", here.ports[0])):
-        first, member = Post(here, first=True), Post(here, first=False)
+        first, member = StorePost(here, first=True), StorePost(here, first=False)
         try:
             assert until(lambda: first.taken() + member.taken() != []) is None
             yield here, first, member

@@ -55,6 +55,17 @@ def without_hosts(findings: list[Finding]) -> list[dict[str, Any]]:
     return told
 
 
+def test_a_folder_that_hosts_shared_is_read_as_theirs(tmp_path: Path) -> None:
+    logs = deadlock()
+    shared = write(tmp_path / "run", {0: of_host(logs[0], "node01", 0.0)})
+    write(shared / "host-node02-7", {1: of_host(logs[1], "node02", 9.0)})
+    (shared / "host-node03-8").mkdir()  # without ranks
+    one = write(tmp_path / "a", {0: of_host(logs[0], "node01", 0.0)})
+    other = write(tmp_path / "b", {1: of_host(logs[1], "node02", 9.0)})
+    assert read(shared).judge() == read_hosts([one, other]).judge() != []
+    assert not any("holds no rank" in line for line in read(shared).not_seen)
+
+
 @pytest.mark.parametrize("job", [deadlock, killed])
 @pytest.mark.parametrize("ahead", [(0.0, 0.0), (0.0, 5000.0), (5000.0, 0.0)])
 def test_the_folders_of_two_hosts_give_the_verdict_that_one_would(

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from ddpdoctor.evidence import boot
+from ddpdoctor.run.folder import UsedBefore, chosen
+from tests.network import can_make_networks
 from tests.run.conftest import Doctor, ranks
-from tests.run.test_several_hosts import can_make_networks
 
 
 def ended_run(reports: Path, number: int) -> Path:
@@ -70,6 +72,42 @@ def test_a_folder_that_was_written_into_lately_is_kept_though_its_doctor_is_not_
     ended(["true"])
     assert elsewhere.exists()
     assert not long_ago.exists()
+
+
+def claimed(folder: Path, pid: int, where: str) -> Path:
+    """A folder that a doctor has taken, with what its ranks wrote."""
+    (folder / "attempt-0-0").mkdir(parents=True)
+    (folder / "doctor").write_text(f"{pid} {where}")
+    return folder
+
+
+def test_a_folder_that_another_hosts_doctor_has_taken_is_shared_with_it(tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    assert chosen(alone) == alone
+    for folder in (
+        claimed(tmp_path / "elsewhere", 1, "another boot"),
+        claimed(tmp_path / "here", os.getppid(), boot()),
+    ):
+        mine = chosen(folder)
+        assert mine.parent == folder
+        assert mine.name == f"host-{os.uname().nodename}-{os.getpid()}"
+        assert mine.is_dir()
+
+
+def test_a_folder_whose_run_is_over_is_refused_and_taken_again_if_it_is_empty(
+    tmp_path: Path,
+) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    reported = claimed(tmp_path / "reported", 1, "another boot")
+    (reported / "report.json").touch()
+    for folder in (reported, claimed(tmp_path / "killed", ended.pid, boot())):
+        with pytest.raises(UsedBefore):
+            chosen(folder)
+        (folder / "attempt-0-0").rmdir()
+        assert chosen(folder) == folder
+        assert (folder / "doctor").read_text() == f"{os.getpid()} {boot()}"
 
 
 @pytest.mark.skipif(not can_make_networks(), reason="needs root: a disk is mounted read-only")

@@ -6,71 +6,23 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
-from ddpdoctor.postmortem.material import read_hosts
+from ddpdoctor.evidence import REPORT
+from ddpdoctor.postmortem.material import read, read_hosts
+from tests.network import ADDRESS, DEVICE, Network, can_make_networks, network
 from tests.run.conftest import HERE, environment, living
 
+JOB = str(HERE / "two_hosts.py")
+PORT = "29533"
 SOME_MESSAGES = 200
 """Bytes of them; a sign of life is a third of that."""
-_HOSTS = """
-set -e
-hostname node01
-printf '127.0.0.1 localhost\\n10.7.0.1 node01\\n10.7.0.2 node02\\n' > hosts
-mount --bind hosts /etc/hosts
-ip link add vA type veth peer name vB
-ip addr add 10.7.0.1/24 dev vA
-ip link set vA up
-ip link set lo up
-unshare --net --uts sleep 300 &
-other=$!
-while [ /proc/$other/ns/net -ef /proc/self/ns/net ]; do sleep 0.05; done
-ip link set vB netns $other
-on_other() { nsenter --target $other --net --uts "$@"; }
-on_other hostname node02
-on_other ip addr add 10.7.0.2/24 dev vB
-on_other ip link set vB up
-on_other ip link set lo up
-doctor() { echo python -m ddpdoctor run --run-dir=run-$1 --format=json --output=$1.json; }
-GLOO_SOCKET_IFNAME=vB on_other env $(settings 2) $(doctor 2) -- $(job 2) 2> 2.err &
-theirs=$!
-GLOO_SOCKET_IFNAME=vA env $(settings 1) $(doctor 1) -- $(job 1) 2> 1.err &
-ours=$!
-[ -z "$MEANWHILE" ] || eval "$MEANWHILE"
-status=0
-wait $ours || status=$?
-wait $theirs || status=$?
-kill $other
-exit $status
-"""
-_TORCHRUN = f"""
-settings() {{ echo HOST=$1; }}
-job() {{
-    echo torchrun --nnodes=2 --nproc-per-node=2 --rdzv-backend=c10d \
-        --rdzv-endpoint=10.7.0.1:29533 --rdzv-id=this-run --local-addr=10.7.0.$1 \
-        {HERE / "two_hosts.py"} $WHAT
-}}
-"""
-_BY_HAND = f"""
-settings() {{
-    echo RANK=$(($1 - 1)) LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=10.7.0.1 MASTER_PORT=29533
-}}
-job() {{ echo python {HERE / "two_hosts.py"} $WHAT; }}
-"""
-
-
-def can_make_networks() -> bool:
-    try:
-        made = ["unshare", "--net", "ip", "link", "add", "vA", "type", "veth", "peer", "name", "vB"]
-        return subprocess.run(made, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
+DOCTOR = ("python", "-m", "ddpdoctor", "run")
 
 pytestmark = pytest.mark.skipif(
     not can_make_networks(), reason="needs root and ip: network namespaces stand for the hosts"
@@ -78,51 +30,65 @@ pytestmark = pytest.mark.skipif(
 
 
 @contextmanager
-def hosts(
-    folder: Path, how: str, what: str, meanwhile: str = ""
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Both hosts, with the job on them; nothing of it survives."""
-    ours = {"WHAT": what, "MEANWHILE": meanwhile, "PYTHONPATH": os.fspath(HERE.parent.parent)}
-    process = subprocess.Popen(
-        ["unshare", "--net", "--uts", "--mount", "bash", "-c", how + _HOSTS],
-        cwd=folder,
-        env=environment(folder, ours),
-    )
+def started(
+    folder: Path, *commands: Sequence[str], **more: str
+) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """These commands; nothing of them survives. What they say on stderr goes to 1.err, 2.err."""
+    ours = {"GLOO_SOCKET_IFNAME": DEVICE, "PYTHONPATH": os.fspath(HERE.parent.parent), **more}
+    processes = []
     try:
-        yield process
+        for number, command in enumerate(commands, 1):
+            with (folder / f"{number}.err").open("wb") as errors:
+                processes.append(
+                    subprocess.Popen(
+                        command, cwd=folder, env=environment(folder, ours), stderr=errors
+                    )
+                )
+        yield processes
     finally:
-        psutil.wait_procs(living(folder), 10)
-        left = living(folder)
+        left = psutil.wait_procs(living(folder), 10)[1]
         for each in left:
             each.kill()
-        process.wait()
+        for process in processes:
+            process.wait()
     assert left == []
+
+
+def under_doctor(host: int, *job: str) -> list[str]:
+    return [*DOCTOR, f"--run-dir=run-{host}", "--format=json", f"--output={host}.json", "--", *job]
+
+
+def torchrun(host: int, what: str) -> list[str]:
+    rdzv = ["--rdzv-backend=c10d", f"--rdzv-endpoint=10.7.0.1:{PORT}", "--rdzv-id=this-run"]
+    mine = f"--local-addr={ADDRESS.format(host=host)}"
+    return ["torchrun", "--nnodes=2", "--nproc-per-node=2", *rdzv, mine, JOB, what]
+
+
+def by_hand(host: int, what: str) -> list[str]:
+    meeting = ["MASTER_ADDR=10.7.0.1", f"MASTER_PORT={PORT}", "WORLD_SIZE=2"]
+    return ["env", *meeting, f"RANK={host - 1}", "LOCAL_RANK=0", "python", JOB, what]
+
+
+def on_both(hosts: Network, job: Callable[[int, str], list[str]], what: str) -> list[list[str]]:
+    return [hosts.on(host, *under_doctor(host, *job(host, what))) for host in (1, 2)]
 
 
 def report(folder: Path, host: int) -> dict:
     return json.loads((folder / f"{host}.json").read_text())
 
 
-def test_a_job_that_is_well_on_two_hosts_is_whole_to_the_first_doctor(tmp_path: Path) -> None:
-    with hosts(tmp_path, _TORCHRUN, "well") as job:
-        wait_until_met(tmp_path)
+def test_a_link_that_comes_back_is_no_verdict_and_a_deadlock_after_it_is_proven_on_the_first(
+    tmp_path: Path,
+) -> None:
+    with network(tmp_path) as hosts, started(tmp_path, *on_both(hosts, torchrun, "apart")) as jobs:
+        wait_until(lambda: sum(map(has_brought, living(tmp_path))) == 2)
+        hosts.link(up=False)
+        time.sleep(3)
+        hosts.link(up=True)
+        time.sleep(3)
+        assert not any(b"DDP" in (tmp_path / f"{host}.err").read_bytes() for host in (1, 2))
         (tmp_path / "enough").touch()
-        assert job.wait(150) == 0
-    reports = [report(tmp_path, host) for host in (1, 2)]
-    assert [r["findings"] for r in reports] == [[], []]
-    assert [r["not_seen"] for r in reports] == [[], []]
-    assert "ddpdoctor" not in (tmp_path / "1.err").read_text() + (tmp_path / "2.err").read_text()
-    seen = sorted([rank["host"] for rank in r["attempts"][-1]["ranks"]] for r in reports)
-    whole = seen[-1]  # rank 0 is on whichever came first
-    assert sorted(whole) == ["node01", "node01", "node02", "node02"]
-    assert sorted(seen[0]) == ["", "", *[whole[2]] * 2]
-
-
-def test_a_deadlock_between_hosts_is_proven_and_told_on_the_first(tmp_path: Path) -> None:
-    with hosts(tmp_path, _TORCHRUN, "apart") as job:
-        wait_until_met(tmp_path)
-        (tmp_path / "enough").touch()
-        assert job.wait(150) == 1
+        assert [job.wait(150) for job in jobs] == [1, 1]
     reports = [report(tmp_path, host) for host in (1, 2)]
     (first,) = (each for each in reports if each["findings"])
     (other,) = (each for each in reports if not each["findings"])
@@ -133,6 +99,8 @@ def test_a_deadlock_between_hosts_is_proven_and_told_on_the_first(tmp_path: Path
     assert sorted(homes.values()) == ["node01", "node01", "node02", "node02"]
     for place in finding["places"]:
         assert place["hosts"] == list(dict.fromkeys(homes[rank] for rank in place["ranks"]))
+    away = homes[3] if homes[0] == homes[1] else homes[1]
+    assert all(line.startswith(f"nothing was heard of {away} for ") for line in first["not_seen"])
     (line,) = other["not_seen"]
     assert line.endswith(f"{homes[0]} tells it (DDP401 rank-conditional-collective)")
     after = read_hosts([tmp_path / "run-1", tmp_path / "run-2"])
@@ -140,51 +108,79 @@ def test_a_deadlock_between_hosts_is_proven_and_told_on_the_first(tmp_path: Path
     assert (again.title, again.certainty, again.ranks) == ("deadlock", "proven", (0,))
 
 
-def test_without_the_first_doctor_the_job_goes_on_and_the_other_doctor_is_alone(
+def test_a_link_that_goes_down_for_long_is_named_and_without_the_first_doctor_the_job_goes_on(
     tmp_path: Path,
 ) -> None:
-    kill = "while [ ! -e kill ]; do sleep 0.1; done; kill -9 $ours"
-    with hosts(tmp_path, _BY_HAND, "well", kill) as job:
-        wait_until_met(tmp_path)
-        (tmp_path / "kill").touch()
+    with network(tmp_path) as hosts, started(tmp_path, *on_both(hosts, by_hand, "well")) as jobs:
+        wait_until(lambda: sum(map(has_brought, living(tmp_path))) == 2)
+        hosts.link(up=False)
+        errors = tmp_path / "1.err"
+        wait_until(lambda: b"host-lost" in errors.read_bytes(), 30)
+        told = errors.read_bytes()
+        assert b"nothing is heard of node02, which runs rank 1" in told
+        assert b"proven 0" not in told
+        assert [job.poll() for job in jobs] == [None, None]
+        hosts.link(up=True)
+        wait_until(lambda: errors.read_bytes() != told)  # it is taken back
+        jobs[0].kill()
         time.sleep(1)
         assert not (tmp_path / "2.json").exists()
         (tmp_path / "enough").touch()
-        assert job.wait(60) == 137  # of the doctor that was killed
+        assert jobs[1].wait(60) == 0
     other = report(tmp_path, 2)
     assert (other["exit_code"], other["findings"]) == (0, [])
     assert other["not_seen"] == ["node01 has not told what was found there"]
 
 
-def test_a_link_that_goes_down_for_good_is_named_and_no_deadlock_is_proven(tmp_path: Path) -> None:
-    cut = "while [ ! -e cut ]; do sleep 0.1; done; ip link set vA down"
-    with hosts(tmp_path, _BY_HAND, "well", cut) as job:
-        wait_until_met(tmp_path)
-        (tmp_path / "cut").touch()
-        began = time.monotonic()
-        while b"host-lost" not in (told := (tmp_path / "1.err").read_bytes()):
-            assert time.monotonic() - began < 30
-            time.sleep(0.1)
-        assert b"nothing is heard of node02, which runs rank 1" in told
-        assert b"proven 0" not in told
-        assert job.poll() is None
-        for process in living(tmp_path):
-            process.kill()
+def test_a_job_of_mpirun_that_is_well_is_whole_to_the_first_doctor_by_a_folder_that_both_see(
+    tmp_path: Path,
+) -> None:
+    """Its daemon on the other host is started by the user's own ssh; here, by another program."""
+    with network(tmp_path) as hosts:
+        agent = tmp_path / "agent"
+        agent.write_text(f'#!/bin/bash\nshift\nexec {" ".join(hosts.on(2))} bash -c "$*"\n')
+        agent.chmod(0o755)
+        mca = {"plm_rsh_agent": str(agent), "oob_tcp_if_include": DEVICE, "btl": "self,tcp"}
+        command = ["mpirun", "--allow-run-as-root", "--host", "node01,node02", "-np", "2"]
+        command += [word for name, value in mca.items() for word in ("--mca", name, value)]
+        for name in ("PYTHONPATH", "MASTER_ADDR", "MASTER_PORT", "GLOO_SOCKET_IFNAME"):
+            command += ["-x", name]
+        command += [*DOCTOR, "--run-dir=run", "--", "python", JOB, "well"]
+        meeting = {"MASTER_ADDR": "node01", "MASTER_PORT": PORT}
+        with started(tmp_path, hosts.on(1, *command), **meeting) as (job,):
+            wait_until(lambda: has_been_told(tmp_path / "run", "first", "member"))
+            (tmp_path / "enough").touch()
+            assert job.wait(150) == 0
+    assert b"ddpdoctor" not in (tmp_path / "1.err").read_bytes()
+    reports = [json.loads(path.read_text()) for path in (tmp_path / "run").rglob(REPORT)]
+    assert [r["findings"] for r in reports] == [[], []]
+    assert [r["not_seen"] for r in reports] == [[], []]
+    seen = sorted([rank["host"] for rank in r["attempts"][-1]["ranks"]] for r in reports)
+    assert seen == [["", "node02"], ["node01", "node02"]]
+    together = read(tmp_path / "run")
+    assert [rank.host for rank in together.attempts[-1][1].ranks] == ["node01", "node02"]
+    assert together.judge() == []
 
 
-def wait_until_met(folder: Path) -> None:
-    """Until both couriers have brought their doctors some messages, and these have read them."""
-    deadline = time.monotonic() + 90
-    while sum(brought(process) > SOME_MESSAGES for process in living(folder)) < 2:
+def has_been_told(run_dir: Path, *who: str) -> bool:
+    """Whether these doctors have told each other something in the folder."""
+    return all(
+        any(file.stat().st_size > SOME_MESSAGES for file in (run_dir / "doctors").rglob(f"{each}*"))
+        for each in who
+    )
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 150) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    time.sleep(2)
 
 
-def brought(process: psutil.Process) -> int:
-    """How many bytes a courier has handed on."""
+def has_brought(process: psutil.Process) -> bool:
+    """Whether this is a courier that has brought its doctor something."""
     try:
         is_courier = "ddpdoctor.hosts.courier" in process.cmdline()
-        return process.io_counters().write_chars if is_courier else 0
+        return is_courier and process.io_counters().write_chars > SOME_MESSAGES
     except psutil.Error:
-        return 0
+        return False

@@ -3,6 +3,7 @@
 `well`: then it ends; `apart`: its ranks call other things.
 """
 
+import os
 import sys
 import time
 from datetime import timedelta
@@ -12,6 +13,11 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+
+for launcher in ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"):
+    for name, given in zip(("RANK", "WORLD_SIZE"), launcher, strict=True):
+        if given in os.environ:
+            os.environ.setdefault(name, os.environ[given])
 
 
 def train() -> None:
@@ -23,7 +29,7 @@ def train() -> None:
         optimizer.step()
 
 
-dist.init_process_group("gloo", timeout=timedelta(seconds=40))
+dist.init_process_group("gloo", timeout=timedelta(seconds=90))
 train()
 Path(f"trained-{dist.get_rank()}").touch()
 enough = torch.zeros(1)

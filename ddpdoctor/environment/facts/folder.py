@@ -55,6 +55,11 @@ def folder(machine: Machine, chosen: Path | None) -> Folder:
     )
 
 
+def is_remote(machine: Machine, path: Path) -> bool:
+    """Whether it lies on another machine, for other hosts to see. Raises OSError."""
+    return _filesystem(machine, path) in _REMOTE
+
+
 def _filesystem(machine: Machine, path: Path) -> str:
     """The type of what is mounted at the longest mount point above the path."""
     kind, longest = "unknown", -1

@@ -35,7 +35,7 @@ def joining(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     rank.source = given.get("source") or ""
     rank.nested = rank.joining_place if given.get("nested") else rank.nested
     rank.meeting, rank.wanted = given.get("meeting") or "", given.get("wanted") or 0
-    rank.run = given.get("run") or ""
+    rank.master, rank.run = given.get("master") or "", given.get("run") or ""
     rank.launcher, rank.started = given.get("launcher") or "", given.get("started") or 0
     rank.set_at = {name: Place(*frame) for name, frame in given.get("set_at", {}).items()}
     rank.unhosted = bool(given.get("unhosted"))

@@ -1,0 +1,90 @@
+"""A job under Slurm: its controller on one host, its daemons on both; the script of examples/."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor.evidence import REPORT
+from ddpdoctor.postmortem.material import read
+from tests.network import NAME, Network, can_make_networks, network
+from tests.run.conftest import HERE
+from tests.run.test_several_hosts import JOB, has_been_told, started, wait_until
+
+EXAMPLE = HERE.parent.parent / "examples" / "slurm.sh"
+DAEMONS = ("slurmctld", "slurmd", "srun", "sbatch")
+_CONF = """
+ClusterName=test
+SlurmctldHost=node01
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/none
+CredType=cred/none
+StateSaveLocation={folder}/slurm
+SlurmdSpoolDir={folder}/slurm/%n
+SlurmctldPidFile={folder}/slurm/controller.pid
+SlurmdPidFile={folder}/slurm/%n.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+SchedulerParameters=batch_sched_delay=0
+JobAcctGatherType=jobacct_gather/none
+PartitionName=all Nodes=ALL Default=YES State=UP
+NodeName=node01 NodeAddr=10.7.0.1 CPUs=2
+NodeName=node02 NodeAddr=10.7.0.2 CPUs=2
+"""
+
+pytestmark = pytest.mark.skipif(
+    not can_make_networks() or not all(map(shutil.which, DAEMONS)),
+    reason="needs root, ip and slurm-wlm",
+)
+
+
+@contextmanager
+def slurm(hosts: Network, folder: Path) -> Iterator[dict[str, str]]:
+    """Its daemons, ready for jobs; where its commands find it."""
+    for name in ("", "node01", "node02"):
+        (folder / "slurm" / name).mkdir()
+    conf = folder / "slurm" / "slurm.conf"
+    conf.write_text(_CONF.format(folder=folder))
+    ours = {**os.environ, "SLURM_CONF": str(conf)}
+    commands = [hosts.on(1, "slurmctld", "-D")]
+    commands += [hosts.on(host, "slurmd", "-D", "-N", NAME.format(host=host)) for host in (1, 2)]
+    output = (folder / "slurm" / "daemons.log").open("wb")
+    daemons = [subprocess.Popen(each, env=ours, stdout=output, stderr=output) for each in commands]
+    try:
+        idle = hosts.on(1, "sinfo", "--noheader", "--states=idle", "--format=%D")
+        wait_until(lambda: subprocess.run(idle, env=ours, capture_output=True).stdout == b"2\n")
+        yield {"SLURM_CONF": str(conf)}
+    finally:
+        for daemon in reversed(daemons):
+            daemon.terminate()
+        for daemon in daemons:
+            daemon.wait(30)
+        output.close()
+
+
+def test_the_example_for_slurm_gives_one_verdict_of_both_hosts(tmp_path: Path) -> None:
+    with network(tmp_path) as hosts, slurm(hosts, tmp_path) as where:
+        command = hosts.on(1, "sbatch", "--wait", "--output=out", str(EXAMPLE), JOB, "apart")
+        with started(tmp_path, command, **where) as (job,):
+            wait_until(lambda: has_been_told(tmp_path / "runs" / "1", "first", "member"))
+            (tmp_path / "enough").touch()
+            assert job.wait(150) == 1
+    told = (tmp_path / "out").read_text()
+    assert told.count("DDP401 rank-conditional-collective · deadlock proven") == 1
+    reports = [json.loads(path.read_text()) for path in (tmp_path / "runs").rglob(REPORT)]
+    assert sorted(len(each["findings"]) for each in reports) == [0, 1]
+    (finding,) = (finding for each in reports for finding in each["findings"])
+    assert {host for place in finding["places"] for host in place["hosts"]} == {"node01", "node02"}
+    together = read(tmp_path / "runs" / "1")
+    assert [each.title for each in together.judge()] == ["deadlock"]
