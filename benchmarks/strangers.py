@@ -65,6 +65,7 @@ FINER = {
     "DDP321": "DDP300",
     "DDP420": "DDP402 DDP403",
     "DDP421": "DDP214",
+    "DDP422": "DDP402",
 }
 """Codes that the catalogue's authors did not have yet, and what they would have called it."""
 _NEAR = 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ddpdoctor.annotate.text import read as parsed
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Evidence, Place, RankEvidence
 from ddpdoctor.lint.linter import lint
@@ -33,9 +34,18 @@ def unobserved(
     return [
         _finding(each)
         for each in read
-        if each.code not in told
-        and lines.get(each.path, set()) & set(range(each.line, each.statement[1] + 1))
+        if each.code not in told and _was_executed(each, lines.get(each.path, set()))
     ]
+
+
+def _was_executed(read: Diagnostic, lines: set[int]) -> bool:
+    """Whether ranks came to that statement: whoever came to its block's end, came by it."""
+    text = parsed(read.path)
+    node = text.at(read.line) if text is not None else None
+    if text is None or node is None:
+        return False
+    last = text.block(node)[-1]
+    return any(node.lineno <= line <= (last.end_lineno or last.lineno) for line in lines)
 
 
 def _places(rank: RankEvidence) -> Iterator[Place]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from ddpdoctor.annotate.text import Function, Text, read
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
-from ddpdoctor.lint.linter import lint
+from ddpdoctor.lint.linter import imported_of, lint
 
 _MOST = 4
 _ORDERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE)
@@ -79,9 +79,10 @@ def _option_name(argument: ast.expr) -> str:
 
 def _never_joined(finding: Finding) -> Finding:
     """What decides that init_process_group is not called, and where that is made."""
+    files = [text.file for text in _texts(finding)]
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
-        for text in _texts(finding):
+        for text in filter(None, map(read, (*files, *imported_of(files)))):
             for call in ast.walk(text.tree):
                 name = call.func if isinstance(call, ast.Call) else None
                 if getattr(name, "attr", getattr(name, "id", "")) != "init_process_group":

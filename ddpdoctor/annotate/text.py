@@ -36,6 +36,13 @@ class Text:
         ]
         return max(found, key=lambda node: (node.lineno, node.col_offset), default=None)
 
+    def block(self, node: ast.stmt) -> list[ast.stmt]:
+        """The statement, and those that follow it in the same list of statements."""
+        for _, value in ast.iter_fields(self.parents[node]):
+            if isinstance(value, list) and node in value:
+                return value[value.index(node) :]
+        return [node]
+
     def function(self, node: ast.AST) -> Function | None:
         """The function that a node stands in."""
         return next((each for each in self.around(node) if isinstance(each, Function)), None)

@@ -81,6 +81,18 @@ def places(kin: Kin, built: str, *, sampler: str = "") -> tuple[RankPlace, ...]:
     return tuple(found)
 
 
+def dealers(kin: Kin, *, by_rank: bool = True) -> Iterator[RankPlace]:
+    """Where the user's own sampler reads a number that is another one on each rank.
+
+    Without those that are the rank itself, unless `by_rank`.
+    """
+    ranks = tuple(sorted(kin))
+    for name, (_, place) in kin[ranks[0]].deals.items():
+        numbers = [kin[rank].deals[name][0] for rank in ranks if name in kin[rank].deals]
+        if len(set(numbers)) == len(ranks) and (by_rank or numbers != [*ranks]):
+            yield RankPlace(ranks=ranks, place=place, doing=f"goes by its own {name}")
+
+
 def makers(kin: Kin) -> Iterator[RankPlace]:
     """The constructor of its dataset, if that is the user's."""
     ranks = tuple(sorted(kin))

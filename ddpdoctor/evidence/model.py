@@ -215,6 +215,8 @@ class Loader:
     """Attributes with one element for each sample: digests in their order and regardless of it."""
     made_at: Place | None = None
     """The constructor of its dataset."""
+    deals: dict[str, tuple[int, Place]] = field(default_factory=dict)
+    """Attributes that the user's own sampler goes by: the number, and the line that reads it."""
     epochs: dict[int, Epoch] = field(default_factory=dict)
     """By number, from 1. Of many short ones only some are written down."""
 
@@ -250,6 +252,8 @@ class StateLoad:
     """What was in that DDP was something else."""
     step: int = 0
     """Optimizer steps taken."""
+    way: tuple[Place, ...] = ()
+    """The user's frames that led to it, outermost first."""
 
 
 @dataclass(slots=True)

@@ -6,10 +6,13 @@ came, and their end.
 
 from __future__ import annotations
 
+import dis
 import sys
 import time
 import weakref
 from collections import deque
+from collections.abc import Iterator
+from types import CodeType
 from typing import Any
 
 from ddpdoctor.watch import datasets
@@ -268,6 +271,7 @@ class Loading:
             members=members,
             members_place=self._places.get(loader.dataset) if members is not None else None,
             sampler=harmless(self._sampler)(sampler) if sampler is not None else None,
+            deals=harmless(_deals)(loader) or {},
         )
         return True
 
@@ -317,6 +321,36 @@ def _distributed_of(iterator: Any) -> Any:
     """That of an iterator."""
     found = getattr(iterator, "_index_sampler", None)
     return _distributed_below(found)
+
+
+def _deals(loader: Any) -> dict[str, list[Any]]:
+    """Numbers that the user's own sampler goes by: value, file, line and function of its reading.
+
+    Those of its attributes that the methods of its class, and of none else, read.
+    """
+    for dealer in (loader.batch_sampler, getattr(loader.batch_sampler, "sampler", loader.sampler)):
+        numbers = {k: v for k, v in getattr(dealer, "__dict__", {}).items() if type(v) is int}
+        methods = [
+            code
+            for method in vars(type(dealer)).values()
+            if (code := getattr(method, "__code__", None)) is not None and is_users(code)
+        ]
+        found = {
+            each.argval: [numbers[each.argval], code.co_filename, line, code.co_qualname]
+            for code in methods
+            if code.co_name != "__init__"
+            for line, each in _lines(code)
+            if each.opname == "LOAD_ATTR" and each.argval in numbers
+        }
+        if found:
+            return found
+    return {}
+
+
+def _lines(code: CodeType) -> Iterator[tuple[int, dis.Instruction]]:
+    for each in dis.get_instructions(code):
+        if each.positions is not None and each.positions.lineno is not None:
+            yield each.positions.lineno, each
 
 
 @harmless

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 import zlib
 from typing import Any
 
@@ -62,6 +63,7 @@ def _note(log: Log, loaded: Any, state_dict: Any, strict: Any, result: Any, befo
         unexpected=len(unexpected),
         prefixed=_differ_by_prefix(missing, unexpected),
         place=users_frame(),
+        way=log.way(sys._getframe(1)),
         content=_content(state_dict),
         wrapper=_wrapper(log, loaded),
         changed=before is not None and before != _own(log, loaded),

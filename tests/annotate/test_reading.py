@@ -17,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 def restore(net, path):
     {guard}
         net.load_state_dict(torch.load(path))  # loads
+        net.eval()  # comes after
 
 def main():
     dist.init_process_group("gloo")
@@ -41,7 +42,12 @@ def come_to(file: Path, line: int) -> Evidence:
 
 @pytest.mark.parametrize(
     ("guard", "line", "codes"),
-    [(ALONE, LOADS, ["DDP513"]), (ALONE, 11, []), ("if True:", LOADS, [])],
+    [
+        (ALONE, LOADS, ["DDP513"]),
+        (ALONE, LOADS + 1, ["DDP513"]),
+        (ALONE, 12, []),
+        ("if True:", LOADS, []),
+    ],
 )
 def test_what_is_certain_in_lines_that_ranks_have_come_to_is_told(
     tmp_path: Path, guard: str, line: int, codes: list[str]

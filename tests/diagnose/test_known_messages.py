@@ -7,7 +7,7 @@ import pytest
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detectors.known_messages import detect, is_known
 from ddpdoctor.diagnose.detectors.messages import MESSAGES, Message
-from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence
+from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, Wrapper
 
 TRAIN = Place("/home/u/train.py", 7, "main")
 SPAWN = Place("/usr/lib/python3.11/multiprocessing/reduction.py", 60, "dump")
@@ -130,3 +130,12 @@ def test_who_lost_a_peer_that_was_never_seen_proves_nothing_about_it() -> None:
     (unseen,), (seen,) = detect(here), detect(both)
     assert (unseen.certainty, seen.certainty) == ("evidence", "proven")
     assert "Nothing was seen of rank 1 from here" in unseen.cause
+
+
+def test_an_option_of_the_wrap_is_told_where_the_model_is_wrapped() -> None:
+    said = "RuntimeError: Your training graph has changed in this iteration, e.g., one parameter"
+    case = ranks_that_raise(said)
+    wraps = Place(TRAIN.file, 3, "main")
+    case.evidence.ranks[0].wrappers = [Wrapper(wraps, (), find_unused=False, static_graph=True)]
+    (finding,) = detect(case)
+    assert [each.place for each in finding.places] == [TRAIN, wraps]

@@ -11,7 +11,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Collective, RankEvidence, StateLoad
 from ddpdoctor.evidence.events.given import Given
 from ddpdoctor.evidence.events.shuffled import Shuffled
-from tests.diagnose.data_simulation import TRAIN, WORLD, lines, said, world
+from tests.diagnose.data_simulation import TRAIN, WORLD, lines, loader, said, world
 
 FED, SHUFFLED, LOADED, MEASURED = (replace(TRAIN, line=line) for line in (60, 61, 62, 63))
 BATCH, EPOCH = 8, 12
@@ -57,6 +57,9 @@ def test_samples_that_several_ranks_are_given_in_an_epoch_are_told() -> None:
         state = f"of {rank.rank}"
         rank.of(Shuffled).append(Shuffled("random.shuffle", 48, state, SHUFFLED))
     assert (only(found).code, lines(only(found))) == ("DDP217", [61, 60])
+    for rank in found:
+        rank.loaders = [loader(deals={"base": (7 + rank.rank, LOADED)}, by_rank=True)]
+    assert (only(found).code, lines(only(found))[0]) == ("DDP204", LOADED.line)
 
 
 @pytest.mark.parametrize("told", [True, False])

@@ -390,9 +390,10 @@ def test_passes_of_different_lines_or_of_few_steps_are_not_called_accumulation(
     assert said(found) == []
 
 
-def test_no_sync_around_backward_alone_is_told_as_such() -> None:
+@pytest.mark.parametrize("repeats", [(4, 4), (1, 1)])
+def test_no_sync_around_backward_alone_is_told_as_such(repeats: tuple[int, ...]) -> None:
     found = ranks({"ssss": 8})
-    train(found, repeats=(4, 4), places={"held backward": at(38), "forward": at(30)})
+    train(found, repeats=repeats, places={"held backward": at(38), "forward": at(30)})
     finding = only(found)
     assert (finding.code, lines(finding)[0]) == ("DDP314", 38)
 

@@ -63,6 +63,8 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
         reader = each.exception.reader if message.of_the_reader else None
         key = (reader or each.exception.place, f"raised {each.exception.type}")
         places.setdefault(key, []).append(each.rank.rank)
+    for wrapper in hit[0].rank.wrappers[-1:] if message.of_the_wrap else ():
+        places[wrapper.place, "wraps the model"] = [*ranks]
     unseen = [rank.rank for rank in case.evidence.ranks if not rank.pid and message.of_victims]
     elsewhere = f" Nothing was seen of {named(unseen)} from here." if unseen else ""
     return Finding(

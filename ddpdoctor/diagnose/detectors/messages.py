@@ -32,6 +32,8 @@ class Message:
     """What the pattern captures are the numbers of the ranks to blame."""
     of_the_reader: bool = False
     """What a loader's worker raises is told where the loader is read, not at the worker's line."""
+    of_the_wrap: bool = False
+    """What to change is said to DDP where the model is wrapped."""
     restarted: bool = False
     """Only where the launcher had started the ranks before."""
 
@@ -146,6 +148,7 @@ MESSAGES = (
         "a parameter got its gradient twice in one backward: reentrant checkpointing, or a "
         "parameter shared between wrapped parts.",
         "Pass use_reentrant=False to checkpoint, or static_graph=True to DDP.",
+        of_the_wrap=True,
     ),
     Message(
         r"training graph has changed in this iteration",
@@ -153,6 +156,7 @@ MESSAGES = (
         "static-graph-changed",
         "static_graph=True promises a graph that never changes, and it changed.",
         "Use find_unused_parameters=True instead, or keep the graph the same at every step.",
+        of_the_wrap=True,
     ),
     Message(
         r"'DistributedDataParallel' object has no attribute '(?P<name>\w+)'",

@@ -1,4 +1,4 @@
-"""DDP217, DDP202: ranks are given the same samples within an epoch, whoever deals them out.
+"""DDP217, DDP204, DDP202: ranks are given the same samples within an epoch, whoever deals them out.
 
 Seen: before any rank was given a sample for the second time, many samples were given to several
 ranks, at different times. Were they drawn at random and put back, a rank would get as many twice as
@@ -46,8 +46,10 @@ def detect(case: Case) -> Iterator[Finding]:
         ]
         fewest = min(map(len, first))
         if len(shared) >= max(_MANY, _SHARE * fewest):
-            fed = [each for kin in loaders.training(case.evidence) for each in _loading(kin)]
-            yield _finding(ranks, fed, passes[0][0], many, len(shared), fewest)
+            kins = [*loaders.training(case.evidence)]
+            fed = [each for kin in kins for each in _loading(kin)]
+            seeds = [each for kin in kins for each in loaders.dealers(kin, by_rank=False)]
+            yield _finding(ranks, seeds, fed, passes[0][0], many, len(shared), fewest)
             return
 
 
@@ -104,6 +106,7 @@ def _loading(kin: loaders.Kin) -> Iterator[RankPlace]:
 
 def _finding(
     ranks: list[RankEvidence],
+    seeds: list[RankPlace],
     fed: list[RankPlace],
     given: Given,
     many: int,
@@ -112,14 +115,22 @@ def _finding(
 ) -> Finding:
     numbers = tuple(rank.rank for rank in ranks)
     shuffles = tuple(apart(ranks))
+    code, title = ("DDP217", "unlike-datasets") if shuffles else ("DDP202", "no-sampler")
+    if seeds:
+        code, title = "DDP204", "sampler-seed-per-rank"
     return Finding(
-        code="DDP217" if shuffles else "DDP202",
-        title="unlike-datasets" if shuffles else "no-sampler",
+        code=code,
+        title=title,
         severity="warning",
         certainty="evidence",
         ranks=numbers,
-        places=(*shuffles, *fed, RankPlace(ranks=numbers, place=given.place, doing="gives them")),
+        places=(
+            *seeds,
+            *shuffles,
+            *fed,
+            RankPlace(ranks=numbers, place=given.place, doing="gives them"),
+        ),
         cause=f"{named(numbers)} train on the same samples: {shared} of those in the first {many} "
         f"passes, in which each was given {of} or more and none twice, were given to several.",
-        cure=Cure(text=_ORDERED if shuffles else _DEALT),
+        cure=Cure(text=_ORDERED if shuffles or seeds else _DEALT),
     )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case, callers, named
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import ended_well, is_a_replica
 from ddpdoctor.evidence import Collective, Place, RankEvidence, StateLoad
@@ -57,6 +57,7 @@ def detect(case: Case) -> Iterator[Finding]:
         places=(
             RankPlace(ranks=numbers, place=load.place, doing="load_state_dict"),
             RankPlace(ranks=everyone, place=place, doing="reduce what they measure"),
+            *callers(numbers, load.way, load.place),
         ),
         cause=f"after the last step {named(numbers)} restored the model, and {unlike}: what is "
         f"reduced at {place} then comes of models that differ.",

@@ -56,10 +56,12 @@ def over(case: Case) -> Iterator[Finding]:
 def early(case: Case) -> Iterator[Finding]:
     """It counts a step for every rank, and has come to its end long before the training."""
     world = len(case.evidence.ranks)
-    first = next(iter(case.evidence.ranks), None)
-    for training in first.training.values() if first is not None else ():
+    if world < 2:
+        return
+    first = case.evidence.ranks[0]
+    for training in first.training.values():
         zero = _steps_at_zero(first, training)
-        if world < 2 or not zero or not _counts_for_all(training, world):
+        if not zero or not _counts_for_all(training, world):
             continue
         ranks = tuple(range(world))
         yield Finding(

@@ -120,7 +120,10 @@ def _restored(found: Divergence) -> _Reason | None:
             "Load what all ranks have alike: broadcast it from the rank that keeps it, or let "
             "every rank keep it in the same way.",
             (),
-            places=(RankPlace(ranks=ranks, place=place, doing="load_state_dict"),),
+            places=(
+                RankPlace(ranks=ranks, place=place, doing="load_state_dict"),
+                *callers(ranks, of[0].way, place),
+            ),
             certainty="proven" if of[0].of == "wrapper" else "evidence",
         )
     return None

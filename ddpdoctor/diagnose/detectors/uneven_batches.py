@@ -102,6 +102,7 @@ def _finding(
     if loader.epochs:
         place = loaders.latest_epoch(loader).place
         places.append(RankPlace(ranks=short, place=place, doing="iterates it"))
+    places += loaders.dealers(kin)
     return Finding(
         code="DDP207",
         title="uneven-batches",

@@ -27,7 +27,18 @@ def detect(case: Case) -> Iterator[Finding]:
 
 
 def _every_micro_batch(replicas: tuple[Replica, ...]) -> Iterator[Finding]:
-    """Passes of one line, several to a step, each of them reduced."""
+    """Passes of one line, several to a step, each of them reduced; or one that was not to be."""
+    if any("held backward" in replica.training.places for replica in replicas):
+        yield _warning(
+            "DDP314",
+            "no-sync-wrong-scope",
+            "no_sync() is around a backward alone, where it has no effect: the forward pass before "
+            "has decided, and the gradients are reduced.",
+            "Put the forward pass under no_sync() too.",
+            replicas,
+            "held backward",
+        )
+        return
     counts = [count for replica in replicas for count in replica.training.repeats]
     whole = all(len(replica.training.repeats) > 1 for replica in replicas)
     if not whole or min(counts) < 2 or any(replica.training.kept_out for replica in replicas):
@@ -35,18 +46,6 @@ def _every_micro_batch(replicas: tuple[Replica, ...]) -> Iterator[Finding]:
     if any("n" in window for replica in replicas for window in replica.training.windows):
         return
     most = max(counts)
-    late = [r for r in replicas if "held backward" in r.training.places]
-    if late:
-        yield _warning(
-            "DDP314",
-            "no-sync-wrong-scope",
-            f"no_sync() is around backward alone, where it has no effect: all {most} "
-            "micro-batches of a step are reduced.",
-            "Put the forward pass under no_sync() too.",
-            replicas,
-            "held backward",
-        )
-        return
     yield _warning(
         "DDP304",
         "accumulation-syncs-every-step",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.evidence.event import event, record, typed
-from ddpdoctor.evidence.model import Epoch, Loader, RankEvidence, Sampler
+from ddpdoctor.evidence.model import Epoch, Loader, Place, RankEvidence, Sampler
 
 record("sampler", into="samplers")(Sampler)
 
@@ -18,11 +18,13 @@ def loader(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
         sampler = given.pop("sampler")
         listings = {name: tuple(digests) for name, digests in given.pop("listings").items()}
         elements = given.pop("elements", {})
+        deals = given.pop("deals", {})
         made = Loader(
             elements={name: tuple(digests) for name, digests in elements.items()},
             **typed(given),
             sampler=Sampler(**typed(sampler)) if sampler else None,
             listings=listings,
+            deals={name: (number, Place(*at)) for name, (number, *at) in deals.items()},
         )
         rank.loaders.append(made)
 
