@@ -5,23 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import RankPlace
+from ddpdoctor.diagnose.case import callers
 from ddpdoctor.evidence import RankEvidence
 from ddpdoctor.evidence.events.shuffled import Shuffled
 
 
 def apart(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
     """The lines that made a random order from states that differ."""
+    told = set()
+    for of in _made(ranks):
+        first = next(iter(of.values()))
+        if len({each.state for each in of.values()}) > 1 and first.place not in told:
+            told.add(first.place)
+            yield RankPlace(
+                ranks=tuple(sorted(of)), place=first.place, doing=f"{first.by}, in no common order"
+            )
+
+
+def common(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
+    """The line that made the first random order which is the same on all, and who called it."""
+    for of in _made(ranks):
+        first = next(iter(of.values()))
+        if len(of) == len(ranks) and len({each.state for each in of.values()}) == 1:
+            numbers = tuple(sorted(of))
+            yield RankPlace(
+                ranks=numbers, place=first.place, doing=f"{first.by}, in the same order"
+            )
+            yield from callers(numbers, first.way, first.place)
+            return
+
+
+def _made(ranks: list[RankEvidence]) -> list[dict[int, Shuffled]]:
+    """The n-th order that a line made, by rank."""
     made: dict[tuple[object, int], dict[int, Shuffled]] = {}
     for rank in ranks:
         count: dict[object, int] = {}
         for each in rank.of(Shuffled):
             number = count[each.place] = count.get(each.place, -1) + 1
             made.setdefault((each.place, number), {})[rank.rank] = each
-    told = set()
-    for (place, _), of in made.items():
-        first = next(iter(of.values()))
-        if len({each.state for each in of.values()}) > 1 and place not in told:
-            told.add(place)
-            yield RankPlace(
-                ranks=tuple(sorted(of)), place=first.place, doing=f"{first.by}, in no common order"
-            )
+    return list(made.values())

@@ -305,8 +305,6 @@ class Training:
     """How often gradients were clipped before they were reduced."""
     clipped_scaled: int = 0
     """How often gradients were clipped while they were scaled."""
-    counted: int = 0
-    """Steps that a learning-rate schedule of the optimizer has counted."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """Lines: step, forward, held forward, backward, late backward, clip, bypass, grad."""
 
@@ -325,6 +323,8 @@ class Sample:
     gradients: Mapping[str, str] = field(default_factory=dict)
     rates: tuple[float, ...] = ()
     """Learning rates of the optimizer's groups."""
+    counted: int = 0
+    """Steps that a learning-rate schedule of the optimizer has counted."""
     rates_so_far: str = ""
     """Digest of those of all steps until this one."""
     few: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

@@ -328,7 +328,6 @@ class _Training:
             late_backward=passes.late_backward,
             clipped_early=passes.clipped_early,
             clipped_scaled=passes.clipped_scaled,
-            counted=self.schedules.counted(mine.optimizer()) or 0,
             places=passes.places,
         )
 
@@ -351,6 +350,7 @@ class _Training:
             optimizer=mine.number,
             step=mine.steps + is_last,
             rates=_rates(mine.optimizer()),
+            counted=self.schedules.counted(mine.optimizer()) or 0,
             rates_so_far=f"{mine.rates & 0xFFFF_FFFF_FFFF_FFFF:x}",
             few=few(parameters),
             reductions=passes.total,

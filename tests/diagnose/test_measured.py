@@ -62,6 +62,22 @@ def test_samples_that_several_ranks_are_given_in_an_epoch_are_told() -> None:
     assert (only(found).code, lines(only(found))[0]) == ("DDP204", LOADED.line)
 
 
+@pytest.mark.parametrize(("alike", "codes"), [(True, ["DDP202", "DDP421"]), (False, [])])
+def test_ranks_that_do_the_same_work_are_told(alike: bool, codes: list[str]) -> None:
+    """With what each measured of one batch for all: the same, or what its part of it gives."""
+    found = fed(lambda rank, n: n, epochs=4, told=True)
+    for rank in found:
+        rank.of(Shuffled).append(Shuffled("torch.randperm", 48, "one", SHUFFLED))
+        rank.collectives = [
+            replace(call, reduce_op="SUM", content=f"{call.seq}" + f"-{rank.rank}" * (not alike))
+            for call in rank.collectives
+        ]
+    assert sorted(each.code for each in said(found)) == codes
+    if alike:
+        (same,) = (each for each in said(found) if each.code == "DDP202")
+        assert lines(same) == [SHUFFLED.line, FED.line]
+
+
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize(
     "sample",

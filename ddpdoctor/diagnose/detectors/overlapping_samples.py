@@ -4,7 +4,8 @@ Seen: before any rank was given a sample for the second time, many samples were 
 ranks, at different times. Were they drawn at random and put back, a rank would get as many twice as
 it has in common with another. That this was one epoch is concluded: ranks report to each other at
 its end, and where they do not, only so many passes count that the epoch must have been longer. What
-all are given in the same pass may be meant (a batch of all ranks).
+all are given in the same pass may be meant (a batch of all ranks): that is told only where what the
+ranks have reduced was the same on all of them too, so that each has done the work of the others.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case, named
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import is_a_replica
-from ddpdoctor.diagnose.shuffles import apart
+from ddpdoctor.diagnose.shuffles import apart, common
 from ddpdoctor.evidence import RankEvidence
 from ddpdoctor.evidence.events.given import Given
 
 _MANY = 16
 """With so many in common, one that is drawn with putting back would have been given twice."""
 _SHARE = 0.1
+_PASSES = 8
+_OF_NUMBERS = ("all_reduce", "reduce", "barrier", "broadcast")
 _ORDERED = "Deal out an order that all ranks share: shuffle with a seed that is the same on all."
 _DEALT = "Give each rank samples of its own: a DistributedSampler, or a slice by rank."
 
@@ -37,6 +40,9 @@ def detect(case: Case) -> Iterator[Finding]:
         return  # why that is so was told
     for wrapper in range(min(len(rank.wrappers) for rank in ranks)):
         passes = [_passes(rank, wrapper) for rank in ranks]
+        if _do_the_same(case, passes):
+            yield _same_work(ranks, passes[0])
+            return
         many = min(_without_repeats(passes), *map(_until_told, ranks, passes))
         first = [_first_pass(of[:many]) for of in passes]
         shared = [
@@ -51,6 +57,35 @@ def detect(case: Case) -> Iterator[Finding]:
             seeds = [each for kin in kins for each in loaders.dealers(kin, by_rank=False)]
             yield _finding(ranks, seeds, fed, passes[0][0], many, len(shared), fewest)
             return
+
+
+def _do_the_same(case: Case, passes: list[list[Given]]) -> bool:
+    """Whether all were given the same in every pass, and came to the same numbers by themselves."""
+    rows = [[given.rows for given in of] for of in passes]
+    if len(rows[0]) < _PASSES or any(each != rows[0] for each in rows):
+        return False
+    if len(set().union(*rows[0])) < _MANY or not any(e.code == "DDP421" for e in case.found):
+        return False
+    own = (call for rank in case.evidence.ranks for call in rank.collectives if call.place)
+    return all(call.op in _OF_NUMBERS for call in own)
+
+
+def _same_work(ranks: list[RankEvidence], passes: list[Given]) -> Finding:
+    numbers = tuple(rank.rank for rank in ranks)
+    return Finding(
+        code="DDP202",
+        title="no-sampler",
+        severity="warning",
+        certainty="evidence",
+        ranks=numbers,
+        places=(
+            *common(ranks),
+            RankPlace(ranks=numbers, place=passes[0].place, doing="gives them"),
+        ),
+        cause=f"{named(numbers)} train on the same samples in each of {len(passes)} passes, and "
+        f"come to the same numbers: {len(ranks)} times the work of one rank.",
+        cure=Cure(text=_DEALT),
+    )
 
 
 def _passes(rank: RankEvidence, wrapper: int) -> list[Given]:

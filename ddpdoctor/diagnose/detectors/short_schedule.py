@@ -61,7 +61,7 @@ def early(case: Case) -> Iterator[Finding]:
     first = case.evidence.ranks[0]
     for training in first.training.values():
         zero = _steps_at_zero(first, training)
-        if not zero or not _counts_for_all(training, world):
+        if not zero:
             continue
         ranks = tuple(range(world))
         yield Finding(
@@ -100,17 +100,20 @@ def _made(ranks: tuple[int, ...], schedules: list[Schedule]) -> Iterator[RankPla
 
 
 def _steps_at_zero(rank: RankEvidence, training: Training) -> int:
-    """How many steps at least were made at rates of zero alone, at the end; 0 if that is few."""
-    rates = {
-        each.step: each.rates
+    """How many steps at the end were made at rates of zero alone, or more; 0 if that is few.
+
+    Only where the schedule had counted a step for each rank by then.
+    """
+    samples = [
+        each
         for each in rank.samples
         if (each.wrapper, each.optimizer) == (training.wrapper, training.optimizer) and each.rates
-    }
-    moving = max((step for step, each in rates.items() if any(each)), default=0)
-    still = min((step for step, each in rates.items() if step > moving), default=0)
-    left = training.steps - still + 1
-    return left if moving and still and left >= max(_FEW, _SHARE * training.steps) else 0
-
-
-def _counts_for_all(training: Training, world: int) -> bool:
-    return abs(training.counted - world * training.steps) <= world
+    ]
+    moving = max((each.step for each in samples if any(each.rates)), default=0)
+    still = next((each for each in samples if each.step > moving), None)
+    if not moving or still is None:
+        return 0
+    taken, world = still.step - 1, rank.world_size
+    left = training.steps - taken
+    counts_for_all = abs(still.counted - world * taken) <= world
+    return left if counts_for_all and left >= max(_FEW, _SHARE * training.steps) else 0
