@@ -169,6 +169,13 @@ def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Resu
     return result
 
 
+def imported_of(paths: Sequence[str]) -> list[str]:
+    """The files that are read besides these, because these import them."""
+    reader, cache = Reader(), Cache(None)
+    surveyed = {path: survey_one(path, reader) for path in paths}
+    return [each.path for each in _imported(surveyed, Locator(roots(paths)), reader, cache)]
+
+
 # --- first pass
 
 
