@@ -1,7 +1,7 @@
 """What a job on many hosts costs the first doctor (python -m benchmarks.hosts --hosts 128).
 
-Hosts are simulated: each has a log that one rank of a real shape would write, and a real `Member`
-that tells of it; what they send goes straight to a real `First`. Told are the bytes that come to
+Hosts are simulated: each has logs of the shape that real ranks write, and a real `Member` that
+tells of them; what they send goes straight to a real `First`. Told are the bytes that come to
 the first host in a second while all is well, the share of a core that they cost, and how long it
 takes from the last rank's blocking to the proof of a deadlock, on this machine, with all of it in
 one process.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ddpdoctor.diagnose import prove_deadlock
-from ddpdoctor.evidence import LOG_NAME, LogReader
+from ddpdoctor.evidence import LOG_NAME, Evidence, LogReader, RankReader, spans
 from ddpdoctor.hosts.company import First, Member
 from ddpdoctor.hosts.messages import Meeting
 from ddpdoctor.hosts.post import Post
@@ -51,85 +51,106 @@ class _Wire:
         return taken
 
 
+class _Log:
+    """Stands for the log of a rank: the lines that were not read yet."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+
+    def poll(self) -> list[bytes]:
+        """What was written since the last call."""
+        lines, self.lines = self.lines, []
+        return lines
+
+    def close(self) -> None:
+        """Read no more."""
+
+
+class _Host:
+    """A host that is not the first: its ranks' logs, and its doctor."""
+
+    def __init__(self, ranks: range, size: int, folder: Path, meeting: Meeting) -> None:
+        self.logs = {rank: _Log() for rank in ranks}
+        self.readers = [RankReader(folder, rank, size) for rank in ranks]
+        self.evidence = Evidence(size, [reader.evidence for reader in self.readers])
+        self.wire = _Wire()
+        self.told = {rank: list[bytes]() for rank in ranks}
+        """What a connection that is new has to be told."""
+        self.member = Member(meeting, cast(Post, self.wire), self._open)
+
+    def _open(self, rank: int) -> LogReader:
+        self.logs[rank].lines = [*self.told[rank]]
+        return cast(LogReader, self.logs[rank])
+
+    def write(self, line: bytes, *, lasts: bool) -> None:
+        """Have all ranks write this."""
+        for reader in self.readers:
+            rank = reader.evidence.rank
+            reader.take([line])
+            self.logs[rank].lines.append(line)
+            if lasts:
+                self.told[rank].append(line)
+
+
 class _Simulation:
     def __init__(self, folder: Path, hosts: int, each: int) -> None:
-        self.size, self.each, self.bytes, self.first_cpu = hosts * each, each, 0, 0.0
+        self.size, self.bytes, self.first_cpu, self.now = hosts * each, 0, 0.0, 1000.0
         meeting = Meeting.of("node:29500", self.size, 0, "benchmark")
         assert meeting is not None
-        self.folders = [folder / f"{host}" for host in range(hosts)]
-        for each_folder in self.folders:
-            each_folder.mkdir()
-        self.now = 1000.0
-        for rank in range(self.size):
-            self._begin(rank)
-        self.wires = [_Wire() for _ in self.folders]
-        self.ours = Observation(self.folders[0], self.size)
-        self.first = First(meeting, cast(Post, self.wires[0]), self.ours)
-        self.members = [
-            (self._member(meeting, host), _Local(self.folders[host], host, each, self.size), wire)
-            for host, wire in enumerate(self.wires)
-            if host
+        self._folder, self._ours = folder, range(each)
+        self.wire = _Wire()
+        self.observation = Observation(folder, self.size)
+        self.first = First(meeting, cast(Post, self.wire), self.observation)
+        self.hosts = [
+            _Host(range(each * host, each * (host + 1)), self.size, folder, meeting)
+            for host in range(1, hosts)
         ]
+        for number, host in enumerate([None, *self.hosts]):
+            name = f"node{number:05}"
+            start = {"pid": 1, "boot": name, "host": name, "torch": "2", "world_size": self.size}
+            self._write(host, "start", lasts=True, **start)
+            group = {"name": "0", "ranks": spans(range(self.size)), "backend": "nccl"}
+            self._write(host, "group", lasts=True, **group, timeout=600, place=_PLACE)
 
-    def _member(self, meeting: Meeting, host: int) -> Member:
-        folder = self.folders[host]
-        return Member(meeting, cast(Post, self.wires[host]), lambda rank: LogReader(folder, rank))
+    def _write(self, to: _Host | None, kind: str, *, lasts: bool = False, **fields: Any) -> None:
+        """An event of each rank of a host; of the first, where there is None."""
+        event = {"k": kind, "t": self.now, **fields}
+        line = json.dumps(event, separators=(",", ":")).encode()  # as a rank writes it
+        if to is not None:
+            to.write(line, lasts=lasts)
+            return
+        for rank in self._ours:
+            with (self._folder / LOG_NAME.format(rank=rank)).open("ab") as log:
+                log.write(line + b"\n")
 
-    def write(self, rank: int, kind: str, **fields: Any) -> None:
-        """Append an event to the log of a rank."""
-        path = self.folders[rank // self.each] / LOG_NAME.format(rank=rank)
-        with path.open("a") as log:
-            log.write(json.dumps({"k": kind, "t": self.now, **fields}) + "\n")
-
-    def _begin(self, rank: int) -> None:
-        host = f"node{rank // self.each:05}"
-        self.write(
-            rank, "start", pid=rank + 1, boot=host, host=host, torch="2", world_size=self.size
-        )
-        everybody = list(range(self.size))
-        self.write(
-            rank, "group", name="0", ranks=everybody, backend="nccl", timeout=600, place=_PLACE
-        )
-
-    def block(self, rank: int) -> None:
-        """The rank waits from now on; the first one elsewhere than all others."""
-        op = "barrier" if rank == 0 else "all_reduce"
-        call = {"group": "0", "seq": 413, "op": op, "begun": self.now, "place": _PLACE}
-        stuck = {"stack": [_PLACE, _TORCH], "place": _PLACE, "waiting": [call]}
-        self.write(rank, "stuck", since=self.now, issued={"0": 413}, **stuck)
+    def block(self) -> None:
+        """All ranks wait from now on; those of the first host elsewhere than all others."""
+        for host in (None, *self.hosts):
+            op = "barrier" if host is None else "all_reduce"
+            call = {"group": "0", "seq": 413, "op": op, "begun": self.now, "place": _PLACE}
+            stuck = {"stack": [_PLACE, _TORCH], "place": _PLACE, "waiting": [call]}
+            self._write(host, "stuck", since=self.now, issued={"0": 413}, **stuck)
 
     def step(self, kind: str, **fields: Any) -> bool:
         """One poll of all doctors; whether the first one has a proof."""
-        for rank in range(self.size):
-            self.write(rank, kind, **fields)
-        said, self.wires[0].sent = self.wires[0].sent, []
-        for member, local, wire in self.members:
-            wire.inbox += said
-            evidence = local.observation.evidence
-            local.observation.poll([])
-            member.look(evidence, [evidence.ranks[rank] for rank in local.ranks], self.now)
-            self.bytes += sum(map(len, wire.sent))
-            self.wires[0].inbox += wire.sent
-            wire.sent = []
+        said, self.wire.sent = self.wire.sent, []
+        self._write(None, kind, **fields)
+        for host in self.hosts:
+            self._write(host, kind, **fields)
+            host.wire.inbox += said
+            host.member.look(host.evidence, host.evidence.ranks, self.now)
+            self.bytes += sum(map(len, host.wire.sent))
+            self.wire.inbox += host.wire.sent
+            host.wire.sent = []
         began = time.process_time()
-        self.ours.poll([])
-        evidence = self.first.look(
-            self.ours.evidence, self.ours.evidence.ranks[: self.each], self.now
-        )
+        self.observation.poll([])
+        known = self.observation.evidence
+        evidence = self.first.look(known, known.ranks[: len(self._ours)], self.now)
         proven = prove_deadlock(evidence) is not None
         took = time.process_time() - began
         self.first_cpu += took
         self.now += max(_POLL, took)  # the first doctor is as slow as it is
         return proven
-
-
-class _Local:
-    """What the doctor of one host knows."""
-
-    def __init__(self, folder: Path, host: int, each: int, size: int) -> None:
-        self.ranks = range(host * each, (host + 1) * each)
-        self.observation = Observation(folder, size)
-        self.observation.told = {*range(size)} - {*self.ranks}  # not to look for their logs
 
 
 def main() -> None:
@@ -142,6 +163,7 @@ def main() -> None:
         job = _Simulation(Path(folder), given.hosts, given.ranks)
         for _ in range(15):
             job.step("alive", waits=0.1, steps=1)
+        assert all(rank.pid for rank in job.observation.evidence.ranks)
         print(f"{given.hosts} hosts of {given.ranks} ranks: {job.bytes / 1e6:.2f} MB to begin with")
         job.bytes, job.first_cpu, began = 0, 0.0, job.now
         while job.now - began < _WELL:
@@ -151,8 +173,7 @@ def main() -> None:
             f"while all is well: {job.bytes / seconds / 1e3:.1f} kB/s, "
             f"{100 * job.first_cpu / seconds:.1f} % of a core of the first doctor"
         )
-        for rank in range(job.size):
-            job.block(rank)
+        job.block()
         job.bytes, began = 0, job.now
         while not job.step("still"):
             assert job.now - began < _LONGEST, "there is no proof"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ddpdoctor.complaints import complaining_about
+from ddpdoctor.complaints import Complaint, complaining_about
 from ddpdoctor.options import (
     Colour,
     ColourOption,
@@ -25,6 +25,19 @@ def attach(
         list[int] | None,
         typer.Argument(metavar="PID...", help="Ranks, or their launcher; default: all jobs here."),
     ] = None,
+    hosts: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Look at all these hosts: node01,gpu[07-09]."),
+    ] = None,
+    over: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND",
+            help="How a host is reached; under Slurm: 'srun --jobid=JOB --overlap --ntasks=1 "
+            "--nodes=1 --nodelist={host}'.",
+        ),
+    ] = "ssh -o BatchMode=yes {host}",
+    tell: Annotated[bool, typer.Option("--tell", hidden=True)] = False,
     format_: ReportFormatOption = ReportFormat.text,
     target: OutputOption = None,
     fail_on: FailOnOption = FailOn.warning,
@@ -34,21 +47,28 @@ def attach(
     """Say what a job that hangs is waiting for.
 
     For a job that was not started under the doctor. Looks twice at the stacks of all ranks on this
-    machine, by py-spy, and neither stops nor signals them. It may need root.
+    machine, by py-spy, and neither stops nor signals them. It may need root. With --hosts it looks
+    on several, where ddpdoctor must be installed in the same place, and gives one verdict.
 
     Exit code: 0 nothing found; 1 findings (--fail-on); 2 no rank runs here.
     """
+    if hosts and pids:
+        raise Complaint("processes are of one host: give --hosts or PID...")
     if target:
         output.check_writable(target)
 
     from ddpdoctor.annotate import annotate
-    from ddpdoctor.attach.session import NothingFound
-    from ddpdoctor.attach.session import attach as look
+    from ddpdoctor.attach.hosts import attach_on, told
+    from ddpdoctor.attach.session import NothingFound, look
+    from ddpdoctor.attach.session import attach as attach_here
     from ddpdoctor.report.run import RunReport
     from ddpdoctor.report.run.delivery import deliver
 
+    if tell:
+        typer.echo(told(look(pids or ())))
+        raise typer.Exit(0)
     with complaining_about(NothingFound):
-        seen = look(pids or ())
+        seen = attach_on(hosts, over) if hosts else attach_here(pids or ())
     report = RunReport.of(
         "attach",
         seen.attempts,

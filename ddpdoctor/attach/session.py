@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ddpdoctor.attach.processes import Job, RankProcess, find
 from ddpdoctor.attach.stacks import Sample, py_spy, sample
 from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.diagnose.stacks import awaited, judge_stacks
 from ddpdoctor.evidence import Evidence, Place, RankEvidence, Stuck
 from ddpdoctor.postmortem.frames import is_users
@@ -40,32 +41,97 @@ class Seen:
     not_seen: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Look:
+    """Two looks at the ranks of one host."""
+
+    host: str
+    """Its name; "" if there is only this one."""
+    jobs: tuple[Job, ...]
+    hidden: int
+    """Processes that would not be looked at."""
+    has_spy: bool
+    pause: float
+    """Seconds between the two."""
+    first: dict[int, Sample]
+    second: dict[int, Sample]
+    """By process."""
+
+
 def attach(pids: Sequence[int] = (), pause: float = PAUSE) -> Seen:
     """Look at the ranks of this machine, or at those processes and their children.
 
     Raises NothingFound.
     """
+    seen = look(pids, pause)
+    if (found := conclude([seen])) is None:
+        raise NothingFound(_nothing(pids, seen.hidden))
+    return found
+
+
+def look(pids: Sequence[int] = (), pause: float = PAUSE, host: str = "") -> Look:
+    """What the ranks do."""
     jobs, hidden = find(pids)
-    if not jobs:
-        raise NothingFound(_nothing(pids, hidden))
     spy = py_spy()
     processes = [each.pid for job in jobs for each in job.ranks]
     first = _sample_all(processes, spy)
-    time.sleep(pause)
+    time.sleep(pause if processes else 0.0)
     second = _sample_all(processes, spy)
-    attempts, findings = [], []
-    not_seen = [] if spy else [_GET_PY_SPY]
-    for job in jobs:
-        ranks = [each for each in job.ranks if not second[each.pid].is_worker]
-        if not ranks:
-            continue
-        evidence = _evidence(job, ranks, first, second, pause)
-        attempts.append(_attempt(job, ranks, evidence, second))
-        findings += judge_stacks(evidence)
-        not_seen += _untold(job, ranks, second)
+    return Look(host, tuple(jobs), hidden, spy is not None, pause, first, second)
+
+
+def conclude(looks: Sequence[Look]) -> Seen | None:
+    """What they allow to say, of the ranks of all hosts together; None if there are none."""
+    attempts: list[Attempt] = []
+    findings: list[Finding] = []
+    not_seen = [] if all(each.has_spy for each in looks) else [_GET_PY_SPY]
+    for job, ranks in _together(looks):
+        evidence = _evidence(job.world_size, ranks)
+        attempts.append(_attempt(job, ranks, evidence))
+        findings += located(judge_stacks(evidence), evidence)
+        not_seen += _untold(job, ranks, len(looks))
     if not attempts:
-        raise NothingFound(_nothing(pids, hidden))
+        return None
     return Seen(tuple(attempts), tuple(findings), tuple(dict.fromkeys(not_seen)))
+
+
+def _together(looks: Sequence[Look]) -> list[tuple[Job, list[_Rank]]]:
+    """The jobs of all hosts: those of one name and world size are one, if no rank is there twice.
+
+    Where no variable tells the ranks, each host has numbered its own.
+    """
+    found: list[tuple[Job, list[_Rank]]] = []
+    for each in looks:
+        for job in each.jobs:
+            ranks = [_Rank(rank, each) for rank in job.ranks]
+            if not (ranks := [rank for rank in ranks if not rank.second.is_worker]):
+                continue
+            numbers = {rank.process.rank for rank in ranks}
+            for other, theirs in found:
+                same = (other.name, other.world_size) == (job.name, job.world_size)
+                counted = job.counted or other.counted
+                if same and not counted and numbers.isdisjoint(r.process.rank for r in theirs):
+                    theirs += ranks
+                    break
+            else:
+                found.append((job, ranks))
+    return [(job, sorted(ranks, key=lambda each: each.process.rank)) for job, ranks in found]
+
+
+@dataclass(frozen=True)
+class _Rank:
+    """A rank, and the looks that were taken at it."""
+
+    process: RankProcess
+    look: Look
+
+    @property
+    def first(self) -> Sample:
+        return self.look.first[self.process.pid]
+
+    @property
+    def second(self) -> Sample:
+        return self.look.second[self.process.pid]
 
 
 def _nothing(pids: Sequence[int], hidden: int) -> str:
@@ -82,21 +148,20 @@ def _sample_all(pids: Iterable[int], spy: str | None) -> dict[int, Sample]:
     return {pid: future.result() for pid, future in futures.items()}
 
 
-def _evidence(
-    job: Job,
-    ranks: list[RankProcess],
-    first: dict[int, Sample],
-    second: dict[int, Sample],
-    pause: float,
-) -> Evidence:
-    size = max([job.world_size, *(each.rank + 1 for each in ranks)])
+def _evidence(world_size: int, ranks: list[_Rank]) -> Evidence:
+    size = max([world_size, *(each.process.rank + 1 for each in ranks)])
     found = [RankEvidence(number, size) for number in range(size)]
-    allowed = _IDLE * pause * os.sysconf("SC_CLK_TCK")
     for each in ranks:
-        rank, before, now = found[each.rank], first[each.pid], second[each.pid]
-        rank.pid = each.pid
+        rank, before, now, pause = (
+            found[each.process.rank],
+            each.first,
+            each.second,
+            each.look.pause,
+        )
+        rank.pid, rank.host = each.process.pid, each.look.host
         if not now.frames:
             continue
+        allowed = _IDLE * pause * os.sysconf("SC_CLK_TCK")
         if before.frames == now.frames and now.ticks - before.ticks <= allowed:
             call = awaited(now.frames)
             waiting = () if call is None else (call,)
@@ -104,12 +169,10 @@ def _evidence(
     return Evidence(size, found)
 
 
-def _attempt(
-    job: Job, ranks: list[RankProcess], evidence: Evidence, second: dict[int, Sample]
-) -> Attempt:
+def _attempt(job: Job, ranks: list[_Rank], evidence: Evidence) -> Attempt:
     lines: list[RankLine] = []
     for each in ranks:
-        stuck, now = evidence.ranks[each.rank].stuck, second[each.pid]
+        stuck, now = evidence.ranks[each.process.rank].stuck, each.second
         if stuck is not None:
             inside = stuck.waiting[0].op if stuck.waiting else stuck.stack[-1].function
             fate = f"waits in {inside}"
@@ -117,27 +180,28 @@ def _attempt(
             fate = "moves" if now.frames else now.why or "its stack is not known"
         lines.append(
             RankLine(
-                rank=each.rank,
-                pid=each.pid,
-                fate=f"{fate} (pid {each.pid})",
+                rank=each.process.rank,
+                pid=each.process.pid,
+                host=each.look.host,
+                fate=f"{fate} (pid {each.process.pid})",
                 place=_users(now.frames),
             )
         )
     return Attempt(name=job.name, world_size=evidence.world_size, ranks=tuple(lines))
 
 
-def _untold(job: Job, ranks: list[RankProcess], second: dict[int, Sample]) -> list[str]:
+def _untold(job: Job, ranks: list[_Rank], hosts: int) -> list[str]:
     lines = []
-    here = {each.rank for each in ranks}
-    absent = job.world_size - len(here)
+    absent = job.world_size - len({each.process.rank for each in ranks})
     if absent > 0:
+        where = "this machine" if hosts == 1 else f"these {hosts} hosts"
         lines.append(
-            f"{absent} of the {job.world_size} ranks of {job.name} do not run on this machine, or "
+            f"{absent} of the {job.world_size} ranks of {job.name} do not run on {where}, or "
             "not any more"
         )
     if job.counted:
         lines.append("the ranks of mp.spawn are numbered in the order in which they were started")
-    if any(second[each.pid].why == "permission denied" for each in ranks):
+    if any(each.second.why == "permission denied" for each in ranks):
         lines.append(_GET_PERMISSION)
     return lines
 

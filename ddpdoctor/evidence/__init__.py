@@ -50,6 +50,7 @@ from ddpdoctor.evidence.run_directory import (
     open_file,
     world_size,
 )
+from ddpdoctor.evidence.spans import spans
 
 __all__ = [
     "CUT_SHORT",
@@ -92,5 +93,6 @@ __all__ = [
     "open_file",
     "pair_key",
     "signal_name",
+    "spans",
     "world_size",
 ]

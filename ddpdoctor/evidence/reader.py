@@ -14,6 +14,7 @@ from ddpdoctor.evidence.clock import Clock, shift
 from ddpdoctor.evidence.event import KINDS
 from ddpdoctor.evidence.model import RankEvidence
 from ddpdoctor.evidence.run_directory import CUT_SHORT, DAMAGED, LOG_NAME, open_file
+from ddpdoctor.evidence.spans import fits
 
 _BLOCK = 1 << 20
 _LARGEST = 1 << 26
@@ -139,12 +140,10 @@ class RankReader:
             shift(event, self.shift)
         if (number := event.get("wrapper")) is not None and not 0 <= number < len(rank.wrappers):
             raise IndexError(f"there is no wrapper {number}")
-        self._apply(event)
         world = self._world_size or rank.world_size
-        for name, group in [*rank.groups.items()] if kind == "group" else ():
-            if not all(0 <= member < world for member in group.ranks):
-                del rank.groups[name]
-                raise IndexError(f"group {name} has members beyond the world")
+        if kind == "group" and not fits(event["ranks"], world):
+            raise IndexError("a group has members beyond the world")
+        self._apply(event)
 
     def _apply(self, event: dict[str, Any]) -> None:
         kind, time = event.pop("k"), event.pop("t")

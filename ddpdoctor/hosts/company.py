@@ -306,16 +306,17 @@ class First(Company):
                 self._rounds.hear("", number, waits)
                 self._mine = None
         talking = {name for name, host in self._hosts.items() if not host.done}
-        if may_be_deadlocked(evidence):
-            question = self._rounds.go_on({"", *talking}, now)
-            if question is not None:
-                self._mine = question, now
-                self._say(round=question)
+        self._rounds.close({"", *talking}, now)
+        if self._rounds.is_due(now) and may_be_deadlocked(evidence):
+            question = self._rounds.ask(now)
+            self._mine = question, now
+            self._say(round=question)
         if now > self._next_beat:
             self._next_beat = now + _BEAT
             self._say()
-        early = self._is_early(evidence, now)
-        return replace(evidence, one_time=False) if early else self._at_once(evidence)
+        if self._is_early(evidence, now) or not self._rounds.cut.since:
+            return replace(evidence, one_time=False)
+        return self._at_once(evidence)
 
     def has_concluded(self, now: float) -> bool:
         """All that were ever heard of have told their last."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ddpdoctor.evidence import spans
 from ddpdoctor.watch import launching
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -197,7 +198,7 @@ def _note(log: Log, group: Any, place: Frame | None) -> None:
     log.write(
         "group",
         name=group.group_name,
-        ranks=dist.get_process_group_ranks(group),
+        ranks=spans(dist.get_process_group_ranks(group)),
         backend=dist.get_backend(group),
         timeout=_timeout(group),
         place=place,

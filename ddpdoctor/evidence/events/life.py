@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ddpdoctor.evidence.event import PASSING, event, record, typed, value_of
@@ -45,8 +46,16 @@ def joining(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 @event("group")
 def group(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """It has joined a group."""
-    joined = Group(**typed(given))
+    said = typed(given)
+    ranks = said.pop("ranks")
+    joined = _evenly(**ranks, **said) if isinstance(ranks, dict) else Group(ranks=ranks, **said)
     rank.groups[joined.name] = joined
+
+
+@lru_cache(4096)
+def _evenly(first: int, last: int, step: int, **said: Any) -> Group:
+    """One object for all ranks that say the same: a large group is told by each of its members."""
+    return Group(ranks=tuple(range(first, last + 1, step)), **said)
 
 
 @event("dissolved")
