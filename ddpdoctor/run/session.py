@@ -24,6 +24,8 @@ _SHARE = 0.002
 """Of a core, that may be spent on it: the cores are the job's."""
 
 _STALL = "stall"
+_OF_ONE = ("--cpu", "--num_processes", "--num-processes")
+"""Who says one of these to accelerate knows of --num_processes."""
 _REACTION = 6.0
 """Seconds after a signal in which it shows whether ranks that outlive their launcher react."""
 
@@ -226,20 +228,27 @@ def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
         ]
     lines = [f"the ranks of {name} could write nothing: is the disk full?" for name in worlds.mute]
     lines += [line for world in worlds.all for line in world.not_seen()]
-    if _is_accelerate(session.options.command) and all(w.size == 1 for w in worlds.all):
-        lines.append(
-            "accelerate launch has started one process, which trained alone: give it "
-            "--num_processes=N, or run `accelerate config`"
-        )
+    if all(world.size == 1 for world in worlds.all):
+        lines += _alone(session.options.command)
     if living := worlds.living:
         pids = ", ".join(map(str, living))
         lines.append(f"the command has ended, and {len(living)} of its ranks go on (pid {pids})")
     return lines
 
 
-def _is_accelerate(command: Sequence[str]) -> bool:
+def _alone(command: Sequence[str]) -> list[str]:
+    """What to do about a single process of accelerate's."""
     words = [Path(word).name for word in command]
-    return words[:2] == ["accelerate", "launch"] or "accelerate.commands.launch" in words
+    if words[:2] != ["accelerate", "launch"] and "accelerate.commands.launch" not in words:
+        return []
+    has_asked = any(word.partition("=")[0] in _OF_ONE for word in command)
+    cure = (
+        "it starts no more on a CPU, whatever --num_processes says: `torchrun "
+        "--nproc-per-node=N` does"
+        if has_asked
+        else "give it --num_processes=N, or run `accelerate config`"
+    )
+    return [f"accelerate launch has started one process, which trained alone: {cure}"]
 
 
 class _Watcher:

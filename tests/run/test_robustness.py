@@ -380,7 +380,9 @@ def test_a_switched_off_watch_is_told(ended) -> None:
 def test_accelerate_that_trains_on_one_process_gets_a_word(ended) -> None:
     command = ["accelerate", "launch", "--cpu", "--num_processes=1", str(JOB), "alone"]
     _, _, err = ended(command)
-    assert "accelerate launch has started one process, which trained alone" in " ".join(err.split())
+    said = " ".join(err.split())
+    assert "accelerate launch has started one process, which trained alone" in said
+    assert "`torchrun --nproc-per-node=N` does" in said, "it was given --num_processes"
 
 
 def test_the_users_own_sitecustomize_is_run(ended, tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""DDP213: the ranks list the same files in different orders, so sample i is not one sample."""
+"""DDP213: the ranks list the same files in different orders, so sample i is not one sample.
+
+The lists were compared; that the dataset goes by their order is concluded.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def _finding(
         code="DDP213",
         title="unsorted-listing",
         severity="error",
-        certainty="proven",
+        certainty="evidence",
         ranks=others,
         places=(*made, *loaders.places(kin, "built the loader", sampler="built the sampler")),
         cause=f"{attribute} holds the same files on all ranks, but in another order on "
