@@ -95,7 +95,7 @@ class _Host:
 class _Simulation:
     def __init__(self, folder: Path, hosts: int, each: int) -> None:
         self.size, self.bytes, self.first_cpu, self.now = hosts * each, 0, 0.0, 1000.0
-        meeting = Meeting.of("node:29500", self.size, 0, "benchmark")
+        meeting = Meeting.of("node:29500", self.size, "benchmark")
         assert meeting is not None
         self._folder, self._ours = folder, range(each)
         self.wire = _Wire()

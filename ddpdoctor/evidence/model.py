@@ -484,7 +484,7 @@ class RankEvidence:
     master: str = ""
     """Host and port that the launcher names for rank 0, wherever ranks meet; "" if it does not."""
     run: str = ""
-    """The launcher's name for this run, the same on all hosts; "" where there is none."""
+    """The launcher's name for this run or attempt, the same on all hosts; "" if there is none."""
     wanted: int = 0
     """The world size that it joins with."""
     launcher: str = ""

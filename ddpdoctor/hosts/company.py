@@ -258,6 +258,8 @@ class First(Company):
         self._told_by: dict[int, str] = {}
         """Ranks of other hosts, and the doctor that tells of them."""
         self._other_protocols: set[str] = set()
+        self._disputed: dict[int, str] = {}
+        """Ranks of which two doctors tell, and what to say of it."""
         self._rounds = Rounds()
         self._known_since: dict[int, float] = {}
         """When it was heard how a rank of another host ended."""
@@ -290,6 +292,7 @@ class First(Company):
         if self.refused:
             lines.append(f"{self.refused} messages of strangers were refused")
         lines += [f"{each} has a doctor of another version" for each in self._other_protocols]
+        lines += self._disputed.values()
         return lines
 
     def look(self, evidence: Evidence, mine: list[RankEvidence], now: float) -> Evidence:
@@ -386,8 +389,11 @@ class First(Company):
         for rank, line in said.get("lines", ()):
             told.setdefault(int(rank), []).append(line.encode())
         for rank, lines in told.items():
-            if self._told_by.get(rank, sender) != sender:
-                raise IndexError(f"two tell of rank {rank}")
+            if (other := self._hosts[self._told_by.get(rank, sender)]) is not host:
+                self._disputed[rank] = (
+                    f"{host.name} says that it runs rank {rank}, which runs on {other.name}"
+                )
+                continue
             self._ledger.tell(rank, lines, host.ahead)
             self._told_by[rank] = sender
             host.ranks.add(rank)
@@ -404,7 +410,6 @@ class First(Company):
 
 def meet(
     ranks: list[RankEvidence],
-    attempt: int,
     world_size: int,
     ledger: Observation,
     open_log: Callable[[int], LogReader],
@@ -415,9 +420,9 @@ def meet(
     In `run_dir`, if the user has named one, all hosts may see the same. Raises OSError.
     """
     said = next((rank for rank in ranks if rank.meeting or rank.master), None)
-    meeting = said and Meeting.of(said.meeting, said.wanted or world_size, attempt, said.run)
+    meeting = said and Meeting.of(said.meeting, said.wanted or world_size, said.run)
     if said and said.master and not (meeting and meeting.host):
-        meeting = Meeting.of(said.master, said.wanted or world_size, attempt, said.run)
+        meeting = Meeting.of(said.master, said.wanted or world_size, said.run)
     if not meeting:
         return None
     is_first = any(rank.rank == 0 for rank in ranks)

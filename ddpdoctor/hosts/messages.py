@@ -33,7 +33,7 @@ class Meeting:
     token: bytes
 
     @classmethod
-    def of(cls, meeting: str, world_size: int, attempt: int, run: str) -> Meeting | None:
+    def of(cls, meeting: str, world_size: int, run: str) -> Meeting | None:
         """By where the ranks meet: host and port, or a file; None if that is not known.
 
         Without a `secret`, whoever knows the job's run id and port could reckon out the token.
@@ -43,7 +43,7 @@ class Meeting:
             host, port = "", meeting
         if not port:
             return None
-        said = json.dumps([port, world_size, attempt, run, secret()]).encode()
+        said = json.dumps([port, world_size, run, secret()]).encode()
         token = hashlib.sha256(b"ddpdoctor hosts" + said).digest()
         numbers = (int.from_bytes(token[2 * n : 2 * n + 2]) for n in range(_TRIES))
         return cls(host, tuple(_PORTS[number % len(_PORTS)] for number in numbers), token)

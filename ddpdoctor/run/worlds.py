@@ -142,7 +142,6 @@ class World:
             with contextlib.suppress(OSError):
                 self._company = meet(
                     ours,
-                    self.attempt,
                     self.size,
                     self._observation,
                     lambda rank: LogReader(self.folder, rank),

@@ -81,7 +81,7 @@ def _join(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
         place=place,
         source=_digest(place),
         nested=_is_nested(args, kwargs),
-        run=next(filter(None, map(os.environ.get, _RUN_IDS)), ""),
+        run=_run(),
         **(_meeting(original, args, kwargs) or {}),
         **(launching.facts() or {}),
     )
@@ -89,6 +89,18 @@ def _join(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
     _tell(dist.get_rank(), dist.get_world_size())
     _note(log, dist.group.WORLD, place)
     return result
+
+
+def _run() -> str:
+    """The launcher's name for this run, on all hosts the same; of torchrun, maybe for this attempt.
+
+    Where it keeps a store for all attempts, they meet at one port, and their number tells them
+    apart. Else each has a port of its own; and a host that came later may count otherwise.
+    """
+    name = next(filter(None, map(os.environ.get, _RUN_IDS)), "")
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        name += f" attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    return name
 
 
 def has_joined(log: Log) -> None:

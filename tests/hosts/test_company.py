@@ -19,13 +19,12 @@ from ddpdoctor.observation import Observation
 from tests.postmortem.test_hosts import of_host
 from tests.postmortem.test_run_directory import log_of
 
-ATTEMPT = 0
 AHEAD = 5000.0
 """So much the clock of the second host is ahead of that of the first."""
 
 
 def meeting(run: str = "this-run") -> Meeting:
-    found = Meeting.of("node01:29500", 2, ATTEMPT, run)
+    found = Meeting.of("node01:29500", 2, run)
     assert found is not None
     return found
 
@@ -260,6 +259,21 @@ def test_both_part_when_all_is_told(hosts: Hosts) -> None:
     assert hosts.posts[0].closed
 
 
+def test_two_hosts_that_both_say_they_run_a_rank_are_named_and_the_first_is_believed(
+    hosts: Hosts,
+) -> None:
+    hosts.step()
+    hosts.step()
+    said = {"v": PROTOCOL, "from": "node03:1:x", "session": 0, "n": 1, "now": 0.0, "done": True}
+    lines = [[1, '{"k":"moved","t":1.0}']]
+    hosts.posts[0].inbox.append(sealed(meeting().token, {**said, "lines": lines}))
+    for _ in range(20):
+        evidence = hosts.step()
+    assert prove_deadlock(evidence) is not None
+    (line,) = hosts.first.not_seen()
+    assert line == f"node03 says that it runs rank 1, which runs on {os.uname().nodename}"
+
+
 def test_a_seal_is_of_its_token_and_of_what_it_seals() -> None:
     token = meeting().token
     message = sealed(token, {"a": 1})
@@ -272,17 +286,17 @@ def test_a_seal_is_of_its_token_and_of_what_it_seals() -> None:
 def test_the_token_is_the_same_on_all_hosts_and_another_with_a_secret(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one = Meeting.of("node01:29500", 2, ATTEMPT, "run")
-    other = Meeting.of("10.0.0.1:29500", 2, ATTEMPT, "run")  # as another host calls the first
+    one = Meeting.of("node01:29500", 2, "run")
+    other = Meeting.of("10.0.0.1:29500", 2, "run")  # as another host calls the first
     assert one is not None
     assert other is not None
     assert (one.token, one.ports) == (other.token, other.ports)
     monkeypatch.setenv("DDPDOCTOR_TOKEN", "secret")
-    assert Meeting.of("node01:29500", 2, ATTEMPT, "run") != one
-    in_a_file = Meeting.of("/tmp/rendezvous", 2, ATTEMPT, "run")
+    assert Meeting.of("node01:29500", 2, "run") != one
+    in_a_file = Meeting.of("/tmp/rendezvous", 2, "run")
     assert in_a_file is not None
     assert in_a_file.host == ""
-    assert Meeting.of("", 2, ATTEMPT, "run") is None
+    assert Meeting.of("", 2, "run") is None
 
 
 def test_where_hosts_share_the_home_a_key_in_it_is_the_secret(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from ddpdoctor.hosts.post import Post, StorePost
 
 
 def meeting() -> Meeting:
-    found = Meeting.of("127.0.0.1:29500", 2, 0, f"run-{time.monotonic_ns()}")
+    found = Meeting.of("127.0.0.1:29500", 2, f"run-{time.monotonic_ns()}")
     assert found is not None
     return found
 
@@ -72,3 +73,11 @@ def test_messages_go_both_ways_whatever_strangers_do(met: tuple[Meeting, Post, P
         store.add("in", 1)  # and never sets it
         until(lambda: says(member, first, b"another answer"))
     assert b"not from us" in heard  # for the doctor to refuse: it has no seal
+
+    first._process.send_signal(signal.SIGSTOP)  # with the store, which answers nobody meanwhile
+    member.send(b"said meanwhile")
+    time.sleep(3)
+    assert first.taken() == []
+    first._process.send_signal(signal.SIGCONT)
+    until(lambda: heard.extend(first.taken()) is None and b"said meanwhile" in heard)
+    assert not member.is_full
