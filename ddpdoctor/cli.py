@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ddpdoctor import __version__, catalog
+from ddpdoctor import __version__
 from ddpdoctor.attach.cli import attach
 from ddpdoctor.complaints import (
     INTERRUPTED,
@@ -36,6 +36,7 @@ from ddpdoctor.run.cli import run as run_job
 from ddpdoctor.train import cli as train
 
 if TYPE_CHECKING:
+    from ddpdoctor.catalog import Pitfall
     from ddpdoctor.report.model import CheckReport
 
 app = typer.Typer(
@@ -194,11 +195,13 @@ def explain(
 
     What happens, why, what holds, what does not, and how that is proven.
     """
+    from ddpdoctor import catalog
     from ddpdoctor.report import pages
 
     if bool(code) == everything:
         raise Complaint("name a code, or say --all")
-    entries = catalog.select(catalog.entries(), _split(code))
+    with complaining_about(catalog.UnknownCode):
+        entries = catalog.select(catalog.entries(), _split(code))
     if format_ is PageFormat.json:
         _emit(pages.as_json(entries), target)
     elif target is None and (sys.stdout.isatty() or colour is Colour.always):
@@ -244,8 +247,11 @@ def run(arguments: Sequence[str]) -> int:
     return guarded(perform, silent=arguments[:1] in (["train"], ["predict"]) and not is_main())
 
 
-def _chosen(wanted: Sequence[str] | None, ignored: Sequence[str] | None) -> list[catalog.Pitfall]:
-    pitfalls = catalog.select(catalog.load(), _split(wanted), _split(ignored))
+def _chosen(wanted: Sequence[str] | None, ignored: Sequence[str] | None) -> list[Pitfall]:
+    from ddpdoctor import catalog
+
+    with complaining_about(catalog.UnknownCode):
+        pitfalls = catalog.select(catalog.load(), _split(wanted), _split(ignored))
     if not pitfalls:
         raise Complaint("nothing is left: --ignore takes away everything that was selected")
     return pitfalls

@@ -14,7 +14,6 @@ from types import FrameType
 
 import typer
 
-from ddpdoctor.catalog import UnknownCode
 from ddpdoctor.report import output
 
 USAGE = 2
@@ -49,7 +48,7 @@ def guarded(perform: Callable[[], None], *, silent: bool = False) -> int:
         return _complain(error.format_message(), silent)  # type: ignore[attr-defined]
     except Complaint as error:
         return _complain(str(error), silent, error.code)
-    except (UnknownCode, output.OutputError) as error:
+    except output.OutputError as error:
         return _complain(str(error), silent)
     except KeyboardInterrupt:
         if not silent:

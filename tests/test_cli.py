@@ -21,8 +21,7 @@ import ddpdoctor.check
 import ddpdoctor.environment
 from ddpdoctor import __version__, catalog, cli
 from ddpdoctor.catalog import Cure, Entry, Finding, Pitfall, Severity, Status, Verdict
-from ddpdoctor.environment import Environment, EnvironmentReport
-from ddpdoctor.environment.model import Python, Unknown
+from ddpdoctor.environment.model import Environment, EnvironmentReport, Python, Unknown
 from ddpdoctor.launch import LaunchError
 from ddpdoctor.report.model import CheckReport
 

@@ -4,9 +4,3 @@
 launcher that writes it, and `trial` starts it with a script of ours that talks to every rank.
 Imports no torch.
 """
-
-from ddpdoctor.configure.files import LAUNCHERS, LaunchFile
-from ddpdoctor.configure.plan import Impossible, Plan, Wish, plan
-from ddpdoctor.configure.trial import Outcome, attempt
-
-__all__ = ["LAUNCHERS", "Impossible", "LaunchFile", "Outcome", "Plan", "Wish", "attempt", "plan"]

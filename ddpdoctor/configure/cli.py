@@ -70,8 +70,10 @@ def config(
     Exit code: 0 written, and it works as far as it could be tried; 1 written, and the trial failed;
     2 nothing was written.
     """
-    from ddpdoctor.configure import LAUNCHERS, Impossible, Wish, attempt, plan
-    from ddpdoctor.environment import collect
+    from ddpdoctor.configure.files import LAUNCHERS
+    from ddpdoctor.configure.plan import Impossible, Wish, plan
+    from ddpdoctor.configure.trial import attempt
+    from ddpdoctor.environment.facts import collect
 
     for option, text in (("script", script), ("master", master), ("image", image)):
         if text is not None and not (text.strip() and text.isprintable()):

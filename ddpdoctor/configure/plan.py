@@ -6,8 +6,7 @@ import socket
 from dataclasses import dataclass
 from typing import Literal
 
-from ddpdoctor.environment import Environment
-from ddpdoctor.environment.model import Cpus, Memory, Torch
+from ddpdoctor.environment.model import Cpus, Environment, Memory, Torch
 
 Device = Literal["cpu", "cuda"]
 

@@ -4,15 +4,14 @@ Imports no torch, here or later: torch is asked in a child process. No secret of
 in what `collect` returns.
 """
 
-from pathlib import Path
+from __future__ import annotations
 
-from ddpdoctor import __version__
-from ddpdoctor.environment.checks import findings
-from ddpdoctor.environment.checks.finding import TITLES
-from ddpdoctor.environment.facts import collect
-from ddpdoctor.environment.model import Environment, EnvironmentReport
+from typing import TYPE_CHECKING
 
-__all__ = ["TITLES", "Environment", "EnvironmentReport", "collect", "examine", "findings"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ddpdoctor.environment.model import EnvironmentReport
 
 
 def examine(nproc: int | None = None, checkpoints: Path | None = None) -> EnvironmentReport:
@@ -21,6 +20,11 @@ def examine(nproc: int | None = None, checkpoints: Path | None = None) -> Enviro
     `nproc` is how many ranks a launch to come will start here, `checkpoints` where it will save,
     if that is known.
     """
+    from ddpdoctor import __version__
+    from ddpdoctor.environment.checks import findings
+    from ddpdoctor.environment.facts import collect
+    from ddpdoctor.environment.model import EnvironmentReport
+
     environment = collect(nproc=nproc, checkpoints=checkpoints)
     return EnvironmentReport(
         ddpdoctor=__version__, environment=environment, findings=tuple(findings(environment))

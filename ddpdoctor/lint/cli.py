@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from ddpdoctor.lint.command import LintOptions, run
 from ddpdoctor.options import Colour, ColourOption, OutputOption
 from ddpdoctor.report.output import wants_colour
 
@@ -77,6 +76,8 @@ def lint(
     Exit code: 0 nothing certain found; 1 findings (--strict: likely ones too); 2 a usage error;
     3 a file that was named could not be checked.
     """
+    from ddpdoctor.lint.command import LintOptions, run
+
     never_in_files = Colour.never if output and colour is Colour.auto else colour
     options = LintOptions(
         paths=tuple(paths or ["."]),

@@ -3,7 +3,3 @@
 Whatever was left becomes `Evidence`, and the same detectors decide as while a job runs. Nothing
 that is read here is executed.
 """
-
-from ddpdoctor.postmortem.material import Material, NothingToRead, read
-
-__all__ = ["Material", "NothingToRead", "read"]

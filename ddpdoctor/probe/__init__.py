@@ -5,9 +5,3 @@
 is a rank already. `judge` and `against` turn what was measured into findings: pure functions.
 Only what runs on a rank imports torch.
 """
-
-from ddpdoctor.probe.against import slower
-from ddpdoctor.probe.judge import judge
-from ddpdoctor.probe.model import Measured, ProbeReport
-
-__all__ = ["Measured", "ProbeReport", "judge", "slower"]

@@ -69,8 +69,9 @@ def probe(
     if target:
         output.check_writable(target)
 
-    from ddpdoctor.probe import ProbeReport, judge, slower
-    from ddpdoctor.probe.against import NotComparable, read
+    from ddpdoctor.probe.against import NotComparable, read, slower
+    from ddpdoctor.probe.judge import judge
+    from ddpdoctor.probe.model import ProbeReport
     from ddpdoctor.report import probe as pages
 
     with complaining_about(NotComparable):

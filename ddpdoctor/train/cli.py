@@ -13,7 +13,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from ddpdoctor.complaints import Complaint, complaining_about, is_main, need
 from ddpdoctor.report import output
-from ddpdoctor.train.options import command_for, dashed
 from ddpdoctor.train.systems import PREDICT, TRAIN, System
 
 _STOPPED = 128 + signal.SIGTERM
@@ -25,6 +24,8 @@ class _Command(TyperCommand):
     system: System
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        from ddpdoctor.train.options import command_for, dashed
+
         need(self.system.extra, *self.system.modules)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         settings = {"token_normalize_func": dashed}

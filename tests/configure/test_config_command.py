@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ddpdoctor import cli
-from ddpdoctor.configure import Outcome
+from ddpdoctor.configure.trial import Outcome
 
 
 @pytest.fixture(autouse=True)

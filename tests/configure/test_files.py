@@ -12,7 +12,9 @@ import pytest
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ddpdoctor.configure import LAUNCHERS, Impossible, Plan, attempt
+from ddpdoctor.configure.files import LAUNCHERS
+from ddpdoctor.configure.plan import Impossible, Plan
+from ddpdoctor.configure.trial import attempt
 from tests.run.launchers import slurm
 
 PLAN = Plan(

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddpdoctor.configure import Impossible, Plan, Wish, plan
-from ddpdoctor.environment import Environment
-from ddpdoctor.environment.model import Absent, Cpus, Memory, Python, Unknown
+from ddpdoctor.configure.plan import Impossible, Plan, Wish, plan
+from ddpdoctor.environment.model import Absent, Cpus, Environment, Memory, Python, Unknown
 
 GIB = 1 << 30
 

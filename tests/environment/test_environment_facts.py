@@ -60,7 +60,7 @@ def test_a_machine_with_nothing_set_is_healthy_and_every_fact_is_there() -> None
     missing = [name for name, fact in environment if isinstance(fact, Unknown)]
     assert missing == []
 
-    from ddpdoctor.environment import findings
+    from ddpdoctor.environment.checks import findings
 
     troubles = {one.code for one in findings(environment) if one.severity != "info"}
     shared = environment.shared_memory
@@ -73,7 +73,8 @@ def test_looking_at_the_machine_imports_no_torch_into_this_process(
     torch_package: Callable[[str], dict[str, str]], child: Child
 ) -> None:
     code = (
-        "import sys; from ddpdoctor.environment import collect, findings; facts = collect();"
+        "import sys; from ddpdoctor.environment.checks import findings;"
+        "from ddpdoctor.environment.facts import collect; facts = collect();"
         "findings(facts); print(facts.torch.version, 'torch' in sys.modules)"
     )
     assert child(code, **torch_package(TORCH)) == "2.13.0 False"

@@ -10,14 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.environment import EnvironmentReport
 from ddpdoctor.environment.checks import findings
 from ddpdoctor.environment.compare import Host, differences
 from ddpdoctor.environment.facts import collect
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.facts.nccl_file import settings as nccl_settings
 from ddpdoctor.environment.facts.variables import variables as set_variables
-from ddpdoctor.environment.model import Environment, FileSetting, Search, Unknown, printable
+from ddpdoctor.environment.model import (
+    Environment,
+    EnvironmentReport,
+    FileSetting,
+    Search,
+    Unknown,
+    printable,
+)
 from ddpdoctor.environment.redaction import Redactor, is_secret_name, safe_line
 from ddpdoctor.environment.remedy import Shell, script
 from ddpdoctor.environment.variables import known

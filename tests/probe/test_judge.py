@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from measurements import cluster
 
-from ddpdoctor.probe import judge, slower
-from ddpdoctor.probe.against import NotComparable
+from ddpdoctor.probe.against import NotComparable, slower
+from ddpdoctor.probe.judge import judge
 from ddpdoctor.probe.model import Check, HostClock
 
 

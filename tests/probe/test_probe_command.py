@@ -19,7 +19,8 @@ import torch
 
 from ddpdoctor import cli
 from ddpdoctor.launch import World
-from ddpdoctor.probe import ProbeReport, local
+from ddpdoctor.probe import local
+from ddpdoctor.probe.model import ProbeReport
 from ddpdoctor.probe.progress import read
 
 COMMAND = [sys.executable, "-m", "ddpdoctor", "probe", "--format", "json", "--seconds"]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ddpdoctor.catalog import Cure, Finding, Severity
-from ddpdoctor.environment import EnvironmentReport
 from ddpdoctor.environment import model as facts
+from ddpdoctor.environment.model import EnvironmentReport
 from ddpdoctor.report import environment
 from ddpdoctor.report.output import Page
 
