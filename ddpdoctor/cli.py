@@ -5,6 +5,7 @@ What is slow to import (torch, rich) is imported by the command that needs it.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -56,6 +57,11 @@ app.command(
 )(run_job)
 
 
+_NAME = "ddpdoctor"
+_COMPLETE = "_DDPDOCTOR_COMPLETE"
+"""The variable by which a shell asks, as typer and click name it."""
+
+
 class Backend(StrEnum):
     """The library that the ranks communicate with."""
 
@@ -78,6 +84,14 @@ class CheckFormat(StrEnum):
     json = "json"
     junit = "junit"
     markdown = "markdown"
+
+
+class Shell(StrEnum):
+    """The shells that can complete commands."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
 
 
 class PageFormat(StrEnum):
@@ -222,9 +236,39 @@ def lsp() -> None:
     serve()
 
 
+@app.command()
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="Whose script to print.")],
+) -> None:
+    """Print what a shell must read to complete commands and options.
+
+    For bash: eval "$(ddpdoctor completion bash)", in ~/.bashrc.
+    """
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    script = get_completion_script(prog_name=_NAME, complete_var=_COMPLETE, shell=shell.value)
+    output.write(sys.stdout, f"{script}\n")
+
+
+@app.command()
+def manual() -> None:
+    """Print the manual page.
+
+    To install it: ddpdoctor manual > ~/.local/share/man/man1/ddpdoctor.1
+    """
+    from ddpdoctor.manual import as_roff
+
+    output.write(sys.stdout, as_roff())
+
+
 def main() -> NoReturn:
     """Run the command line and exit, without a traceback whatever happens."""
     output.open_closed_streams()
+    if _COMPLETE in os.environ:  # a shell asks what could follow
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
+        typer.main.get_command(app)(prog_name=_NAME, complete_var=_COMPLETE)
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # another one, while the first was told of
