@@ -34,7 +34,7 @@ def test_a_trial_that_fails_is_an_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failed = Outcome("fails", "2 ranks were to join, 1 did")
-    monkeypatch.setattr("ddpdoctor.configure.attempt", lambda *_: failed)
+    monkeypatch.setattr("ddpdoctor.configure.trial.attempt", lambda *_: failed)
     assert cli.run(["config", "mpirun", "--nproc", "2"]) == 1
     assert "it failed: 2 ranks were to join, 1 did" in capsys.readouterr().out
 
