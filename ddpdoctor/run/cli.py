@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,7 +24,8 @@ from ddpdoctor.report import output
 
 if TYPE_CHECKING:
     from ddpdoctor.report.run import RunReport
-    from ddpdoctor.run.session import Session
+    from ddpdoctor.run.session import Audience, Session
+    from ddpdoctor.run.teller import Teller
 
 
 def run(
@@ -62,6 +65,9 @@ def run(
         typer.Option("--output", "-o", metavar="FILE", help="Write the report to this file."),
     ] = None,
     redact: RedactOption = False,
+    tui: Annotated[
+        bool, typer.Option("--tui", help="Show the ranks on the whole terminal; q leaves that.")
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show what the launcher says as the doctor ends it.")
     ] = False,
@@ -80,13 +86,15 @@ def run(
     if target:
         output.check_writable(target)
 
-    from ddpdoctor.evidence import REPORT
+    from ddpdoctor.evidence import OUTPUT, REPORT
     from ddpdoctor.report.run import render
     from ddpdoctor.report.run.redaction import redacted
     from ddpdoctor.run import folder, session
     from ddpdoctor.run.job import CannotStart, Signals, is_terminal
-    from ddpdoctor.run.status import StatusLine
     from ddpdoctor.run.teller import Teller
+
+    if tui and not (is_terminal() and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Complaint("--tui needs a terminal")
 
     if run_dir:
         output.make_folder(run_dir)
@@ -99,15 +107,13 @@ def run(
         keep_going=keep_going,
         alone=hosts is Hosts.off,
         digest_every=digest_every,
+        output=chosen / OUTPUT if tui and chosen is not None else None,
         verbose=verbose,
     )
     page = output.Page.of(sys.stderr, colour.value)
     teller = Teller(command, page, redact=redact)
     with Signals() as signals:
-        with complaining_about(CannotStart), StatusLine(enabled=is_terminal()) as status:
-            audience = session.Audience(
-                teller.found, teller.stalled, teller.went_on, teller.withdrawn, status.look
-            )
+        with complaining_about(CannotStart), _view(options.output, teller) as audience:
             outcome = session.run(options, signals, audience)
         code = outcome.exit_code
         with telling_of_faults():
@@ -121,6 +127,24 @@ def run(
             if chosen and chosen.is_dir():  # else it is told that nothing could be written
                 output.write_file(chosen / REPORT, render(report, "json"))
     raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def _view(output: Path | None, teller: Teller) -> Iterator[Audience]:
+    """Who is told while the job goes on: the whole terminal, if its output goes to a file."""
+    from ddpdoctor.run.job import is_terminal
+    from ddpdoctor.run.session import Audience
+
+    if output is not None:
+        from ddpdoctor.run.screen import Screen
+
+        with Screen(output, teller.found) as screen:
+            yield Audience(found=screen.found, withdrawn=screen.withdrawn, look=screen.look)
+        return
+    from ddpdoctor.run.status import StatusLine
+
+    with StatusLine(enabled=is_terminal()) as status:
+        yield Audience(teller.found, teller.stalled, teller.went_on, teller.withdrawn, status.look)
 
 
 def _report(outcome: Session) -> RunReport:

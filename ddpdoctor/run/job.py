@@ -38,14 +38,31 @@ def under_watch(run_dir: Path) -> dict[str, str]:
 class Job:
     """A running command."""
 
-    def __init__(self, command: Sequence[str], extra: Mapping[str, str]) -> None:
-        """Start it, with `extra` in its environment. Raises CannotStart."""
+    def __init__(
+        self, command: Sequence[str], extra: Mapping[str, str], output: Path | None = None
+    ) -> None:
+        """Start it, with `extra` in its environment. Raises CannotStart.
+
+        Where `output` is given, it prints there and has nothing to read; else all is as it was.
+        """
+        file = output.open("ab") if output is not None else None
+        stdin = subprocess.DEVNULL if output is not None else None
         try:
-            self._process = subprocess.Popen(command, env={**os.environ, **extra}, close_fds=False)
+            self._process = subprocess.Popen(
+                command,
+                env={**os.environ, **extra},
+                close_fds=False,
+                stdin=stdin,
+                stdout=file,
+                stderr=file,
+            )
         except FileNotFoundError:
             raise CannotStart(f"there is no command {command[0]!r}") from None
         except OSError as error:
             raise CannotStart(f"cannot start {command[0]!r}: {error.strerror}") from error
+        finally:
+            if file is not None:
+                file.close()
         self.pid = self._process.pid
 
     @property

@@ -65,6 +65,8 @@ class RunOptions:
     """Do not look for the doctors of other hosts."""
     digest_every: int = 0
     """Compare the ranks' parameters every so many optimizer steps; 0 is at 1, 2, 4, 8, …"""
+    output: Path | None = None
+    """Where the job prints to; None is where it would without the doctor."""
     verbose: bool = False
     """Let the launcher print what it has to say as the doctor ends it."""
 
@@ -110,7 +112,7 @@ def run(options: RunOptions, signals: Signals, audience: Audience) -> Session:
     worlds = Worlds(options.run_dir, alone=options.alone, shared=options.shared)
     session = Session(options, datetime.now(UTC), worlds)
     clock = time.monotonic()
-    job = Job(options.command, _environment(options))
+    job = Job(options.command, _environment(options), options.output)
     signals.go_to(job)
     with contextlib.closing(Reading()) as reading:
         _follow(job, signals, session, audience, reading)
