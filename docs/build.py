@@ -36,10 +36,9 @@ def build(into: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     index = (into / "index.md").read_text(encoding="utf-8")
     (into / "index.md").write_text(index.replace("<!-- verdict -->", _verdict(readme)))
-    (into / "readme.md").write_text(_linked(readme))
-    for name in ("CONTRIBUTING", "CHANGELOG"):
+    for name in ("README", "CONTRIBUTING", "CHANGELOG"):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
-        (into / f"{name.lower()}.md").write_text(_linked(text))
+        (into / f"{name.lower()}.md").write_text(_linked(text, into))
     (into / "commands.md").write_text(_commands())
     (into / "api.md").write_text(_api())
     _failures(into / "failures")
@@ -52,9 +51,14 @@ def _verdict(readme: str) -> str:
     return match[0]
 
 
-def _linked(text: str) -> str:
+def _linked(text: str, into: Path) -> str:
+    """With links to what became of the pages that it links; other files are taken along."""
     for before, after in _LINKS.items():
         text = text.replace(f"]({before})", f"]({after})")
+    for link in re.findall(r"\]\(([^):#]+)\)", text):
+        if link not in _LINKS.values() and (ROOT / link).is_file():
+            (into / link).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / link, into / link)
     return text
 
 
