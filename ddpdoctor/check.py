@@ -269,15 +269,13 @@ def judge(pitfall: Pitfall, variant: Variant, ending: Ending) -> Verdict:
     legible = ""
     if variant.kind == "broken":
         named = any(_names(pitfall, variant, finding, ending) for finding in ending.findings)
-        if (
-            failed
-            and not named
-            and not any(f.is_narrow and f.severity != "info" for f in ending.findings)
-        ):
+        other = any(f.is_narrow and f.severity != "info" for f in ending.findings)
+        if failed and not named and not other:
             legible = _read_off_source(pitfall, variant)
-        status = (
-            "recognised" if named or legible else "misdiagnosed" if failed else "not reproduced"
-        )
+        if named or legible:
+            status = "recognised"
+        else:
+            status = "misdiagnosed" if failed else "not reproduced"
     elif failed:
         status = "aid" if variant.promises == "an aid" else "fails"
     else:

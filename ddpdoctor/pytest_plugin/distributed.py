@@ -244,6 +244,10 @@ def _ending(world: World, rank: int, stacks: dict[int, str]) -> Ending:
     return Ending(rank, "passed")
 
 
+_OF_A_THREAD = ("Thread 0x", "Current thread 0x")
+"""How faulthandler begins the stack of a thread."""
+
+
 def _without_machinery(stack: str) -> str:
     def is_machinery(line: str) -> bool:
         return line.startswith("  File") and any(name in line for name in _MACHINERY)
@@ -257,7 +261,7 @@ def _without_machinery(stack: str) -> str:
 
 def _is_bare(lines: list[str]) -> bool:
     """A thread, of ours or of the machinery's, of which nothing is left."""
-    return len(lines) == 1 and "hread 0x" in lines[0]
+    return len(lines) == 1 and lines[0].startswith(_OF_A_THREAD)
 
 
 def _death(fate: Fate, over: bool) -> str:
