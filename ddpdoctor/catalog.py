@@ -254,6 +254,17 @@ def entries() -> dict[str, Entry]:
     return _by_code([*load().values(), *map(_load_entry, sorted(_PAGES.glob("*.md")))])
 
 
+def find(wanted: Iterable[str] = ()) -> list[Entry]:
+    """The entries that `select` finds among all, of which alone the proofs are read.
+
+    Raises UnknownCode and CatalogError, as `select` and `load` do.
+    """
+    proven = _by_code(map(_load_head, sorted(reproducers_folder().glob("*.md"))))
+    others = map(_load_entry, sorted(_PAGES.glob("*.md")))
+    known = _by_code([*proven.values(), *others])
+    return [_load_one(e.page) if e.code in proven else e for e in select(known, wanted)]
+
+
 def _by_code(found: Iterable[AnEntry]) -> dict[str, AnEntry]:
     known: dict[str, AnEntry] = {}
     for entry in found:
@@ -319,6 +330,12 @@ def _load_one(page: Path) -> Pitfall:
 
 def _load_entry(page: Path) -> Entry:
     return _validated(Entry, _facts(page, _SECTIONS))
+
+
+def _load_head(page: Path) -> Entry:
+    """What the page of a pitfall says, without its proof."""
+    facts = _facts(page, _PROVEN_SECTIONS)
+    return _validated(Entry, {name: facts[name] for name in facts.keys() & Entry.model_fields})
 
 
 def _validated(kind: type[AnEntry], facts: dict[str, Any]) -> AnEntry:

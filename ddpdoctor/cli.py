@@ -215,7 +215,7 @@ def explain(
     if bool(code) == everything:
         raise Complaint("name a code, or say --all")
     with complaining_about(catalog.UnknownCode):
-        entries = catalog.select(catalog.entries(), _split(code))
+        entries = catalog.find(_split(code))
     if format_ is PageFormat.json:
         _emit(pages.as_json(entries), target)
     elif target is None and (sys.stdout.isatty() or colour is Colour.always):

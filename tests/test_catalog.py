@@ -324,6 +324,13 @@ def test_every_code_that_a_command_may_give_has_a_page() -> None:
     assert given - set(ENTRIES) == set()
 
 
+def test_what_is_found_is_what_is_selected_of_all() -> None:
+    for wanted in ([], ["DDP4"], ["unused-parameters", "DDP104"], ["DDP6", "gpu-in-use"]):
+        assert catalog.find(wanted) == catalog.select(catalog.entries(), wanted)
+    with pytest.raises(UnknownCode, match="did you mean DDP301"):
+        catalog.find(["unused-parameter"])
+
+
 def test_a_title_leads_to_one_code() -> None:
     titles = [title for entry in ENTRIES.values() for title in (entry.title, *entry.aliases)]
     assert len(titles) == len(set(titles))
