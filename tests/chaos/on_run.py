@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.job import STEPS
-from tests.chaos.scene import Case, Scene, command_line, obey_permissions
+from tests.chaos.scene import DEADLINE, Case, Scene, command_line, obey_permissions
 from tests.chaos.warm import JOB, LAUNCHER
 
 RANKS = 3
@@ -384,5 +384,10 @@ def _busy(what: str, random: Any) -> Case:
 
     judge = _is_well if what == "well" else partial(_names, what, rank)
     return Case(
-        f"run: {what} on busy cores", _doctor(what, rank, when), _idle, judge, prepare=prepare
+        f"run: {what} on busy cores",
+        _doctor(what, rank, when),
+        _idle,
+        judge,
+        prepare=prepare,
+        deadline=5 * DEADLINE,  # no other verdict, only later
     )

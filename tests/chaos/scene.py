@@ -189,6 +189,7 @@ class Case:
     may_leave: Callable[[Scene], bool] = lambda scene: False
     """Whether ranks may go on, as they would without the doctor."""
     needs_mounts: bool = False
+    deadline: float = DEADLINE
 
 
 def perform(case: Case, seed: int, group: ControlGroup | None) -> tuple[list[str], float]:
@@ -249,8 +250,8 @@ def _tried(case: Case, scene: Scene, children: Children) -> Iterator[str]:
     case.prepare(scene)
     scene.doctor = scene.start(lambda: case.doctor(scene))
     case.disturb(scene)
-    if not scene.wait_for(lambda: False, DEADLINE) and scene.status is None:
-        yield f"the doctor still ran after {DEADLINE:.0f} s"
+    if not scene.wait_for(lambda: False, case.deadline) and scene.status is None:
+        yield f"the doctor still ran after {case.deadline:.0f} s"
         return
     yield from _left(case, scene, children)
     yield from case.judge(scene)
