@@ -263,7 +263,8 @@ def _run(
             falls = run_block(vm, info.node.body)
             states = [state for _, state in frame.returns]
             values = [value for value, _ in frame.returns]
-            if falls:
+            # A generator that never ends is left where it yields.
+            if falls or (frame.yields and not states and on_yield is None):
                 states.append(vm.state(frame.depth, frame.conditions))
                 values.append(NONE)
     finally:

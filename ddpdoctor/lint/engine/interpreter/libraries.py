@@ -24,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     WORLD,
     Agreement,
     Const,
+    Either,
     Func,
     Lib,
     Many,
@@ -428,10 +429,13 @@ def _collective(
 
 def _filled(vm: Machine, shared: Value, agree: Agreement, node: ast.AST) -> Value:
     """What a collective has written: a tensor, or the elements of a list."""
-    if not isinstance(shared.what, Ref) or vm.store.get((shared.what, "[]")) is None:
+    options = shared.what.options if isinstance(shared.what, Either) else (shared,)
+    lists = [each.what for each in options if vm.store.get((each.what, "[]")) is not None]
+    if not lists:
         return shared
     element = objects.fresh(vm, Value(Tensor(vm.site(node, "gathered")), agree))
-    vm.store.put((shared.what, "[]"), Value(Many(element), agree))
+    for each in lists:
+        vm.store.put((each, "[]"), Value(Many(element), agree))
     return element
 
 

@@ -79,7 +79,10 @@ def _memory(what: What) -> What:
 def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
     """A tensor, a list or an unknown thing was changed in place: this is its agreement now."""
     what = _memory(value.what)
-    if isinstance(what, Ref):
+    if isinstance(what, Either):
+        for each in what.options:
+            touch(vm, each, agree, why)
+    elif isinstance(what, Ref):
         content = vm.store.get((what, "[]"))
         if content is not None:
             element: What = NOTHING
@@ -545,7 +548,9 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
         return Value(found.what, agree, why)
     if rest is not None and rest != ABSENT:
         agree, why = blended([rest, key])
-        return Value(rest.what, agree, why)
+        # Whatever it is, who asks for the same key again gets the same.
+        same = rest.what == NOTHING and isinstance(key.what, Const)
+        return Value(term("item", owner.what, key.what) if same else rest.what, agree, why)
     made = vm.store.get((owner.what, "~"))
     agree, why = blended([made if made is not None else Value(NOTHING, UNKNOWN), key])
     return Value(term("item", owner.what, key.what), agree, why)

@@ -21,7 +21,16 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Ref, Table, Value, Why
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    Place,
+    Ref,
+    Table,
+    Term,
+    Value,
+    What,
+    Why,
+)
 from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, letter, speaks
 from ddpdoctor.lint.engine.queries.wrapping import made_by, parts
 
@@ -75,8 +84,8 @@ class Parting:
 
     @property
     def by_rank(self) -> bool:
-        """Whether the rank decides."""
-        return self.condition.agree.kind == "rank"
+        """Whether the rank decides, and not what was computed from it."""
+        return self.condition.agree.kind == "rank" and not _measures(self.condition.what)
 
     @property
     def sure(self) -> bool:
@@ -87,6 +96,16 @@ class Parting:
     def place(self) -> Place:
         """Where the condition stands."""
         return Place(self.path, getattr(self.test, "lineno", 1))
+
+
+def _measures(condition: What) -> bool:
+    """Whether sizes are compared in which the rank itself is lost: what it seeded, or drew."""
+    compares = isinstance(condition, Term) and condition.op in ("Gt", "GtE", "Lt", "LtE")
+    return compares and not _has_table(condition)
+
+
+def _has_table(what: object) -> bool:
+    return isinstance(what, Table) or (isinstance(what, Term) and any(map(_has_table, what.args)))
 
 
 def partings(run: Run) -> list[Parting]:

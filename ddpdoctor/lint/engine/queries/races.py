@@ -1,4 +1,4 @@
-"""Files that some ranks write and others read, with nothing between that makes them wait."""
+"""What some ranks write or make and others read or write to, with nothing that makes them wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Value, text
+from ddpdoctor.lint.engine.interpreter.values import Const, Term, Value, text
 from ddpdoctor.lint.engine.queries.doing import (
     around,
     between,
@@ -25,7 +25,7 @@ _STATE = re.compile(r"state_dict|model|ckpt|checkpoint|weights|best|ema|\bstate\
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """A load that may come too early."""
+    """A load, or a write into a folder, that may come too early."""
 
     node: ast.AST
     """Where to wait: the load, or the call that leads to it."""
@@ -70,6 +70,59 @@ def _races(run: Run) -> Iterator[Race]:
                 writes.sure and reads.sure and known,
                 bool(_STATE.search(f"{text(save.node, 300)} {text(load.node, 300)}")),
             )
+
+
+def rushes(run: Run) -> Iterator[Race]:
+    """The writes into a folder that another rank may not have made yet."""
+    made = list(events(run.root, "make_folder"))
+    some = [(event, way) for event, way in made if doers(way).some]
+    if not some or (run.is_entry and not is_distributed(run)):
+        return
+    order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
+    for write, to in events(run.root, "save", "open"):
+        if write.kind == "open" and not _writes(write):
+            continue
+        for make, at in some:
+            late = doers(to).mask & ~doers(at).mask
+            if not late or order[id(make)] > order[id(write)]:
+                continue
+            if not _lies_in(_path(write), _path(make)) or _meets(order, make, at, write, to):
+                continue
+            if any(_lies_in(_path(write), _path(each)) for each, w in made if doers(w).mask & late):
+                continue
+            yield Race(
+                write.node,
+                write.path,
+                f"made at {PurePath(make.path).name}:{make.place.line}, by some ranks",
+                doers(at).sure and doers(to).sure and _is_known(_path(make)),
+                False,
+            )
+            break
+
+
+def _writes(event: Event) -> bool:
+    mode = event.values.get("mode")
+    return (
+        mode is not None and isinstance(mode.constant, str) and not set(mode.constant) <= {*"rbt"}
+    )
+
+
+def _lies_in(path: Value | None, folder: Value | None) -> bool:
+    """Whether a path surely begins with a folder that all ranks mean."""
+    if path is None or folder is None or not same_path(folder, folder):
+        return False
+    inner, outer = path.what, folder.what
+    if isinstance(inner, Const) and isinstance(outer, Const):
+        return str(inner.value).startswith(f"{str(outer.value).rstrip('/')}/")
+    begins = outer.args if isinstance(outer, Term) and outer.op == "path" else (outer,)
+    if not isinstance(inner, Term) or inner.op not in ("path", "text"):
+        return False
+    if inner.args[: len(begins)] != begins or len(inner.args) == len(begins):
+        return False
+    following = inner.args[len(begins)]
+    return inner.op == "path" or (
+        isinstance(following, Const) and str(following.value).startswith("/")
+    )
 
 
 def _meets(order: dict[int, int], save: Event, at: Way, load: Event, to: Way) -> bool:

@@ -1,8 +1,8 @@
-"""Read of a file that rank 0 has not written yet.
+"""Read of a file, or write into a folder, that rank 0 has not made yet.
 
 ## What it does
-Finds a file of data (no checkpoint) that one rank writes and every rank loads later in the same
-function, with no collective in between.
+Finds a file of data (no checkpoint) that one rank writes and every rank loads later, and a folder
+that one rank makes and others write into, with no collective in between.
 
 ## Why is this bad?
 The other ranks arrive first: FileNotFoundError on them, or half a file.
@@ -28,14 +28,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.queries.races import races
+from ddpdoctor.lint.engine.queries.races import races, rushes
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP407", name="missing-wait", confidence="certain")
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield loads that come before another rank has written."""
+    """Yield loads and writes that come before another rank has written, or made the folder."""
     for race in races(run):
         if not race.of_state:
             yield Hit(
@@ -46,3 +46,12 @@ def check(run: Run) -> Iterator[Hit]:
                 confidence="certain" if race.sure else "likely",
                 path=race.path,
             )
+    for rush in rushes(run):
+        yield Hit(
+            rush.node,
+            "ranks write into this folder, which another rank may not have made yet",
+            notes=(rush.note,),
+            help="a barrier between, or os.makedirs(..., exist_ok=True) on every rank",
+            confidence="certain" if rush.sure else "likely",
+            path=rush.path,
+        )
