@@ -134,6 +134,8 @@ def _repeated(
 
 def _unary(vm: Machine, node: ast.UnaryOp) -> Value:
     operand = evaluate(vm, node.operand)
+    if isinstance(node.op, ast.Not):
+        operand = objects.truthy(vm, operand)
     found = folding.unary(node.op, operand)
     return computed_by(vm, node, node.op.__class__.__name__, operand, NONE, found)
 
@@ -185,8 +187,10 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
     known = vm.truth(left)
     if known is not None:
         return _rest_of_boolean(vm, node, values[1:]) if known == is_and else left
+    left = objects.truthy(vm, left)
     if not any(has_effect(each) for each in values[1:]):
-        return folding.both(left, _rest_of_boolean(vm, node, values[1:]), is_and)
+        rest = objects.truthy(vm, _rest_of_boolean(vm, node, values[1:]))
+        return folding.both(left, rest, is_and)
     right: list[Value] = []
 
     def go_on() -> Value:
@@ -198,11 +202,11 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
 
     paths = vm.ways(left, go_on if is_and else stay, stay if is_and else go_on)
     vm.choose(node, values[0], left, paths)
-    return folding.both(left, right[0], is_and) if right else left
+    return folding.both(left, objects.truthy(vm, right[0]), is_and) if right else left
 
 
 def _conditional(vm: Machine, node: ast.IfExp) -> Value:
-    condition = evaluate(vm, node.test)
+    condition = objects.truthy(vm, evaluate(vm, node.test))
     paths = vm.ways(condition, lambda: evaluate(vm, node.body), lambda: evaluate(vm, node.orelse))
     return vm.choose(node, node.test, condition, paths) or NONE
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     SAME,
@@ -22,6 +23,10 @@ from ddpdoctor.lint.engine.interpreter.values import (
     local,
     term,
 )
+
+
+UNTIL = Term("until")
+"""How often an iterator goes on that itself decides when to stop."""
 
 
 def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
@@ -105,6 +110,9 @@ def _of_instance(vm: Machine, value: Value, cls: int, node: ast.AST) -> tuple[Va
             return elements(vm, found, node)
         if objects.content(vm, found) is not None:
             return elements(vm, found, node)
+        if made is not None and made.cls >= 0:
+            if objects.class_attribute(vm, made.cls, "__next__") is not None:
+                return _of_iterator(vm, found, node)
         if found.agree.divergent:  # what makes another iterator on each rank gives it other things
             agree = local("shard", found.agree.sure)
             return Value(NOTHING, agree, found.why), Value(NOTHING, agree, found.why)
@@ -112,3 +120,35 @@ def _of_instance(vm: Machine, value: Value, cls: int, node: ast.AST) -> tuple[Va
     if base == "torch.nn.Module":
         return Value(term("child", value.what), SAME), Value(NOTHING, SAME)
     return Value(Tensor(vm.site(node, "element")), UNKNOWN), Value(NOTHING, UNKNOWN)
+
+
+def _of_iterator(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
+    """One round of an iterator of the user's, which goes on until it raises StopIteration."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    outside, vm.out = vm.out, Seq()
+    try:
+        one = call_value(vm, objects.attribute(vm, value, "__next__", node), [], {}, node)
+    except Left:
+        one = Value(NOTHING, UNKNOWN)
+    ran, vm.out = vm.out, outside
+    outside.items.extend(ran.items)
+    agree, why = blended(_stopping(ran))
+    return one, Value(UNTIL, agree, why)
+
+
+def _stopping(ran: Seq) -> list[Value]:
+    """The conditions by which it may raise StopIteration."""
+    return [
+        step.node.condition
+        for node, way in walk(ran)
+        if isinstance(node, Exit) and node.kind == "raise" and _is_stop(node.node)
+        for step in way
+        if isinstance(step.node, Choice)
+    ]
+
+
+def _is_stop(node: ast.AST) -> bool:
+    error = getattr(node, "exc", None)
+    error = error.func if isinstance(error, ast.Call) else error
+    return isinstance(error, ast.Name) and error.id == "StopIteration"

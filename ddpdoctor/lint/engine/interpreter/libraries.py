@@ -642,6 +642,7 @@ def _new(
         objects.clear(vm, result)
         if name.endswith("defaultdict") and args:
             vm.store.put((made, "~"), Value(NOTHING, UNKNOWN))
+            vm.store.put((made, objects.FACTORY), args[0])
         elif args:
             objects.update(vm, result, args[0])
         return result
@@ -887,11 +888,13 @@ def forward(
     if agree.kind in ("unknown", "same") and is_wrapper:
         agree = local("data", False)
         why = vm.why("each rank's model sees its own data", node)
+    elif agree.cause == "chance" and is_wrapper:
+        agree = local("data", agree.sure)  # what a rank has drawn for itself is its own data
     if "no_grad" in vm.scopes:
         of = frozenset()
     if result is not None and (isinstance(result.what, Tuple) or vm.type_of(result) == "dict"):
         return _marked(vm, result, of, agree, why, (model, *every), node)
-    if result is not None and result.agree.divergent:
+    if result is not None and result.agree.divergent and result.agree.cause != "chance":
         agree, why = result.agree, result.why
     found = objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
     return vm.computed(found, "forward", (model, *every), node)
@@ -924,7 +927,7 @@ def _marked(
     if isinstance(result.what, Tuple):
         items = []
         for each in result.what.items:
-            merged = mix(each.agree, agree)
+            merged = agree if each.agree.cause == "chance" else mix(each.agree, agree)
             what = each.what
             if isinstance(what, Tensor | Term):
                 site = what.site if isinstance(what, Tensor) else hash(what)

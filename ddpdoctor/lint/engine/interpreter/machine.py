@@ -49,6 +49,7 @@ ALL_ALONE = 20_000
 READING = 10_000
 ELSEWHERE = ""
 AT_TOP = 3_000
+BY_SOME = "some ranks alone go this way"
 """What the statements that bind one name of an imported module may use."""
 
 
@@ -339,6 +340,10 @@ class Machine:
         arms: list[Arm] = []
         states: list[State] = []
         values: list[Value | None] = []
+        decided = condition
+        if condition.agree.kind == "rank":
+            why = self.why(BY_SOME, test, condition.why)
+            decided = Value(condition.what, condition.agree, why)
         for path in live:
             self.mask = before & path.mask
             self.out = Seq()
@@ -362,7 +367,7 @@ class Machine:
                     choice = Choice(condition, node, test, self.path, arms, self.frame.name)
                     outside.items.append(choice)
             if result is not None:
-                states.append(State(writes, (condition,), self.mask))
+                states.append(State(writes, (decided,), self.mask))
                 values.append(result)
         self.mask = 0
         for state in states:
@@ -375,7 +380,7 @@ class Machine:
         if all(value is NONE for value in values):
             return NONE
         found = [State({}, state.conditions, state.mask) for state in states]
-        divergent = [condition] if condition.agree.divergent and len(states) > 1 else []
+        divergent = [decided] if condition.agree.divergent and len(states) > 1 else []
         return self.store.joined(values, found, divergent, site)
 
     def _of_the_mode(self, what: Term, paths: list[Path]) -> list[Path]:

@@ -433,6 +433,19 @@ def without_order(value: Value) -> Value:
     return value if what is value.what else Value(what, value.agree, value.why)
 
 
+def truthy(vm: Machine, value: Value) -> Value:
+    """A value as a condition: of a container whether it holds anything, which ranks may answer
+    differently though each has the same container."""
+    found = content(vm, value) if isinstance(value.what, Ref) else None
+    if found is None or not found.agree.divergent or found.agree.cause in _NOT_HOW_MANY:
+        return value
+    return Value(term("filled", value.what), found.agree, found.why)
+
+
+_NOT_HOW_MANY = ("order", "chance", "shard")
+"""Of a local content: in another order, or other things that are meant to be as many."""
+
+
 def is_empty_or_known(vm: Machine, value: Value) -> bool:
     """Whether the elements of a container are known one by one."""
     found = content(vm, value)
@@ -556,6 +569,25 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     return Value(term("item", owner.what, key.what), agree, why)
 
 
+def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
+    """What a defaultdict puts under a key that it lacks, where that is a container."""
+    factory = vm.store.get((owner.what, FACTORY))
+    if factory is None or factory.what not in _MAKERS:
+        return
+    name = f"[{key.what.value!r}]" if isinstance(key.what, Const) else "*"
+    for each in {name, "*"}:
+        if (vm.store.get((owner.what, each)) or ABSENT) != ABSENT:
+            return
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    set_item(vm, owner, key, call_value(vm, factory, [], {}, node), node)
+
+
+FACTORY = "#factory"
+"""Of a defaultdict: what makes its values."""
+_MAKERS = (Lib("list"), Lib("set"), Lib("dict"))
+
+
 def _selected(vm: Machine, index: Value, found: list[Value]) -> Value:
     """Each rank's own of several."""
     if all(each.what == found[0].what for each in found):
@@ -579,6 +611,7 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
             return of_environment(vm, name, node)
         return Value(NOTHING, UNKNOWN)
     if isinstance(what, Ref) and vm.type_of(owner) == "dict":
+        _make_default(vm, owner, index, node)
         return get_key(vm, owner, index)
     if is_module(vm, owner) and not _is_counted(index):
         return Value(term("picked", what, index.what), owner.agree, owner.why)
@@ -670,6 +703,8 @@ def sliced(vm: Machine, owner: Value, parts: list[Value], node: ast.AST) -> Valu
     if found is not None:
         if by.kind != "rank":
             agree, why = blended([found, *parts])
+            if by.kind == "same" and agree.kind == "local" and agree.cause != "order" and parts:
+                agree = UNKNOWN  # as many as all ranks have, where somebody has counted
         elif found.agree.cause in ("order", "chance"):
             vm.emit("deal", "", node, order=found)
         inner = found.what

@@ -9,7 +9,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value
 from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
-from ddpdoctor.lint.engine.interpreter.iteration import elements
+from ddpdoctor.lint.engine.interpreter.iteration import UNTIL, elements
 from ddpdoctor.lint.engine.interpreter.libraries import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
     Left,
@@ -259,7 +259,7 @@ def _continue(vm: Machine, node: ast.Continue) -> bool:
 
 
 def _assert(vm: Machine, node: ast.Assert) -> bool:
-    condition = evaluate(vm, node.test)
+    condition = objects.truthy(vm, evaluate(vm, node.test))
 
     def fail() -> None:
         vm.leave("assert", node)
@@ -272,7 +272,7 @@ def _assert(vm: Machine, node: ast.Assert) -> bool:
 
 
 def _if(vm: Machine, node: ast.If) -> bool:
-    condition = evaluate(vm, node.test)
+    condition = objects.truthy(vm, evaluate(vm, node.test))
     paths = vm.ways(condition, _narrowed(vm, node), _way(vm, node.orelse))
     return vm.choose(node, node.test, condition, paths) is not None
 
@@ -416,25 +416,28 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
         if not known:
             return run_block(vm, node.orelse) if node.orelse else True
 
+    counts = [count]
+
     def body() -> Value | None:
-        again, _ = elements(vm, evaluate_again(vm, node.iter, source), node.iter)
+        again, counts[0] = elements(vm, source, node.iter)
         objects.bind(vm, node.target, again)
         return NONE if run_block(vm, node.body) else None
 
     vm.emit("iterate", "for", node, over=source, element=one, content=content or source)
-    falls = run_loop(vm, node, _named_count(vm, node, count), body)
+    outside = len(vm.out.items)
+    falls = run_loop(vm, node, count, body)
+    if count.what == UNTIL:
+        _count_as_seen(vm, node, outside, counts[0])
     if node.orelse and falls:
         return run_block(vm, node.orelse)
     return falls
 
 
-def evaluate_again(vm: Machine, node: ast.expr, source: Value) -> Value:
-    """What a loop goes through, as its body has left it."""
-    return source
-
-
-def _named_count(vm: Machine, node: ast.For | ast.AsyncFor, count: Value) -> Value:
-    return count
+def _count_as_seen(vm: Machine, node: ast.AST, outside: int, count: Value) -> None:
+    """A loop goes on by a condition, as its body has left it."""
+    loop = vm.out.items[-1] if len(vm.out.items) > outside else None
+    if isinstance(loop, Loop) and loop.node is node:
+        loop.count = count
 
 
 def _while(vm: Machine, node: ast.While) -> bool:
@@ -445,7 +448,7 @@ def _while(vm: Machine, node: ast.While) -> bool:
     seen: list[Value] = [first]
 
     def body() -> Value | None:
-        condition = evaluate(vm, node.test)
+        condition = objects.truthy(vm, evaluate(vm, node.test))
         seen[0] = condition
         return NONE if run_block(vm, node.body) else None
 
@@ -453,9 +456,7 @@ def _while(vm: Machine, node: ast.While) -> bool:
     # Only what is written as a constant stays one: `while step < until` ends when step has grown.
     endless = known is True and isinstance(node.test, ast.Constant)
     falls = run_loop(vm, node, first, body, endless=endless)
-    loop = vm.out.items[-1] if len(vm.out.items) > outside else None
-    if isinstance(loop, Loop) and loop.node is node:
-        loop.count = seen[0]
+    _count_as_seen(vm, node, outside, seen[0])
     if node.orelse and falls:
         return run_block(vm, node.orelse)
     return falls

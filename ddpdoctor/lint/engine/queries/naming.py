@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from ddpdoctor.lint.engine.interpreter.iteration import UNTIL
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Seq, events
+from ddpdoctor.lint.engine.interpreter.values import Term, What
 from ddpdoctor.lint.engine.queries.partings import Parting
 
 _TRAINING = frozenset({"forward", "backward"})
@@ -22,7 +24,7 @@ def name_of(run: Run, parting: Parting) -> str:
     if agree.cause == "disk":
         return "DDP513"
     if parting.repeats:
-        if isinstance(parting.node, ast.While):
+        if is_decided(parting):
             return ""  # DDP405
         return "DDP418" if kinds - _TRAINING else "DDP207"
     if parting.left == "continue":
@@ -35,7 +37,19 @@ def name_of(run: Run, parting: Parting) -> str:
         return "DDP505"
     if kinds <= _TRAINING:
         return "DDP307" if "backward" in kinds else ""
-    return "DDP402"
+    return "DDP418" if not parting.both and _asks_how_many(parting.condition.what) else "DDP402"
+
+
+def is_decided(parting: Parting) -> bool:
+    """Whether a condition ends the loop: that of a `while`, or of an iterator that stops itself."""
+    return isinstance(parting.node, ast.While) or parting.condition.what == UNTIL
+
+
+def _asks_how_many(what: What) -> bool:
+    """Whether it is asked if this rank has anything, or how much of it."""
+    if not isinstance(what, Term):
+        return False
+    return what.op in ("filled", "len") or any(_asks_how_many(each) for each in what.args)
 
 
 def _reloads(parting: Parting) -> bool:

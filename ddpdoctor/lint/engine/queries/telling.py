@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import PurePath
 
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Why, text
@@ -84,12 +85,16 @@ def related(parting: Parting) -> tuple[Related, ...]:
 
 
 def decision(run: Run, parting: Parting) -> tuple[ast.AST, str]:
-    """Where a person would mend a decision: the test, or the function that decides for it."""
+    """Where a person would mend a decision: the test, or what decides for it elsewhere."""
     if parting.condition.agree.cause in _OWN_DECISIONS and parting.why is not None:
         for each in parting.why.chain():
             found = _returned_there(run, each)
             if found is not None:
                 return found
+    if parting.repeats and parting.by_rank and parting.why is not None:
+        for each in parting.why.chain():
+            if each.text == BY_SOME and each.node is not None:
+                return each.node, each.place.path
     return parting.test, parting.path
 
 

@@ -97,9 +97,10 @@ def _counted_from_there(run: Run) -> Iterator[Hit]:
     for loop, way in walk(run.root):
         if not isinstance(loop, Loop) or not _begins_apart(loop.count) or doers(way).some:
             continue
+        reasons = list(loop.count.why.chain()) if loop.count.why else []
         for load, at in events(run.root, "load"):
             who = doers(at)
-            if who.some and any(each.condition.why == loop.count.why for each in who.choices):
+            if who.some and any(each.condition.why in reasons for each in who.choices):
                 yield Hit(
                     load.node,
                     "some ranks alone load where the epochs begin: the others begin elsewhere",

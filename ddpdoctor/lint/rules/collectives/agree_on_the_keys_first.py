@@ -2,7 +2,8 @@
 
 ## What it does
 Finds loops with a collective in the body that run over the keys of a dictionary which this rank
-filled from its own data, or over the distinct values of a tensor.
+filled from its own data, or over the distinct values of a tensor; and conditions that let a rank
+pass a collective because it has nothing of its own to share.
 
 ## Why is this bad?
 A rank that has not seen one of the classes runs one collective less. The others wait for it, or
@@ -35,14 +36,16 @@ ABOUT = About(code="DDP418", name="data-dependent-collective", confidence="likel
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield loops whose number of collectives hangs on what this rank has seen."""
+    """Yield loops and conditions by which what this rank has seen decides on collectives."""
     for parting in partings(run):
         if name_of(run, parting) != ABOUT.code:
             continue
+        met = operation(parting.met[0])
         yield Hit(
             header(parting),
-            f"{operation(parting.met[0])} runs once a round: ranks with other data run another "
-            "number of rounds",
+            f"{met} runs once a round: ranks with other data run another number of rounds"
+            if parting.repeats
+            else f"{met} runs only where this rank has anything to share",
             notes=reasons(parting),
             help="agree on the keys and their order first, or reduce one fixed-size tensor",
             path=parting.path,

@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.naming import is_decided
 from ddpdoctor.lint.engine.queries.partings import partings
 from ddpdoctor.lint.engine.queries.telling import decision, reasons, related
 from ddpdoctor.lint.rule import About, Hit
@@ -46,9 +47,8 @@ def check(run: Run) -> Iterator[Hit]:
     for parting in partings(run):
         if parting.condition.agree.cause in ("exception", "disk", "order"):
             continue
-        is_while = parting.loop is not None and parting.node is parting.loop.node
-        if is_while:
-            if not hasattr(parting.node, "test"):
+        if parting.repeats:
+            if not is_decided(parting):
                 continue
         elif (
             parting.left not in ("break", "return", "end")
