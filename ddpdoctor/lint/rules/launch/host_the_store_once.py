@@ -1,12 +1,11 @@
-"""A store that every rank wants to host, a port that each picks for itself.
+"""A store that every rank wants to host.
 
 ## What it does
-Finds `TCPStore(..., is_master=True)` that every rank builds and then joins the process group with,
-and a MASTER_PORT that each rank chooses by itself (a free one of this machine) before it joins.
+Finds `TCPStore(..., is_master=True)` that every rank builds and then joins the process group with.
 
 ## Why is this bad?
 One process can listen on the port. The others get EADDRINUSE; on several machines each rank joins
-a group of its own, as it does where each has picked its own port: they never meet.
+a group of its own.
 
 ## Example
 ```python
@@ -35,39 +34,21 @@ ABOUT = About(code="DDP104", name="port-in-use", confidence="certain")
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield stores of which every rank is the master, and ports that each rank picks by itself."""
+    """Yield stores of which every rank is the master."""
     stores: dict[int, Event] = {}
-    picked: Event | None = None
-    for event, way in events(run.root, "new", "setenv", "init"):
-        several = doers(way).mask.bit_count() > 1
+    for event, way in events(run.root, "new", "init"):
         if event.kind == "new":
             master = event.values.get("is_master")
             if event.name.endswith(".TCPStore") and master is not None and master.is_const(True):
+                several = doers(way).mask.bit_count() > 1
                 stores |= dict.fromkeys(
                     numbers(event.values.get("object")) if several else (), event
                 )
-        elif event.kind == "setenv":
-            if event.values["name"].is_const("MASTER_PORT"):
-                mine = event.values["value"].agree.kind == "local" and several
-                picked = event if mine else None
         elif (rank := event.values.get("rank")) is None or not isinstance(rank.constant, int):
-            yield from _joined(event, stores, picked)
-
-
-def _joined(init: Event, stores: dict[int, Event], picked: Event | None) -> Iterator[Hit]:
-    store = init.values.get("store")
-    for number in numbers(store) & stores.keys():
-        yield Hit(
-            stores[number].node,
-            "every rank hosts the store: only the first can listen on the port",
-            help="is_master=rank == 0",
-            path=stores[number].path,
-        )
-    if store is None and picked is not None:
-        yield Hit(
-            picked.node,
-            "each rank picks a port by itself, and waits there for the others",
-            notes=(f"the group is joined at line {init.place.line}",),
-            help="pick it once, in the process that starts the ranks, and hand it to them",
-            path=picked.path,
-        )
+            for number in numbers(event.values.get("store")) & stores.keys():
+                yield Hit(
+                    stores[number].node,
+                    "every rank hosts the store: only the first can listen on the port",
+                    help="is_master=rank == 0",
+                    path=stores[number].path,
+                )

@@ -1,20 +1,19 @@
 import os
 import socket
-from contextlib import closing
 
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
 
 def unused():
-    with closing(socket.socket()) as probe:
+    with socket.socket() as probe:
         probe.bind(("", 0))
         return probe.getsockname()[1]
 
 
 def worker(index, size):
     os.environ["MASTER_ADDR"] = "localhost"
-    os.environ["MASTER_PORT"] = str(unused())  # <-- DDP104
+    os.environ["MASTER_PORT"] = str(unused())  # <-- DDP118
     dist.init_process_group("gloo", rank=index, world_size=size)
 
 

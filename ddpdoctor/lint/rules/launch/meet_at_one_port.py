@@ -1,0 +1,53 @@
+"""A port that each rank picks for itself.
+
+## What it does
+Finds a MASTER_PORT that each rank chooses by itself (a free one of this machine) before it joins
+the process group.
+
+## Why is this bad?
+Ranks find each other at one address and port. Each waits at its own, and they never meet.
+
+## Example
+```python
+def worker(rank, world_size):
+    os.environ["MASTER_PORT"] = str(find_free_port())
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+```
+
+## Use instead
+```python
+os.environ["MASTER_PORT"] = str(find_free_port())
+mp.spawn(worker, args=(world_size,), nprocs=world_size)
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.rule import About, Hit
+
+ABOUT = About(code="DDP118", name="ranks-meet-nowhere", confidence="certain")
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield ports that each rank picks by itself."""
+    picked: Event | None = None
+    for event, way in events(run.root, "setenv", "init"):
+        if event.kind == "setenv":
+            if event.values["name"].is_const("MASTER_PORT"):
+                own = event.values["value"].agree.kind == "local"
+                picked = event if own and doers(way).mask.bit_count() > 1 else None
+        elif picked is not None and event.values.get("store") is None:
+            rank = event.values.get("rank")
+            if rank is None or not isinstance(rank.constant, int):
+                yield Hit(
+                    picked.node,
+                    "each rank picks a port by itself, and waits there for the others",
+                    notes=(f"the group is joined at line {event.place.line}",),
+                    help="pick it once, in the process that starts the ranks, and hand it to them",
+                    path=picked.path,
+                )
