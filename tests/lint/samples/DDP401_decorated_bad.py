@@ -20,7 +20,7 @@ def only_on(number):
     def decorate(function):
         def call(*args, **kwargs):
             if dist.get_rank() == number:
-                return function(*args, **kwargs)  # <-- DDP401
+                return function(*args, **kwargs)
             return None
 
         return call
@@ -45,7 +45,7 @@ class Trainer:
 
     @only_on(0)
     def report(self):
-        print(self.mean())
+        print(self.mean())  # <-- DDP401
 
     def finish(self):
         if self.is_first:

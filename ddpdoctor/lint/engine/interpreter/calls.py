@@ -12,6 +12,8 @@ from ddpdoctor.lint.engine.interpreter.machine import MAX_CALLS, Frame, Function
 from ddpdoctor.lint.engine.interpreter.store import State
 from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK,
+    IS_MAIN,
     NONE,
     NOTHING,
     UNKNOWN,
@@ -21,11 +23,13 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Func,
     Lib,
     Partial,
+    Place,
     Ref,
     Tensor,
     Term,
     Tuple,
     Value,
+    Why,
     blended,
     term,
 )
@@ -167,7 +171,7 @@ def call_function(
         return Value(NOTHING, UNKNOWN if not agree.divergent else agree, why)
     outside = vm.out
     body = Seq()
-    called = Called(node, vm.path, info.name, body, vm.frame.name)
+    called = Called(node, vm.path, info.name, body, vm.frame.name, _is_handed_in(vm, node, info))
     outside.items.append(called)
     scopes = list(vm.scopes)
     vm.scopes.extend(what.within)
@@ -184,6 +188,15 @@ def call_function(
         if not body.items and outside.items and outside.items[-1] is called:
             outside.items.pop()
         _see_through(called)
+
+
+def _is_handed_in(vm: Machine, node: ast.AST, info: FunctionInfo) -> bool:
+    function = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(function, ast.Name) or info.name.endswith(function.id):
+        return False
+    frame = vm.frame
+    around = [each for each in frame.scopes[1:] if each != frame.module.scope]
+    return any(vm.store.get((each, function.id)) is not None for each in around)
 
 
 def _see_through(called: Called) -> None:
@@ -206,7 +219,10 @@ def _on_main(
     """A function that a decorator lets rank 0 alone run."""
     within = tuple(each for each in what.within if each != "#main")
     plain = replace(what, within=within)
-    condition = objects.of_rank(vm, "main", node, "a decorator lets rank 0 alone run it")
+    info = vm.functions[what.number]
+    place = Place(info.module.path, info.node.lineno)
+    why = Why("a decorator lets rank 0 alone run it", place, None, info.node)
+    condition = Value(IS_MAIN, BY_RANK, why)
     paths = vm.ways(condition, lambda: call_function(vm, plain, args, kwargs, node), lambda: NONE)
     return vm.choose(node, node, condition, paths) or NONE
 

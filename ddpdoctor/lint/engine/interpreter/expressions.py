@@ -394,16 +394,25 @@ def _yield(vm: Machine, node: ast.Yield) -> Value:
     own = [each for each in vm.conditions[frame.conditions :] if each.agree.kind == "rank"]
     if own and frame.on_yield is None and not value.agree.divergent:
         value = Value(value.what, local("data", False), own[0].why)
+    counted = next((each for each in vm.conditions[frame.conditions :] if _of_own_data(each)), None)
+    if counted is not None:
+        vm.store.put((frame.scope, "#count"), counted)
     frame.yields.append(value)
     if frame.on_yield is not None:
         return frame.on_yield(value)
     return Value(NOTHING, UNKNOWN)
 
 
+def _of_own_data(condition: Value) -> bool:
+    return condition.agree.kind == "local" and condition.agree.cause in ("data", "shard")
+
+
 def _yield_from(vm: Machine, node: ast.YieldFrom) -> Value:
     source = evaluate(vm, node.value)
-    one, _ = elements(vm, source, node.value)
+    one, count = elements(vm, source, node.value)
     vm.frame.yields.append(one)
+    if count.agree.divergent:
+        vm.store.put((vm.frame.scope, "#count"), count)
     return Value(NOTHING, UNKNOWN)
 
 

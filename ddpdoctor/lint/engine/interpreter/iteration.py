@@ -24,7 +24,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     term,
 )
 
-
 UNTIL = Term("until")
 """How often an iterator goes on that itself decides when to stop."""
 
@@ -96,6 +95,13 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
     site = vm.site(node, "batch")
     vm.batches[site] = loader
     one = Value(Tensor(site), local("data", shards), why)
+    made = vm.object(sampler) if sampler is not None else None
+    if sampler is not None and made is not None and made.cls >= 0:
+        picked, count = elements(vm, sampler, node)
+        if picked.agree.divergent:
+            one = Value(one.what, local("data", picked.agree.sure), picked.why or why)
+        if count.agree.kind == "local":
+            return one, Value(NOTHING, count.agree, count.why)
     return one, Value(NOTHING, SAME if shards else UNKNOWN)
 
 
@@ -110,9 +116,9 @@ def _of_instance(vm: Machine, value: Value, cls: int, node: ast.AST) -> tuple[Va
             return elements(vm, found, node)
         if objects.content(vm, found) is not None:
             return elements(vm, found, node)
-        if made is not None and made.cls >= 0:
-            if objects.class_attribute(vm, made.cls, "__next__") is not None:
-                return _of_iterator(vm, found, node)
+        cls = made.cls if made is not None else -1
+        if cls >= 0 and objects.class_attribute(vm, cls, "__next__") is not None:
+            return _of_iterator(vm, found, node)
         if found.agree.divergent:  # what makes another iterator on each rank gives it other things
             agree = local("shard", found.agree.sure)
             return Value(NOTHING, agree, found.why), Value(NOTHING, agree, found.why)

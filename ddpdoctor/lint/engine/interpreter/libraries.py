@@ -739,6 +739,8 @@ def _event(
         return args[0]
     if result in _CHANCE:
         return _drawn(vm, name, values, args, _CHANCE[result], node)
+    if kind == "draw_own":
+        return _drawn(vm, name, {**values, "generator": owner or NONE}, args, "", node)
     if result == "disk":
         said = vm.why(f"`{text(node)}`: {_REASONS['disk']}", node)
         path = values.get("path", NONE)
@@ -814,12 +816,15 @@ def _drawn(
     generator = values.get("generator")
     if generator is not None and not generator.is_const(None):
         seed = vm.store.get((generator.what, "seed")) or Value(NOTHING, UNKNOWN)
+        seed = Value(NOTHING, UNKNOWN) if seed.is_const(None) else seed
     else:
         seed = vm.store.get((Lib("#generator"), of)) or Value(
             NOTHING,
             local("chance", vm.frame.module.is_entry),
             vm.why(f"`{text(node)}`: {_REASONS['chance']}", node),
         )
+    if seed.agree.kind == "rank":
+        seed = Value(seed.what, local("chance", seed.agree.sure), seed.why)
     if name.endswith(("shuffle",)) and args:
         _shuffle(vm, args[0], seed, node)
         return NONE

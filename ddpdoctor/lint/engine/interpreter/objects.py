@@ -49,6 +49,7 @@ from ddpdoctor.lint.engine.libraries.torch import OF_THE_WRAPPER
 MAX_ITEMS = 16
 DDP = "torch.nn.parallel.DistributedDataParallel"
 _CONTAINERS = ("list", "set")
+OWN_PART = "each rank takes a part of its own"
 PARTS = "#parts"
 """The dictionary of a module that holds its parts in one."""
 
@@ -434,8 +435,7 @@ def without_order(value: Value) -> Value:
 
 
 def truthy(vm: Machine, value: Value) -> Value:
-    """A value as a condition: of a container whether it holds anything, which ranks may answer
-    differently though each has the same container."""
+    """A value as a condition: of a container whether it holds anything, as far as ranks differ."""
     found = content(vm, value) if isinstance(value.what, Ref) else None
     if found is None or not found.agree.divergent or found.agree.cause in _NOT_HOW_MANY:
         return value
@@ -699,14 +699,15 @@ def sliced(vm: Machine, owner: Value, parts: list[Value], node: ast.AST) -> Valu
     by, reason = blended(parts)
     agree, why = blended([current(vm, owner), *parts])
     if by.kind == "rank":
-        agree, why = local("shard", by.sure), reason
+        agree, why = local("shard", by.sure), vm.why(OWN_PART, node, reason)
+        whole = found if found is not None else current(vm, owner)
+        if whole.agree.cause in ("order", "chance"):
+            vm.emit("deal", "", node, order=whole)
     if found is not None:
         if by.kind != "rank":
             agree, why = blended([found, *parts])
             if by.kind == "same" and agree.kind == "local" and agree.cause != "order" and parts:
                 agree = UNKNOWN  # as many as all ranks have, where somebody has counted
-        elif found.agree.cause in ("order", "chance"):
-            vm.emit("deal", "", node, order=found)
         inner = found.what
         element = _one_of(vm, inner.items) if isinstance(inner, Tuple) else inner.element  # type: ignore[union-attr]
         if vm.type_of(owner) == "list":

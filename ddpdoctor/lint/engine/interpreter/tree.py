@@ -93,6 +93,8 @@ class Called:
     name: str
     body: Seq
     function: str = "<module>"
+    handed_in: bool = False
+    """Whether it is called by the name under which a function around the caller was given it."""
 
 
 @dataclass(slots=True, eq=False)

@@ -11,6 +11,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way
 from ddpdoctor.lint.engine.interpreter.values import (
     Either,
     Many,
+    Place,
     Ref,
     Tensor,
     Tuple,
@@ -168,3 +169,33 @@ def of_many_ranks(run: Run) -> bool:
         return True
     source = run.source(run.path)
     return source is not None and "torch.distributed" in source.source.text
+
+
+# --- who deals out for itself
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """A part that each rank takes of what it has shuffled with its own random numbers."""
+
+    event: Event
+    order: Value
+    seed: Event | None
+    """The seed that the rank decides, None where nothing has seeded."""
+
+
+_SEEDS = ("seed", "seed_python", "seed_numpy", "seed_generator", "seed_all", "new")
+
+
+def deals(run: Run) -> Iterator[Deal]:
+    """Parts of orders that are another on each rank."""
+    seeds: dict[Place, Event] = {}
+    for event, _ in events(run.root, *_SEEDS, "deal"):
+        if event.kind != "deal":
+            seed = event.values.get("seed")
+            if seed is not None and seed.agree.kind == "rank" and seed.why is not None:
+                seeds[seed.why.root.place] = event
+            continue
+        order = event.values["order"]
+        if order.agree.cause == "chance" and order.why is not None:
+            yield Deal(event, order, seeds.get(order.why.root.place))

@@ -46,6 +46,18 @@ def how(parting: Parting) -> str:
     return f"runs only by `{condition}` (line {line})"
 
 
+def where(parting: Parting, met: Met) -> tuple[ast.AST, str]:
+    """Where what is met stands: what is particular of a decorated function is inside of it."""
+    at: list[tuple[ast.AST, str]] = [(each.node, each.path) for each in met.chain]
+    at.append((met.event.node, met.event.path))
+    inside = 0
+    while inside < len(met.chain) and (
+        met.chain[inside].node is parting.node or met.chain[inside].handed_in
+    ):
+        inside += 1
+    return at[inside] if at[0] == (met.node, met.path) else (met.node, met.path)
+
+
 def chain(met: Met) -> tuple[str, ...]:
     """The calls that lead to it: "sync() calls barrier() (utils.py:12)"."""
     calls: list[Called] = list(met.chain)

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.partings import Met, Parting, partings
-from ddpdoctor.lint.engine.queries.telling import chain, how, operation, related, who
+from ddpdoctor.lint.engine.queries.telling import chain, how, operation, related, where, who
 from ddpdoctor.lint.rule import About, Confidence, Hit
 
 ABOUT = About(code="DDP401", name="rank-conditional-collective", confidence="certain")
@@ -47,13 +47,14 @@ def check(run: Run) -> Iterator[Hit]:
         if parting.left:
             heard = heard[:1]
         for each in heard:
+            node, path = where(parting, each)
             yield Hit(
-                each.node,
+                node,
                 f"{operation(each)} is reached by {who(parting)}: the other ranks never join it",
                 notes=(f"it {how(parting)}", *chain(each), *why(parting)),
                 help="let every rank call it: move it out of the condition",
                 confidence=_confidence(parting, each),
-                path=each.path,
+                path=path,
                 related=related(parting),
             )
 

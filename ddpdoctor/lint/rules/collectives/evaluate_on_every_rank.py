@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.partings import Met, partings
-from ddpdoctor.lint.engine.queries.telling import chain, how, related
+from ddpdoctor.lint.engine.queries.telling import chain, how, related, where
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP406", name="rank0-only-evaluation", confidence="likely")
@@ -41,8 +41,9 @@ def check(run: Run) -> Iterator[Hit]:
         for each in parting.met:
             if each.event.kind != "forward" or _keeps_buffers_apart(run, each):
                 continue
+            node, path = where(parting, each)
             yield Hit(
-                each.node,
+                node,
                 "the DDP wrapper runs its forward on some ranks only",
                 notes=(
                     f"it {how(parting)}",
@@ -52,7 +53,7 @@ def check(run: Run) -> Iterator[Hit]:
                 ),
                 help="pass the wrapper's `.module` for evaluation on one rank, or evaluate on "
                 "every rank",
-                path=each.path,
+                path=path,
                 related=related(parting),
             )
             if parting.left:

@@ -1,7 +1,8 @@
 """Another sampler seed on every rank.
 
 ## What it does
-Finds `DistributedSampler(seed=...)` with a seed that contains the rank.
+Finds `DistributedSampler(seed=...)` with a seed that contains the rank, and a sampler of your own
+that shuffles by such a seed before it takes the rank's part.
 
 ## Why is this bad?
 Each rank shuffles in its own way and then takes every n-th sample: the shards overlap, and about a
@@ -24,7 +25,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.queries.sharding import SAMPLER, made
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import IS_MAIN, LOCAL_RANK, RANK, Place, Value
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made
 from ddpdoctor.lint.engine.queries.telling import told_by
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Hit
@@ -47,3 +50,33 @@ def check(run: Run) -> Iterator[Hit]:
             confidence=None if seed.agree.sure else "likely",
             path=event.path,
         )
+    yield from _dealt_out(run)
+
+
+def _dealt_out(run: Run) -> Iterator[Hit]:
+    """Orders that each rank shuffles by a seed of its own before it takes its part."""
+    told: set[Place] = set()
+    for deal in deals(run):
+        if deal.seed is None or deal.seed.place in told:
+            continue
+        told.add(deal.seed.place)
+        seed = deal.seed.values["seed"]
+        at = _given(run, seed) or deal.seed
+        yield Hit(
+            at.node,
+            "the order is shuffled by a seed of the rank's own: the parts overlap, others are lost",
+            notes=(f"the part is taken at line {deal.event.place.line}", *told_by(seed.why)),
+            help="one seed for all ranks; a per-rank generator is for noise alone",
+            confidence="likely",
+            path=at.path,
+        )
+
+
+def _given(run: Run, seed: Value) -> Event | None:
+    """The making of the last object that was given the seed, and holds it."""
+    for event, _ in reversed(list(events(run.root, "make"))):
+        for each in run.vm.store.of(event.values["object"].what).values():
+            is_number = each.agree.kind == "rank" and each.what not in (RANK, LOCAL_RANK, IS_MAIN)
+            if is_number and each.why is not None and each.why.root == (seed.why and seed.why.root):
+                return event
+    return None

@@ -29,7 +29,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
-from ddpdoctor.lint.engine.queries.sharding import SAMPLER, made, numbers
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made, numbers
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, characters
 
 ABOUT = About(code="DDP206", name="unsynchronised-split", confidence="likely")
@@ -67,18 +67,17 @@ def check(run: Run) -> Iterator[Hit]:
 def _dealt_out(run: Run) -> Iterator[Hit]:
     """What each rank shuffles in its own way before it takes every n-th of it."""
     told: set[int] = set()
-    for event, _ in events(run.root, "deal"):
-        order = event.values["order"]
-        why = order.why.root if order.agree.cause == "chance" and order.why else None
-        if why is None or why.node is None or id(why.node) in told:
+    for deal in deals(run):
+        why = deal.order.why.root if deal.order.why else None
+        if deal.seed is not None or why is None or why.node is None or id(why.node) in told:
             continue
-        if not order.agree.sure and not run.is_entry:
+        if not deal.order.agree.sure and not run.is_entry:
             continue  # somebody may have seeded before
         told.add(id(why.node))
         yield Hit(
             why.node,
             "each rank shuffles in its own way, then takes its part: some twice, others never",
-            notes=(f"the part is taken at line {event.place.line}",),
+            notes=(f"the part is taken at line {deal.event.place.line}",),
             help="shuffle with a generator that is seeded alike on all ranks",
             path=why.place.path,
         )

@@ -1,0 +1,63 @@
+"""Ranks with different numbers of batches.
+
+## What it does
+Finds training loops whose number of rounds hangs on what this rank's own data are: a sampler that
+packs the samples of its rank into batches of some length, a list of what this rank has kept.
+
+## Why is this bad?
+Each backward is a collective. The rank that runs out first leaves the loop, and the others wait for
+it in their next one.
+
+## Example
+```python
+mine = order[rank::world_size]
+for batch in pack(mine, max_tokens):
+    model(batch).backward()
+```
+
+## Use instead
+```python
+batches = pack(order, max_tokens)
+for batch in batches[rank : len(batches) // world_size * world_size : world_size]:
+    model(batch).backward()
+```
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.naming import name_of
+from ddpdoctor.lint.engine.queries.partings import Parting, partings
+from ddpdoctor.lint.engine.queries.telling import header, reasons, related
+from ddpdoctor.lint.rule import About, Hit
+
+ABOUT = About(code="DDP207", name="uneven-batches", confidence="likely")
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield training loops that ranks run through unequally often."""
+    for parting in partings(run):
+        if name_of(run, parting) != ABOUT.code:
+            continue
+        node, path = _dealt(parting)
+        line = getattr(parting.node, "lineno", 1)
+        yield Hit(
+            node,
+            "ranks have different numbers of batches: the first to run out leaves the others",
+            notes=(f"each trains on its own at line {line}", *reasons(parting)),
+            help="make the batches of all ranks alike in number, or train under Join([model])",
+            path=path,
+            related=related(parting),
+        )
+
+
+def _dealt(parting: Parting) -> tuple[ast.AST, str]:
+    """Where a rank takes its part before it makes batches of it, else the loop."""
+    for each in parting.why.chain() if parting.why else ():
+        if each.text == OWN_PART and each.node is not None:
+            return each.node, each.place.path
+    return header(parting), parting.path
