@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import methods, objects
 from ddpdoctor.lint.engine.interpreter.libraries import call_library, is_starred, starred
-from ddpdoctor.lint.engine.interpreter.machine import MAX_CALLS, Frame, FunctionInfo, Left, Machine
+from ddpdoctor.lint.engine.interpreter.machine import EITHER, MAX_CALLS, Frame, FunctionInfo, Left, Machine
 from ddpdoctor.lint.engine.interpreter.store import State
 from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -298,7 +298,7 @@ def _run(
     result = vm.store.joined(values, found, divergent(found), vm.site(node, "result"))
     options = tuple(each for each in values if each is not None)
     if isinstance(result.what, Tensor) and result.what not in [each.what for each in options]:
-        vm.computed(result, "either", options, node)
+        vm.computed(result, EITHER, options, node)
     return result
 
 

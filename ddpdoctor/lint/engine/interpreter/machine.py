@@ -49,6 +49,8 @@ ALL_ALONE = 20_000
 READING = 10_000
 ELSEWHERE = ""
 AT_TOP = 3_000
+EITHER = "either"
+"""How what is another value on each way was computed."""
 BY_SOME = "some ranks alone go this way"
 """What the statements that bind one name of an imported module may use."""
 
@@ -381,7 +383,11 @@ class Machine:
             return NONE
         found = [State({}, state.conditions, state.mask) for state in states]
         divergent = [decided] if condition.agree.divergent and len(states) > 1 else []
-        return self.store.joined(values, found, divergent, site)
+        joined = self.store.joined(values, found, divergent, site)
+        options = tuple(each for each in values if each is not None)
+        if isinstance(joined.what, Tensor) and joined.what not in [each.what for each in options]:
+            self.computed(joined, EITHER, options, node)
+        return joined
 
     def _of_the_mode(self, what: Term, paths: list[Path]) -> list[Path]:
         """Of "is this distributed?" the way that is, and that which makes it so."""

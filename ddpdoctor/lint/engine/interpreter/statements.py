@@ -12,6 +12,7 @@ from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import UNTIL, elements
 from ddpdoctor.lint.engine.interpreter.libraries import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
+    EITHER,
     Left,
     LoopRecord,
     Machine,
@@ -89,10 +90,26 @@ def _expression(vm: Machine, node: ast.Expr) -> bool:
 
 
 def _assign(vm: Machine, node: ast.Assign) -> bool:
+    goes_on = _goes_on(node.targets[0], node.value)
+    old = evaluate_quietly(vm, _loaded(node.targets[0])) if goes_on else NONE
     value = evaluate(vm, node.value)
+    if goes_on and isinstance(value.what, Tensor):
+        vm.emit("add_up", "", node, old=old, value=value)
     for target in node.targets:
         objects.bind(vm, target, value)
     return True
+
+
+def _goes_on(target: ast.expr, value: ast.expr) -> bool:
+    """Whether a variable or attribute is computed from itself, as a running average is."""
+    if not isinstance(target, ast.Name | ast.Attribute) or isinstance(value, ast.Call | ast.Name):
+        return False
+    wanted = getattr(target, "id", None), getattr(target, "attr", None)
+    return any(
+        (getattr(each, "id", None), getattr(each, "attr", None)) == wanted
+        for each in ast.walk(value)
+        if each.__class__ is target.__class__
+    )
 
 
 def _annotated(vm: Machine, node: ast.AnnAssign) -> bool:
@@ -394,8 +411,13 @@ def _settle(vm: Machine, states: list[State], count: Value, site: int) -> bool:
         )
         if old is None or new != old:
             changed = True
+            if isinstance(new.what, Tensor):
+                vm.computed(new, EITHER, tuple(each for each in values if each), vm.frame.call or _HERE)
         vm.store.put(key, new)
     return changed
+
+
+_HERE = ast.Pass()
 
 
 def _count_in_generator(vm: Machine, count: Value) -> None:

@@ -26,6 +26,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
+from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Value, text
@@ -34,7 +35,7 @@ from ddpdoctor.lint.rule import About, Fix, Hit
 
 ABOUT = About(code="DDP601", name="retained-graph", confidence="likely")
 
-_ARITHMETIC = ("Mult", "Div", "Add", "Sub")
+_ARITHMETIC = ("Mult", "Div", "Add", "Sub", EITHER)
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -45,12 +46,31 @@ def check(run: Run) -> Iterator[Hit]:
     for event, way in events(run.root, "add_up"):
         node, value = event.node, event.values["value"]
         around = _innermost(way)
-        if not isinstance(node, ast.AugAssign) or not isinstance(node.op, ast.Add) or not around:
+        if around is None or "no_grad" in event.scopes:
             continue
-        losses = [each.values["loss"] for each, to in backwards if around is _innermost(to)]
+        if isinstance(node, ast.AugAssign) and not isinstance(node.op, ast.Add):
+            continue
+        losses = [
+            part
+            for each, to in backwards
+            if around is _innermost(to)
+            for part in _parts(run, each.values["loss"], 3)
+        ]
         if not any(_keeps(run, value, loss, 4) for loss in losses):
             continue
         if any(_is_of(each, event) for each, _ in backwards):
+            continue
+        if not isinstance(node, ast.AugAssign):
+            old = event.values["old"]
+            if not _keeps(run, old, value, 6) or any(_keeps(run, each, value, 6) for each in losses):
+                continue
+            total = text(_target(node))
+            yield Hit(
+                node,
+                f"`{total}` goes on from itself with the graph of every step: memory grows",
+                help="add `.detach()` to what is averaged",
+                path=event.path,
+            )
             continue
         loss, total = _named(node.value), text(node.target)
         yield Hit(
@@ -64,6 +84,16 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _innermost(way: Way) -> Loop | None:
     return next((step.node for step in reversed(way) if isinstance(step.node, Loop)), None)
+
+
+def _parts(run: Run, loss: Value, depth: int) -> Iterator[Value]:
+    """A loss, and those of which it was computed before its backward."""
+    yield loss
+    made = run.vm.made.get(loss.what)
+    if depth and made is not None and made.by in (*_ARITHMETIC, "scale"):
+        for each in made.of:
+            if isinstance(each.what, Tensor):
+                yield from _parts(run, each, depth - 1)
 
 
 def _keeps(run: Run, value: Value, loss: Value, depth: int) -> bool:
@@ -80,12 +110,16 @@ def _keeps(run: Run, value: Value, loss: Value, depth: int) -> bool:
 
 def _is_of(backward: Event, sum_: Event) -> bool:
     """Whether the gradient is that of the sum: then its graph is wanted."""
-    call, node = backward.node, sum_.node
-    assert isinstance(node, ast.AugAssign)
+    call = backward.node
     if backward.function != sum_.function or not isinstance(call, ast.Call):
         return False
     of = call.func.value if isinstance(call.func, ast.Attribute) else call
-    return text(of, 200) == text(node.target, 200)
+    return text(of, 200) == text(_target(sum_.node), 200)
+
+
+def _target(node: ast.AST) -> ast.expr:
+    assert isinstance(node, ast.AugAssign | ast.Assign)
+    return node.target if isinstance(node, ast.AugAssign) else node.targets[0]
 
 
 def _named(value: ast.expr) -> str:
