@@ -8,7 +8,14 @@ from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import methods, objects
 from ddpdoctor.lint.engine.interpreter.libraries import call_library, is_starred, starred
-from ddpdoctor.lint.engine.interpreter.machine import EITHER, MAX_CALLS, Frame, FunctionInfo, Left, Machine
+from ddpdoctor.lint.engine.interpreter.machine import (
+    EITHER,
+    MAX_CALLS,
+    Frame,
+    FunctionInfo,
+    Left,
+    Machine,
+)
 from ddpdoctor.lint.engine.interpreter.store import State
 from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
 from ddpdoctor.lint.engine.interpreter.values import (

@@ -180,6 +180,11 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     agree, why = blended((left, right))
     function = _COMPARE[op.__class__]
     equality = isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq)
+    if equality and right.is_const(None) and isinstance(left.what, Either):
+        wanted = isinstance(op, ast.Is | ast.Eq)
+        table = left.what.table(lambda each: each.is_const(None) == wanted)
+        if table is not None:
+            return Value(table, agree, why)
     if equality and right.is_const(None) and _is_something(left):
         return Value(Const(isinstance(op, ast.IsNot | ast.NotEq)))
     identity = isinstance(op, ast.Is | ast.IsNot) and isinstance(right.what, Const)

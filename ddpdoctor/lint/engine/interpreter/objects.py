@@ -19,6 +19,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NODE_RANK,
     NONE,
     NOTHING,
+    OPEN,
     RANK,
     SAME,
     UNKNOWN,
@@ -163,6 +164,8 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     """`owner.name`."""
     what = owner.what
     if isinstance(what, Either):
+        if what.masks:
+            vm.emit("of_some", name, node, owner=owner)
         return vm.each(owner, lambda option: attribute(vm, option, name, node))
     if isinstance(what, Lib):
         return _of_library(vm, f"{what.name}.{name}", owner, node)
@@ -436,6 +439,10 @@ def without_order(value: Value) -> Value:
 
 def truthy(vm: Machine, value: Value) -> Value:
     """A value as a condition: of a container whether it holds anything, as far as ranks differ."""
+    if isinstance(value.what, Either):
+        table = value.what.table(lambda each: False if each.is_const(None) else vm.truth(each))
+        known = table and Table(tuple(OPEN if each is None else each for each in table.entries))
+        return Value(known, value.agree, value.why) if known else value
     found = content(vm, value) if isinstance(value.what, Ref) else None
     if found is None or not found.agree.divergent or found.agree.cause in _NOT_HOW_MANY:
         return value
@@ -603,6 +610,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     """`owner[index]`."""
     what = owner.what
     if isinstance(what, Either):
+        if what.masks:
+            vm.emit("of_some", "[]", node, owner=owner)
         return vm.each(owner, lambda option: item(vm, option, index, node))
     if what == Lib("os.environ"):
         name = index.constant
@@ -779,6 +788,8 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
     """`owner.name = value`."""
     what = owner.what
     if isinstance(what, Either):
+        if what.masks:
+            vm.emit("of_some", name, node, owner=owner)
         for option in what.options:
             set_attribute(vm, option, name, value, node)
         return

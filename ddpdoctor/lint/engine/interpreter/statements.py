@@ -412,7 +412,9 @@ def _settle(vm: Machine, states: list[State], count: Value, site: int) -> bool:
         if old is None or new != old:
             changed = True
             if isinstance(new.what, Tensor):
-                vm.computed(new, EITHER, tuple(each for each in values if each), vm.frame.call or _HERE)
+                vm.computed(
+                    new, EITHER, tuple(each for each in values if each), vm.frame.call or _HERE
+                )
         vm.store.put(key, new)
     return changed
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    NONE,
     NOTHING,
     OPEN,
     RANKS,
@@ -164,8 +165,10 @@ class Store:
                 why = why if why is not None else condition_why
         if table is not None:
             return Value(table, agree, why)
+        if same_what:
+            return Value(first.what, agree, why)
         return Value(
-            first.what if same_what else self._either(present, conditions, tag), agree, why
+            _some_have_none(present, states) or self._either(present, conditions, tag), agree, why
         )
 
     def _either(self, values: list[Value], conditions: list[Value], tag: Any) -> What:
@@ -215,6 +218,30 @@ class Store:
         if made and not conditions:
             return made[0]
         return Term("joined", (hash(tag),)) if tag is not None else NOTHING
+
+
+def _some_have_none(values: list[Value], states: list[State]) -> Either | None:
+    """Something that some ranks have, and others have None in its place."""
+    masks = [state.mask for state in states]
+    if len(masks) != len(values) or all(mask == masks[0] for mask in masks):
+        return None
+    found: dict[What, tuple[Value, int]] = {}
+    for value, mask in zip(values, masks, strict=True):
+        what = value.what
+        if isinstance(what, Either) and not what.masks:
+            return None
+        parts = zip(what.options, what.masks, strict=True) if isinstance(what, Either) else ()
+        for each, own in parts or ((value, mask),):
+            found[each.what] = (each, found.get(each.what, (each, 0))[1] | (own & mask))
+    others = [each for each in found if each != NONE.what]
+    if len(found) != 2 or len(others) != 1 or not isinstance(others[0], _HELD):
+        return None
+    if others[0] == NOTHING:
+        return None
+    return Either(*zip(*found.values(), strict=True))
+
+
+_HELD = (Ref, Term, Func, Partial, Class, Lib)
 
 
 def _is_thing(value: Value) -> bool:

@@ -8,7 +8,7 @@ way of writing the same condition is the same value.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, Self, cast
@@ -269,6 +269,19 @@ class Either:
     """One of several."""
 
     options: tuple[Value, ...]
+    masks: tuple[int, ...] = ()
+    """Of each, the ranks that may hold it, where the rank decides."""
+
+    def table(self, entry: Callable[[Value], Any]) -> Table | None:
+        """What something is of each rank's own, OPEN where it is not known which that is."""
+        if not self.masks:
+            return None
+        entries: list[Any] = []
+        for rank in range(RANKS):
+            mine = zip(self.options, self.masks, strict=True)
+            found = {entry(each) for each, mask in mine if mask & (1 << rank)}
+            entries.append(found.pop() if len(found) == 1 else OPEN)
+        return Table(tuple(entries))
 
 
 What = (

@@ -12,13 +12,13 @@ all_to_all_single               collective group=group@4 fills=output@0
 barrier                         collective group=group@0
 broadcast                       collective shares=tensor@0 group=group@2 root=src@1
 broadcast_object_list           collective shares=object_list@0 group=group@2 root=src@1
-gather                          collective group=group@3 root=dst@2
-gather_object                   collective group=group@3 root=dst@2
+gather                          collective group=group@3 root=dst@2 of_root=gather_list@1
+gather_object                   collective group=group@3 root=dst@2 of_root=object_gather_list@1
 monitored_barrier               collective group=group@0
 reduce                          collective group=group@3 root=dst@1 collects=tensor@0
 reduce_scatter                  collective group=group@3 fills=output@0
 reduce_scatter_tensor           collective group=group@3 fills=output@0
-scatter                         collective group=group@3 root=src@2 fills=tensor@0
+scatter                         collective group=group@3 root=src@2 fills=tensor@0 of_root=scatter_list@1
 scatter_object_list             collective group=group@3 root=src@2
 new_group                       group ranks=ranks@0
 split_group                     group

@@ -7,18 +7,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Way, walk
-from ddpdoctor.lint.engine.interpreter.values import Table, text
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import (
+    Const,
+    Either,
+    Table,
+    Tuple,
+    Value,
+    What,
+    text,
+)
+from ddpdoctor.lint.engine.queries.doing import doers, in_try
 from ddpdoctor.lint.engine.queries.partings import met
+from ddpdoctor.lint.engine.queries.telling import told_by
+from ddpdoctor.lint.engine.queries.words import is_world
 
 _NEXT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LoneError:
-    """An error of one rank."""
+    """An error of some ranks."""
 
-    exit: Exit
+    node: ast.AST
+    path: str
     notes: tuple[str, ...]
 
 
@@ -39,7 +51,7 @@ def lone_errors(run: Run) -> Iterator[LoneError]:
             seen.add(id(node.node))
             line = getattr(by_rank.node, "lineno", 1)
             note = f"they meet after the `if {text(by_rank.test)}` at line {line}"
-            yield LoneError(node, (note,))
+            yield LoneError(node.node, node.path, (note,))
 
 
 def _conditions(way: Way) -> tuple[Choice | None, bool]:
@@ -57,3 +69,37 @@ def _conditions(way: Way) -> tuple[Choice | None, bool]:
 
 def _is_caught(way: Way) -> bool:
     return any(isinstance(s.node, Choice) and isinstance(s.node.node, ast.Try) for s in way)
+
+
+def missing_things(run: Run) -> Iterator[LoneError]:
+    """Uses of what some ranks do not have: it is None there."""
+    told: set[What] = set()
+    for event, way in events(run.root, "of_some"):
+        owner = event.values["owner"]
+        assert isinstance(owner.what, Either)
+        who = doers(way)
+        nothing = owner.what.table(lambda each: each.is_const(None))
+        lacking = nothing.ranks()[0] & who.mask if nothing else 0
+        if lacking and owner.what not in told and not in_try(way) and owner.agree.sure:
+            told.add(owner.what)
+            yield LoneError(event.node, event.path, told_by(owner.why))
+
+
+def unwanted_lists(run: Run) -> Iterator[LoneError]:
+    """Lists that a collective takes of the root alone, given by every rank."""
+    for event, way in events(run.root, "collective"):
+        root, given = event.values.get("root") or Value(Const(0)), event.values.get("of_root")
+        if (
+            given is None
+            or run.vm.type_of(given) != "list"
+            or not is_world(event.values.get("group"))
+        ):
+            continue
+        number = root.constant
+        if isinstance(number, int) and doers(way).mask & ~(1 << number) and _is_filled(run, given):
+            yield LoneError(event.node, event.path, (f"the root is rank {number}",))
+
+
+def _is_filled(run: Run, given: Value) -> bool:
+    held = run.vm.store.get((given.what, "[]"))
+    return held is None or held.what != Tuple(())

@@ -1,11 +1,13 @@
-"""A collective whose root is each rank itself.
+"""A collective whose root is another for each rank, or is not there.
 
 ## What it does
-Finds `broadcast`, `reduce`, `gather` and `scatter` with the calling process's own rank as root.
+Finds `broadcast`, `reduce`, `gather` and `scatter` with the calling process's own rank as root, and
+in groups of which each rank picks its own with one number as the root of all.
 
 ## Why is this bad?
 The root is a property of the call, the same on all ranks. Where each names itself, all send and
 none receives: gloo returns at once with everybody's own values, or hangs at the next collective.
+The root is counted in the whole job, not in the group: rank 0 is in one of the groups alone.
 
 ## Example
 ```python
@@ -24,8 +26,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import RANK, RANKS, Table, Value
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, RANK, RANKS, Ref, Table, Term, Value
 from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.telling import told_by
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.rule import About, Hit
 
@@ -35,8 +38,24 @@ ABOUT = About(code="DDP403", name="collective-shape-mismatch", confidence="certa
 def check(run: Run) -> Iterator[Hit]:
     """Yield rooted collectives for which the ranks name different roots."""
     for event, way in events(run.root, "collective"):
-        root = event.values.get("root")
-        if root is None or not is_world(event.values.get("group")):
+        root, group = event.values.get("root"), event.values.get("group")
+        if root is None:
+            continue
+        if group is not None and not is_world(group):
+            if (
+                _of_its_own(group)
+                and isinstance(root.constant, int)
+                and doers(way).mask == EVERYONE
+            ):
+                yield Hit(
+                    event.node,
+                    f"rank {root.constant} is the root of {event.name}() in every group, and is in "
+                    "one of them alone",
+                    notes=("the root is a rank of the whole job", *told_by(group.why)),
+                    help="dist.get_global_rank(group, 0), or group_src=0",
+                    confidence="likely",
+                    path=event.path,
+                )
             continue
         if root.agree.sure and _differs(root, doers(way).mask):
             what = root.what
@@ -47,6 +66,11 @@ def check(run: Run) -> Iterator[Hit]:
                 help="one root for all ranks, such as 0",
                 path=event.path,
             )
+
+
+def _of_its_own(group: Value) -> bool:
+    """Whether the rank picks its group out of several."""
+    return isinstance(group.what, Ref | Term) and group.agree.kind == "rank" and group.agree.sure
 
 
 def _differs(root: Value, mask: int) -> bool:

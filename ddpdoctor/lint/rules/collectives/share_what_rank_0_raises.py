@@ -1,8 +1,9 @@
-"""An error of rank 0 that the others do not learn of.
+"""An error of some ranks that the others do not learn of.
 
 ## What it does
 Finds code that only rank 0 runs, which looks for a file and raises if it is not there, where all
-ranks meet in a collective right after.
+ranks meet in a collective right after; uses of what some ranks have and others hold None for; and
+the list that `gather` and `scatter` take of the root alone, where every rank gives it.
 
 ## Why is this bad?
 The others wait for rank 0, which has raised. Under torchrun the job ends after a while; where the
@@ -29,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.queries.raising import lone_errors
+from ddpdoctor.lint.engine.queries.raising import lone_errors, missing_things, unwanted_lists
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP404", name="one-rank-raises", confidence="likely")
@@ -39,9 +40,25 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield errors that one rank raises just before the ranks meet."""
     for error in lone_errors(run):
         yield Hit(
-            error.exit.node,
+            error.node,
             "one rank alone raises here, and the others wait for it",
             notes=error.notes,
             help="broadcast the outcome, and raise on every rank",
-            path=error.exit.path,
+            path=error.path,
+        )
+    for error in missing_things(run):
+        yield Hit(
+            error.node,
+            "some ranks have None here: they raise, and the others wait for them",
+            notes=error.notes,
+            help="ask `is not None` first, or for the rank that has it",
+            path=error.path,
+        )
+    for error in unwanted_lists(run):
+        yield Hit(
+            error.node,
+            "this list may be given by the root alone: every other rank raises",
+            notes=error.notes,
+            help="None on the other ranks",
+            path=error.path,
         )

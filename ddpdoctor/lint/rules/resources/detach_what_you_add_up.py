@@ -62,7 +62,9 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if not isinstance(node, ast.AugAssign):
             old = event.values["old"]
-            if not _keeps(run, old, value, 6) or any(_keeps(run, each, value, 6) for each in losses):
+            if not _keeps(run, old, value, 6) or any(
+                _keeps(run, each, value, 6) for each in losses
+            ):
                 continue
             total = text(_target(node))
             yield Hit(
