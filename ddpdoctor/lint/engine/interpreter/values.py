@@ -340,9 +340,20 @@ _MAX_TERM = 24
 
 
 def term(op: str, *args: Any) -> Term:
-    """A term, or one without identity where it would grow too large."""
+    """A term; one that would grow too large keeps its identity alone, if it has one."""
     made = Term(op, args)
-    return made if made.size <= _MAX_TERM else NOTHING
+    if made.size <= _MAX_TERM:
+        return made
+    return Term("large", (id(made),)) if has_identity(args) else NOTHING
+
+
+def has_identity(what: object) -> bool:
+    """Whether nothing in it is merely unknown: two unknowns need not be the same."""
+    if isinstance(what, Term):
+        return what != NOTHING and has_identity(what.args)
+    if isinstance(what, tuple):
+        return all(has_identity(each) for each in what)
+    return True
 
 
 def blended(values: Iterable[Value]) -> tuple[Agreement, Why | None]:

@@ -52,6 +52,20 @@ numpy.random.RandomState                new type=numpy.random.Generator seed=see
 numpy.random.*                          event kind=draw_numpy result=chance_numpy
 random.Random.*                         event kind=draw_own result=pure
 numpy.random.Generator.*                event kind=draw_own result=pure
+numpy.save                              event kind=write path=file@0 object=arr@1
+numpy.savez                             event kind=write path=file@0
+numpy.savez_compressed                  event kind=write path=file@0
+numpy.savetxt                           event kind=write path=fname@0 object=X@1
+numpy.load                              event kind=read path=file@0 result=pure
+numpy.loadtxt                           event kind=read path=fname@0 result=pure
+numpy.genfromtxt                        event kind=read path=fname@0 result=pure
+numpy.memmap                            event kind=read path=filename@0 result=pure
+joblib.dump                             event kind=write path=filename@1 object=value@0
+joblib.load                             event kind=read path=filename@0 result=pure
+pandas.read_csv                         event kind=read path=filepath_or_buffer@0 result=pure
+pandas.read_parquet                     event kind=read path=path@0 result=pure
+pandas.read_pickle                      event kind=read path=filepath_or_buffer@0 result=pure
+pandas.read_json                        event kind=read path=path_or_buf@0 result=pure
 numpy.sort                              count
 numpy.unique                            count
 natsort.natsorted                       count

@@ -17,7 +17,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Way,
     events,
 )
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NOTHING, Table, Term, Value
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Table, Value, has_identity
 from ddpdoctor.lint.engine.queries.words import letter
 
 MAIN = 1
@@ -207,16 +207,7 @@ def same_path(one: Value | None, other: Value | None) -> bool:
     """Whether two values are one path, on all ranks as far as anything tells."""
     if one is None or other is None or one.what != other.what:
         return False
-    return one.agree.kind in _ALIKE and other.agree.kind in _ALIKE and _has_identity(one.what)
+    return one.agree.kind in _ALIKE and other.agree.kind in _ALIKE and has_identity(one.what)
 
 
 _ALIKE = ("same", "unknown")
-
-
-def _has_identity(what: object) -> bool:
-    """Whether nothing in it is merely unknown: two unknowns need not be the same."""
-    if isinstance(what, Term):
-        return what != NOTHING and all(_has_identity(each) for each in what.args)
-    if isinstance(what, tuple):
-        return all(_has_identity(each) for each in what)
-    return True

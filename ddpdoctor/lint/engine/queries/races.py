@@ -47,10 +47,10 @@ def races(run: Run) -> list[Race]:
 def _races(run: Run) -> Iterator[Race]:
     if run.is_entry and not is_distributed(run):
         return
-    saves = [(e, w) for e, w in events(run.root, "save") if doers(w).some]
+    saves = [(e, w) for e, w in events(run.root, "save", "write") if doers(w).some]
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     told: set[int] = set()
-    for load, to in events(run.root, "load"):
+    for load, to in events(run.root, "load", "read"):
         reads = doers(to)
         for save, at in saves:
             writes = doers(at)
