@@ -23,8 +23,8 @@ BUGS = {
     "Trainer(Env()).save()\n",
     "a decorator": HEAD
     + "import functools\ndef chief(f):\n    @functools.wraps(f)\n    def inner(*a, **k):\n"
-    "        if dist.get_rank() == 0:\n            return f(*a, **k)  # BUG\n    return inner\n"
-    "@chief\ndef save():\n    dist.barrier()\nsave()\n",
+    "        if dist.get_rank() == 0:\n            return f(*a, **k)\n    return inner\n"
+    "@chief\ndef save():\n    dist.barrier()  # BUG\nsave()\n",
     "a dictionary": HEAD
     + "info = {'who': dist.get_rank()}\nif info['who'] == 0:\n    dist.barrier()  # BUG\n",
     "a flag of a flag": HEAD + "boss = False\nif dist.get_rank() == 0:\n    boss = True\n"

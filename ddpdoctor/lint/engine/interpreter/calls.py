@@ -9,7 +9,6 @@ from dataclasses import replace
 from ddpdoctor.lint.engine.interpreter import methods, objects
 from ddpdoctor.lint.engine.interpreter.libraries import call_library, is_starred, starred
 from ddpdoctor.lint.engine.interpreter.machine import (
-    EITHER,
     MAX_CALLS,
     Frame,
     FunctionInfo,
@@ -32,7 +31,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Partial,
     Place,
     Ref,
-    Tensor,
     Term,
     Tuple,
     Value,
@@ -303,10 +301,7 @@ def _run(
     from ddpdoctor.lint.engine.interpreter.store import divergent
 
     result = vm.store.joined(values, found, divergent(found), vm.site(node, "result"))
-    options = tuple(each for each in values if each is not None)
-    if isinstance(result.what, Tensor) and result.what not in [each.what for each in options]:
-        vm.computed(result, EITHER, options, node)
-    return result
+    return vm.either(result, values, node)
 
 
 def _generator(vm: Machine, frame: Frame, node: ast.AST) -> Value:

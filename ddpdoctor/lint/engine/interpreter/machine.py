@@ -384,10 +384,15 @@ class Machine:
         found = [State({}, state.conditions, state.mask) for state in states]
         divergent = [decided] if condition.agree.divergent and len(states) > 1 else []
         joined = self.store.joined(values, found, divergent, site)
-        options = tuple(each for each in values if each is not None)
-        if isinstance(joined.what, Tensor) and joined.what not in [each.what for each in options]:
-            self.computed(joined, EITHER, options, node)
-        return joined
+        return self.either(joined, values, node)
+
+    def either(self, value: Value, of: list[Value | None], node: ast.AST) -> Value:
+        """Remember of which values one is, where it is a tensor of its own."""
+        options = tuple(each for each in of if each is not None)
+        is_new = isinstance(value.what, Tensor) and value.what not in self.made
+        if is_new and value.what not in [each.what for each in options]:
+            self.computed(value, EITHER, options, node)
+        return value
 
     def _of_the_mode(self, what: Term, paths: list[Path]) -> list[Path]:
         """Of "is this distributed?" the way that is, and that which makes it so."""

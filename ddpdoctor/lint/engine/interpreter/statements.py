@@ -12,7 +12,6 @@ from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import UNTIL, elements
 from ddpdoctor.lint.engine.interpreter.libraries import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
-    EITHER,
     Left,
     LoopRecord,
     Machine,
@@ -411,10 +410,7 @@ def _settle(vm: Machine, states: list[State], count: Value, site: int) -> bool:
         )
         if old is None or new != old:
             changed = True
-            if isinstance(new.what, Tensor):
-                vm.computed(
-                    new, EITHER, tuple(each for each in values if each), vm.frame.call or _HERE
-                )
+            vm.either(new, values, vm.frame.call or _HERE)
         vm.store.put(key, new)
     return changed
 

@@ -80,9 +80,17 @@ def missing_things(run: Run) -> Iterator[LoneError]:
         who = doers(way)
         nothing = owner.what.table(lambda each: each.is_const(None))
         lacking = nothing.ranks()[0] & who.mask if nothing else 0
-        if lacking and owner.what not in told and not in_try(way) and owner.agree.sure:
+        if not lacking or owner.what in told or in_try(way) or not owner.agree.sure:
+            continue
+        if all(_is_clear(each) for each in who.choices):
             told.add(owner.what)
             yield LoneError(event.node, event.path, told_by(owner.why))
+
+
+def _is_clear(choice: Choice) -> bool:
+    """Whether a condition does not ask, in words that nobody knows, if the thing is there."""
+    is_rank = isinstance(choice.condition.what, Table)
+    return is_rank or choice.condition.agree.kind == "same" or choice.node is choice.test
 
 
 def unwanted_lists(run: Run) -> Iterator[LoneError]:

@@ -30,9 +30,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events, walk
-from ddpdoctor.lint.engine.interpreter.values import Agreement, Ref, Term, Value
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import Agreement, Ref, Term, Value, Why
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart, line_of
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
@@ -97,10 +98,9 @@ def _counted_from_there(run: Run) -> Iterator[Hit]:
     for loop, way in walk(run.root):
         if not isinstance(loop, Loop) or not _begins_apart(loop.count) or doers(way).some:
             continue
-        reasons = list(loop.count.why.chain()) if loop.count.why else []
         for load, at in events(run.root, "load"):
             who = doers(at)
-            if who.some and any(each.condition.why in reasons for each in who.choices):
+            if who.some and any(_sets(each, loop.count.why) for each in who.choices):
                 yield Hit(
                     load.node,
                     "some ranks alone load where the epochs begin: the others begin elsewhere",
@@ -115,6 +115,13 @@ def _begins_apart(count: Value) -> bool:
     what = count.what
     is_from = isinstance(what, Term) and what.op == "range" and len(what.args) > 1
     return is_from and count.agree.divergent and count.why is not None
+
+
+def _sets(choice: Choice, why: Why | None) -> bool:
+    """Whether a value is another on each rank because of this condition."""
+    if why is None or why.text != BY_SOME:
+        return why == choice.condition.why
+    return why.node is choice.test
 
 
 def _loaded_there(loads: list[tuple[Event, Way]], event: Event, way: Way) -> ast.AST | None:
