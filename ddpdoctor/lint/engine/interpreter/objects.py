@@ -9,7 +9,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
-from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED, State
+from ddpdoctor.lint.engine.interpreter.store import PERHAPS, UNWRAPPED, State
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     IS_LOCAL_MAIN,
@@ -242,7 +242,8 @@ def _of_type(vm: Machine, owner: Value, type: str, name: str, node: ast.AST) -> 
     effect = vm.library.exact(f"{type}.{name}")
     if effect is not None and effect.does in PROPERTIES:
         return of_rank(vm, effect.does, node, f"{type.rpartition('.')[2]}.{name}")
-    if type == DDP and name not in OF_THE_WRAPPER and not name.startswith("_"):
+    is_sure = type == DDP and vm.store.get((owner.what, PERHAPS)) is None
+    if is_sure and name not in OF_THE_WRAPPER and not name.startswith("_"):
         vm.emit("not_there", name, node, wrapper=owner)
     return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
 

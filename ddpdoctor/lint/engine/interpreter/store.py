@@ -37,6 +37,8 @@ Key = tuple[Any, str]
 """(scope or object, name)."""
 Writes = dict[Key, Value]
 UNWRAPPED = "the wrapper is taken off"
+PERHAPS = "#perhaps"
+"""Of a wrapper: it may be something unknown instead, such as another library's."""
 
 
 @dataclass(slots=True)
@@ -184,6 +186,9 @@ class Store:
             ]
             if len(set(mine)) == 1:
                 # "its module if it is wrapped, else itself" is the module.
+                inner = self.get((mine[0], "module"))
+                if any(isinstance(e.what, Term) and (not inner or e != inner) for e in values):
+                    self.put((mine[0], PERHAPS), values[0])
                 off = [e.what for e in values if e.why is not None and e.why.text == UNWRAPPED]
                 return off[0] if off else mine[0]
         options: dict[What, Value] = {}

@@ -34,6 +34,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Value, text
 from ddpdoctor.lint.engine.queries.doing import doers, in_try, is_distributed, is_one_after_another
+from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP514", name="shared-path-race", confidence="likely")
@@ -56,7 +57,10 @@ def check(run: Run) -> Iterator[Hit]:
 
 
 def _made_by_all(run: Run) -> Iterator[Hit]:
+    starts = any(True for _ in events(run.root, "spawn"))
     for event, way in events(run.root, "make_folder", "remove"):
+        if starts and not is_spawned(way):
+            continue  # by the process that starts the ranks
         clears = event.kind == "remove"
         if clears and event.name != "rmtree":
             continue

@@ -100,6 +100,8 @@ def _counted_from_there(run: Run) -> Iterator[Hit]:
             continue
         for load, at in events(run.root, "load"):
             who = doers(at)
+            if any(step.node is loop for step in at):
+                continue
             if who.some and any(_sets(each, loop.count.why) for each in who.choices):
                 yield Hit(
                     load.node,
