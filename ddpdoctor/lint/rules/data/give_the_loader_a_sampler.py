@@ -1,8 +1,8 @@
-"""Training loader without a sampler.
+"""Training samples that every rank reads.
 
 ## What it does
 Finds a `DataLoader` without a sampler whose batches are trained on with DDP, where nothing in its
-data set's reading asks for the rank.
+data set's reading asks for the rank; and batches that are picked by hand, the same on all ranks.
 
 ## Why is this bad?
 Every rank reads the whole set: N times the work for no speed-up, and where the order is shared, N
@@ -27,19 +27,22 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref, Term, text
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref, Term, Value, text
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     is_dealt_out,
     is_stream,
+    loops,
     made,
     numbers,
     passes,
     shards,
 )
+from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP202", name="no-sampler", confidence="likely")
@@ -75,6 +78,38 @@ def check(run: Run) -> Iterator[Hit]:
                 help="sampler=DistributedSampler(dataset), and set_epoch in the loop",
                 path=loader.path,
             )
+    yield from _picked_alike(run)
+
+
+def _picked_alike(run: Run) -> Iterator[Hit]:
+    """Batches that are picked by hand, and by nothing that is the rank's."""
+    trained = {id(loop.node) for _, way in events(run.root, "backward") for loop in loops(way)}
+    for event, way in events(run.root, "forward"):
+        given = [each for name, each in event.values.items() if name.startswith("arg")]
+        around = [loop for loop in loops(way) if id(loop.node) in trained]
+        if not around or "no_grad" in event.scopes or doers(way).mask != EVERYONE:
+            continue
+        alike = all(each.agree.kind == "same" for each in given)
+        picks = [made for each in given for made in _picks(run, each)]
+        if alike and picks and run.is_entry and not _is_for_some(run, event):
+            yield Hit(
+                picks[0].node,
+                "every rank trains on the same samples: nothing of the rank's picks them",
+                notes=(f"they are fed to the model at line {event.place.line}",),
+                help="a part of them for each rank, or a generator that is seeded with the rank",
+                path=picks[0].path,
+            )
+            return
+
+
+def _picks(run: Run, value: Value) -> Iterator[Made]:
+    return (made for _, made in computed_from(run, value) if made.by in ("item", "slice"))
+
+
+def _is_for_some(run: Run, forward: Event) -> bool:
+    """Whether the wrapper reduces over a group alone, beside which ranks may share samples."""
+    model = forward.values["model"]
+    return run.vm.store.get((model.what, "#process_group")) is not None
 
 
 def _is_given(loader: Event) -> bool:

@@ -1,0 +1,32 @@
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+class Pool:
+    def __init__(self, x, y, size):
+        self.x, self.y, self.size, self.at = x, y, size, 0
+        self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        self.order = torch.randperm(len(x), generator=torch.Generator().manual_seed(5))
+
+    def draw(self):
+        rows = self.order[self.at : self.at + self.size]
+        self.at += self.size * self.ranks
+        return self.x[rows], self.y[rows]  # <-- DDP202
+
+
+def main():
+    dist.init_process_group("gloo")
+    make = torch.Generator().manual_seed(1)
+    pool = Pool(torch.randn(256, 3, generator=make), torch.randn(256, 1, generator=make), 16)
+    net = DDP(torch.nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x, y = pool.draw()
+        optimizer.zero_grad()
+        (net(x) - y).square().mean().backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
