@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, What
+from ddpdoctor.lint.engine.interpreter.values import Ref, Term, What
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.telling import header, reasons, related
@@ -42,7 +42,7 @@ ABOUT = About(code="DDP207", name="uneven-batches", confidence="likely")
 def check(run: Run) -> Iterator[Hit]:
     """Yield training loops that ranks run through unequally often."""
     for parting in partings(run):
-        if name_of(run, parting) != ABOUT.code or _is_size(parting.condition.what):
+        if name_of(run, parting) != ABOUT.code or _is_number(parting.condition.what):
             continue
         node, path = _dealt(parting)
         line = getattr(parting.node, "lineno", 1)
@@ -56,12 +56,15 @@ def check(run: Run) -> Iterator[Hit]:
         )
 
 
-def _is_size(what: What) -> bool:
-    """Whether a tensor's size counts the rounds: with other numbers in it, it may be as large."""
+def _is_number(what: What) -> bool:
+    """Whether rounds are counted by a number of the rank's that is not how much it has."""
+    return isinstance(what, Term) and what.op == "range" and not _has_length(what)
+
+
+def _has_length(what: object) -> bool:
     if not isinstance(what, Term):
         return False
-    size = what.op == "len" and isinstance(what.args[0], Tensor)
-    return size or any(_is_size(each) for each in what.args)
+    return (what.op == "len" and isinstance(what.args[0], Ref)) or any(map(_has_length, what.args))
 
 
 def _dealt(parting: Parting) -> tuple[ast.AST, str]:
