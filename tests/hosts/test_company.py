@@ -16,6 +16,7 @@ from ddpdoctor.hosts import messages, secret
 from ddpdoctor.hosts.company import First, Member
 from ddpdoctor.hosts.messages import MOST, PROTOCOL, Meeting, opened, sealed
 from ddpdoctor.observation import Observation
+from ddpdoctor.watch import joining
 from tests.postmortem.test_hosts import of_host
 from tests.postmortem.test_run_directory import log_of
 
@@ -297,6 +298,20 @@ def test_the_token_is_the_same_on_all_hosts_and_another_with_a_secret(
     assert in_a_file is not None
     assert in_a_file.host == ""
     assert Meeting.of("", 2, "run") is None
+
+
+@pytest.mark.parametrize(("one_store", "same"), [("True", False), ("False", True)])
+def test_attempts_are_told_apart_and_a_host_that_came_later_meets_the_others(
+    monkeypatch: pytest.MonkeyPatch, one_store: str, same: bool
+) -> None:
+    """Of torchrun: where it keeps one store, attempts share its port; else each has its own."""
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "this-run")
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", one_store)
+    tokens = set()
+    for count in "01":
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", count)
+        tokens.add(meeting(joining._run()).token)
+    assert (len(tokens) == 1) == same
 
 
 def test_where_hosts_share_the_home_a_key_in_it_is_the_secret(

@@ -93,12 +93,15 @@ def test_a_file_that_has_grown_large_is_begun_anew_and_all_is_to_be_told_again(
     assert len([*(tmp_path / "doctors").rglob("member-*")]) == 1
 
 
-def test_what_was_said_last_is_written_before_a_doctor_goes(opened) -> None:
+def test_what_was_said_last_is_written_before_a_doctor_goes(opened, tmp_path: Path) -> None:
     first, member = opened(first=True), opened(first=False)
-    for number in range(100):
-        first.send(b"%d" % number)
+    said = [b"%d" % number for number in range(1000)]
+    for message in said:
+        first.send(message)
     first.close()
-    assert hears(member, b"99")[1:] == [b"%d" % number for number in range(100)]
+    (file,) = (tmp_path / "doctors").rglob("first-*")
+    assert file.read_bytes().endswith(said[-1])  # at once: nothing of it lives any longer
+    assert hears(member, said[-1])[1:] == said
 
 
 class Silent(Post):
