@@ -6,21 +6,25 @@ watched (`total += loss`). What lint says of the same files under the same code 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from ddpdoctor.catalog import Finding, RankPlace
+from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.lint.linter import lint
 
+_BY_SOME = "DDP406"
 _CODES = frozenset({"DDP304", "DDP305", "DDP314", "DDP315", "DDP601"})
 
 
 def pointed(finding: Finding) -> Finding:
     """The finding, with lint's lines first where none of them is among its own."""
+    if any(each.phase == "forward" for each in finding.places) and finding.title == "rank-died":
+        return _called_by_some(finding)
     if finding.code not in _CODES:
         return finding
     own = [each.place for each in finding.places if each.place is not None]
-    files = list(dict.fromkeys(place.file for place in own if Path(place.file).is_file()))
+    files = _files(own)
     said = [each for each in lint(files).diagnostics if each.code == finding.code and not each.cell]
     if not said or {(p.file, p.line) for p in own} & {(each.path, each.line) for each in said}:
         return finding
@@ -36,3 +40,37 @@ def pointed(finding: Finding) -> Finding:
         for each in said
     )
     return finding.model_copy(update={"places": (*more, *finding.places)})
+
+
+def _called_by_some(finding: Finding) -> Finding:
+    """A rank that was aborted while others were in DDP's forward: a forward that only some make.
+
+    gloo aborts a rank that is sent what it did not ask for; that it was this is concluded.
+    """
+    frames = [frame for each in finding.places for frame in (*each.stack, each.place) if frame]
+    said = [each for each in lint(_files(frames)).diagnostics if each.code == _BY_SOME]
+    if len({(each.path, each.line) for each in said}) != 1:
+        return finding
+    (line,) = said[:1]
+    place = Place(line.path, line.line, line.function)
+    some = RankPlace(ranks=(), place=place, doing="calls the wrapper, on some ranks only")
+    return finding.model_copy(
+        update={
+            "code": line.code,
+            "title": line.name,
+            "certainty": "evidence",
+            "cause": f"{finding.cause} By the source, {line.message} ({place}): its buffers then "
+            "meet another collective of the others.",
+            "cure": Cure(text=line.help or finding.cure.text),
+            "evidence": (*finding.evidence, *line.notes),
+            "places": (some, *finding.places),
+        }
+    )
+
+
+def _files(places: Iterable[Place]) -> list[str]:
+    return [file for file in dict.fromkeys(each.file for each in places) if _is_read(file)]
+
+
+def _is_read(file: str) -> bool:
+    return "/site-packages/" not in file and "/lib/python" not in file and Path(file).is_file()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ddpdoctor.annotate.source import Sources
+from ddpdoctor.annotate.text import read
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.lint.engine.interpreter.values import text
@@ -153,9 +154,28 @@ def _name(finding: Finding, reason: Reason, party: Party, sources: Sources) -> N
         return _by_the_disk(reason, party)
     if reason.left == "continue":
         return _skip(f"the step {_because(reason)}")
+    if reason.left == "return" and reason.turn.shape == "passed" and _is_a_round(reason, party):
+        return _skip(f"the step {_because(reason)}")
     if reason.left in ("break", "return", "end"):
         return _stop(f"the loop {_because(reason)}")
     return _by_value(reason, party)
+
+
+def _is_a_round(reason: Reason, party: Party) -> bool:
+    """Whether who returns there goes on with the next round: what it is called in is a loop's."""
+    source = read(reason.path)
+    exit_ = source.at(reason.line) if source is not None else None
+    if source is None or exit_ is None:
+        return False
+    inside = source.function(exit_)
+    for file, line in party.stack:
+        text_ = read(file)
+        node = text_.at(line) if text_ is not None else None
+        if text_ is None or node is None or text_.function(node) is inside:
+            return False
+        if text_.is_in_a_loop(node):
+            return True
+    return False
 
 
 def _because(reason: Reason) -> str:

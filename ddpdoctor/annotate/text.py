@@ -10,6 +10,7 @@ from pathlib import Path
 
 _DEPTH = 4
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass
@@ -42,6 +43,16 @@ class Text:
             if isinstance(value, list) and node in value:
                 return value[value.index(node) :]
         return [node]
+
+    def is_in_a_loop(self, node: ast.stmt) -> bool:
+        """Whether a loop of its function repeats a statement, or a comprehension in it a call."""
+        for each in (node, *self.around(node)):
+            if isinstance(each, Function):
+                break
+            if isinstance(each, ast.For | ast.AsyncFor | ast.While):
+                return True
+        is_simple = not hasattr(node, "body")
+        return is_simple and any(isinstance(each, _COMPREHENSIONS) for each in ast.walk(node))
 
     def function(self, node: ast.AST) -> Function | None:
         """The function that a node stands in."""

@@ -220,6 +220,40 @@ def test_a_batch_that_one_rank_skips_is_named_with_the_skip(tmp_path: Path) -> N
     assert script.place("the skip") in [each.place for each in refined.places]
 
 
+LEFT = """
+def step(model, batch):
+    loss = model(batch)
+    if loss.item() > 9:
+        return None  # the skip
+    loss.backward()  # the backward
+def main(model, batches):
+    {calls}
+    dist.barrier()  # the barrier
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "code"),
+    [
+        ("losses = [each for each in (step(model, x) for x in batches)]  # the call", "DDP307"),
+        ("for x in batches: step(model, x)  # the call", "DDP307"),
+        ("step(model, batches)  # the call", "DDP405"),
+    ],
+)
+def test_who_returns_from_what_a_loop_calls_skips_a_round(
+    tmp_path: Path, calls: str, code: str
+) -> None:
+    script = Script(tmp_path, PREAMBLE + LEFT.format(calls=calls))
+    refined = only(
+        finding(
+            script.at(1, "all_reduce #9 (backward)", "the call", "the backward"),
+            script.at(0, "barrier #9", "the barrier"),
+        )
+    )
+    assert refined.code == code
+    assert script.place("the skip", "step") in [each.place for each in refined.places]
+
+
 @pytest.mark.parametrize(
     ("iterable", "code"),
     [("set(values)", "DDP413"), ("sorted(values)", "DDP418"), ("range(9)", "DDP400")],

@@ -80,3 +80,47 @@ def test_of_two_such_lines_the_one_in_the_function_that_ran_is_told(tmp_path: Pa
     below = len(other.splitlines()) + 2
     (finding,) = annotate([seen(file, "DDP601", BACKWARD + below)])
     assert lines(finding) == [CULPRIT + below, BACKWARD + below]
+
+
+SOME = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def train(net, loader):
+    model = DDP(net)
+    for x in loader:
+        model(x).sum().backward()  # trains
+        if {guard}:
+            model.eval()
+            with torch.no_grad():
+                model(x)  # tries
+
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    train(torch.nn.BatchNorm1d(4), torch.ones(9, 3, 4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "code"), [("dist.get_rank() == 0", "DDP406"), ("len(x) > 2", "DDP400")]
+)
+def test_a_rank_that_was_aborted_in_a_forward_of_others_is_told_of_one_that_some_make(
+    tmp_path: Path, guard: str, code: str
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(SOME.format(guard=guard), encoding="utf-8")
+    at = Place(str(file), 9, "train")
+    met = seen(file, "DDP400", 9).model_copy(
+        update={
+            "title": "rank-died",
+            "places": (
+                RankPlace(ranks=(0,), place=at, doing="in forward", phase="forward", stack=(at,)),
+            ),
+        }
+    )
+    (finding,) = annotate([met])
+    assert finding.code == code
+    assert (13 in lines(finding)) == (code == "DDP406")

@@ -187,6 +187,21 @@ def test_an_abort_in_the_middle_of_the_work_is_not_called_harmless() -> None:
     assert only(three).title == "rank-died"
 
 
+@pytest.mark.parametrize("inside", ["DistributedDataParallel._pre_forward", "recv"])
+def test_an_abort_is_told_with_the_forward_in_which_others_lost_the_rank(inside: str) -> None:
+    three = ranks()
+    for rank in three:
+        rank.collectives.append(call("all_reduce", 9, line=13))
+    end(three[0], None, signal.SIGABRT, at=50.1)
+    for rank in three[1:]:
+        closed = error(CLOSED, line=38, at=50.0)
+        wrapper = Place("/site-packages/torch/nn/parallel/distributed.py", 9, inside)
+        rank.exceptions.append(replace(closed, frames=(*closed.frames, wrapper)))
+    finding = only(three)
+    assert finding.title == "rank-died"
+    assert ("forward" in {each.phase for each in finding.places}) == inside.endswith("forward")
+
+
 def test_an_abort_in_a_call_that_the_others_did_not_make_is_a_matter_of_order() -> None:
     three = ranks()
     three[0].collectives.append(call("all_reduce", 9, line=13))

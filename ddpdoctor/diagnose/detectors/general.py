@@ -65,6 +65,25 @@ def _raised(case: Case, raised: list[Raised]) -> Finding:
     )
 
 
+def _in_forward(case: Case, died: list[Died]) -> Iterator[RankPlace]:
+    """Where others lost an aborted rank in a forward of DDP, which sends its buffers round."""
+    if all(each.signal != signal.SIGABRT for each in died):
+        return
+    dead = [each.rank for each in died]
+    for rank in case.evidence.ranks:
+        ending = rank.ending or (rank.thrown[-1] if rank.thrown else None)
+        if rank in dead or ending is None or ending.place is None:
+            continue
+        if any(frame.function.endswith("_pre_forward") for frame in ending.frames):
+            yield RankPlace(
+                ranks=(rank.rank,),
+                place=ending.place,
+                doing="lost it in forward",
+                phase="forward",
+                stack=ending.frames,
+            )
+
+
 def _died(case: Case, died: list[Died]) -> Finding:
     starved = [each.rank.rank for each in died if each.rank.fate and each.rank.fate.out_of_memory]
     kills = case.evidence.memory_kills
@@ -81,7 +100,10 @@ def _died(case: Case, died: list[Died]) -> Finding:
         severity="error",
         certainty="proven",
         ranks=tuple(each.rank.rank for each in died),
-        places=tuple(last_seen(each.rank, "was last seen here") for each in died),
+        places=(
+            *(last_seen(each.rank, "was last seen here") for each in died),
+            *_in_forward(case, died),
+        ),
         cause=f"{named(each.rank.rank for each in died)} ended by {', '.join(names)}."
         + (f" The kernel says that it was out of memory ({named(starved)})." if starved else ""),
         cure=Cure(text=cure),
