@@ -244,16 +244,6 @@ def test_what_a_job_does_to_its_own_process_is_not_disturbed(ended, tmp_path: Pa
     assert "after all" in finding["cause"]
 
 
-def test_what_the_doctor_writes_is_no_file_of_the_jobs(ended, tmp_path: Path) -> None:
-    ended(ranks(2, "well"))
-    logs = list((tmp_path / "reports").rglob("rank-*.log"))
-    assert len(logs) == 2
-    for log in logs:
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        paths = [event["path"] for event in events if event["k"] == "file"]
-        assert [path for path in paths if "/reports/" in path] == []
-
-
 def test_a_program_that_replaces_itself_is_watched_as_what_it_becomes(ended, tmp_path) -> None:
     code, _, err = ended(ranks(2, "replaced"), *AS_JSON)
     assert (code, err) == (0, "")
