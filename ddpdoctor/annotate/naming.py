@@ -78,7 +78,9 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
 
 def _is_asked(finding: Finding, reason: Reason) -> bool:
     """Whether this kind of reason may be that of a finding which has its own name already."""
-    if finding.code in ("DDP403", "DDP408", "DDP417"):
+    if finding.code == "DDP408":
+        return reason.kind == "order"  # that only its members make a group is what it says
+    if finding.code in ("DDP403", "DDP417"):
         one_line = len({each.place for each in finding.places}) == 1
         return reason.kind == "order" or (reason.kind == "rank" and not one_line)
     return True

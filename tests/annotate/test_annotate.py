@@ -220,6 +220,21 @@ def test_a_batch_that_one_rank_skips_is_named_with_the_skip(tmp_path: Path) -> N
     assert script.place("the skip") in [each.place for each in refined.places]
 
 
+GROUPS = """
+def main(rank):
+    if rank < 2:
+        lead = dist.new_group([0, 1])  # the first
+    pairs = dist.new_group([0, 2])  # the second
+"""
+
+
+def test_a_group_that_only_its_members_make_keeps_its_name(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + GROUPS)
+    sides = script.at(0, "new_group([0, 1])", "the first"), script.at(2, "n", "the second")
+    general = finding(*sides, title="partial-new-group").model_copy(update={"code": "DDP408"})
+    assert only(general).code == "DDP408"
+
+
 LEFT = """
 def step(model, batch):
     loss = model(batch)
