@@ -27,7 +27,7 @@ from ddpdoctor.launch import ForkServer, Lost, NoRoom
 from ddpdoctor.launch.capacity import is_full, kills_for_memory
 from ddpdoctor.launch.gpus import visible
 from ddpdoctor.lint.linter import lint
-from ddpdoctor.report.model import CheckReport
+from ddpdoctor.report.check import CheckReport
 from ddpdoctor.report.words import ranks
 from ddpdoctor.trial import Commanded, Ending, Forked, Setting, search_path
 

@@ -29,7 +29,7 @@ from ddpdoctor.complaints import (
 from ddpdoctor.configure.cli import config
 from ddpdoctor.environment.cli import env
 from ddpdoctor.lint.cli import lint
-from ddpdoctor.options import Colour, ColourOption, OutputOption
+from ddpdoctor.options import Colour, ColourOption, OutputOption, ReportFormat, ReportFormatOption
 from ddpdoctor.postmortem.cli import diagnose
 from ddpdoctor.probe.cli import probe
 from ddpdoctor.report import output
@@ -38,7 +38,7 @@ from ddpdoctor.train import cli as train
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Pitfall
-    from ddpdoctor.report.model import CheckReport
+    from ddpdoctor.report.check import CheckReport
 
 app = typer.Typer(
     help="Find out why PyTorch DistributedDataParallel training hangs, crashes or goes wrong.",
@@ -75,15 +75,6 @@ class Suite(StrEnum):
 
     all = "all"
     quick = "quick"
-
-
-class CheckFormat(StrEnum):
-    """The formats of `check`."""
-
-    text = "text"
-    json = "json"
-    junit = "junit"
-    markdown = "markdown"
 
 
 class Shell(StrEnum):
@@ -134,7 +125,7 @@ def check(
     suite: Annotated[
         Suite, typer.Option(help="quick leaves out what needs torchrun or another launcher.")
     ] = Suite.all,
-    format_: Annotated[CheckFormat, typer.Option("--format")] = CheckFormat.text,
+    format_: ReportFormatOption = ReportFormat.text,
     target: OutputOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List the pitfalls and exit.")] = False,
     jobs: Annotated[
@@ -313,17 +304,16 @@ def _emit(text: str, target: Path | None) -> None:
 
 
 def _rendered(
-    report: CheckReport, format_: CheckFormat, colour: Colour, target: Path | None
+    report: CheckReport, format_: ReportFormat, colour: Colour, target: Path | None
 ) -> str:
-    from ddpdoctor.report import as_json, as_junit, as_markdown, as_text
+    from ddpdoctor.report import as_json, as_text, model
+    from ddpdoctor.report.check import told
 
-    if format_ is CheckFormat.json:
+    if format_ is ReportFormat.json:
         return as_json.render(report)
-    if format_ is CheckFormat.junit:
-        return as_junit.render(report)
-    if format_ is CheckFormat.markdown:
-        return as_markdown.render(report)
-    return as_text.render(report, _page(colour, target))
+    if format_ is ReportFormat.text:
+        return as_text.render(report, _page(colour, target))
+    return model.render(told(report), format_.value)
 
 
 def _page(colour: Colour, target: Path | None) -> output.Page:

@@ -26,6 +26,7 @@ class ReportFormat(StrEnum):
     markdown = "markdown"
     sarif = "sarif"
     html = "html"
+    perfetto = "perfetto"
 
 
 class Hosts(StrEnum):

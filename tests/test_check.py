@@ -13,7 +13,7 @@ from ddpdoctor.catalog import Pitfall, Verdict
 from ddpdoctor.check import CheckOptions, check
 from ddpdoctor.launch import ForkServer, Job, NoRoom, World
 from ddpdoctor.report import as_text
-from ddpdoctor.report.model import CheckReport
+from ddpdoctor.report.check import CheckReport
 
 EXPECTED = {
     "DDP101": {

@@ -23,7 +23,7 @@ from ddpdoctor import __version__, catalog, cli
 from ddpdoctor.catalog import Cure, Entry, Finding, Pitfall, Severity, Status, Verdict
 from ddpdoctor.environment.model import Environment, EnvironmentReport, Python, Unknown
 from ddpdoctor.launch import LaunchError
-from ddpdoctor.report.model import CheckReport
+from ddpdoctor.report.check import CheckReport
 
 WELL: dict[str, Status] = {"broken": "recognised", "documented": "fails", "fix": "holds"}
 Capture = pytest.CaptureFixture[str]
@@ -111,7 +111,10 @@ def complaint(capsys: Capture) -> str:
         ("check --nproc abc", "'--nproc'"),
         ("check --nproc -4", "'--nproc'"),
         ("check --jobs 0", "--jobs"),
-        ("check --format xml", "'xml' is not one of 'text', 'json', 'junit', 'markdown'"),
+        (
+            "check --format xml",
+            "'xml' is not one of 'text', 'json', 'junit', 'markdown', 'sarif', 'html'",
+        ),
         ("check --backend mpi", "'mpi' is not one of"),
         ("check --suite slow", "'slow' is not one of 'all', 'quick'"),
         ("check --color sometimes", "'sometimes' is not one of"),

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about
-from ddpdoctor.options import Colour, ColourOption, OutputOption
+from ddpdoctor.options import Colour, ColourOption, OutputOption, ReportFormat, ReportFormatOption
 from ddpdoctor.report import output
 
 
-class EnvFormat(StrEnum):
-    """The formats of `env`."""
-
-    text = "text"
-    json = "json"
-    markdown = "markdown"
-
-
 def env(
-    format_: Annotated[EnvFormat, typer.Option("--format")] = EnvFormat.text,
+    format_: ReportFormatOption = ReportFormat.text,
     nproc: Annotated[
         int | None, typer.Option(min=1, help="Judge a launch of so many ranks on this machine.")
     ] = None,
@@ -63,7 +54,7 @@ def env(
 
     from ddpdoctor.environment import compare as comparing
     from ddpdoctor.environment import examine, remedy
-    from ddpdoctor.report import environment
+    from ddpdoctor.environment import telling as environment
 
     page = output.Page(colour=colour is Colour.always)
     if not target:

@@ -19,10 +19,13 @@ class LintFormat(StrEnum):
     text = "text"
     concise = "concise"
     json = "json"
+    junit = "junit"
+    markdown = "markdown"
     sarif = "sarif"
+    html = "html"
+    perfetto = "perfetto"
     github = "github"
     gitlab = "gitlab"
-    junit = "junit"
 
 
 _Codes = Annotated[

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ddpdoctor.lint.rule import Diagnostic, Trouble
+
+if TYPE_CHECKING:
+    from ddpdoctor.report.model import Report as Told
 
 
 @dataclass(slots=True)
@@ -54,3 +60,34 @@ def location(each: Diagnostic) -> str:
     """`file:line:column`, with the cell of a notebook in between."""
     cell = f"cell {each.cell}:" if each.cell else ""
     return f"{each.path}:{cell}{each.line}:{each.column}"
+
+
+def told(report: Report) -> Told:
+    """What the formats that all commands share show of it: a group per file."""
+    from ddpdoctor.report.model import Case, Group
+    from ddpdoctor.report.model import Report as Told
+    from ddpdoctor.report.run.model import Excerpt
+
+    findings, groups = [], []
+    for path, group in groupby(report.diagnostics, key=lambda each: each.path):
+        cases = []
+        for each in group:
+            findings.append(each.finding())
+            name = f"{each.code} {each.name} line {each.line}"
+            cases.append(Case(name, path, findings=(findings[-1],)))
+        groups.append(Group(path, cases=cases))
+    for trouble in report.troubles:
+        case = Case("not checked", trouble.path, skipped=trouble.message)
+        groups.append(Group(trouble.path, cases=[case]))
+    return Told(
+        command="lint",
+        verdict=report.summary(),
+        findings=findings,
+        groups=groups,
+        excerpts=[
+            Excerpt(file=each.path, line=each.line, first=each.line, lines=(each.excerpt,))
+            for each in report.diagnostics
+        ],
+        spans=[(each.column, each.end_line, each.end_column) for each in report.diagnostics],
+        directory=str(Path.cwd()),
+    )

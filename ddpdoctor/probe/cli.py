@@ -33,7 +33,11 @@ class ProbeFormat(StrEnum):
 
     text = "text"
     json = "json"
+    junit = "junit"
+    markdown = "markdown"
+    sarif = "sarif"
     html = "html"
+    perfetto = "perfetto"
     png = "png"
 
 
@@ -69,10 +73,10 @@ def probe(
     if target:
         output.check_writable(target)
 
+    from ddpdoctor.probe import telling as pages
     from ddpdoctor.probe.against import NotComparable, read, slower
     from ddpdoctor.probe.judge import judge
     from ddpdoctor.probe.model import ProbeReport
-    from ddpdoctor.report import probe as pages
 
     with complaining_about(NotComparable):
         then = read(against) if against else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from ddpdoctor.report.model import CheckReport
+from ddpdoctor.report.check import CheckReport
 
 
 def render(report: CheckReport) -> str:

@@ -1,92 +1,113 @@
-"""A report for a CI server: JUnit's XML, a suite per pitfall and a case per variant.
+"""A report for a CI server: JUnit's XML, a suite per group and a case for all that was looked at.
 
-Advice that does not hold passes, as it does for the exit code; what became of it stands in the
-case's properties and output. What could not be checked, or did not fail here, is skipped.
+A finding that is mere information fails nothing; it stands in the output. What could not be seen
+is a skipped case.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from xml.etree import ElementTree
 
-from ddpdoctor.catalog import Verdict
-from ddpdoctor.report.model import CheckReport, Heading
-from ddpdoctor.report.words import KINDS, STATUSES, details, located
+from ddpdoctor.catalog import Finding
+from ddpdoctor.report.model import Case, Group, Report
+from ddpdoctor.report.output import Page
+from ddpdoctor.report.run.as_text import finding as as_text
+from ddpdoctor.report.words import one_line
 
-_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+_NOT_IN_XML = re.compile(r"[^\t\n\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
 
-def render(report: CheckReport) -> str:
+def render(report: Report) -> str:
     """The report as one `testsuites` document."""
-    root = ElementTree.Element("testsuites", name="ddpdoctor check")
-    for heading in report.pitfalls:
-        _add_suite(root, report, heading)
-    _set_counts(root, report.verdicts)
+    root = ElementTree.Element("testsuites", name=f"ddpdoctor {report.command}")
+    for group in _suites(report):
+        _add_suite(root, report, group)
+    _set_counts(root, report.seconds)
     ElementTree.indent(root)
     xml = ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{xml}\n'
 
 
-def _add_suite(root: ElementTree.Element, report: CheckReport, heading: Heading) -> None:
+def _suites(report: Report) -> list[Group]:
+    """The groups with cases; the last, or one of its own, has what belongs to none of them too."""
+    groups = [group for group in report.groups if group.cases]
+    last = groups.pop() if groups else Group(report.command, properties=dict(report.facts))
+    name = f"ddpdoctor.{report.command}"
+    cases = [case for group in (*groups, last) for case in group.cases]
+    known = {id(finding) for case in cases for finding in case.findings}
+    alone = [finding for finding in report.findings if id(finding) not in known]
+    others = [Case(f"{each.code} {each.title}", name, findings=(each,)) for each in alone]
+    others += [Case("not seen", name, skipped=reason) for reason in report.not_seen]
+    if not cases and not others:
+        others = [Case("nothing was found", name, out=report.verdict)]
+    return [*groups, replace(last, cases=(*last.cases, *others))]
+
+
+def _add_suite(root: ElementTree.Element, report: Report, group: Group) -> None:
     suite = ElementTree.SubElement(
         root,
         "testsuite",
-        name=clean(f"{heading.code} {heading.title}"),
+        name=_clean(one_line(group.title)),
         timestamp=report.started.isoformat(),
     )
-    _set_counts(suite, report.of_pitfall(heading.code))
-    _add_properties(
-        suite,
-        {
-            "summary": heading.summary,
-            "nproc": str(report.nproc),
-            "backend": report.backend,
-            "torch": report.torch,
-            "python": report.python,
-            "ddpdoctor": report.ddpdoctor,
-        },
+    _add_properties(suite, group.properties)
+    for case in group.cases:
+        _add_case(suite, report, case)
+    times = [case.seconds or 0.0 for case in group.cases]
+    _set_counts(suite, sum(times) if group.seconds is None else group.seconds)
+
+
+def _add_case(suite: ElementTree.Element, report: Report, case: Case) -> None:
+    element = ElementTree.SubElement(
+        suite, "testcase", classname=_clean(case.classname), name=_clean(one_line(case.name))
     )
-    for verdict in report.of_pitfall(heading.code):
-        _add_case(suite, verdict)
+    if case.seconds is not None:
+        element.set("time", f"{case.seconds:.3f}")
+    _add_properties(element, case.properties)
+    if case.failure is not None:
+        _add_failure(element, *case.failure)
+    elif not case.skipped:
+        for each in (one for one in case.findings if one.severity != "info"):
+            message = f"{each.code} {each.title}: {each.cause}"
+            _add_failure(element, each.code, message, as_text(report, each, Page()))
+    if case.skipped:
+        ElementTree.SubElement(element, "skipped", message=_clean(one_line(case.skipped)))
+    if told := [*_told(report, case.findings), *filter(None, [case.out])]:
+        ElementTree.SubElement(element, "system-out").text = _clean("\n".join(told))
 
 
-def _add_case(suite: ElementTree.Element, verdict: Verdict) -> None:
-    case = ElementTree.SubElement(
-        suite,
-        "testcase",
-        classname=f"ddpdoctor.{verdict.code}",
-        name=clean(f"{KINDS[verdict.kind]}: {verdict.variant}"),
-        time=f"{verdict.seconds:.3f}",
+def _told(report: Report, findings: Sequence[Finding]) -> list[str]:
+    return [as_text(report, each, Page()) for each in findings if each.severity == "info"]
+
+
+def _add_failure(case: ElementTree.Element, type_: str, message: str, text: str) -> None:
+    failure = ElementTree.SubElement(
+        case, "failure", type=_clean(type_), message=_clean(one_line(message))
     )
-    _add_properties(case, {"status": verdict.status, "source": verdict.source})
-    seen = details(verdict)
-    if verdict.is_problem:
-        failure = ElementTree.SubElement(
-            case, "failure", message=clean(seen), type=verdict.status.replace(" ", "-")
-        )
-        failure.text = clean("\n".join(f"{f.code} {located(f)}" for f in verdict.findings))
-    elif verdict.status in ("not checked", "not reproduced"):
-        ElementTree.SubElement(case, "skipped", message=clean(f"{verdict.status}: {seen}"))
-    out = ElementTree.SubElement(case, "system-out")
-    out.text = clean(f"{verdict.summary}\n{STATUSES[verdict.status]}: {seen}")
+    failure.text = _clean(text)
 
 
-def _set_counts(element: ElementTree.Element, verdicts: tuple[Verdict, ...]) -> None:
-    skipped = sum(v.status in ("not checked", "not reproduced") for v in verdicts)
-    element.set("tests", str(len(verdicts)))
-    element.set("failures", str(sum(verdict.is_problem for verdict in verdicts)))
+def _set_counts(element: ElementTree.Element, seconds: float) -> None:
+    cases = list(element.iter("testcase"))
+    element.set("tests", str(len(cases)))
+    element.set("failures", str(sum(case.find("failure") is not None for case in cases)))
     element.set("errors", "0")
-    element.set("skipped", str(skipped))
-    element.set("time", f"{sum(verdict.seconds for verdict in verdicts):.3f}")
+    element.set("skipped", str(sum(case.find("skipped") is not None for case in cases)))
+    element.set("time", f"{seconds:.3f}")
 
 
-def _add_properties(element: ElementTree.Element, values: dict[str, str]) -> None:
+def _add_properties(element: ElementTree.Element, values: Mapping[str, str]) -> None:
+    if not any(values.values()):
+        return
     properties = ElementTree.SubElement(element, "properties")
     for name, value in values.items():
         if value:
-            ElementTree.SubElement(properties, "property", name=name, value=clean(value))
+            ElementTree.SubElement(properties, "property", name=_clean(name), value=_clean(value))
 
 
-def clean(text: str) -> str:
+def _clean(text: str) -> str:
     """Without the control characters that no XML document may hold, escaped or not."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,57 +1,100 @@
-"""A report for an issue, a pull request or a wiki: GitHub's Markdown, a table per pitfall."""
+"""A report for an issue, a pull request or a wiki: GitHub's Markdown."""
 
 from __future__ import annotations
 
-from datetime import UTC
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
-from ddpdoctor.catalog import Verdict
-from ddpdoctor.report.model import CheckReport, Heading
-from ddpdoctor.report.words import (
-    KINDS,
-    STATUSES,
-    advice_sentence,
-    count_sentence,
-    details,
-    plain_markdown,
-    what_to_do,
-)
+from ddpdoctor.catalog import Finding
+from ddpdoctor.report.model import Group, Report
+from ddpdoctor.report.run import words
+from ddpdoctor.report.words import plain_markdown
+
+_MOST = 1000
+"""Findings that are told; GitHub shows no page that long."""
 
 
-def render(report: CheckReport) -> str:
+def render(report: Report) -> str:
     """The report as one Markdown document."""
-    parts = [
-        "# ddpdoctor check",
-        plain_markdown(
-            f"{report.nproc} ranks on {report.backend}, torch {report.torch}, "
-            f"Python {report.python}, {report.platform}, ddpdoctor {report.ddpdoctor}, "
-            f"{report.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-        ),
-        "\n\n".join(filter(None, (advice_sentence(report), count_sentence(report)))),
-        *(_section(report, heading) for heading in report.pitfalls),
-    ]
-    if to_do := list(what_to_do(report)):
+    return "\n\n".join(filter(None, _parts(report))) + "\n"
+
+
+def _parts(report: Report) -> Iterator[str]:
+    yield f"# ddpdoctor {report.command}"
+    yield code(report.subject) if report.subject else ""
+    yield plain_markdown(report.verdict)
+    yield plain_markdown(report.about)
+    for each in report.findings[:_MOST]:
+        yield _finding(report, each)
+    more = Counter(f"{each.code} {each.title}" for each in report.findings[_MOST:])
+    yield _list("## And more of these", (f"{name}: {n} more" for name, n in more.items()))
+    yield _list("## Not seen", report.not_seen)
+    for group in report.groups:
+        yield _group(group)
+    if report.to_do:
         lines = (
-            f"- **{code}** {plain_markdown(remedy)} `{command}`" for code, remedy, command in to_do
+            f"- **{code}** {plain_markdown(what)} `{command}`"
+            for code, what, command in report.to_do
         )
-        parts.append("## What to do\n\n" + "\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+        yield "## What to do\n\n" + "\n".join(lines)
+    if report.facts:
+        facts = table(("fact", "value"), report.facts)
+        yield f"<details><summary>Environment</summary>\n\n{facts}\n\n</details>"
 
 
-def _section(report: CheckReport, heading: Heading) -> str:
-    rows = "\n".join(
-        _row(verdict, report.broken(heading.code)) for verdict in report.of_pitfall(heading.code)
-    )
-    return (
-        f"## {heading.code} {plain_markdown(heading.title)} ({', '.join(heading.symptoms)})\n\n"
-        f"{plain_markdown(heading.summary)}\n\n"
-        f"| form | verdict | what it does | what was seen | source |\n"
-        f"| --- | --- | --- | --- | --- |\n{rows}"
-    )
+def _group(group: Group) -> str:
+    if not group.rows:
+        return ""
+    rows = [[plain_markdown(cell) for cell in row] for row in group.rows]
+    for n in group.loud:
+        rows[n][1] = f"**{rows[n][1]}**"
+    head = f"## {plain_markdown(group.title)}"
+    return "\n\n".join(filter(None, (head, plain_markdown(group.note), _rows(group.columns, rows))))
 
 
-def _row(verdict: Verdict, broken: Verdict | None) -> str:
-    status = STATUSES[verdict.status]
-    if verdict.is_problem or verdict.status == "fails":
-        status = f"**{status}**"
-    cells = (verdict.summary, details(verdict, broken), verdict.source)
-    return f"| {KINDS[verdict.kind]} | {status} | {' | '.join(map(plain_markdown, cells))} |"
+def _finding(report: Report, finding: Finding) -> str:
+    head = plain_markdown(f"{finding.code} {finding.title}")
+    sure = plain_markdown(words.headline(report, finding))
+    parts = [
+        f"## {head} ({finding.severity}, {sure})",
+        table(("ranks", "line", "function", "doing", "waits"), words.rows(finding)),
+    ]
+    if (excerpt := report.excerpt_at(finding.place)) is not None:
+        marked = (
+            f"{'>' if number == excerpt.line else ' '} {number} {line}"
+            for number, line in enumerate(excerpt.lines, excerpt.first)
+        )
+        parts.append(code("\n".join(marked)))
+    parts += [
+        f"**Cause:** {plain_markdown(finding.cause)}",
+        _list("**Evidence:**", finding.evidence),
+        _list("**As a consequence:**", finding.consequences),
+        f"**Remedy:** {plain_markdown(words.remedy(finding))}",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """Text in rows and columns; "" without a row."""
+    return _rows(columns, [[plain_markdown(cell) for cell in row] for row in rows])
+
+
+def _rows(columns: Sequence[str], rows: list[list[str]]) -> str:
+    if not rows:
+        return ""
+    lines = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _list(title: str, items: Iterable[str]) -> str:
+    lines = [f"- {plain_markdown(item)}" for item in items]
+    return "\n".join([title, "", *lines]) if lines else ""
+
+
+def code(text: str) -> str:
+    """A block of code, fenced by more backticks than stand in it; no control characters."""
+    text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ddpdoctor.catalog import Status, Verdict
-from ddpdoctor.report.model import CheckReport, Heading
+from ddpdoctor.report.check import CheckReport, Heading
 from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import (
     KINDS,

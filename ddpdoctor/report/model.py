@@ -1,172 +1,124 @@
-"""What one run of `check` found: the model that every format is rendered from.
+"""What a command has to say: the one model that every format is rendered from.
 
-CheckReport.of(pitfalls, verdicts, backend="gloo", nproc=4, started=..., seconds=12.3)
+A command fills in what it has. `FORMATS` are found by name: a new format is one file with a
+`render(report)`, and its name here.
 """
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
-from datetime import datetime
-from importlib import metadata
-from typing import Final, Literal
-
-from pydantic import BaseModel, ConfigDict, computed_field
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from ddpdoctor import __version__
-from ddpdoctor.catalog import Pitfall, Severity, Symptom, Verdict
 
-SCHEMA_VERSION: Final = 1
+if TYPE_CHECKING:
+    from ddpdoctor.catalog import Finding
+    from ddpdoctor.evidence import Place
+    from ddpdoctor.report.run.model import Attempt, Excerpt
+
+FORMATS: Final = {
+    "junit": "ddpdoctor.report.as_junit",
+    "sarif": "ddpdoctor.report.as_sarif",
+    "markdown": "ddpdoctor.report.as_markdown",
+    "html": "ddpdoctor.report.html",
+    "perfetto": "ddpdoctor.report.as_perfetto",
+}
 
 
-class Heading(BaseModel):
-    """What a report says about a pitfall before its verdicts."""
+@dataclass(frozen=True)
+class Case:
+    """One thing that was looked at, and what came of it, as a CI server counts it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: str
+    classname: str
+    findings: tuple[Finding, ...] = ()
+    """It fails by each of them that is more than mere information."""
+    failure: tuple[str, str, str] | None = None
+    """What else it fails by: (type, message, text)."""
+    skipped: str = ""
+    """Why it could not be looked at, if so."""
+    out: str = ""
+    seconds: float | None = None
+    properties: dict[str, str] = field(default_factory=dict)
 
-    code: str
+
+@dataclass(frozen=True)
+class Group:
+    """Things that belong together: the forms of a pitfall, the ranks of a launch, a file."""
+
     title: str
-    symptoms: tuple[Symptom, ...]
-    severity: Severity
-    summary: str
-    """One line: what breaks."""
-    remedy: str
-    """One line: what holds."""
+    note: str = ""
+    columns: tuple[str, ...] = ()
+    rows: Sequence[Sequence[str]] = ()
+    """What people read of it."""
+    loud: frozenset[int] = frozenset()
+    """The rows whose second cell is to be seen."""
+    cases: Sequence[Case] = ()
+    """What a CI server reads of it."""
+    seconds: float | None = None
+    properties: dict[str, str] = field(default_factory=dict)
 
 
-class Summary(BaseModel):
-    """The verdicts, counted."""
+@dataclass(frozen=True)
+class Report:
+    """One run of a command, complete in itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    command: str
+    verdict: str
+    """One line: what was found, counted."""
+    findings: Sequence[Finding] = ()
+    """The gravest first."""
+    groups: Sequence[Group] = ()
+    not_seen: Sequence[str] = ()
+    to_do: Sequence[tuple[str, str, str]] = ()
+    """(code, what to do, the command to try), besides the cures of the findings."""
+    facts: Sequence[tuple[str, str]] = ()
+    """(name, value) of what is known of the machine."""
+    subject: str = ""
+    """The command line that was looked at."""
+    machine: str = ""
+    """What it ran on, on one line."""
+    excerpts: Sequence[Excerpt] = ()
+    spans: Sequence[tuple[int, int, int]] = ()
+    """For each finding, where that is known: first column, last line, column behind the end."""
+    pictures: Sequence[tuple[str, str]] = ()
+    """(title, SVG) that the command has drawn, escaped."""
+    attempts: Sequence[Attempt] = ()
+    """Of a job: its launches, the last one last."""
+    proven_after: float | None = None
+    directory: str = ""
+    """Paths are shown relative to it."""
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    seconds: float = 0.0
+    ddpdoctor: str = __version__
 
-    recognised: int
-    """Broken forms that failed here and were named, on the right ranks and line."""
-    misdiagnosed: int
-    not_reproduced: int
-    advice_holds: int
-    advice_in_part: int
-    advice_aids: int = 0
-    advice_fails: int
-    fixes_hold: int
-    fixes_fail: int
-    problems: int
-    """What makes `check` fail: misdiagnosed broken forms, and fixes that do not hold."""
-    not_checked: int
+    def excerpt_at(self, place: Place | None) -> Excerpt | None:
+        """The source lines around a place, if they are there."""
+        return self._by_line.get((place.file, place.line)) if place is not None else None
 
+    @cached_property
+    def _by_line(self) -> dict[tuple[str, int], Excerpt]:
+        return {(each.file, each.line): each for each in self.excerpts}
 
-class CheckReport(BaseModel):
-    """One run of `check`, complete in itself.
+    def shown(self, place: Place) -> str:
+        """A place as a path: relative to the working directory where it lies below it."""
+        file = place.file
+        if self.directory:
+            file = file.removeprefix(f"{self.directory.rstrip('/')}/")
+        return f"{file}:{place.line}"
 
-    Unknown fields are ignored when it is read back, so that an older doctor reads a newer one.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    schema_version: Literal[1] = SCHEMA_VERSION
-    ddpdoctor: str
-    python: str
-    torch: str
-    platform: str
-    backend: str
-    nproc: int
-    started: datetime
-    seconds: float
-    pitfalls: tuple[Heading, ...]
-    verdicts: tuple[Verdict, ...]
-    launcher_seconds: float = 0.0
-    """Of these, what was started by real launchers took so long; all the rest came before."""
-    left_out: int = 0
-    """Variants that `--suite quick` did not start, for they need a launcher of their own."""
-
-    @classmethod
-    def of(
-        cls,
-        pitfalls: Sequence[Pitfall],
-        verdicts: Sequence[Verdict],
-        *,
-        backend: str,
-        nproc: int,
-        started: datetime,
-        seconds: float,
-        launcher_seconds: float = 0.0,
-        left_out: int = 0,
-    ) -> CheckReport:
-        """Take down the versions of this machine, and order the verdicts as the catalogue does."""
-        place = {
-            (pitfall.code, variant.name): (p, v)
-            for p, pitfall in enumerate(pitfalls)
-            for v, variant in enumerate(pitfall.variants)
-        }
-        return cls(
-            ddpdoctor=__version__,
-            python=platform.python_version(),
-            torch=_torch_version(),
-            platform=f"{platform.system()} {platform.machine()}",
-            backend=backend,
-            nproc=nproc,
-            started=started,
-            seconds=seconds,
-            pitfalls=tuple(
-                Heading(**pitfall.model_dump(include=set(Heading.model_fields)))
-                for pitfall in pitfalls
-            ),
-            verdicts=tuple(sorted(verdicts, key=lambda v: place[v.code, v.variant])),
-            launcher_seconds=launcher_seconds,
-            left_out=left_out,
-        )
-
-    @computed_field  # type: ignore[prop-decorator]
     @property
-    def summary(self) -> Summary:
-        """The verdicts, counted."""
-
-        def count(kind: str, *statuses: str) -> int:
-            return sum(v.kind == kind and v.status in statuses for v in self.verdicts)
-
-        return Summary(
-            recognised=count("broken", "recognised"),
-            misdiagnosed=count("broken", "misdiagnosed"),
-            not_reproduced=count("broken", "not reproduced"),
-            advice_holds=count("documented", "holds"),
-            advice_in_part=count("documented", "in part"),
-            advice_aids=count("documented", "aid"),
-            advice_fails=count("documented", "fails"),
-            fixes_hold=count("fix", "holds"),
-            fixes_fail=count("fix", "in part", "fails"),
-            problems=sum(verdict.is_problem for verdict in self.verdicts),
-            not_checked=sum(verdict.status == "not checked" for verdict in self.verdicts),
-        )
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def not_checked(self) -> dict[str, tuple[str, ...]]:
-        """By reason, the "CODE variant" that could not be performed here."""
-        reasons: dict[str, tuple[str, ...]] = {}
-        for verdict in self.verdicts:
-            if verdict.status == "not checked":
-                name = f"{verdict.code} {verdict.variant}"
-                reasons[verdict.evidence] = (*reasons.get(verdict.evidence, ()), name)
-        return reasons
-
-    def of_pitfall(self, code: str) -> tuple[Verdict, ...]:
-        """The verdicts of one pitfall, in the order of its variants."""
-        return tuple(verdict for verdict in self.verdicts if verdict.code == code)
-
-    def broken(self, code: str) -> Verdict | None:
-        """The verdict on the broken form of a pitfall."""
-        return next((v for v in self.of_pitfall(code) if v.kind == "broken"), None)
-
-    def exit_code(self, *, asked_by_name: bool, strict: bool) -> int:
-        """0, 1 for a problem, 3 for what was asked for (by name, or by --strict) and not seen."""
-        if self.summary.problems:
-            return 1
-        unchecked = self.summary.not_checked and (asked_by_name or strict)
-        unseen = self.summary.not_reproduced and strict
-        return 3 if unchecked or unseen else 0
+    def about(self) -> str:
+        """The doctor, the machine and the time, on one line."""
+        when = f"{self.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        return ", ".join(filter(None, (self.machine, f"ddpdoctor {self.ddpdoctor}", when)))
 
 
-def _torch_version() -> str:
-    try:
-        return metadata.version("torch")
-    except metadata.PackageNotFoundError:
-        return "not installed"
+def render(report: Report, format_: str) -> str:
+    """The report in one of FORMATS."""
+    text: str = import_module(FORMATS[format_]).render(report)
+    return text

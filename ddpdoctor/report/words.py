@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ddpdoctor.catalog import Finding, Kind, Status, Verdict
 
 if TYPE_CHECKING:
-    from ddpdoctor.report.model import CheckReport
+    from ddpdoctor.report.check import CheckReport
 
 KINDS: dict[Kind, str] = {"broken": "broken", "documented": "advice", "fix": "fix"}
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.catalog import Finding
+from ddpdoctor.environment import telling as pages
 from ddpdoctor.environment.checks import findings
 from ddpdoctor.environment.compare import Host, differences
 from ddpdoctor.environment.facts import collect
@@ -27,7 +28,7 @@ from ddpdoctor.environment.model import (
 from ddpdoctor.environment.redaction import Redactor, is_secret_name, safe_line
 from ddpdoctor.environment.remedy import Shell, script
 from ddpdoctor.environment.variables import known
-from ddpdoctor.report import environment as pages
+from ddpdoctor.report.model import FORMATS
 from ddpdoctor.report.output import Page
 
 SECRET = "s3cr3t-Zq9"
@@ -45,11 +46,9 @@ def rendered(environment: Environment) -> dict[str, str]:
         **{f"fix in {shell}": script(report.findings, shell) for shell in get_args(Shell)},
         **{
             f"compared in {form}": pages.compared(form, ["a", "b"], differ, Page())
-            for form in ("text", "json", "markdown")
+            for form in ("text", "json", *FORMATS)
         },
-        "json": report.model_dump_json(indent=2),
-        "text": pages.as_text(report),
-        "markdown": pages.as_markdown(report),
+        **{form: pages.rendered(form, report, Page()) for form in ("text", "json", *FORMATS)},
     }
 
 

@@ -279,16 +279,16 @@ def free_port() -> str:
 def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(
     report: ProbeReport, tmp_path: Path
 ) -> None:
-    from ddpdoctor.report import probe as pages
+    from ddpdoctor.probe import telling as pages
+    from ddpdoctor.report.output import Page
 
     measured = report.measured
     assert measured
     hostile = "<script>alert(1)</script>"
     ranks = tuple(one.model_copy(update={"host": hostile}) for one in measured.ranks)
-    page = pages.as_html(
-        report.model_copy(update={"measured": measured.model_copy(update={"ranks": ranks})})
-    )
-    assert "<script" not in page
+    evil = report.model_copy(update={"measured": measured.model_copy(update={"ranks": ranks})})
+    page = pages.rendered("html", evil, Page())
+    assert hostile not in page
     assert page.count("<rect") == 2 * len(measured.links) + len(ranks)
     pytest.importorskip("matplotlib")
     pages.write_png(report, tmp_path / "probe.png")

@@ -1,7 +1,7 @@
 import pytest
 from report_samples import VERDICTS, report_of
 
-from ddpdoctor.report.model import CheckReport
+from ddpdoctor.report.check import CheckReport
 
 
 @pytest.fixture

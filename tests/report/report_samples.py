@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from ddpdoctor.catalog import Cure, Finding, Kind, RankPlace, Status, Verdict
 from ddpdoctor.evidence import Place
-from ddpdoctor.report.model import CheckReport, Heading
+from ddpdoctor.report.check import CheckReport, Heading
 
 ADVICE_FOR_SAMPLER = "000 error 1"
 ADVICE_FOR_UNUSED = "000 error 3"

@@ -9,8 +9,8 @@ from rich.cells import cell_len
 
 from ddpdoctor.catalog import Cure, Finding, Severity
 from ddpdoctor.environment import model as facts
+from ddpdoctor.environment import telling as environment
 from ddpdoctor.environment.model import EnvironmentReport
-from ddpdoctor.report import environment
 from ddpdoctor.report.output import Page
 
 PYTHON = facts.Python(
@@ -205,7 +205,7 @@ def test_no_text_of_a_finding_makes_a_line_too_long_or_moves_the_cursor(
 
 @given(st.text())
 def test_no_text_of_a_finding_acts_in_markdown(text: str) -> None:
-    shown = environment.as_markdown(report(full(), finding("error", text)))
+    shown = environment.rendered("markdown", report(full(), finding("error", text)), Page())
     ours = ["<details>", "<summary>", "</summary>", "</details>"]
     assert re.findall(r"(?<!\\)(?:\\\\)*(<[^>]*>?)", shown) == ours
     assert "| NCCL\\_DEBUG | INFO (read by NCCL) |" in shown

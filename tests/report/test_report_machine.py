@@ -9,25 +9,27 @@ from hypothesis import strategies as st
 from report_samples import report_of, verdict
 
 from ddpdoctor.catalog import Kind, Status
-from ddpdoctor.report import as_junit, as_markdown
-from ddpdoctor.report.model import CheckReport
+from ddpdoctor.report.check import CheckReport, told
+from ddpdoctor.report.model import render
 
 
 def case(report: CheckReport, name: str) -> ElementTree.Element:
-    found = ElementTree.fromstring(as_junit.render(report)).find(f".//testcase[@name='{name}']")
+    found = ElementTree.fromstring(render(told(report), "junit")).find(
+        f".//testcase[@name='{name}']"
+    )
     assert found is not None
     return found
 
 
 def test_junit_has_a_suite_per_pitfall_and_a_case_per_variant(report: CheckReport) -> None:
-    root = ElementTree.fromstring(as_junit.render(report))
+    root = ElementTree.fromstring(render(told(report), "junit"))
     assert [suite.get("name") for suite in root] == [f"{h.code} {h.title}" for h in report.pitfalls]
     cases = [(c.get("classname"), c.get("name")) for c in root.iter("testcase")]
     assert len(cases) == len(set(cases)) == len(report.verdicts)
 
 
 def test_junit_counts_what_it_lists(report: CheckReport) -> None:
-    root = ElementTree.fromstring(as_junit.render(report))
+    root = ElementTree.fromstring(render(told(report), "junit"))
     for element in (root, *root):
         for attribute, tag in (
             ("tests", "testcase"),
@@ -80,7 +82,7 @@ def test_junit_is_xml_whatever_the_ranks_said(summary: str, evidence: str) -> No
 
 
 def test_markdown_has_a_row_for_each_variant_and_says_what_to_do(report: CheckReport) -> None:
-    text = as_markdown.render(report)
+    text = render(told(report), "markdown")
     rows = [line for line in text.splitlines() if re.match(r"\| (broken|advice|fix) \|", line)]
     assert len(rows) == len(report.verdicts)
     assert "| advice | **DOES NOT HOLD** | Unwrap the model before state\\_dict(). |" in text
@@ -92,6 +94,8 @@ def test_no_text_breaks_a_markdown_table_or_smuggles_in_html(
     summary: str, evidence: str, source: str
 ) -> None:
     one = verdict("DDP101", "documented", "it", "fails", summary, evidence, source=source)
-    (row,) = (r for r in as_markdown.render(report_of(one)).split("\n") if r.startswith("| advice"))
+    (row,) = (
+        r for r in render(told(report_of(one)), "markdown").split("\n") if r.startswith("| advice")
+    )
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 6
     assert re.search(r"(?<!\\)(?:\\\\)*[<`]", row) is None

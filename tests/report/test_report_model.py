@@ -10,7 +10,7 @@ from report_samples import VERDICTS, report_of, verdict
 
 from ddpdoctor.catalog import Kind, Pitfall, Status, Variant
 from ddpdoctor.report import as_json
-from ddpdoctor.report.model import CheckReport
+from ddpdoctor.report.check import CheckReport
 
 RECOGNISED, _, FIX_HOLDS = VERDICTS[:3]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from report_samples import VERDICTS, finding, report_of, verdict
 
 from ddpdoctor.report import as_text, output
-from ddpdoctor.report.model import CheckReport
+from ddpdoctor.report.check import CheckReport
 from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import ranks
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ddpdoctor.lint.report import Report
+from ddpdoctor.lint.report import Report, told
+from ddpdoctor.report.model import FORMATS as SHARED
+from ddpdoctor.report.model import render as render_shared
 
-FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+FORMATS = ("text", "concise", "json", "github", "gitlab", *SHARED)
 
 
 def renderer(name: str) -> Callable[[Report, bool], str]:
@@ -17,14 +19,10 @@ def renderer(name: str) -> Callable[[Report, bool], str]:
         from ddpdoctor.lint.formats.as_concise import render
     elif name == "json":
         from ddpdoctor.lint.formats.as_json import render
-    elif name == "sarif":
-        from ddpdoctor.lint.formats.as_sarif import render
     elif name == "github":
         from ddpdoctor.lint.formats.as_github import render
     elif name == "gitlab":
         from ddpdoctor.lint.formats.as_gitlab import render
-    elif name == "junit":
-        from ddpdoctor.lint.formats.as_junit import render
     else:
-        raise ValueError(f"no format {name}")
+        return lambda report, colour: render_shared(told(report), name)
     return render

@@ -10,15 +10,18 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC
+from dataclasses import replace
 from importlib import resources
+from itertools import zip_longest
 
 from ddpdoctor.catalog import Finding
+from ddpdoctor.report import as_markdown
 from ddpdoctor.report.html.lanes import lanes
 from ddpdoctor.report.html.markup import items, prose, seconds, source, table, text
 from ddpdoctor.report.html.story import marks_of, story
-from ddpdoctor.report.run import as_markdown, words
-from ddpdoctor.report.run.model import Attempt, RunReport
+from ddpdoctor.report.model import Group, Report
+from ddpdoctor.report.run import words
+from ddpdoctor.report.run.model import Attempt
 from ddpdoctor.report.words import count, ranks
 
 _MOST_FINDINGS = 200
@@ -29,7 +32,7 @@ _ISSUE_FINDINGS, _ISSUE_LENGTH = 10, 60_000
 _MOST_ROWS = 400
 
 
-def render(report: RunReport) -> str:
+def render(report: Report) -> str:
     """The report as one page."""
     script, style = _asset("page.js"), _asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -48,20 +51,36 @@ def _asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _title(report: RunReport) -> str:
+def _title(report: Report) -> str:
     first = next(iter(report.findings), None)
-    return f"{first.code} {first.title}" if first else f"ddpdoctor {report.kind}"
+    return (
+        f"{first.code} {first.title}"
+        if first and report.attempts
+        else f"ddpdoctor {report.command}"
+    )
 
 
-def _body(report: RunReport) -> Iterator[str]:
+def _body(report: Report) -> Iterator[str]:
     yield _verdict(report)
     yield "<main>"
     if report.findings and (told := story(report, report.findings[0])):
         yield f'<section id="story"><h2>What happened</h2>{told}</section>'
     blamed = {rank for finding in report.findings for rank in finding.ranks}
-    for attempt in reversed(report.attempts):
-        yield _attempt(report, attempt, blamed)
+    pairs = list(zip_longest(report.groups, report.attempts))
+    for group, attempt in reversed(pairs) if report.attempts else ():
+        yield _attempt(report, group, attempt, blamed)
     yield _findings(report)
+    for title, drawing in report.pictures:
+        yield f'<section><h2>{text(title)}</h2><div class="wide">{drawing}</div></section>'
+    for group, attempt in pairs:
+        yield _group(group) if attempt is None else ""
+    if to_do := report.to_do:
+        cells = [[text(code), prose(do), f"<code>{text(run)}</code>"] for code, do, run in to_do]
+        commands = table("", ("code", "what", "command"), cells)
+        yield f"<section><h2>What to do</h2>{commands}</section>"
+    if report.facts:
+        known = table("", ("fact", "value"), [list(map(text, fact)) for fact in report.facts])
+        yield f"<details><summary>Environment</summary>{known}</details>"
     if report.not_seen:
         yield f'<section id="unseen"><h2>Not seen</h2>{items("", report.not_seen, 50)}</section>'
     if report.excerpts:
@@ -71,13 +90,12 @@ def _body(report: RunReport) -> Iterator[str]:
     yield "</main>"
 
 
-def _verdict(report: RunReport) -> str:
+def _verdict(report: Report) -> str:
     first = next(iter(report.findings), None)
-    when = f"{report.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     grave = first.severity if first else "well"
-    said = words.summary(report).capitalize()
+    said = report.verdict[:1].upper() + report.verdict[1:]
     parts = [f'<header class="{grave}">']
-    if first is None:
+    if first is None or not report.attempts:
         parts.append(f"<h1>{text(said)}</h1>")
     else:
         badge = f"{first.code} {first.title}"
@@ -89,8 +107,8 @@ def _verdict(report: RunReport) -> str:
             f"<p>{text(said)}</p>",
         ]
     parts += [
-        f"<p><code>{text(' '.join(report.command))}</code></p>",
-        f'<p class="dim">ddpdoctor {text(report.ddpdoctor)} {report.kind}, {when}</p></header>',
+        f"<p><code>{text(report.subject)}</code></p>" if report.subject else "",
+        f'<p class="dim">{text(report.about)}</p></header>',
     ]
     return "\n".join(parts)
 
@@ -101,25 +119,37 @@ def _remedy(finding: Finding) -> str:
     return f"{prose(finding.cure.text)} {told}"
 
 
-def _attempt(report: RunReport, attempt: Attempt, blamed: set[int]) -> str:
+def _group(group: Group) -> str:
+    if not group.rows:
+        return ""
+    rows = [[text(cell) for cell in row] for row in group.rows]
+    for n in group.loud:
+        rows[n][1] = f"<strong>{rows[n][1]}</strong>"
+    told = table(prose(group.note), group.columns, rows)
+    return f"<section><h2>{text(group.title)}</h2>{told}</section>"
+
+
+def _attempt(report: Report, group: Group, attempt: Attempt, blamed: set[int]) -> str:
     if not attempt.ranks:
         return ""
     drawn = lanes(attempt, blamed) if any(line.marks for line in attempt.ranks) else ""
     parts = [
         drawn,
-        table("Each rank", ("ranks", "where", "in", "doing", "end"), _fates(attempt)),
+        table("Each rank", ("ranks", "where", "in", "doing", "end"), _fates(group)),
         table("Steps", ("step", "first rank", "per step", "last rank", "skew"), _steps(attempt)),
         table("Files", ("what", "by", "when", "line", "took"), _files(attempt)),
     ]
     body = "\n".join(filter(None, parts))
-    head = text(f"{words.launch(report, attempt)}, {seconds(attempt.seconds)}")
-    if report.kind == "attach" or attempt is report.attempts[-1]:
+    head = text(group.title)
+    if attempt.seconds:
+        head += f", {seconds(attempt.seconds)}"
+    if report.command == "attach" or attempt is report.attempts[-1]:
         return f'<section class="ranks"><h2>{head}</h2>{body}</section>'
     return f'<details class="ranks"><summary>{head}</summary>{body}</details>'
 
 
-def _fates(attempt: Attempt) -> Iterator[tuple[str, ...]]:
-    rows = words.fates(attempt.ranks)
+def _fates(group: Group) -> Iterator[tuple[str, ...]]:
+    rows = group.rows
     for row in rows[:_MOST_ROWS]:
         who, place, function, doing, waits = map(text, row)
         yield f"<b>{who}</b>", place, function, doing, waits
@@ -156,7 +186,7 @@ def _files(attempt: Attempt) -> Iterator[tuple[str, ...]]:
         yield text(said), text(ranks(who)), seconds(first), text(place), seconds(took)
 
 
-def _findings(report: RunReport) -> str:
+def _findings(report: Report) -> str:
     if not report.findings:
         return ""
     told = "".join(
@@ -177,8 +207,8 @@ def _findings(report: RunReport) -> str:
     )
 
 
-def _finding(report: RunReport, finding: Finding, is_open: bool) -> str:
-    rows = [tuple(map(text, row)) for row in words.rows(report, finding)[:16]]
+def _finding(report: Report, finding: Finding, is_open: bool) -> str:
+    rows = [tuple(map(text, row)) for row in words.rows(finding)[:16]]
     excerpt = report.excerpt_at(finding.place)
     return "\n".join(
         (
@@ -195,9 +225,9 @@ def _finding(report: RunReport, finding: Finding, is_open: bool) -> str:
     )
 
 
-def _issue(report: RunReport) -> str:
+def _issue(report: Report) -> str:
     """What people paste elsewhere."""
-    short = report.model_copy(update={"findings": report.findings[:_ISSUE_FINDINGS]})
+    short = replace(report, findings=report.findings[:_ISSUE_FINDINGS])
     issue = as_markdown.render(short)
     if len(issue) > _ISSUE_LENGTH:
         issue = f"{issue[:_ISSUE_LENGTH]}\n\n(cut short)\n"

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.report.html.markup import seconds, text
-from ddpdoctor.report.run.model import Attempt, Call, Mark, RankLine
+from ddpdoctor.report.run.model import Attempt, Call, CallKey, Mark, RankLine, completed
 from ddpdoctor.report.words import count, ranks
 
 _LANES, _ALONE, _BANDS = 64, 32, 24
@@ -33,7 +33,6 @@ _LEGEND = {
     "link": "the same collective",
     "lone": "a collective that some never call",
 }
-_Key = tuple[str, int, str]
 
 
 @dataclass
@@ -51,7 +50,7 @@ def lanes(attempt: Attempt, blamed: Collection[int]) -> str:
     folded = _folded(attempt.ranks, blamed)
     drawn = [_Lane(lines, n * _LANE) for n, lines in enumerate(folded)]
     span = attempt.seconds or 1.0
-    ends = _ends(attempt.ranks)
+    ends = completed(attempt.ranks)
     height = _LANE * len(drawn)
     body = [part for lane in drawn for part in _lane(lane, ends, span)]
     names = "".join(_name(lane) for lane in drawn)
@@ -104,26 +103,7 @@ def _name(lane: _Lane) -> str:
     )
 
 
-def _key(call: Call) -> _Key:
-    return call.group, call.seq, call.op
-
-
-def _ends(lines: tuple[RankLine, ...]) -> dict[_Key, float]:
-    """When the last rank called each collective that no rank of its group has left out."""
-    known: dict[_Key, list[float]] = {}
-    reach: dict[str, dict[int, int]] = {}
-    for line in lines:
-        for call in line.calls:
-            if not call.alone:
-                known.setdefault(_key(call), []).append(call.at)
-                reach.setdefault(call.group, {})[line.rank] = call.seq
-    members = {
-        group: len(lines) if group == "0" else len(by_rank) for group, by_rank in reach.items()
-    }
-    return {key: max(times) for key, times in known.items() if len(times) == members[key[0]]}
-
-
-def _lane(lane: _Lane, ends: dict[_Key, float], span: float) -> Iterator[str]:
+def _lane(lane: _Lane, ends: dict[CallKey, float], span: float) -> Iterator[str]:
     if lane.is_band:
         yield from _band(lane, ends, span)
         return
@@ -132,7 +112,7 @@ def _lane(lane: _Lane, ends: dict[_Key, float], span: float) -> Iterator[str]:
         last = max((mark.until for mark in line.marks), default=0.0)
         yield _bar("life", 0.0, last, lane.top, span, line.fate)
     for call in line.calls:
-        end = ends.get(_key(call), call.at)
+        end = ends.get(call.key, call.at)
         said = f"{call.op} #{call.seq}"
         yield _bar("wait", call.at, end, lane.top, span, said, call)
     # The long first: what is drawn later lies on top, and a point must not be hidden.
@@ -164,11 +144,11 @@ def _bar(
     )
 
 
-def _band(lane: _Lane, ends: dict[_Key, float], span: float) -> Iterator[str]:
+def _band(lane: _Lane, ends: dict[CallKey, float], span: float) -> Iterator[str]:
     """How many of the ranks wait, from shade to shade."""
     last = max((mark.until for line in lane.lines for mark in line.marks), default=0.0)
     yield _bar("life", 0.0, last, lane.top, span, f"{len(lane.lines)} ranks")
-    waiting = [(call.at, ends.get(_key(call), call.at)) for w in lane.lines for call in w.calls]
+    waiting = [(call.at, ends.get(call.key, call.at)) for w in lane.lines for call in w.calls]
     blocked = [(m.at, m.until) for w in lane.lines for m in w.marks if m.kind == "blocked"]
     yield from _shades("wait", waiting, lane, span)
     yield from _shades("blocked", blocked, lane, span)
@@ -201,15 +181,15 @@ def _shades(
 
 def _links(drawn: list[_Lane], attempt: Attempt, span: float) -> str:
     """A line through all lanes at which the ranks have called the same collective."""
-    points: dict[_Key, list[str]] = {}
-    called: Counter[_Key] = Counter()
+    points: dict[CallKey, list[str]] = {}
+    called: Counter[CallKey] = Counter()
     for lane in drawn:
-        here: dict[_Key, float] = {}
+        here: dict[CallKey, float] = {}
         for line in lane.lines:
             for call in line.calls:
                 if not call.alone:
-                    here[_key(call)] = min(call.at, here.get(_key(call), call.at))
-                    called[_key(call)] += 1
+                    here[call.key] = min(call.at, here.get(call.key, call.at))
+                    called[call.key] += 1
         for key, at in here.items():
             points.setdefault(key, []).append(f"{_x(at, span):.3f} {lane.top + _TOP + _BAR // 2}")
     oldest: dict[str, int] = {}  # before it, calls of some rank are no longer kept

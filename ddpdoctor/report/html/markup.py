@@ -50,10 +50,8 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> 
         "<tr>" + "".join(f'<td data-head="{heads[n]}">{row[n]}</td>' for n in used) + "</tr>"
         for row in told
     )
-    return (
-        f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>"
-    )
+    said = f"<caption>{caption}</caption>" if caption else ""
+    return f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def source(excerpt: Excerpt) -> str:

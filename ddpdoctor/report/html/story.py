@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.report.html.markup import code, prose, seconds, source, text
+from ddpdoctor.report.model import Report
 from ddpdoctor.report.run import words
-from ddpdoctor.report.run.model import Attempt, Call, Mark, RankLine, RunReport
+from ddpdoctor.report.run.model import Attempt, Call, Mark, RankLine, completed
 from ddpdoctor.report.words import ranks
 
 _MOST_EVENTS = 14
@@ -27,7 +28,7 @@ class _Event:
     who: list[int] = field(default_factory=list)
 
 
-def story(report: RunReport, finding: Finding) -> str:
+def story(report: Report, finding: Finding) -> str:
     """The events until the ranks parted, then the parties side by side."""
     attempt = report.attempts[-1] if report.attempts else None
     told = _told(attempt) if attempt else ""
@@ -41,14 +42,10 @@ def story(report: RunReport, finding: Finding) -> str:
 
 def together(attempt: Attempt) -> Call | None:
     """The last collective of the default group that all ranks made, and all alike."""
-    common: dict[tuple[int, str], list[Call]] = {}
-    for line in attempt.ranks:
-        for call in line.calls:
-            if call.group == "0" and not call.alone:
-                common.setdefault((call.seq, call.op), []).append(call)
-    of_all = [calls for calls in common.values() if len(calls) == attempt.world_size]
-    last = max(of_all, key=lambda calls: calls[0].seq, default=None)
-    return max(last, key=lambda call: call.at) if last else None
+    of_all = completed(attempt.ranks)
+    last = max((key for key in of_all if key[0] == "0"), key=lambda key: key[1], default=None)
+    same = [call for line in attempt.ranks for call in line.calls if call.key == last]
+    return max(same, key=lambda call: call.at, default=None)
 
 
 def _told(attempt: Attempt) -> str:
@@ -111,7 +108,7 @@ class _Party:
     places: list[RankPlace]
 
 
-def _parties(report: RunReport, finding: Finding) -> list[_Party]:
+def _parties(report: Report, finding: Finding) -> list[_Party]:
     by_rank: dict[int, list[RankPlace]] = {}
     for place in finding.places:
         for rank in place.ranks or (-1,):
@@ -124,7 +121,7 @@ def _parties(report: RunReport, finding: Finding) -> list[_Party]:
     return list(found.values())
 
 
-def _party(report: RunReport, finding: Finding, party: _Party) -> str:
+def _party(report: Report, finding: Finding, party: _Party) -> str:
     first = party.places[0]
     to_blame = not set(party.who).isdisjoint(finding.ranks)
     who = text(ranks(party.who) + words.on(first.hosts)) if party.who else "in the source"
@@ -134,7 +131,7 @@ def _party(report: RunReport, finding: Finding, party: _Party) -> str:
     return f"<article{kind}><h3>{who}</h3><p>{prose(first.doing)}{waits}</p>{body}</article>"
 
 
-def _frames(report: RunReport, party: _Party) -> Iterator[str]:
+def _frames(report: Report, party: _Party) -> Iterator[str]:
     """The stack, outermost first, then the line where the party stands, in its surroundings."""
     here = party.places[0].place
     said = {each.place: each.doing for each in party.places[1:] if each.place}
@@ -155,8 +152,8 @@ def _frames(report: RunReport, party: _Party) -> Iterator[str]:
         yield source(excerpt) if excerpt else ""
 
 
-def _stack(report: RunReport, party: _Party, here: Place | None) -> tuple[Place, ...]:
-    lines = {line.rank: line for line in report.ranks}
+def _stack(report: Report, party: _Party, here: Place | None) -> tuple[Place, ...]:
+    lines = {line.rank: line for line in report.attempts[-1].ranks} if report.attempts else {}
     for rank in party.who:
         line = lines.get(rank)
         if line is not None and here in line.stack:
@@ -164,7 +161,7 @@ def _stack(report: RunReport, party: _Party, here: Place | None) -> tuple[Place,
     return ()
 
 
-def _line(report: RunReport, place: Place) -> str:
+def _line(report: Report, place: Place) -> str:
     excerpt = report.excerpt_at(place)
     if excerpt is None:
         return ""

@@ -8,29 +8,19 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from ddpdoctor.report.model import render as render_told
 from ddpdoctor.report.output import Page
+from ddpdoctor.report.run import as_json, as_text
 from ddpdoctor.report.run.model import Attempt, Mark, RankLine, RunReport
 
 __all__ = ["FORMATS", "Attempt", "Format", "Mark", "RankLine", "RunReport", "render"]
 
-Format = Literal["text", "json", "junit", "markdown", "sarif", "html"]
+Format = Literal["text", "json", "junit", "markdown", "sarif", "html", "perfetto"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def render(report: RunReport, format_: Format, page: Page | None = None) -> str:
     """The report in a format; `page` is what text is laid out for."""
     if format_ == "text":
-        from ddpdoctor.report.run import as_text
-
         return as_text.render(report, page or Page())
-    if format_ == "json":
-        from ddpdoctor.report.run.as_json import render
-    elif format_ == "junit":
-        from ddpdoctor.report.run.as_junit import render
-    elif format_ == "markdown":
-        from ddpdoctor.report.run.as_markdown import render
-    elif format_ == "sarif":
-        from ddpdoctor.report.run.as_sarif import render
-    else:
-        from ddpdoctor.report.html import render
-    return render(report)
+    return as_json.render(report) if format_ == "json" else render_told(report.told(), format_)

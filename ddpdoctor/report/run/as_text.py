@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from ddpdoctor.catalog import Finding
+from ddpdoctor.report.model import Report
 from ddpdoctor.report.output import Page
 from ddpdoctor.report.run import words
 from ddpdoctor.report.run.model import Attempt, Excerpt, RunReport
@@ -40,13 +41,13 @@ def render(report: RunReport, page: Page) -> str:
     return "\n".join(parts)
 
 
-def finding(report: RunReport, each: Finding, page: Page) -> str:
+def finding(report: Report | RunReport, each: Finding, page: Page) -> str:
     """One finding: a headline, who stood where, the line itself, cause and remedy."""
     heavy = _COLOURS[each.severity]
     mark = _painted(_MARKS[each.severity], heavy, page)
     title = _painted(f"{each.code} {one_line(each.title)}", f"1;{heavy}", page)
     parts = [f"{mark} {title} · {words.headline(report, each)}\n"]
-    parts += _table(words.rows(report, each), page)
+    parts += _table(words.rows(each), page)
     if (lines := report.excerpt_at(each.place)) is not None:
         parts += _excerpt(report, each, lines, page)
     parts.append(_labelled("Cause", each.cause, page))
@@ -91,7 +92,7 @@ def _table(rows: list[Row], page: Page) -> list[str]:
     return lines
 
 
-def _excerpt(report: RunReport, each: Finding, lines: Excerpt, page: Page) -> list[str]:
+def _excerpt(report: Report | RunReport, each: Finding, lines: Excerpt, page: Page) -> list[str]:
     place = each.place
     assert place is not None
     margin = len(str(lines.first + len(lines.lines) - 1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from ddpdoctor import __version__
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence, signal_name
+from ddpdoctor.report.model import Case, Group, Report
 
 SCHEMA_VERSION: Final = 1
 _GRAVITY: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "never": 3}
@@ -38,6 +40,7 @@ _STACKS = 32
 _EXCERPTS = 400
 
 
+CallKey = tuple[str, int, str]
 MarkKind = Literal["joining", "blocked", "exception", "warning", "paused", "file", "step", "end"]
 
 
@@ -67,6 +70,11 @@ class Call(_Frozen):
     place: Place | None = None
     alone: bool = False
     """A send or a recv, which is no collective of the group."""
+
+    @property
+    def key(self) -> CallKey:
+        """What the calls of one collective have in common."""
+        return self.group, self.seq, self.op
 
 
 class RankLine(_Frozen):
@@ -241,6 +249,57 @@ class RunReport(_Frozen):
         same = (e for e in self.excerpts if (e.file, e.line) == (place.file, place.line))
         return next(same, None)
 
+    def told(self) -> Report:
+        """What every format shows of it: the ranks of each launch, and a case for every rank."""
+        from ddpdoctor.report.run import words
+
+        groups = [self._group(attempt) for attempt in self.attempts]
+        return Report(
+            command=self.kind,
+            verdict=words.summary(self),
+            findings=self.findings,
+            groups=groups,
+            not_seen=self.not_seen,
+            subject=" ".join(self.command),
+            excerpts=self.excerpts,
+            attempts=self.attempts,
+            proven_after=self.proven_after,
+            directory=self.directory,
+            started=self.started,
+            seconds=self.seconds,
+            ddpdoctor=self.ddpdoctor,
+        )
+
+    def _group(self, attempt: Attempt) -> Group:
+        from ddpdoctor.report.run import words
+
+        rows = words.fates(attempt.ranks)
+        group = Group(
+            title=words.launch(self, attempt),
+            columns=("ranks", "line", "function", "doing", "fate"),
+            rows=[tuple(row) for row in rows],
+            seconds=self.seconds,
+        )
+        if attempt is not self.attempts[-1]:
+            return group
+        name = f"ddpdoctor.{self.kind}"
+        by_rank: dict[int, list[Finding]] = {line.rank: [] for line in attempt.ranks}
+        alone: list[Finding] = []
+        for finding in self.findings:
+            # One failure for one cause, whichever number of ranks share it.
+            by_rank.get(min(finding.ranks, default=-1), alone).append(finding)
+        cases = [
+            Case(
+                f"rank {line.rank}",
+                name,
+                findings=tuple(by_rank[line.rank]),
+                out=f"{line.fate}; {line.steps} optimizer steps",
+            )
+            for line in attempt.ranks
+        ]
+        cases.append(Case("job", name, findings=tuple(alone), out=words.summary(self)))
+        return replace(group, cases=cases)
+
     def fails_on(self, severity: str) -> bool:
         """Whether a finding is as grave as this, or graver; none is as grave as "never"."""
         return any(_GRAVITY[f.severity] >= _GRAVITY[severity] for f in self.findings)
@@ -251,6 +310,18 @@ class RunReport(_Frozen):
         if self.directory:
             file = file.removeprefix(f"{self.directory.rstrip('/')}/")
         return f"{file}:{place.line}"
+
+
+def completed(lines: Sequence[RankLine]) -> dict[CallKey, float]:
+    """When the last rank called each collective that no rank of its group has left out."""
+    known: dict[CallKey, list[float]] = {}
+    members: dict[str, set[int]] = {"0": {line.rank for line in lines}}
+    for line in lines:
+        for call in line.calls:
+            if not call.alone:
+                known.setdefault(call.key, []).append(call.at)
+                members.setdefault(call.group, set()).add(line.rank)
+    return {key: max(times) for key, times in known.items() if len(times) == len(members[key[0]])}
 
 
 def _worth_reading(findings: Sequence[Finding], attempts: Sequence[Attempt]) -> Iterator[Place]:

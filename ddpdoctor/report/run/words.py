@@ -9,6 +9,7 @@ from itertools import groupby
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import signal_name
+from ddpdoctor.report.model import Report
 from ddpdoctor.report.run.model import Attempt, RankLine, RunReport
 from ddpdoctor.report.words import count, one_line, ranks
 
@@ -33,7 +34,7 @@ class Row:
         return iter((self.who, self.place, self.function, self.doing, self.waits))
 
 
-def headline(report: RunReport, finding: Finding) -> str:
+def headline(report: Report | RunReport, finding: Finding) -> str:
     """How sure it is: "deadlock proven 0.7 s after the last rank blocked"."""
     waits = any(place.waits_for for place in finding.places)
     if finding.certainty != "proven" or not waits:
@@ -43,7 +44,7 @@ def headline(report: RunReport, finding: Finding) -> str:
     return f"deadlock proven {report.proven_after:.1f} s after the last rank blocked"
 
 
-def rows(report: RunReport, finding: Finding) -> list[Row]:
+def rows(finding: Finding) -> list[Row]:
     """One row for all ranks that did the same at the same line, in the order of the finding."""
     together: dict[tuple[object, ...], list[RankPlace]] = {}
     for place in finding.places:

@@ -5,27 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote
 
-from ddpdoctor.catalog import Finding
+from ddpdoctor.catalog import Finding, entries
 from ddpdoctor.evidence import Place
+from ddpdoctor.report.model import Report
 from ddpdoctor.report.run import words
-from ddpdoctor.report.run.model import RunReport
 from ddpdoctor.report.words import one_line
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _MOST = 5000
 """GitHub shows no more results of a run."""
+_Span = tuple[int, int, int] | None
 
 
-def render(report: RunReport) -> str:
+def render(report: Report) -> str:
     """The report as one run. Findings without a line are notes on the run itself."""
-    placed = [finding for finding in report.findings if finding.place is not None][:_MOST]
+    known = list(zip_longest(report.findings, report.spans))
+    placed = [(finding, span) for finding, span in known if finding.place is not None][:_MOST]
     others = [finding for finding in report.findings if finding.place is None]
-    codes = list(dict.fromkeys(finding.code for finding in placed))
-    titles = {finding.code: finding.title for finding in reversed(placed)}
+    titles = {finding.code: finding.title for finding, _ in reversed(placed)}
+    codes = list(dict.fromkeys(finding.code for finding, _ in placed))
     seen: Counter[str] = Counter()
     notes = [one_line(f"{each.code} {each.title}: {each.cause}") for each in others]
     notes += [one_line(f"not seen: {line}") for line in report.not_seen]
@@ -36,13 +39,14 @@ def render(report: RunReport) -> str:
             {
                 "tool": {
                     "driver": {
-                        "name": f"ddpdoctor {report.kind}",
+                        "name": f"ddpdoctor {report.command}",
                         "version": report.ddpdoctor,
                         "rules": [_rule(code, titles[code]) for code in codes],
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(report, each, codes, seen) for each in placed],
+                "properties": {"environment": dict(report.facts)},
+                "results": [_result(report, each, span, codes, seen) for each, span in placed],
                 "invocations": [
                     {
                         "executionSuccessful": True,
@@ -59,20 +63,31 @@ def render(report: RunReport) -> str:
 
 
 def _rule(code: str, title: str) -> dict[str, Any]:
-    more = f"More: ddpdoctor explain {code}"
-    return {
+    rule: dict[str, Any] = {
         "id": code,
         "name": title,
         "shortDescription": {"text": title},
-        "help": {"text": more, "markdown": f"More: `ddpdoctor explain {code}`"},
+        "help": {"text": f"More: ddpdoctor explain {code}"},
         "properties": {"tags": ["correctness", "distributed"]},
     }
+    if (entry := entries().get(code)) is not None:
+        level = _LEVELS[entry.severity]
+        rule["fullDescription"] = {"text": entry.summary}
+        rule["help"] = {"text": f"{entry.remedy} More: ddpdoctor explain {code}"}
+        rule["defaultConfiguration"] = {"level": level}
+        if level != "note":
+            rule["properties"]["problem.severity"] = level
+    return rule
 
 
 def _result(
-    report: RunReport, finding: Finding, codes: list[str], seen: Counter[str]
+    report: Report, finding: Finding, span: _Span, codes: list[str], seen: Counter[str]
 ) -> dict[str, Any]:
     first, *others = [_location(report, p.place) for p in finding.places if p.place is not None]
+    if span is not None:
+        column, end, end_column = span
+        region = {"startColumn": column, "endLine": end, "endColumn": end_column}
+        first["physicalLocation"]["region"] |= region
     uri = first["physicalLocation"]["artifactLocation"]["uri"]
     excerpt = report.excerpt_at(finding.place)
     line = excerpt.lines[excerpt.line - excerpt.first].strip() if excerpt else ""
@@ -81,7 +96,7 @@ def _result(
     digest = hashlib.sha256(f"{key} {seen[key]}".encode("utf-8", "replace")).hexdigest()[:16]
     text = [
         f"{one_line(finding.cause)} ({words.headline(report, finding)})",
-        *(one_line(" ".join(filter(None, row))) for row in words.rows(report, finding)),
+        *(one_line(" ".join(filter(None, row))) for row in words.rows(finding)),
         *map(one_line, (*finding.evidence, *finding.consequences)),
         f"help: {words.remedy(finding)}",
     ]
@@ -96,7 +111,7 @@ def _result(
     }
 
 
-def _location(report: RunReport, place: Place) -> dict[str, Any]:
+def _location(report: Report, place: Place) -> dict[str, Any]:
     """Relative to the working directory where it can be: code scanning wants that."""
     path = report.shown(place).rpartition(":")[0]
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.probe.model import Measured, Point, ProbeReport, RankFacts
+from ddpdoctor.report.model import Case, Group, Report, render
 from ddpdoctor.report.output import OutputError, Page
 from ddpdoctor.report.words import count, one_line
 
@@ -25,7 +26,58 @@ def rendered(chosen: str, report: ProbeReport, page: Page) -> str:
     """The report in the format of this name."""
     if chosen == "json":
         return report.model_dump_json(indent=2) + "\n"
-    return as_html(report) if chosen == "html" else as_text(report, page)
+    return as_text(report, page) if chosen == "text" else render(told(report), chosen)
+
+
+def told(report: ProbeReport) -> Report:
+    """What every format shows of it: a case for each collective, the ranks, and the pictures."""
+    if (measured := report.measured) is None:
+        return Report("probe", summary(report), report.findings, ddpdoctor=report.ddpdoctor)
+    ranks = Group(
+        "Ranks",
+        columns=("rank", "host", "device", "matrix products", "forward and backward"),
+        rows=[
+            (str(r.rank), r.host, r.device, _seconds(r.compute), _seconds(r.step))
+            for r in _worth_showing(measured)
+        ],
+    )
+    curves = Group(
+        "Bandwidth by size",
+        columns=("operation", "size", "time", "bus bandwidth"),
+        rows=[
+            (p.operation, _size(p.size), _seconds(p.seconds), _rate(p.bus_bandwidth))
+            for p in measured.points
+        ],
+    )
+    pictures = [("Bus bandwidth by size", _curve_picture(measured))]
+    pictures += [("Pairs of ranks", _pair_picture(measured))] if measured.links else []
+    pictures += [("Ranks", _rank_picture(measured))]
+    return Report(
+        command="probe",
+        verdict=summary(report),
+        findings=report.findings,
+        groups=[_checks(measured), curves, ranks],
+        machine=_heading(measured).removeprefix("ddpdoctor probe  "),
+        pictures=pictures,
+        seconds=measured.seconds,
+        ddpdoctor=report.ddpdoctor,
+    )
+
+
+def _checks(measured: Measured) -> Group:
+    cases = []
+    for check in measured.checks:
+        name, said = f"{check.operation} of {check.dtype}", one_line(check.detail)
+        wrong = ("wrong", said, said) if check.state == "wrong" else None
+        skipped = said or check.state if check.state == "unsupported" else ""
+        cases.append(Case(name, "ddpdoctor.probe", failure=wrong, skipped=skipped))
+    return Group(
+        "Results",
+        columns=("operation", "result", "type", "what was wrong"),
+        rows=[(c.operation, c.state, c.dtype, c.detail) for c in measured.checks],
+        loud=frozenset(n for n, c in enumerate(measured.checks) if c.state == "wrong"),
+        cases=cases,
+    )
 
 
 def as_text(report: ProbeReport, page: Page | None = None) -> str:
@@ -171,54 +223,6 @@ def _rate(rate: float) -> str:
     return f"{rate / 1e9:.2f} GB/s" if rate >= 1e8 else f"{rate / 1e6:.2f} MB/s"
 
 
-_STYLE = """
-:root{color-scheme:light dark;--ink:#1b1f24;--dim:#6a737d;--line:#d0d7de;--paper:#fff;
---a:#0969da;--b:#1a7f37;--c:#9a6700;--bad:#cf222e}
-@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#8d96a0;--line:#30363d;--paper:#0d1117;
---a:#4493f8;--b:#3fb950;--c:#d29922;--bad:#f85149}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);
-max-width:960px;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:2rem}
-.wide{overflow-x:auto}svg{max-width:100%;height:auto}text{fill:currentColor;font-size:12px}
-table{border-collapse:collapse}td,th{padding:.2rem .6rem;text-align:right;border:1px solid
-var(--line)}th{color:var(--dim);font-weight:500}.finding{border-left:4px solid var(--bad);
-padding:.2rem 1rem;margin:1rem 0}.info{border-color:var(--a)}.dim{color:var(--dim)}
-"""
-
-
-def as_html(report: ProbeReport) -> str:
-    """One file, no script and no network: curves, the matrix of pairs, the ranks."""
-    body = "\n".join(_body(report))
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>ddpdoctor probe</title><style>{_STYLE}</style></head>\n<body>\n{body}\n"
-        "</body></html>\n"
-    )
-
-
-def _body(report: ProbeReport) -> Iterator[str]:
-    yield f"<h1>{escape(summary(report))}</h1>"
-    for finding in report.findings:
-        kind = "finding info" if finding.severity == "info" else "finding"
-        notes = "".join(f"<br><span class=dim>{escape(note)}</span>" for note in finding.evidence)
-        yield (
-            f'<div class="{kind}"><b>{escape(finding.code)}</b> {escape(finding.cause)}{notes}'
-            f"<br>{escape(finding.cure.text)}</div>"
-        )
-    if measured := report.measured:
-        yield f"<p class=dim>{escape(_heading(measured))}</p>"
-        yield "<h2>Bus bandwidth by size</h2>"
-        yield f'<div class="wide">{_curve_picture(measured)}</div>'
-        if measured.links:
-            yield "<h2>Pairs of ranks</h2>"
-            yield f'<div class="wide">{_pair_picture(measured)}</div>'
-        yield "<h2>Ranks</h2>"
-        yield f'<div class="wide">{_rank_picture(measured)}</div>'
-
-
 _Scale = Callable[[float], float]
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 860, 320, 80, 40
 
@@ -321,7 +325,7 @@ def _rank_picture(measured: Measured) -> str:
     for number, rank in enumerate(shown):
         y = 22 * number
         length = max(1.0, rank.compute / slowest * 480)
-        label = escape(f"rank {rank.rank} on {rank.host}"[:32])
+        label = escape(one_line(f"rank {rank.rank} on {rank.host}")[:32])
         parts.append(
             f'<text x="0" y="{y + 15}">{label}</text><rect x="220" y="{y + 3}" '
             f'width="{length:.0f}" height="16" fill="var(--a)"/>'

@@ -25,8 +25,9 @@ from ddpdoctor.environment.model import (
     TorchFailure,
     Unknown,
 )
+from ddpdoctor.report.model import Report, render
 from ddpdoctor.report.output import Page
-from ddpdoctor.report.words import count, one_line, plain_markdown
+from ddpdoctor.report.words import count, one_line
 
 _LOOKS: dict[Severity, tuple[str, str]] = {
     "error": ("✗", "bold red"),
@@ -35,11 +36,27 @@ _LOOKS: dict[Severity, tuple[str, str]] = {
 }
 
 
+_LACKS = "not checked ("
+
+
 def rendered(chosen: str, report: EnvironmentReport, page: Page) -> str:
     """The report in the format of this name."""
     if chosen == "json":
         return report.model_dump_json(indent=2) + "\n"
-    return as_markdown(report) if chosen == "markdown" else as_text(report, page)
+    return as_text(report, page) if chosen == "text" else render(told(report), chosen)
+
+
+def told(report: EnvironmentReport) -> Report:
+    """What every format shows of it."""
+    unknown = [f"{name}: {value}" for name, value in facts(report.environment) if _LACKS in value]
+    return Report(
+        command="env",
+        verdict=summary(report),
+        findings=report.findings,
+        not_seen=unknown,
+        facts=[(one_line(name), one_line(value)) for name, value in facts(report.environment)],
+        ddpdoctor=report.ddpdoctor,
+    )
 
 
 def compared(chosen: str, hosts: Sequence[str], findings: Sequence[Finding], page: Page) -> str:
@@ -51,13 +68,13 @@ def compared(chosen: str, hosts: Sequence[str], findings: Sequence[Finding], pag
             "findings": [finding.model_dump(mode="json") for finding in findings],
         }
         return json.dumps(document, indent=2) + "\n"
-    told = f"{count(len(hosts), 'host')}: " + (
+    said = f"{count(len(hosts), 'host')}: " + (
         f"{count(len(findings), 'difference')}" if findings else "nothing that matters differs"
     )
-    if chosen == "markdown":
-        return "\n\n".join((f"**{told}**", *map(_finding_as_markdown, findings))) + "\n"
+    if chosen != "text":
+        return render(Report("env --compare", said, findings, machine=", ".join(hosts)), chosen)
     parts: list[RenderableType] = [_table(findings), Text()] if findings else []
-    return page.lay_out(*parts, Text(told, "bold"))
+    return page.lay_out(*parts, Text(said, "bold"))
 
 
 def as_text(report: EnvironmentReport, page: Page | None = None) -> str:
@@ -88,22 +105,6 @@ def _told(finding: Finding) -> Text:
         said.append(f"\n$ {one_line(command)}", "cyan not bold")
     said.append(f"\nmore: ddpdoctor explain {finding.code}", "dim not bold")
     return said
-
-
-def as_markdown(report: EnvironmentReport) -> str:
-    """The same for an issue: findings first, the facts folded away."""
-    rows = "\n".join(
-        f"| {plain_markdown(name)} | {plain_markdown(value)} |"
-        for name, value in facts(report.environment)
-    )
-    return "\n\n".join(
-        (
-            f"**ddpdoctor {report.ddpdoctor} env**: {summary(report)}",
-            *map(_finding_as_markdown, report.findings),
-            f"<details><summary>Environment</summary>\n\n"
-            f"| fact | value |\n| --- | --- |\n{rows}\n\n</details>\n",
-        )
-    )
 
 
 def summary(report: EnvironmentReport) -> str:
@@ -307,12 +308,3 @@ def _unknowns(value: object) -> Iterator[Unknown]:
     elif isinstance(value, tuple):
         for inner in value:
             yield from _unknowns(inner)
-
-
-def _finding_as_markdown(finding: Finding) -> str:
-    lines = [f"- **{finding.severity}** {finding.code} {plain_markdown(finding.cause)}"]
-    lines += [f"  - {plain_markdown(note)}" for note in finding.evidence]
-    lines += [f"  - help: {plain_markdown(finding.cure.text)}"]
-    lines += [f"  - {plain_markdown(command)}" for command in finding.cure.commands]
-    lines += [f"  - more: {plain_markdown(f'ddpdoctor explain {finding.code}')}"]
-    return "\n".join(lines)

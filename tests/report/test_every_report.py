@@ -1,0 +1,227 @@
+"""What every command has to say, in every format: the same findings in the same words."""
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from report_samples import report_of, verdict
+from run_samples import EVIL, STARTED, deadlock
+from run_samples import report as run_report
+from test_html import Page, parted
+from test_report_environment import finding as env_finding
+from test_report_environment import full
+from test_report_environment import report as env_report
+
+from ddpdoctor.cli import app
+from ddpdoctor.environment import telling as environment
+from ddpdoctor.lint.report import Report as LintReport
+from ddpdoctor.lint.report import told as lint
+from ddpdoctor.lint.rule import Diagnostic, Trouble
+from ddpdoctor.probe import telling as probe
+from ddpdoctor.probe.model import Check, Link, Measured, Point, ProbeReport, RankFacts
+from ddpdoctor.report.check import told as check
+from ddpdoctor.report.model import FORMATS, Report, render
+
+CAUSE = "the ranks part here, and wait for ever"
+
+
+def of_run(said: str) -> Report:
+    return run_report(deadlock(cause=said), not_seen=(said,)).told()
+
+
+def of_check(said: str) -> Report:
+    problem = verdict("DDP101", "fix", "it", "fails", said, said, deadlock(cause=said))
+    return check(report_of(problem, verdict("DDP101", "broken", "bad", "recognised", said, said)))
+
+
+def of_lint(said: str) -> Report:
+    found = Diagnostic("a.py", 3, 5, "DDP401", "share-it", "certain", said, (said,), said, 3, 9)
+    return lint(LintReport([found], [Trouble("b.py", said)], files=2))
+
+
+def of_env(said: str) -> Report:
+    return environment.told(env_report(full(), env_finding("error", said)))
+
+
+def of_probe(said: str) -> Report:
+    rank = RankFacts(
+        rank=0, host=said, device="cpu", torch="2.13", rendezvous=0.1, compute=0.1, step=0.1
+    )
+    other = rank.model_copy(update={"rank": 1})
+    measured = Measured(
+        world_size=2,
+        backend="gloo",
+        ranks=(rank, other),
+        checks=(
+            Check(operation="all_reduce", dtype="float32", state="right"),
+            Check(operation="all_gather", dtype="float32", state="wrong", detail=said),
+            Check(operation="broadcast", dtype="float8", state="unsupported", detail=said),
+        ),
+        points=(
+            Point(
+                operation="all_reduce",
+                size=1024,
+                seconds=0.1,
+                algorithm_bandwidth=1e6,
+                bus_bandwidth=1e6,
+            ),
+        ),
+        links=(Link(first=0, second=1, bandwidth=1e8, latency=1e-4),),
+        links_measured="all",
+        clocks=(),
+        copy_bandwidth=1e9,
+        full_step=0.1,
+        seconds=1.0,
+    )
+    found = env_finding("error", said)
+    return probe.told(ProbeReport(ddpdoctor="0", measured=measured, findings=(found,)))
+
+
+COMMANDS: dict[str, Callable[[str], Report]] = {
+    "run": of_run,
+    "check": of_check,
+    "lint": of_lint,
+    "env": of_env,
+    "probe": of_probe,
+}
+every = pytest.mark.parametrize("command", COMMANDS)
+
+
+def is_junit(text: str) -> None:
+    root = ElementTree.fromstring(text.partition("\n")[2])
+    for element in (root, *root):
+        for name, tag in (("tests", "testcase"), ("failures", "failure"), ("skipped", "skipped")):
+            counted = [case for case in element.iter("testcase") if case.find(tag) is not None]
+            found = counted if tag != "testcase" else list(element.iter(tag))
+            assert element.get(name) == str(len(found))
+
+
+def is_sarif(text: str) -> None:
+    (run,) = json.loads(text)["runs"]
+    for result in run["results"]:
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+
+
+def is_markdown(text: str) -> None:
+    assert text.startswith("# ddpdoctor ")
+    widths = [
+        {len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in table.splitlines()}
+        for table in text.split("\n\n")
+        if table.startswith("| ")
+    ]
+    assert all(len(each) == 1 for each in widths)
+
+
+def is_html(text: str) -> None:
+    assert Page(text).open == []
+    assert Page(text).seen.count("script") == 1
+
+
+def is_perfetto(text: str) -> None:
+    """By the documented format: what each phase must have, and slices that can be stacked."""
+    needed = {"X": {"ts", "dur", "tid"}, "i": {"ts", "s"}, "M": {"args"}}
+    needed |= {phase: {"ts", "id", "tid"} for phase in "stf"}
+    threads: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    flows: dict[int, str] = {}
+    events = json.loads(text)["traceEvents"]
+    for each in events:
+        assert needed[each["ph"]] | {"name", "pid"} <= each.keys()
+        if each["ph"] == "X":
+            span = each["ts"], each["ts"] + each["dur"]
+            threads.setdefault((each["pid"], each["tid"]), []).append(span)
+    for spans in threads.values():
+        spans.sort()
+        assert all(end <= begin + 1e-3 for (_, end), (begin, _) in pairwise(spans))
+    for each in events:
+        if each["ph"] in "stf":
+            flows[each["id"]] = flows.get(each["id"], "") + each["ph"]
+            spans = threads[each["pid"], each["tid"]]
+            assert any(begin <= each["ts"] <= end for begin, end in spans)
+    assert all(re.fullmatch("st*f", flow) for flow in flows.values())
+
+
+def test_a_trace_binds_the_members_of_a_collective_in_the_order_in_which_they_came(
+    tmp_path: Path,
+) -> None:
+    text = render(parted(tmp_path, 4).told(), "perfetto")
+    is_perfetto(text)
+    events = json.loads(text)["traceEvents"]
+    first = [(each["ph"], each["pid"]) for each in events if each.get("id") == 1]
+    assert first == [("s", 1), ("t", 2), ("t", 3), ("f", 4)]
+    names = {each["pid"]: each["args"]["name"] for each in events if each["name"] == "process_name"}
+    assert names[1] == "rank 0: blocked in barrier #9, then ended"
+    (waits,) = (e for e in events if e["name"] == "all_reduce #8" and e["pid"] == 1)
+    assert waits["dur"] == pytest.approx(200_000)
+
+
+SHAPES = {
+    "junit": is_junit,
+    "sarif": is_sarif,
+    "markdown": is_markdown,
+    "html": is_html,
+    "perfetto": is_perfetto,
+}
+
+
+@every
+@pytest.mark.parametrize("format_", FORMATS)
+def test_every_command_is_told_in_every_format(command: str, format_: str) -> None:
+    text = render(COMMANDS[command](CAUSE), format_)
+    SHAPES[format_](text)
+    assert CAUSE in text
+    assert re.search(r"DDP\d{3}|wrong", text)
+
+
+@every
+@pytest.mark.parametrize("format_", FORMATS)
+def test_nothing_that_is_hostile_breaks_any_of_them(command: str, format_: str) -> None:
+    text = render(COMMANDS[command](EVIL), format_)
+    text.encode()
+    SHAPES[format_](text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", text)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_finding_reads_the_same_whichever_command_gives_it(format_: str) -> None:
+    told = {
+        render(Report(f"COMMAND-{name}", "", [deadlock()], started=STARTED), format_).replace(
+            f"COMMAND-{name}", ""
+        )
+        for name in COMMANDS
+    }
+    assert len(told) == 1
+
+
+@every
+def test_sarif_has_a_place_for_what_has_a_line(command: str) -> None:
+    report = COMMANDS[command](CAUSE)
+    (run,) = json.loads(render(report, "sarif"))["runs"]
+    placed = [finding for finding in report.findings if finding.place is not None]
+    assert len(run["results"]) == len(placed)
+    notes = run["invocations"][0]["toolExecutionNotifications"]
+    assert len(notes) == len(report.findings) - len(placed) + len(report.not_seen)
+
+
+def test_every_command_with_a_report_takes_every_format() -> None:
+    taken = {}
+    for command in app.registered_commands:
+        parameters = inspect.signature(command.callback or print).parameters
+        if "format_" in parameters:
+            name = command.name or getattr(command.callback, "__name__", "")
+            taken[name] = set(type(parameters["format_"].default))
+    taken.pop("explain")  # its pages are no report
+    assert taken.keys() >= {"attach", "check", "diagnose", "env", "lint", "probe", "run"}
+    for name, formats in taken.items():
+        assert {"text", "json", *FORMATS} <= formats, name
+
+
+def test_the_report_room_knows_no_command() -> None:
+    room = Path(environment.__file__).parent.parent / "report"
+    commands = "attach|check|configure|environment|lint|postmortem|probe|run|train"
+    for file in room.rglob("*.py"):
+        assert not re.search(rf"ddpdoctor\.({commands})\b", file.read_text()), file
