@@ -17,7 +17,7 @@ from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 
-_make_folder = os.mkdir
+make_folder = os.mkdir
 """As it was before files were watched: ours are not the job's."""
 _UNMET = ("EADDRINUSE", "while trying to connect to")
 """What a store says that cannot be hosted, or not be reached."""
@@ -145,5 +145,5 @@ def world_folder(run_dir: Path) -> Path:
     restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     folder = run_dir / attempt_name(restart, port)
     with contextlib.suppress(FileExistsError):
-        _make_folder(folder)
+        make_folder(folder)
     return folder

@@ -64,8 +64,9 @@ def outwards(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def as_frame(frame: FrameType) -> Frame:
-    """A live frame as it is written down."""
-    return (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+    """A live frame as it is written down; between two lines it has none, and gets its first."""
+    line = frame.f_lineno or frame.f_code.co_firstlineno
+    return (frame.f_code.co_filename, line, frame.f_code.co_qualname)
 
 
 def users_frame(frame: FrameType | None = None) -> Frame | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -64,5 +65,7 @@ def _agreed() -> Path:
     store = distributed_c10d._get_default_store()
     mine = Path(f"reports/run-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}").absolute()
     folder = Path(store.compare_set(_STORE_KEY, "", str(mine)).decode())
-    folder.mkdir(parents=True, exist_ok=True)
+    for each in (folder.parent, folder):
+        with contextlib.suppress(FileExistsError):
+            arrival.make_folder(each)
     return folder

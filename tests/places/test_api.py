@@ -77,6 +77,7 @@ def test_ranks_that_begin_to_watch_agree_on_a_folder(
     kinds = [event["k"] for event in events]
     assert kinds.count("start") == kinds.count("group") == 1
     assert kinds.index("group") < kinds.index("collective")
+    assert "file" not in kinds, "the doctor's folder is none of the job's"
     assert len(list((shared_path / "reports").iterdir())) == 1
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
 from ddpdoctor.stack import trainer
-from ddpdoctor.watch.places import is_users_file
+from ddpdoctor.watch.places import as_frame, is_users_file
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,9 @@ def test_what_is_not_is(file: str) -> None:
 
 def test_the_reproducers_and_the_stack_are_patients_wherever_they_are() -> None:
     assert is_users_file(trainer.__file__)
+
+
+def test_a_frame_between_two_lines_is_where_its_function_begins() -> None:
+    code = test_a_frame_between_two_lines_is_where_its_function_begins.__code__
+    frame: Any = SimpleNamespace(f_code=code, f_lineno=None)
+    assert as_frame(frame) == (__file__, code.co_firstlineno, code.co_qualname)
