@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ddpdoctor import cli
 from ddpdoctor.evidence import Collective, Fate, Group, RankEvidence, Stuck
 from ddpdoctor.run.screen import Pace
 from tests.run.conftest import environment
@@ -78,6 +79,6 @@ def test_the_terminal_holds_in_the_end_what_the_job_printed(tmp_path: Path, leav
     assert told == ["early", "wrong", "late"]
 
 
-def test_there_must_be_a_terminal(ended) -> None:
-    code, _, err = ended(["true"], "--tui")
-    assert (code, err) == (2, "ddpdoctor: --tui needs a terminal\n")
+def test_there_must_be_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["run", "--tui", "--", "true"]) == 2
+    assert capsys.readouterr().err == "ddpdoctor: --tui needs a terminal\n"
