@@ -250,6 +250,8 @@ def both(left: Value, right: Value, is_and: bool) -> Value:
     known = truth(right)
     if known is not None and known == is_and and left.agree.kind != "rank":
         return left
+    if known is not None and known != is_and and isinstance(right.constant, bool):
+        return right  # `x and False`, `x or True`
     agree, why = blended((left, right))
     if left.what == MODE and right.what == MODE:
         return left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     UNKNOWN,
     WORLD,
     Agreement,
+    Class,
     Const,
     Either,
     Func,
@@ -35,6 +36,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    What,
     Why,
     blended,
     local,
@@ -246,6 +248,8 @@ def _count(
             sampler = vm.store.get((source.what, "sampler"))
             known = sampler is not None and "DistributedSampler" in vm.type_of(sampler)
             return Value(term("len", source.what), SAME if known else UNKNOWN)
+        if name == "len" and isinstance(source.what, Tensor):
+            return Value(term("len", source.what), objects.of_size(source), source.why)
         if name.endswith("sorted"):
             return Value(term("sorted", source.what), agree, why)
         if name in ("sum", "min", "max", "any", "all"):
@@ -1162,6 +1166,8 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
             return Value(Const(type.rpartition(".")[2] in names))
         if "DistributedSampler" in names and type:
             return Value(Const("DistributedSampler" in type))
+        if (known := _is_instance(vm, first, wanted)) is not None:
+            return Value(Const(known))
     if name == "hasattr" and len(args) > 1 and isinstance(args[1].constant, str):
         asked, type = args[1].constant, vm.type_of(first)
         if type == objects.DDP:
@@ -1172,6 +1178,24 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
     parts = [each.what for each in args if isinstance(each.what, Const | Term | Ref | Lib)]
     agree = UNKNOWN if first.agree.kind == "unknown" else SAME
     return Value(term(name, *parts), agree)
+
+
+def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | None:
+    """Whether an object is of one of these classes, None where that is not known."""
+    made = vm.object(value)
+    if made is not None and made.type == objects.DDP:
+        known = all(isinstance(each, Class | Lib) for each in wanted)
+        own = any(isinstance(each, Lib) and each.name.endswith(_OF_DDP) for each in wanted)
+        return False if known and not own else None
+    if made is None or made.cls < 0 or not all(isinstance(each, Class) for each in wanted):
+        return None
+    mine = set(objects.bases(vm, made.cls))
+    found = any(isinstance(each, Class) and each.number in mine for each in wanted)
+    return found if found or objects.is_known(vm, made.cls) else None
+
+
+_OF_DDP = ("DistributedDataParallel", "Module", "Joinable", "object")
+"""The wrapper's own class, and its bases."""
 
 
 def _environment(

@@ -381,7 +381,7 @@ def _of_tensor(
         objects.touch(vm, owner, agree, why)
         return Value(owner.what, agree, why)
     if name in ("size", "dim", "element_size"):
-        return Value(term("of", owner.what, name), agree, why)
+        return Value(term("of", owner.what, name), objects.of_size(owner), why)
     if name in _ARCCOS:
         vm.emit("arccos", name, node, of=owner)
     of = made.of

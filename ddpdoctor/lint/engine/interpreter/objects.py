@@ -191,7 +191,7 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         if name in ("T", "mT", "H", "mH"):
             return owner  # the same numbers, seen another way
         if name in ("shape", "ndim", "dtype", "size"):
-            return Value(term("of", what, name), owner.agree, owner.why)
+            return Value(term("of", what, name), of_size(owner), owner.why)
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
     if isinstance(what, Const | Table | Tuple | Many):
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
@@ -200,6 +200,11 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         if (owner.agree.kind != "same")
         else _field(vm, what, name)
     )
+
+
+def of_size(tensor: Value) -> Agreement:
+    """Whether ranks have a tensor as large: what is drawn decides what is in it alone."""
+    return UNKNOWN if tensor.agree.cause == "chance" else tensor.agree
 
 
 def _field(vm: Machine, what: What, name: str) -> Value:
