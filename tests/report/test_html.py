@@ -4,6 +4,7 @@ import base64
 import hashlib
 import itertools
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
@@ -15,6 +16,8 @@ from run_samples import SOURCE, blocked_world, deadlock, evil_report, report, sc
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.report.html.lanes import lanes
+from ddpdoctor.report.model import Report
+from ddpdoctor.report.model import render as render_told
 from ddpdoctor.report.run import Attempt, RunReport, render
 
 EMPTY = ("meta", "input")
@@ -123,6 +126,23 @@ def test_thousands_of_ranks_are_folded_with_the_few_on_top(tmp_path: Path) -> No
     assert len(names) < 40
     ends = [tuple(map(int, name.split("-"))) for name in names]
     assert sum(last - first + 1 for first, last in ends) == 400
+
+
+def test_what_only_read_the_source_tells_no_story() -> None:
+    page = render_told(Report("lint", "1 finding", [deadlock()]), "html")
+    assert "What happened" not in page
+    assert "What happened" in render(report(deadlock()), "html")
+
+
+def test_a_rank_that_stood_still_before_is_blocked_after_what_it_did(tmp_path: Path) -> None:
+    world = blocked_world(script(tmp_path), 2)
+    first = world.ranks[0]
+    assert first.stuck is not None
+    # The heartbeat saw it idle, before it saved and then called what it never came out of.
+    first.stuck = replace(first.stuck, since=108.0, waiting=())
+    made = RunReport.of("run", [Attempt.of("a", world)], [deadlock()], command=("x",))
+    page = told(render(made, "html"))
+    assert page.index("rank 0 saved last.pt") < page.index("rank 0 blocked in a call")
 
 
 def test_a_folder_that_a_library_makes_is_not_drawn_as_what_the_job_did(tmp_path: Path) -> None:

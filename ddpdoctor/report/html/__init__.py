@@ -63,7 +63,7 @@ def _title(report: Report) -> str:
 def _body(report: Report) -> Iterator[str]:
     yield _verdict(report)
     yield "<main>"
-    if report.findings and (told := story(report, report.findings[0])):
+    if report.attempts and report.findings and (told := story(report, report.findings[0])):
         yield f'<section id="story"><h2>What happened</h2>{told}</section>'
     blamed = {rank for finding in report.findings for rank in finding.ranks}
     pairs = list(zip_longest(report.groups, report.attempts))
@@ -108,7 +108,7 @@ def _verdict(report: Report) -> str:
         ]
     parts += [
         f"<p><code>{text(report.subject)}</code></p>" if report.subject else "",
-        f'<p class="dim">{text(report.about)}</p></header>',
+        f'<p class="dim">ddpdoctor {report.command}: {text(report.about)}</p></header>',
     ]
     return "\n".join(parts)
 

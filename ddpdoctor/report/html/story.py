@@ -83,13 +83,15 @@ def _done(line: RankLine, since: float) -> Iterator[tuple[float, str, Place | No
             stuck = None
         else:
             yield call.at, f"called {name}", call.place
-    if stuck is not None:
-        yield stuck.at, stuck.text, stuck.place
     for mark in line.marks:
         if mark.at > since and mark.kind in ("joining", "file", "exception", "warning", "end"):
             yield mark.at, mark.text, mark.place
     for last in [mark for mark in line.marks if mark.kind == "step"][-1:]:
         yield last.at, f"came to {last.text}", None
+    if stuck is not None:
+        # A heartbeat may have seen it stand still in the call before, already.
+        before = [mark.at for mark in line.marks if mark.kind in ("step", "file")]
+        yield max([stuck.at, *before]), stuck.text, stuck.place
 
 
 def _row(said: str, place: Place | None, event: _Event) -> str:
