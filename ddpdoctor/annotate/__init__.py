@@ -19,5 +19,5 @@ __all__ = ["annotate"]
 def annotate(findings: list[Finding]) -> list[Finding]:
     """The findings, refined by what the source says; without suspicions that it does not share."""
     sources = Sources(findings)
-    refined = [remarked(pointed(named(finding, sources))) for finding in findings]
+    refined = [remarked(pointed(named(finding, sources)), sources) for finding in findings]
     return [each for each in refined if not (each.is_suspicion and each.severity == "info")]

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ddpdoctor.annotate.source import Sources
 from ddpdoctor.annotate.text import Function, Text, read
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
@@ -18,13 +19,12 @@ from ddpdoctor.lint.linter import imported_of, lint
 
 _MOST = 4
 _ORDERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE)
-_SIZES = frozenset(
-    {"world_size", "get_world_size", "num_processes", "nprocs", "n_gpus", "ngpus", "WORLD_SIZE"}
-)
 
 
-def remarked(finding: Finding) -> Finding:
+def remarked(finding: Finding, sources: Sources) -> Finding:
     """The finding, with what the source adds to it."""
+    if finding.title in _OF_THE_RUN:
+        return _OF_THE_RUN[finding.title](finding, sources)
     remark = _REMARKS.get(finding.title)
     try:
         return remark(finding) if remark is not None else finding
@@ -224,28 +224,15 @@ def _passes(option: str, value: bool) -> Callable[[ast.Call], bool]:
     )
 
 
-def _divided(finding: Finding) -> Finding:
+def _of_ranks(finding: Finding, sources: Sources) -> Finding:
     """Where a sum is divided by the number of ranks, no harm is done."""
-    return finding.model_copy(update={"severity": "info"}) if _is_divided(finding) else finding
+    return finding.model_copy(update={"severity": "info"}) if sources.divides(finding) else finding
 
 
-def _is_divided(finding: Finding) -> bool:
-    """Whether somebody divides by the number of ranks, in one of the functions that are named."""
-    for at in finding.places:
-        text = read(at.place.file) if at.place is not None else None
-        node = text.at(at.place.line) if text is not None and at.place is not None else None
-        function = text.function(node) if text is not None and node is not None else None
-        if text is None or node is None:
-            continue
-        for each in ast.walk(function if function is not None else text.tree):
-            if _divides_by_ranks(each, text):
-                return True
-    return False
-
-
-def _averaged(finding: Finding) -> Finding:
+def _averaged(finding: Finding, sources: Sources) -> Finding:
     """A sum that is divided by the number of ranks is a mean of means."""
-    return finding.model_copy(update={"severity": "warning"}) if _is_divided(finding) else finding
+    is_mean = sources.divides(finding)
+    return finding.model_copy(update={"severity": "warning"}) if is_mean else finding
 
 
 def _in_a_loss(finding: Finding) -> Finding:
@@ -254,22 +241,6 @@ def _in_a_loss(finding: Finding) -> Finding:
     files = [file for file in dict.fromkeys(file for file, _ in lines) if Path(file).is_file()]
     said = {(each.path, each.line) for each in lint(files).diagnostics if each.code == finding.code}
     return finding.model_copy(update={"severity": "warning"}) if lines & said else finding
-
-
-def _divides_by_ranks(node: ast.AST, text: Text) -> bool:
-    match node:
-        case ast.BinOp(op=ast.Div(), right=by) | ast.AugAssign(op=ast.Div(), value=by):
-            values = [by, *text.origins(by, 2)]
-        case ast.Call(func=ast.Attribute(attr="div" | "div_" | "mul_" | "mul"), args=[by, *_]):
-            values = [by, *text.origins(by, 2)]
-        case _:
-            return False
-    names = {
-        getattr(n, "attr", getattr(n, "id", getattr(n, "value", "")))
-        for v in values
-        for n in ast.walk(v)
-    }
-    return bool(names & _SIZES)
 
 
 _REMARKS: dict[str, Callable[[Finding], Finding]] = {
@@ -284,8 +255,10 @@ _REMARKS: dict[str, Callable[[Finding], Finding]] = {
     "local-stop-decision": _stop,
     "rank-local-skip": _skip,
     "unordered-registration": _set_order,
-    "reduced-twice": _divided,
-    "plain-average": _averaged,
     "gathered-without-gradient": _in_a_loss,
     "metric-not-reduced": _chosen,
+}
+_OF_THE_RUN: dict[str, Callable[[Finding, Sources], Finding]] = {
+    "reduced-twice": _of_ranks,
+    "plain-average": _averaged,
 }

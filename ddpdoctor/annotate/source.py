@@ -45,6 +45,11 @@ class Sources:
         found = self._heads.reasons(stack, (), (ranks, ()))
         return next((each for each in found if each.kind == "rank"), None)
 
+    def divides(self, finding: Finding) -> bool:
+        """Whether what a finding's lines reduce is divided by the number of ranks."""
+        lines = {(p.place.file, p.place.line) for p in finding.places if p.place is not None}
+        return any(self._heads.is_divided(each) for each in lines if not _is_foreign(each[0]))
+
     def raises(self, place: Place | None) -> bool:
         """Whether the statement at a line is a `raise`."""
         if place is None or _is_foreign(place.file):

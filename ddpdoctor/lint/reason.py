@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Literal
 
+from ddpdoctor.lint.engine.interpreter.folding import of_world
 from ddpdoctor.lint.engine.interpreter.loading import Loader
 from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
 from ddpdoctor.lint.engine.interpreter.tree import (
@@ -28,7 +29,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Way,
     events,
 )
-from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Why, text
+from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Term, Value, What, Why, text
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.queries.partings import leaves
@@ -39,6 +40,8 @@ Line = tuple[str, int]
 """(file, line)"""
 Stack = Sequence[Line]
 """Lines of the user's that lead to where a rank is, outermost first."""
+_STEPS = 6
+"""So many operations away, what was computed of a thing is still known to be."""
 Kind = Literal["order", "rank", "local", "exception", "open"]
 _KINDS: tuple[Kind, ...] = ("order", "rank", "local", "exception", "open")
 """The surest first: what the order of a set decides, the rank, a value of the rank's own, ..."""
@@ -271,6 +274,25 @@ class Heads:
     def shared(self, mine: Stack, theirs: Stack) -> int:
         """How many of the outermost lines two stacks share."""
         return _common(self._trail(mine).lines, self._trail(theirs).lines)
+
+    def is_divided(self, line: Line) -> bool:
+        """Whether what is reduced on a line is divided by the number of ranks, wherever that is."""
+        at = self._statement(line)
+        for runs in self._candidates((at,)):
+            shared = [
+                event.values["shares"].what
+                for run in runs
+                for event, _ in events(run.root, "collective")
+                if "shares" in event.values and self._statement(_line(event)) == at
+            ]
+            if shared:
+                return any(
+                    _is_share(event.name, event.values["by"])
+                    and any(_comes_of(run, event.values["owner"].what, each) for each in shared)
+                    for run in runs
+                    for event, _ in events(run.root, "asked")
+                )
+        return False
 
     def statement(self, line: Line) -> ast.stmt | None:
         """The innermost statement on a line."""
@@ -538,6 +560,30 @@ def _exits(
             yield from _exits(node.body.items, inner, conditions)
         elif isinstance(node, Called) and "end" in kinds:
             yield from _exits(node.body.items, ("end",), conditions)
+
+
+def _line(event: Event) -> Line:
+    return event.path, event.place.line
+
+
+def _is_share(operation: str, by: Value) -> bool:
+    """Whether an operation leaves each rank its part: a division by their number, or the like."""
+    value = of_world(by.what)
+    if operation in ("Div", "div", "div_", "true_divide"):
+        return value == RANKS and isinstance(by.what, Term)
+    return operation in ("Mult", "mul", "mul_") and value == 1 / RANKS
+
+
+def _comes_of(run: Run, what: What, source: What, depth: int = _STEPS) -> bool:
+    """Whether something is a thing, or was computed of it."""
+    if what == source:
+        return True
+    if not depth:
+        return False
+    made = run.vm.made.get(what)
+    of = [each.what for each in made.of] if made is not None else []
+    of += [each for each in what.args if isinstance(each, Term)] if isinstance(what, Term) else []
+    return any(_comes_of(run, each, source, depth - 1) for each in of)
 
 
 def _acted_on(turn: Turn) -> Choice | None:

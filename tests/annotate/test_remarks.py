@@ -18,6 +18,18 @@ def mean_of_all(metric, world):
     dist.all_reduce(metric)
     return metric / {by}
 """
+ELSEWHERE = """
+
+
+def other(samples):
+    return samples / dist.get_world_size()
+"""
+SHARED = """
+
+
+def shared(value):
+    return value.item() / float(dist.get_world_size())
+"""
 CONTRAST = """\
 import torch
 import torch.distributed as dist
@@ -60,7 +72,13 @@ def noted(file: Path, code: str, title: str, line: int, *, is_suspicion: bool = 
 
 
 @pytest.mark.parametrize(
-    ("by", "said"), [("len(samples)", []), ("dist.get_world_size()", ["warning"])]
+    ("by", "said"),
+    [
+        ("len(samples)", []),
+        ("dist.get_world_size()", ["warning"]),
+        (f"len(samples){ELSEWHERE}", []),
+        (f"1 * 1.0 / shared(metric){SHARED}", ["warning"]),
+    ],
 )
 def test_a_sum_that_is_divided_by_the_ranks_is_a_mean_of_means(
     tmp_path: Path, by: str, said: list[str]

@@ -98,6 +98,8 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
         return objects.new_set(vm, node, None, [left, right])
     if isinstance(node.op, ast.Div) and objects.is_path(vm, left):
         return objects.joined_path(vm, [left, right])
+    if vm.watched:
+        vm.emit("asked", node.op.__class__.__name__, node, owner=left, by=right)
     found = folding.binary(node.op, left, right)
     return computed_by(vm, node, node.op.__class__.__name__, left, right, found)
 

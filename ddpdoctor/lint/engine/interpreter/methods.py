@@ -98,7 +98,7 @@ def call_method(
     """`owner.name(...)`."""
     what = owner.what
     if vm.watched:
-        vm.emit("asked", name, node, owner=owner)
+        vm.emit("asked", name, node, owner=owner, by=args[0] if args else NONE)
     if isinstance(what, Ref):
         made = vm.objects[what.number]
         if made.type in ("list", "set"):

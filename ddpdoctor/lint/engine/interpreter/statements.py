@@ -127,6 +127,8 @@ def _augmented(vm: Machine, node: ast.AugAssign) -> bool:
         if merged is not None:
             vm.store.put((old.what, "[]"), merged)
         return True
+    if vm.watched:
+        vm.emit("asked", node.op.__class__.__name__, node, owner=old, by=value)
     new = folding.binary(node.op, old, value)
     if isinstance(old.what, Tensor) and isinstance(new.what, Tensor):
         new = Value(Tensor(old.what.site, new.what.of), new.agree, new.why)
