@@ -1,6 +1,7 @@
 """The command line: one function per command, which parses, calls and prints. No logic.
 
-What is slow to import (torch, rich) is imported by the command that needs it.
+What is slow to import (torch, rich) is imported by the command that needs it, and of the commands
+that have rooms of their own the one alone that is asked for: lint is called at every save.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from ddpdoctor import __version__
-from ddpdoctor.attach.cli import attach
 from ddpdoctor.complaints import (
     INTERRUPTED,
     Complaint,
@@ -26,35 +26,15 @@ from ddpdoctor.complaints import (
     leaving_in_order,
     need,
 )
-from ddpdoctor.configure.cli import config
-from ddpdoctor.environment.cli import env
-from ddpdoctor.lint.cli import lint
 from ddpdoctor.options import Colour, ColourOption, OutputOption, ReportFormat, ReportFormatOption
-from ddpdoctor.postmortem.cli import diagnose
-from ddpdoctor.probe.cli import probe
 from ddpdoctor.report import output
-from ddpdoctor.run.cli import run as run_job
-from ddpdoctor.train import cli as train
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Pitfall
     from ddpdoctor.report.check import CheckReport
 
-app = typer.Typer(
-    help="Find out why PyTorch DistributedDataParallel training hangs, crashes or goes wrong.",
-    add_completion=False,
-    rich_markup_mode=None,
-)
-train.add_to(app)
-app.command()(lint)
-app.command()(diagnose)
-app.command()(attach)
-app.command()(config)
-app.command()(env)
-app.command()(probe)
-app.command(
-    "run", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
-)(run_job)
+_ROOMS = ("train", "lint", "diagnose", "attach", "config", "env", "probe", "run")
+"""The commands that have rooms of their own, in the order of the help."""
 
 
 _NAME = "ddpdoctor"
@@ -98,13 +78,65 @@ CodesOption = Annotated[
 ]
 
 
+def application(wanted: Sequence[str] = _ROOMS) -> typer.Typer:
+    """The command line with these commands of other rooms, and those of this file."""
+    app = typer.Typer(
+        help="Find out why PyTorch DistributedDataParallel training hangs, crashes or goes wrong.",
+        add_completion=False,
+        rich_markup_mode=None,
+    )
+    for name in _ROOMS:
+        if name in wanted:
+            _add(app, name)
+    app.callback()(_top)
+    for command in (check, explain, lsp, completion, manual):
+        app.command()(command)
+    return app
+
+
+def _add(app: typer.Typer, name: str) -> None:
+    match name:
+        case "train":
+            from ddpdoctor.train import cli as train
+
+            train.add_to(app)
+        case "lint":
+            from ddpdoctor.lint.cli import lint
+
+            app.command()(lint)
+        case "diagnose":
+            from ddpdoctor.postmortem.cli import diagnose
+
+            app.command()(diagnose)
+        case "attach":
+            from ddpdoctor.attach.cli import attach
+
+            app.command()(attach)
+        case "config":
+            from ddpdoctor.configure.cli import config
+
+            app.command()(config)
+        case "env":
+            from ddpdoctor.environment.cli import env
+
+            app.command()(env)
+        case "probe":
+            from ddpdoctor.probe.cli import probe
+
+            app.command()(probe)
+        case "run":
+            from ddpdoctor.run.cli import run as run_job
+
+            settings = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+            app.command("run", context_settings=settings)(run_job)
+
+
 def _show_version(asked: bool) -> None:
     if asked:
         output.write(sys.stdout, f"ddpdoctor {__version__}\n")
         raise typer.Exit
 
 
-@app.callback()
 def _top(
     version: Annotated[
         bool,
@@ -116,7 +148,6 @@ def _top(
     pass
 
 
-@app.command()
 def check(
     nproc: Annotated[int, typer.Option(min=1, help="How many ranks to start.")] = 4,
     backend: Annotated[Backend, typer.Option(help="How the ranks communicate.")] = Backend.auto,
@@ -186,7 +217,6 @@ def check(
     raise typer.Exit(report.exit_code(asked_by_name=bool(select), strict=strict))
 
 
-@app.command()
 def explain(
     code: Annotated[
         list[str] | None, typer.Argument(metavar="CODE", help="A code, prefix (DDP2) or title.")
@@ -215,7 +245,6 @@ def explain(
         _emit(pages.as_text(entries), target)
 
 
-@app.command()
 def lsp() -> None:
     """Speak the Language Server Protocol with an editor, on standard input and output.
 
@@ -227,7 +256,6 @@ def lsp() -> None:
     serve()
 
 
-@app.command()
 def completion(
     shell: Annotated[Shell, typer.Argument(help="Whose script to print.")],
 ) -> None:
@@ -241,7 +269,6 @@ def completion(
     output.write(sys.stdout, f"{script}\n")
 
 
-@app.command()
 def manual() -> None:
     """Print the manual page.
 
@@ -259,7 +286,7 @@ def main() -> NoReturn:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()
-        typer.main.get_command(app)(prog_name=_NAME, complete_var=_COMPLETE)
+        typer.main.get_command(application())(prog_name=_NAME, complete_var=_COMPLETE)
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # another one, while the first was told of
@@ -271,7 +298,8 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
-    command = typer.main.get_command(app)
+    asked = arguments[0] if arguments else ""
+    command = typer.main.get_command(application([asked] if asked in _ROOMS else _ROOMS))
 
     def perform() -> None:
         # Not command(...): its own handlers print a usage block, and turn Ctrl-C into silence.

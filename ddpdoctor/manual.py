@@ -32,9 +32,9 @@ def commands() -> list[Command]:
     """All commands, in the order of the help."""
     import typer
 
-    from ddpdoctor.cli import app
+    from ddpdoctor.cli import application
 
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(application())
     with group.make_context("ddpdoctor", [], resilient_parsing=True) as context:
         return [
             _described(group.get_command(context, name), name, context)
