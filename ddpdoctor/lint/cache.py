@@ -19,7 +19,7 @@ from typing import Any
 
 from ddpdoctor import __version__
 from ddpdoctor.lint.engine import source as sources
-from ddpdoctor.lint.engine.survey import Callee, ClassSurvey, FunctionSurvey, Survey
+from ddpdoctor.lint.engine.survey import ClassSurvey, FunctionSurvey, Survey
 from ddpdoctor.lint.rule import Diagnostic, Edit, Fix, Related
 from ddpdoctor.lint.running import Judged
 
@@ -77,8 +77,6 @@ class Cache:
         if self._db is not None:
             facts = asdict(survey)
             del facts["path"]
-            for function in facts["functions"].values():
-                function["called_params"] = sorted(function["called_params"])
             self._put(f"s{digest}", {"survey": facts, "words": words})
 
     def judged(self, path: str, around: str, digest: Callable[[str], str]) -> Judged | None:
@@ -139,23 +137,7 @@ class Cache:
 
 
 def _survey(path: str, facts: dict[str, Any]) -> Survey:
-    functions = {
-        name: FunctionSurvey(
-            name=each["name"],
-            line=each["line"],
-            params=tuple(each["params"]),
-            calls=[
-                Callee(c["name"], c["line"], c["sure"], tuple((a, b) for a, b in c["params"]))
-                for c in each["calls"]
-            ],
-            collectives=[(op, line, sure) for op, line, sure in each["collectives"]],
-            called_params=set(each["called_params"]),
-            returns_rank=each["returns_rank"],
-            effects=each["effects"],
-            types=each["types"],
-        )
-        for name, each in facts["functions"].items()
-    }
+    functions = {name: FunctionSurvey(**each) for name, each in facts["functions"].items()}
     classes = {
         name: ClassSurvey(tuple(each["bases"]), each["types"])
         for name, each in facts["classes"].items()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from ddpdoctor.lint.engine.trees import dotted
-from ddpdoctor.lint.engine.vocabulary import COLLECTIVES, GROUP_MAKERS
 
 
 def of_import(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
@@ -19,10 +18,8 @@ def of_import(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
         }
     base = "." * node.level + (node.module or "")
     join = base if base.endswith(".") or not base else base + "."
-    found = {alias.asname or alias.name: join + alias.name for alias in node.names}
-    if found.pop("*", None) and base == "torch.distributed":
-        found |= {name: join + name for name in (*COLLECTIVES, *GROUP_MAKERS, "get_rank")}
-    return found
+    names = [alias for alias in node.names if alias.name != "*"]
+    return {alias.asname or alias.name: join + alias.name for alias in names}
 
 
 def stars(node: ast.ImportFrom) -> str:

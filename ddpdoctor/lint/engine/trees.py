@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 _LEAVES = (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop, ast.type_ignore)
 _NOT_NODES_WORDS = """
@@ -29,31 +28,6 @@ CHILDREN: dict[type, tuple[str, ...]] = {
 }
 CHILDREN[type(None)] = ()  # the key of `**other` in a dictionary display
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-
-
-def children(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes directly below, without leaves that carry no information."""
-    for field in CHILDREN[node.__class__]:
-        value = getattr(node, field, None)
-        if value.__class__ is list:
-            for item in value:
-                if isinstance(item, ast.AST):
-                    yield item
-        elif isinstance(value, ast.AST):
-            yield value
-
-
-def walk(node: ast.AST, *, into_functions: bool = True) -> Iterator[ast.AST]:
-    """This node and all below, in the order of the source."""
-    stack = [node]
-    while stack:
-        node = stack.pop()
-        yield node
-        below = list(children(node))
-        if not into_functions:
-            below = [child for child in below if not isinstance(child, SCOPES)]
-        stack.extend(reversed(below))
 
 
 def dotted(node: ast.AST) -> str:
@@ -88,13 +62,6 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     if len(before) <= position or any(isinstance(each, ast.Starred) for each in before):
         return None
     return before[position]
-
-
-def is_constant(node: ast.AST | None, *values: object) -> bool:
-    """Whether the node is one of these constants (True is not 1)."""
-    return isinstance(node, ast.Constant) and any(
-        node.value == value and type(node.value) is type(value) for value in values
-    )
 
 
 def text(node: ast.AST, limit: int = 60) -> str:
