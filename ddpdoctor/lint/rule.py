@@ -114,13 +114,17 @@ class Diagnostic:
         cure: Literal["safe", "unsafe", "manual"] = "manual"
         if self.fix:
             cure = "safe" if self.fix.safe else "unsafe"
+        chain = (
+            RankPlace(ranks=(), place=Place(at.path, at.line, ""), doing=at.message)
+            for at in self.related
+        )
         return Finding(
             code=self.code,
             title=self.name,
             severity="error" if self.confidence == "certain" else "warning",
             certainty=self.confidence,
             ranks=(),
-            places=(RankPlace(ranks=(), place=place, doing=self.message),),
+            places=(RankPlace(ranks=(), place=place, doing=self.message), *chain),
             cause=self.message,
             cure=Cure(
                 text=self.help or f"See `ddpdoctor explain {self.code}`.",

@@ -217,6 +217,15 @@ def test_sarif_names_rule_place_and_a_stable_fingerprint(lint: Lint) -> None:
     assert result["partialFingerprints"] == after["results"][0]["partialFingerprints"]
 
 
+def test_the_chain_of_values_is_told_with_its_places_in_sarif_and_json(lint: Lint) -> None:
+    write("hang.py", HANG)
+    (finding,) = json.loads(lint("hang.py", format="json")[1])["findings"]
+    assert [each["place"]["line"] for each in finding["places"]] == [6, 5, 2]
+    (result,) = json.loads(lint("hang.py", format="sarif")[1])["runs"][0]["results"]
+    others = [each["physicalLocation"]["region"] for each in result["relatedLocations"]]
+    assert [each["startLine"] for each in others] == [5, 2]
+
+
 def test_junit_has_a_failure_per_finding_and_a_skip_per_unreadable_file(lint: Lint) -> None:
     write("hang.py", HANG)
     write("torn.py", "def (:\n")

@@ -13,6 +13,7 @@ from ddpdoctor.lint.engine.queries.partings import Met, Parting
 from ddpdoctor.lint.rule import Related
 
 _EXITS = {"end": "exit", "raise": "raise"}
+_LONGEST = 5
 _OWN_DECISIONS = ("clock", "disk", "chance", "signal", "machine")
 
 
@@ -90,10 +91,14 @@ def _place(why: Why) -> str:
 
 def related(parting: Parting) -> tuple[Related, ...]:
     """The places from which it follows."""
-    found = [Related(parting.path, parting.place.line, "decides which way a rank goes")]
-    for each in list(parting.why.chain())[:5] if parting.why else ():
-        found.append(Related(each.place.path, each.place.line, each.text))
-    return tuple(dict.fromkeys(found))
+    first = Related(parting.path, parting.place.line, "decides which way a rank goes")
+    return tuple(dict.fromkeys((first, *steps(parting.why))))
+
+
+def steps(why: Why | None) -> tuple[Related, ...]:
+    """The places of a chain of reasons."""
+    chain = list(why.chain())[:_LONGEST] if why is not None else []
+    return tuple(Related(each.place.path, each.place.line, each.text) for each in chain)
 
 
 def decision(run: Run, parting: Parting) -> tuple[ast.AST, str]:

@@ -28,7 +28,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import IS_MAIN, LOCAL_RANK, RANK, Place, Value
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made
-from ddpdoctor.lint.engine.queries.telling import told_by
+from ddpdoctor.lint.engine.queries.telling import steps, told_by
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Hit
 
@@ -46,6 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
             written or event.node,
             "the sampler's seed differs between ranks: the shards overlap and samples are lost",
             notes=told_by(seed.why),
+            related=steps(seed.why),
             help="one seed for all ranks; a per-rank generator is for noise alone",
             confidence=None if seed.agree.sure else "likely",
             path=event.path,
