@@ -53,12 +53,15 @@ class Name:
 
 def named(finding: Finding, sources: Sources) -> Finding:
     """The finding under the name that the source gives it, or as it was."""
-    if finding.title in _STANDOFFS:
-        return _standoff(finding, sources)
-    if finding.title == "exception":
-        return _exception(finding, sources)
-    if finding.title == "timeout":
-        return _timeout(finding, sources)
+    try:
+        if finding.title in _STANDOFFS:
+            return _standoff(finding, sources)
+        if finding.title == "exception":
+            return _exception(finding, sources)
+        if finding.title == "timeout":
+            return _timeout(finding, sources)
+    except Exception:  # a fault of ours in reading must not hide what was proven
+        return finding
     return finding
 
 

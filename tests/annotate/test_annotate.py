@@ -421,3 +421,15 @@ def test_what_one_rank_tells_to_what_a_loop_goes_through_may_end_it(
     assert (refined.code, refined.certainty) == (code, "evidence")
     named = [each.place for each in refined.places]
     assert (script.place("asks", "Run.fit") in named) == (code == "DDP405")
+
+
+def test_a_fault_in_reading_the_source_leaves_what_was_proven(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(tmp_path, PREAMBLE + RANK_CONDITION)
+    general = finding(
+        script.at(1, "all_reduce #5", "the backward"),
+        script.at(0, "barrier #5", "the call", "the barrier"),
+    )
+    monkeypatch.setattr("ddpdoctor.lint.reason.run_file", lambda *_: 1 / 0)
+    assert only(general) == general
