@@ -17,7 +17,7 @@ from test_report_environment import finding as env_finding
 from test_report_environment import full
 from test_report_environment import report as env_report
 
-from ddpdoctor.cli import app
+from ddpdoctor.cli import application
 from ddpdoctor.environment import telling as environment
 from ddpdoctor.lint.report import Report as LintReport
 from ddpdoctor.lint.report import told as lint
@@ -209,7 +209,7 @@ def test_sarif_has_a_place_for_what_has_a_line(command: str) -> None:
 
 def test_every_command_with_a_report_takes_every_format() -> None:
     taken = {}
-    for command in app.registered_commands:
+    for command in application().registered_commands:
         parameters = inspect.signature(command.callback or print).parameters
         if "format_" in parameters:
             name = command.name or getattr(command.callback, "__name__", "")
