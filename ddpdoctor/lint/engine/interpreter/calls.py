@@ -56,6 +56,8 @@ def call(vm: Machine, node: ast.Call) -> Value:
         owner = evaluate(vm, func.value)
         callee = objects.current(vm, objects.attribute(vm, owner, func.attr, func))
         args, kwargs = arguments(vm, node)
+        if vm.watched:
+            vm.emit("asked", func.attr, node, owner=owner, by=args[0] if args else NONE)
         if owner.what in vm.wrapped:
             vm.emit("bare_method", func.attr, node, model=owner)
         if isinstance(owner.what, Term) and _is_unknown(callee, owner):

@@ -97,8 +97,6 @@ def call_method(
 ) -> Value:
     """`owner.name(...)`."""
     what = owner.what
-    if vm.watched:
-        vm.emit("asked", name, node, owner=owner, by=args[0] if args else NONE)
     if isinstance(what, Ref):
         made = vm.objects[what.number]
         if made.type in ("list", "set"):
