@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     OPEN,
     RANKS,
+    UNKNOWN,
     WORLD,
     Const,
     Either,
@@ -126,8 +128,24 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
             return Value(Const(result), agree, why)
     if isinstance(op, ast.Add) and isinstance(left.what, Tuple) and isinstance(right.what, Tuple):
         return Value(Tuple(left.what.items + right.what.items), agree, why)
+    if agree.cause == "clock" and isinstance(op, ast.FloorDiv) and _is_long(right):
+        agree, why = UNKNOWN, None
     name = op.__class__.__name__
     return Value(term(name, _part(left), _part(right)), agree, why)
+
+
+_LONG = 600
+"""Seconds: ranks that ask the clock for a time this coarse nearly always get the same."""
+_FINE = re.compile(r"%-?[MSsfTcXrR]")
+
+
+def _is_long(value: Value) -> bool:
+    return isinstance(value.constant, int | float) and value.constant >= _LONG
+
+
+def is_coarse(format: Value) -> bool:
+    """Whether a time in this format is of hours or days."""
+    return isinstance(format.constant, str) and not _FINE.search(format.constant)
 
 
 def _part(value: Value) -> Any:

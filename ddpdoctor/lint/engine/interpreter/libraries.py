@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.folding import is_coarse
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -167,6 +168,8 @@ def _local(
     node: ast.AST,
 ) -> Value:
     cause = effect.option("cause")
+    if name == "time.strftime" and is_coarse(args[0] if args else NONE):
+        return Value(term("strftime", vm.site(node)), UNKNOWN)
     why = vm.why(f"`{text(node)}`: {_REASONS.get(cause, 'a value of this rank alone')}", node)
     return Value(term("local", vm.site(node)), local(cause), why)
 

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.folding import is_coarse
 from ddpdoctor.lint.engine.interpreter.libraries import (
     call_library,
     forward,
@@ -97,6 +98,10 @@ def call_method(
 ) -> Value:
     """`owner.name(...)`."""
     what = owner.what
+    if owner.agree.cause == "clock" and (
+        name == "date" or (name == "strftime" and is_coarse(args[0] if args else NONE))
+    ):
+        return Value(term(name, vm.site(node)), UNKNOWN)
     if isinstance(what, Ref):
         made = vm.objects[what.number]
         if made.type in ("list", "set"):

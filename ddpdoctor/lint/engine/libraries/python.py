@@ -19,7 +19,6 @@ timeit.default_timer                    local cause=clock
 datetime.datetime.now                   local cause=clock
 datetime.datetime.utcnow                local cause=clock
 datetime.datetime.today                 local cause=clock
-datetime.date.today                     local cause=clock
 datetime.*                              pure
 uuid.uuid1                              local cause=chance
 uuid.uuid4                              local cause=chance

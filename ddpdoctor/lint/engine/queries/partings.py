@@ -99,7 +99,9 @@ class Parting:
 
 
 def _measures(condition: What) -> bool:
-    """Whether sizes are compared in which the rank itself is lost: what it seeded, or drew."""
+    """Whether sizes are compared in which the rank itself is lost: what it seeded, or shaped."""
+    if isinstance(condition, Term) and condition.op == "not":
+        return _measures(condition.args[0])
     compares = isinstance(condition, Term) and condition.op in ("Gt", "GtE", "Lt", "LtE")
     return compares and not _has_table(condition)
 
