@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from ddpdoctor.annotate.source import Sources
@@ -33,6 +33,8 @@ class Party:
     stack: tuple[Line, ...]
     other: Party | None = None
     """Of the others, those that share most of its way."""
+    gone: tuple[int, ...] = ()
+    """Ranks that have ended."""
 
     @property
     def waits(self) -> str:
@@ -70,7 +72,7 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
     found = [
         (reason.rank, number, reason.distance, reason, party)
         for number, party in enumerate(_parties(finding, sources))
-        for reason in sources.reasons(party.stack, party.at.ranks, party.other)
+        for reason in sources.reasons(party)
         if _is_asked(finding, reason)
     ]
     for *_, reason, party in sorted(found, key=lambda each: each[:3]):
@@ -91,18 +93,19 @@ def _is_asked(finding: Finding, reason: Reason) -> bool:
 
 def _parties(finding: Finding, sources: Sources) -> Iterator[Party]:
     parties = [Party(each, sources.stack(each)) for each in finding.places if each.place]
+    gone = tuple(r for each in finding.places if each.phase == "ended" for r in each.ranks)
     for party in parties:
         if party.at.phase == "ended" or not party.stack:
             continue
         others = [
             (sources.shared(party.stack, other.stack), other)
             for other in parties
-            if other is not party and other.stack and other.at.phase != "ended"
+            if other.stack not in ((), party.stack) and other.at.phase != "ended"
         ]
         # Those that stand where it stands are of the same party, told rank by rank.
         others = [each for each in others if not each[0] == len(party.stack) == len(each[1].stack)]
         closest = max(others, key=lambda each: each[0], default=(0, None))[1]
-        yield Party(party.at, party.stack, closest)
+        yield Party(party.at, party.stack, closest, gone)
 
 
 def _renamed(
@@ -233,7 +236,7 @@ def _is_shared(reason: Reason, party: Party, sources: Sources) -> bool:
     other = party.other
     return other is not None and any(
         each.turn.node.node is reason.turn.node.node
-        for each in sources.reasons(other.stack, other.at.ranks, party)
+        for each in sources.reasons(replace(other, other=party))
     )
 
 

@@ -33,12 +33,12 @@ class Sources:
         """How many of the outermost lines two stacks share."""
         return self._heads.shared(mine, theirs)
 
-    def reasons(
-        self, mine: tuple[Line, ...], ranks: Sequence[int], other: Party | None
-    ) -> list[Reason]:
+    def reasons(self, party: Party) -> list[Reason]:
         """Why these ranks came here, and the others did not."""
+        other = party.other
         theirs = other.stack if other is not None else ()
-        return self._heads.reasons(mine, theirs, (ranks, other.at.ranks if other else ()))
+        elsewhere = other.at.ranks if other is not None else party.gone
+        return self._heads.reasons(party.stack, theirs, (party.at.ranks, elsewhere))
 
     def by_rank(self, stack: tuple[Line, ...], ranks: Sequence[int]) -> Reason | None:
         """The nearest condition of the rank on the way to a line."""

@@ -14,7 +14,7 @@ from tests.chaos import on_attach, on_check, on_run
 from tests.chaos.scene import Case, perform
 from tests.control_group import ControlGroup, NoControlGroup
 
-_NOT_NEEDED = ("ddpdoctor.stack", "ddpdoctor.watch.inject")
+_NOT_NEEDED = ("ddpdoctor.stack", "ddpdoctor.watch.inject", "ddpdoctor.callbacks")
 MEMORY, TASKS = 2 << 30, 600
 """What a trial is allowed; 20 ranks are reckoned to take 440 tasks."""
 

@@ -86,6 +86,6 @@ def test_strict_fails_for_what_is_harmless(
     odd = environment_with({"NCCL_DEBUG": "INFO"})
     for environment, strict, code in ((bare, True, 0), (odd, True, 1), (odd, False, 0)):
         monkeypatch.setattr(
-            "ddpdoctor.environment.collect", lambda *_, found=environment, **__: found
+            "ddpdoctor.environment.facts.collect", lambda *_, found=environment, **__: found
         )
         assert cli.run(["env", *(["--strict"] if strict else [])]) == code

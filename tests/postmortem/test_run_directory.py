@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.evidence import DEATHS, REPORT
+from ddpdoctor.evidence import DEATHS, REPORT, boot
 from ddpdoctor.postmortem.material import Material, read
 from ddpdoctor.report.run import Attempt, RunReport, as_json
 
@@ -150,8 +150,7 @@ def test_the_report_of_the_run_tells_best_how_ranks_ended(tmp_path: Path) -> Non
 
 
 def test_a_job_that_still_runs_is_said_to(tmp_path: Path) -> None:
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    start = event("start", 10.0, pid=os.getpid(), torch="2", world_size=1, boot=boot)
+    start = event("start", 10.0, pid=os.getpid(), torch="2", world_size=1, boot=boot())
     write(tmp_path, {0: start})
     assert material(tmp_path).not_seen == ("rank 0 still runs: what is said here may change",)
 

@@ -483,7 +483,18 @@ def _init(
             values[word] = kwargs[word]
     vm.emit("init", name.rpartition(".")[2], node, **values)
     vm.joined = True
+    rank = values.get("rank")
+    if rank is not None and rank.agree.kind == "unknown":
+        _learn_rank(vm, node)
     return NONE
+
+
+def _learn_rank(vm: Machine, node: ast.AST) -> None:
+    """Wherever it comes from: what a rank joins as is its rank."""
+    for each in node.keywords if isinstance(node, ast.Call) else ():
+        if each.arg == "rank" and isinstance(each.value, ast.Name | ast.Attribute):
+            said = vm.why(f"`{text(each.value)}` is the rank that it joins as", node)
+            objects.bind(vm, each.value, Value(RANK, BY_RANK, said))
 
 
 def _leave(
