@@ -100,10 +100,12 @@ def _parties(finding: Finding, sources: Sources) -> Iterator[Party]:
         others = [
             (sources.shared(party.stack, other.stack), other)
             for other in parties
-            if other.stack not in ((), party.stack) and other.at.phase != "ended"
+            if other is not party
+            and other.stack
+            and other.at.phase != "ended"
+            # Those that stand where it stands are of the same party, told rank by rank.
+            and not sources.alike(party.stack, other.stack)
         ]
-        # Those that stand where it stands are of the same party, told rank by rank.
-        others = [each for each in others if not each[0] == len(party.stack) == len(each[1].stack)]
         closest = max(others, key=lambda each: each[0], default=(0, None))[1]
         yield Party(party.at, party.stack, closest, gone)
 

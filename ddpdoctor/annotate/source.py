@@ -29,6 +29,10 @@ class Sources:
         frames = at.stack or ((at.place,) if at.place is not None else ())
         return tuple((each.file, each.line) for each in frames if not _is_foreign(each.file))
 
+    def alike(self, mine: tuple[Line, ...], theirs: tuple[Line, ...]) -> bool:
+        """Whether two stacks stand in the same statements."""
+        return self._heads.alike(mine, theirs)
+
     def shared(self, mine: tuple[Line, ...], theirs: tuple[Line, ...]) -> int:
         """How many of the outermost lines two stacks share."""
         return self._heads.shared(mine, theirs)

@@ -32,7 +32,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Term, Value, What, Why, text
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
-from ddpdoctor.lint.engine.queries.partings import leaves
+from ddpdoctor.lint.engine.queries.partings import leaves, measures
 from ddpdoctor.lint.engine.queries.telling import told_by
 from ddpdoctor.lint.linter import Reader, roots
 
@@ -271,6 +271,10 @@ class Heads:
         one, other = mine[common], theirs[common]
         return one[0] == other[0] and self.function(one) == self.function(other)
 
+    def alike(self, mine: Stack, theirs: Stack) -> bool:
+        """Whether two stacks stand in the same statements."""
+        return self._trail(mine).lines == self._trail(theirs).lines
+
     def shared(self, mine: Stack, theirs: Stack) -> int:
         """How many of the outermost lines two stacks share."""
         return _common(self._trail(mine).lines, self._trail(theirs).lines)
@@ -327,14 +331,15 @@ class Heads:
             return  # who raises ends, and is no rank that waits or has ended well
         kind: Kind = "open"
         fits = False
-        if agree.kind == "rank":
+        measured = isinstance(node, Choice) and measures(node.condition.what)
+        if agree.kind == "rank" and not measured:
             kind = "rank"
             if isinstance(node, Choice):
                 parted = _parted(turn, *ranks)
                 if parted is False:
                     return
                 fits = parted is True
-        elif agree.kind == "local":
+        elif agree.divergent:
             kind = "exception" if isinstance(node.node, ast.Try) else "local"
         elif agree.kind == "same" or not _may_differ(turn, beside):
             return

@@ -24,8 +24,9 @@ ENDS = {
     "raise": "DDP404",
     "exit": "DDP400",
     "leave": "DDP410",
-    **dict.fromkeys(("segv", "kill", "abrt", "memory"), "DDP400"),
-    "barrier": "DDP402",
+    **dict.fromkeys(("segv", "kill", "abrt"), "DDP400"),
+    "memory": "DDP404",  # raised where the rank's condition leads
+    "barrier": "DDP401",
     "descriptors": "DDP600",
 }
 UNSEEN = ("exit", "leave")

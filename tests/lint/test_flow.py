@@ -27,6 +27,8 @@ BUGS = {
     "@chief\ndef save():\n    dist.barrier()  # BUG\nsave()\n",
     "a dictionary": HEAD
     + "info = {'who': dist.get_rank()}\nif info['who'] == 0:\n    dist.barrier()  # BUG\n",
+    "a tuple that is compared": HEAD + "import sys\nfor step in range(9):\n"
+    "    if (dist.get_rank(), step) == (int(sys.argv[1]), 3):\n        dist.barrier()  # BUG\n",
     "a flag of a flag": HEAD + "boss = False\nif dist.get_rank() == 0:\n    boss = True\n"
     "if boss:\n    dist.barrier()  # BUG\n",
     "a partial": HEAD + "from functools import partial\ngo = partial(dist.barrier)\n"
@@ -45,6 +47,9 @@ BUGS = {
     + "for _ in range(dist.get_rank()):\n    dist.barrier()\n",
 }
 LOOK_ALIKES = {
+    "a tuple of what all ranks have": HEAD
+    + "import sys\nfor step in range(9):\n    if (dist.get_world_size(), step) == "
+    "(int(sys.argv[1]), 3):\n        dist.barrier()\n",
     "the size out of a tuple": HEAD
     + "def setup():\n    return dist.get_world_size(), dist.get_rank()\n"
     "n, me = setup()\nif n > 1:\n    dist.barrier()\n",

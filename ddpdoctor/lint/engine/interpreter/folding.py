@@ -195,7 +195,10 @@ def negated(value: Value) -> Value:
 
 def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     """`left op right`."""
-    agree, why = blended((left, right))
+    mine, theirs = _items(left), _items(right)
+    if mine and len(mine) == len(theirs) and isinstance(op, ast.Eq):
+        return _all_equal(mine, theirs)
+    agree, why = blended((left, *mine, right, *theirs))
     function = _COMPARE[op.__class__]
     equality = isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq)
     if equality and right.is_const(None) and isinstance(left.what, Either):
@@ -231,6 +234,18 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
         is_mode = bool(right.what.value) == isinstance(op, ast.Eq | ast.Is)
         return Value(MODE) if is_mode else Value(term("not", MODE))
     return Value(term(op.__class__.__name__, _part(left), _part(right)), agree, why)
+
+
+def _all_equal(left: tuple[Value, ...], right: tuple[Value, ...]) -> Value:
+    """Whether the elements are equal, each to each: the rank may be one of them."""
+    found = Value(Const(True))
+    for one, other in zip(left, right, strict=True):
+        found = both(found, compared(one, ast.Eq(), other), True)
+    return found
+
+
+def _items(value: Value) -> tuple[Value, ...]:
+    return value.what.items if isinstance(value.what, Tuple) else ()
 
 
 def _is_term(value: Value) -> bool:

@@ -85,7 +85,7 @@ class Parting:
     @property
     def by_rank(self) -> bool:
         """Whether the rank decides, and not what was computed from it."""
-        return self.condition.agree.kind == "rank" and not _measures(self.condition.what)
+        return self.condition.agree.kind == "rank" and not measures(self.condition.what)
 
     @property
     def sure(self) -> bool:
@@ -98,10 +98,10 @@ class Parting:
         return Place(self.path, getattr(self.test, "lineno", 1))
 
 
-def _measures(condition: What) -> bool:
+def measures(condition: What) -> bool:
     """Whether sizes are compared in which the rank itself is lost: what it seeded, or shaped."""
     if isinstance(condition, Term) and condition.op == "not":
-        return _measures(condition.args[0])
+        return measures(condition.args[0])
     compares = isinstance(condition, Term) and condition.op in ("Gt", "GtE", "Lt", "LtE")
     return compares and not _has_table(condition)
 
