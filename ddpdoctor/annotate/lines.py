@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from ddpdoctor.annotate.source import is_foreign
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.lint.linter import lint
@@ -69,8 +70,5 @@ def _called_by_some(finding: Finding) -> Finding:
 
 
 def _files(places: Iterable[Place]) -> list[str]:
-    return [file for file in dict.fromkeys(each.file for each in places) if _is_read(file)]
-
-
-def _is_read(file: str) -> bool:
-    return "/site-packages/" not in file and "/lib/python" not in file and Path(file).is_file()
+    files = dict.fromkeys(each.file for each in places)
+    return [file for file in files if not is_foreign(file) and Path(file).is_file()]

@@ -27,7 +27,7 @@ class Sources:
     def stack(self, at: RankPlace) -> tuple[Line, ...]:
         """The user's own lines that led there, outermost first, as far as they can be read."""
         frames = at.stack or ((at.place,) if at.place is not None else ())
-        return tuple((each.file, each.line) for each in frames if not _is_foreign(each.file))
+        return tuple((each.file, each.line) for each in frames if not is_foreign(each.file))
 
     def alike(self, mine: tuple[Line, ...], theirs: tuple[Line, ...]) -> bool:
         """Whether two stacks stand in the same statements."""
@@ -52,11 +52,11 @@ class Sources:
     def divides(self, finding: Finding) -> bool:
         """Whether what a finding's lines reduce is divided by the number of ranks."""
         lines = {(p.place.file, p.place.line) for p in finding.places if p.place is not None}
-        return any(self._heads.is_divided(each) for each in lines if not _is_foreign(each[0]))
+        return any(self._heads.is_divided(each) for each in lines if not is_foreign(each[0]))
 
     def raises(self, place: Place | None) -> bool:
         """Whether the statement at a line is a `raise`."""
-        if place is None or _is_foreign(place.file):
+        if place is None or is_foreign(place.file):
             return False
         return isinstance(self._heads.statement((place.file, place.line)), ast.Raise)
 
@@ -65,7 +65,7 @@ class Sources:
         return Place(file, line, self._heads.function((file, line)))
 
 
-def _is_foreign(file: str) -> bool:
+def is_foreign(file: str) -> bool:
     """Whether no user of ours wrote this file: a library, or what starts a rank."""
     if file.startswith(_PATIENTS):
         return False
