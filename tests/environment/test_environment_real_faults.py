@@ -306,9 +306,10 @@ def test_a_master_that_listens_or_refuses_is_told_apart() -> None:
         "ip link set lo up; ip link add dd0 type veth peer name dd1;"
         "ip addr add 10.77.1.1/24 dev dd0; ip link set dd0 up;"
         f"unshare --net {sys.executable} -c \"{listen}\" & other=$!; trap 'kill $other' EXIT;"
-        "until ip link set dd1 netns $other 2>/dev/null && nsenter -t $other -n sh -c"
-        " 'ip link set lo up; ip link set dd1 up; ip addr add 10.77.1.2/24 dev dd1'; do"
-        " sleep 0.05; done; "
+        # Before it has left, its namespace is ours, and the address would be one of our own.
+        'until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do'
+        " sleep 0.05; done; ip link set dd1 netns $other; nsenter -t $other -n sh -c"
+        " 'ip link set lo up; ip link set dd1 up; ip addr add 10.77.1.2/24 dev dd1';"
         "until nsenter -t $other -n ss -tln | grep -q 29519; do sleep 0.05; done;"
         'code=0; "$@" || code=$?; exit $code',
         "sh",
