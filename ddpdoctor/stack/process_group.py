@@ -21,6 +21,8 @@ from typing import Literal, get_args
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from ddpdoctor.stack.errors import LauncherError
@@ -77,6 +79,9 @@ def session(
         torch.cuda.set_device(world.device)
     dist.init_process_group(
         world.backend,
+        store=_store_of_this_attempt(timeout),
+        rank=world.rank,
+        world_size=world.world_size,
         timeout=timeout,
         device_id=world.device if world.device.type == "cuda" else None,
     )
@@ -144,6 +149,21 @@ def _launched_world(backend: Backend) -> World:
             "start at most one rank per GPU, or pass backend='gloo' to train on the CPU"
         )
     return World(rank, local_rank, world_size, torch.device("cuda", local_rank), backend)
+
+
+def _store_of_this_attempt(timeout: timedelta) -> Store | None:
+    """Return where ranks meet that torchrun has started again; None where torch's own way will do.
+
+    torchrun keeps one store for all attempts (2.13), and in it lie the addresses of ranks that are
+    gone, which gloo would try: so each attempt gets names of its own. On several hosts each counts
+    the attempts for itself, and they may differ: torchrun must be told there, by
+    TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, to make a store for each.
+    """
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    if attempt == "0" or os.environ.get("GROUP_WORLD_SIZE") != "1":
+        return None
+    store, _, _ = next(rendezvous("env://", timeout=timeout))
+    return PrefixStore(f"attempt_{attempt}", store)
 
 
 def _existing_world() -> World:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -154,9 +153,8 @@ def test_what_torchrun_starts_again_goes_on_to_the_same_end(
     options = {"dropout": 0.2, "batch_size": 2, "checkpoint_every": 2}
     straight = results("train_toy", 2, output_dir=str(tmp_path / "straight"), **options)
     command = restarted(tmp_path, 13, options)
-    # Or gloo finds the addresses of the first attempt in the store that torchrun keeps (2.13).
-    environ = os.environ | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ)
+    # torchrun keeps its store, with the addresses of the first attempt in it (2.13).
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for rank in range(2):
         assert json.loads((tmp_path / f"rank{rank}.json").read_text()) == straight[rank]
