@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,16 +14,6 @@ import torch
 from ddpdoctor.stack.errors import CheckpointError
 from ddpdoctor.stack.outcome import together
 from ddpdoctor.stack.process_group import World
-
-
-def prepare_folder(folder: Path) -> None:
-    """Make an output folder, or raise CheckpointError if this process may not write there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise CheckpointError(f"cannot write into {folder}: {error.strerror}") from error
 
 
 def save(state: dict[str, Any], path: Path, world: World) -> None:

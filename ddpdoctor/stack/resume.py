@@ -46,15 +46,34 @@ class Progress:
     step: int = 0
     """Optimizer steps so far."""
     loss: float = 0.0
-    """Sum of this rank's losses in this epoch."""
+    """Sum of the losses in this epoch: this rank's in `fit`, all ranks' with accelerate."""
     weight: float = 0.0
     """What the losses of all ranks in this epoch are to be divided by."""
     history: list[Epoch] = field(default_factory=list)
     best: str | None = None
-    """File name of the checkpoint with the best metric."""
+    """Name of the checkpoint with the best metric."""
     best_metric: float = math.nan
     extra: dict[str, Any] = field(default_factory=dict)
     """What a hook between epochs wants to remember, in plain values: a stage, a second best."""
+
+    @property
+    def best_epoch(self) -> int:
+        """The first epoch with the best metric."""
+        return next(each.epoch for each in self.history if each.metric == self.best_metric)
+
+    def end_epoch(self, record: Epoch, name: str, *, higher_is_better: bool = False) -> None:
+        """Note what an epoch came to, whose checkpoint will be `name`, and go on to the next."""
+        self.history.append(record)
+        self.epoch, self.consumed = self.epoch + 1, 0
+        self.loss = self.weight = 0.0
+        sign = -1 if higher_is_better else 1
+        if self.best is None or sign * record.metric < sign * self.best_metric:
+            self.best, self.best_metric = name, record.metric
+
+    @classmethod
+    def restored(cls, told: dict[str, Any]) -> Progress:
+        """Return what `asdict` was given."""
+        return cls(**{**told, "history": [Epoch(**epoch) for epoch in told["history"]]})
 
 
 @dataclass(frozen=True)
@@ -129,8 +148,7 @@ def restore(
     if trained.average:
         trained.average.load_state_dict(state["average"])
 
-    history = [Epoch(**epoch) for epoch in state["progress"].pop("history")]
-    progress = Progress(**state["progress"], history=history)
+    progress = Progress.restored(state["progress"])
     ranks = state["ranks"]
     if len(ranks) == world.world_size:
         restore_generators(ranks[world.rank]["generators"])

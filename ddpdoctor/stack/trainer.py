@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -81,22 +82,14 @@ def fit(
     """
     device, plan = world.device, config.plan(world.world_size)
     tell(plan, config, world)
-    model = model.to(device)
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay
-    )
-    net = wrap(model, world)
+    net, trained = _begin(model, plan, config, world)
+    optimizer, scaler, average = trained.optimizer, trained.scaler, trained.average
     # DDP groups gradients into buckets, and regroups them once it has seen a backward pass; from
     # three ranks on, the grouping decides in which order a gradient is added up. An empty batch
     # lets it settle now, so that the steps after a resume round as they would have without one.
     torch.autograd.backward(loss_sum(net, collate([]).to(device)))
     optimizer.zero_grad(set_to_none=True)
-    average = ExponentialMovingAverage(net, config.ema_decay) if config.ema_decay else None
-    # float16 overflows where float32 does not, so its gradients are scaled up and back; bfloat16
-    # has float32's range, and a disabled scaler passes everything through.
     half = half_type(config, device)
-    scaler = torch.amp.GradScaler(device.type, enabled=config.use_amp and half is torch.float16)
-    trained = Trained(model, optimizer, scaler, average)
     seed_generators(config.random_seed, world.rank)
     progress = restore(trained, settings, config, world)
 
@@ -164,7 +157,7 @@ def fit(
                     # the scaler, infinite gradients are expected at times, and it leaves those
                     # steps out.
                     if not scaler.is_enabled() and not math.isfinite(length):
-                        raise TrainingError(_diverged(progress, plan.learning_rate))
+                        raise diverged(progress, plan)
                     scaler.step(optimizer)
                     scaler.update()
                     optimizer.zero_grad(set_to_none=True)
@@ -179,28 +172,38 @@ def fit(
                     progress.loss, progress.weight = loss.item(), weight.item()
                     keep(trained, progress, settings, config, world)
                 if asked:
-                    raise StoppedError(_stopped(progress, config))
+                    raise stopped(config.output_dir / name_of(progress))
 
             train_loss = _sum_over_ranks(loss.item(), world) / max(weight.item(), 1)
             metric = validate(average.module if average is not None else unwrap(net))
             if not (math.isfinite(train_loss) and math.isfinite(metric)):
-                raise TrainingError(_diverged(progress, plan.learning_rate))
+                raise diverged(progress, plan)
             seconds, rate = time.perf_counter() - started, optimizer.param_groups[0]["lr"]
             record = Epoch(progress.epoch, train_loss, metric, rate, seconds, timer.take())
-            progress.history.append(record)
-            progress.epoch, progress.consumed = progress.epoch + 1, 0
-            progress.loss = progress.weight = 0.0
-            better = (
-                metric > progress.best_metric if higher_is_better else metric < progress.best_metric
-            )
-            if progress.best is None or better:
-                progress.best, progress.best_metric = name_of(progress), metric
+            progress.end_epoch(record, name_of(progress), higher_is_better=higher_is_better)
             keep(trained, progress, settings, config, world)
             show.epoch(record)
             curve(record)
         if between_epochs:
             between_epochs(progress, trained)
     return progress
+
+
+def _begin(
+    model: nn.Module, plan: Plan, config: TrainingConfig, world: World
+) -> tuple[nn.Module, Trained]:
+    """Return the wrapped model, and all that training changes."""
+    net = wrap(model, world)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay
+    )
+    # After the wrapper, which gave every rank the weights of rank 0.
+    average = ExponentialMovingAverage(net, config.ema_decay) if config.ema_decay else None
+    # float16 overflows where float32 does not, so its gradients are scaled up and back; bfloat16
+    # has float32's range, and a disabled scaler passes everything through.
+    scaled = config.use_amp and half_type(config, world.device) is torch.float16
+    scaler = torch.amp.GradScaler(world.device.type, enabled=scaled)
+    return net, Trained(model, optimizer, scaler, average)
 
 
 def windows(batches: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -234,8 +237,10 @@ def schedule(done: float, warmup: float) -> float:
 
 
 def tell(plan: Plan, config: TrainingConfig, world: World) -> None:
-    """Say in the log what one optimizer step sees."""
+    """Say in the log who trains, and what one optimizer step sees."""
     if world.is_main:
+        group = world.backend or "no process group"
+        log.info("%d rank(s) on %s, %s", world.world_size, world.device, group)
         log.info(
             "global batch %d: %d samples on each of %d rank(s), %d time(s); learning rate %g",
             plan.global_batch,
@@ -253,21 +258,24 @@ def half_type(config: TrainingConfig, device: torch.device) -> torch.dtype:
     return torch.float16 if config.amp_dtype == "float16" else torch.bfloat16
 
 
+def diverged(progress: Progress, plan: Plan) -> TrainingError:
+    """Return the error that ends a training whose loss is no number any more."""
+    return TrainingError(
+        f"the loss is not a finite number any more (epoch {progress.epoch}, step {progress.step}): "
+        f"try a learning_rate below {plan.learning_rate:g}"
+    )
+
+
+def stopped(saved: Path) -> StoppedError:
+    """Return the error that ends a training by SIGTERM, once its checkpoint is saved."""
+    return StoppedError(
+        f"asked to end by SIGTERM, saved {saved}: the same command with resume goes on"
+    )
+
+
 def _sum_over_ranks(value: float, world: World) -> float:
     if world.world_size == 1:
         return value
     total = torch.tensor(value, dtype=torch.float64, device=world.device)
     dist.all_reduce(total)
     return total.item()
-
-
-def _diverged(progress: Progress, learning_rate: float) -> str:
-    return (
-        f"the loss is not a finite number any more (epoch {progress.epoch}, step {progress.step}): "
-        f"try a learning_rate below {learning_rate:g}"
-    )
-
-
-def _stopped(progress: Progress, config: TrainingConfig) -> str:
-    saved = config.output_dir / name_of(progress)
-    return f"asked to end by SIGTERM, saved {saved}: the same command with resume goes on"

@@ -10,13 +10,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from torch import nn
 
 from ddpdoctor.stack import checkpoint
@@ -26,10 +25,10 @@ from ddpdoctor.stack.crystal.graph import Batch, Floats, Graph, GraphConfig, col
 from ddpdoctor.stack.crystal.model import CrystalTransformer, ModelConfig
 from ddpdoctor.stack.crystal.results import Prediction, Target, TrainingResult
 from ddpdoctor.stack.crystal.sharing import build_graphs
-from ddpdoctor.stack.errors import DataError
 from ddpdoctor.stack.evaluation import predict
 from ddpdoctor.stack.extras import need
-from ddpdoctor.stack.outcome import on_main, together
+from ddpdoctor.stack.outcome import together
+from ddpdoctor.stack.preparation import prepare_folder, require_equal
 from ddpdoctor.stack.process_group import Backend, World, session
 from ddpdoctor.stack.progress import progress_bar
 from ddpdoctor.stack.resume import best_weights
@@ -93,6 +92,27 @@ def train_from_extxyz(
         return _train(strucs, labels, targets, config, world)
 
 
+@dataclass(frozen=True)
+class Scale:
+    """Where the labels of a training set lie, one number per target."""
+
+    mean: Floats
+    deviation: Floats
+
+    @classmethod
+    def of(cls, labels: Floats) -> Scale:
+        """Take it from labels (structures x targets); what does not vary keeps its own units."""
+        varies = np.ptp(labels, axis=0) > 0
+        return cls(labels.mean(axis=0), np.where(varies, labels.std(axis=0), 1.0))
+
+    def overall(self, errors: Floats) -> float:
+        """Return the mean of errors (one per target): of several in deviations, one in its units.
+
+        So each of several targets counts the same, whatever its units.
+        """
+        return float((errors / self.deviation).mean() if len(errors) > 1 else errors[0])
+
+
 def _train(
     strucs: Sequence[Any],
     labels: Sequence[Any],
@@ -101,25 +121,20 @@ def _train(
     world: World,
 ) -> TrainingResult:
     started = time.perf_counter()
-    # What can be refused is refused now, not after hours of training.
-    on_main(world, lambda: checkpoint.prepare_folder(config.output_dir))
+    prepare_folder(config.output_dir, world)
     with together(world):
         for module in ("ase", "pymatgen.core.periodic_table", "vesin", "matplotlib.figure"):
             need(module, "crystal")
         crystals, values = checked(strucs, labels, log10=config.log10)
         split = split_by_formula(crystals, config.random_seed)
+        data = digest(crystals, values.tobytes())
+    require_equal(data, "structures or labels", world)
     n_targets = values.shape[1]
     if targets is None:
         targets = ["label"] if n_targets == 1 else [f"label {i}" for i in range(n_targets)]
-    data = digest(crystals, values.tobytes())
-    settings = {"system": SYSTEM, **config.decisive(), "data": data, "targets": targets}
-    _check_equal(data, world)
     if world.is_main:
         sizes = len(split.train), len(split.validation), len(split.test)
         log.info("train %d, validation %d, test %d structures", *sizes)
-        group = world.backend or "no process group"
-        log.info("%d rank(s) on %s, %s", world.world_size, world.device, group)
-
     cache = config.output_dir if config.cache_graphs else None
     graphs = build_graphs(crystals, config, cache, world)
     train, validation, test = (
@@ -131,22 +146,20 @@ def _train(
     # and four ranks are to begin with the same ones.
     torch.manual_seed(config.random_seed)
     model = CrystalTransformer(config, config, n_targets)
-    known = values[split.train]
-    deviation = np.where(np.ptp(known, axis=0) > 0, known.std(axis=0), 1.0)
-    model.mean.copy_(torch.from_numpy(known.mean(axis=0)))
-    model.deviation.copy_(torch.from_numpy(deviation))
-    # Of several targets each counts the same, whatever its units; one keeps its own.
-    units = deviation if n_targets > 1 else np.ones(1)
+    scale = Scale.of(values[split.train])
+    model.mean.copy_(torch.from_numpy(scale.mean))
+    model.deviation.copy_(torch.from_numpy(scale.deviation))
 
     def loss_sum(net: nn.Module, batch: Batch) -> torch.Tensor:
         predicted: torch.Tensor = net(batch)
         wrong = (predicted - batch.labels.reshape(predicted.shape)).abs()
         return (wrong / model.deviation).mean(dim=1).sum()
 
-    def absolute_error(net: nn.Module, samples: Samples) -> Floats:
-        predicted = predict(net, samples, collate, config.batch_size, world, n_targets).numpy()
-        wrong: Floats = np.abs(predicted - [labels for _, labels in samples]).mean(axis=0)
-        return wrong
+    def predictions(net: nn.Module, samples: Samples) -> Floats:
+        return predict(net, samples, collate, config.batch_size, world, n_targets).numpy()
+
+    def validate(net: nn.Module) -> float:
+        return scale.overall(_errors(predictions(net, validation), values[split.validation]))
 
     with progress_bar(world) as show:
         progress = fit(
@@ -154,36 +167,34 @@ def _train(
             train,
             collate=collate,
             loss_sum=loss_sum,
-            validate=lambda net: float((absolute_error(net, validation) / units).mean()),
+            validate=validate,
             config=config,
-            settings=settings,
+            settings={"system": SYSTEM, **config.decisive(), "data": data, "targets": targets},
             world=world,
             show=show,
         )
 
     best = config.output_dir / str(progress.best)
     model.load_state_dict(best_weights(checkpoint.load(best, world)))
-    predicted = predict(model, test, collate, config.batch_size, world, n_targets).numpy()
-    expected = values[split.test]
-    errors = np.abs(predicted - expected).mean(axis=0)
-    baselines = np.abs(known.mean(axis=0) - expected).mean(axis=0)
+    predicted, expected = predictions(model, test), values[split.test]
+    errors, baselines = _errors(predicted, expected), _errors(scale.mean, expected)
     result = TrainingResult(
         n_train=len(train),
         n_validation=len(validation),
         n_test=len(test),
         world_size=world.world_size,
-        best_epoch=next(e.epoch for e in progress.history if e.metric == progress.best_metric),
+        best_epoch=progress.best_epoch,
         validation_mae=progress.best_metric,
-        test_mae=float((errors / units).mean()),
-        baseline_mae=float((baselines / units).mean()),
+        test_mae=scale.overall(errors),
+        baseline_mae=scale.overall(baselines),
         targets=[
             Target(name=name, test_mae=error, baseline_mae=baseline)
             for name, error, baseline in zip(targets, errors, baselines, strict=True)
         ],
-        # The loss is in units of the labels' deviation; the result speaks in the labels' own.
+        # The loss is in deviations of the labels; the result speaks as the errors do.
         history=[
-            replace(e, train_loss=float(e.train_loss * (deviation / units).mean()))
-            for e in progress.history
+            replace(epoch, train_loss=epoch.train_loss * scale.overall(scale.deviation))
+            for epoch in progress.history
         ],
         test=[
             Prediction(index=i, formula=crystals[i].name, labels=values[i].tolist(), predicted=p)
@@ -199,9 +210,7 @@ def _train(
     return result
 
 
-def _check_equal(digest_of_data: str, world: World) -> None:
-    if world.world_size > 1:
-        digests: list[str] = [""] * world.world_size
-        dist.all_gather_object(digests, digest_of_data)
-        if len(set(digests)) > 1:
-            raise DataError("the ranks were given different structures or labels")
+def _errors(predicted: Floats, expected: Floats) -> Floats:
+    """Return the mean absolute error of each target."""
+    errors: Floats = np.abs(predicted - expected).mean(axis=0)
+    return errors

@@ -150,8 +150,6 @@ def _train(config: DetectionConfig, world: World) -> DetectionResult:
     require_equal(data, "images", world)
     if world.is_main:
         log.info("train %d, validation %d, test %d images", *lengths)
-        group = world.backend or "no process group"
-        log.info("%d rank(s) on %s, %s", world.world_size, world.device, group)
     batch_size = config.plan(world.world_size).batch_size
 
     # The same seed on every rank: DDP would hand out rank 0's weights anyway, but a lone process
@@ -177,8 +175,7 @@ def _train(config: DetectionConfig, world: World) -> DetectionResult:
         )
 
     metrics = [epoch.metric for epoch in progress.history]
-    best_epoch = metrics.index(max(metrics))
-    best_stage = 1 if best_epoch < stop else 2
+    best_stage = 1 if progress.best_epoch < stop else 2
     best = folder / BEST[best_stage]
     model.load_state_dict(best_weights(checkpoint.load(best, world)))
     guess = mean_boxes(train)
@@ -188,9 +185,9 @@ def _train(config: DetectionConfig, world: World) -> DetectionResult:
         n_test=len(test),
         world_size=world.world_size,
         stop_epoch=stop,
-        best_epoch=best_epoch,
+        best_epoch=progress.best_epoch,
         best_stage=best_stage,
-        validation_map=metrics[best_epoch],
+        validation_map=progress.best_metric,
         test_map=average_precision(model, test, batch_size, world),
         test_map50=average_precision(model, test, batch_size, world, [0.5]),
         baseline_map=mean_average_precision([guess] * len(test), _truths(test)),

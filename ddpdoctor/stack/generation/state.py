@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,25 +18,10 @@ from ddpdoctor.stack.ema import ExponentialMovingAverage
 from ddpdoctor.stack.errors import CheckpointError, ConfigError
 from ddpdoctor.stack.outcome import on_main, together
 from ddpdoctor.stack.process_group import World
-from ddpdoctor.stack.resume import Epoch, check_same, check_system
+from ddpdoctor.stack.resume import Progress, check_same, check_system
 
 WHOLE = "custom_checkpoint_0.pkl"
 """accelerate's name for the first thing that was registered for checkpointing."""
-
-
-@dataclass
-class Progress:
-    """Where a training stands."""
-
-    epoch: int = 0
-    batches: int = 0
-    """Of this epoch, on each rank."""
-    step: int = 0
-    loss: float = 0.0
-    """Sum over the samples of all ranks in this epoch."""
-    history: list[Epoch] = field(default_factory=list)
-    best: str | None = None
-    best_metric: float = math.inf
 
 
 @dataclass
@@ -63,12 +47,15 @@ class Whole:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        told = state["progress"]
-        history = [Epoch(**epoch) for epoch in told.pop("history")]
-        self.progress.__dict__.update(told, history=history)
+        self.progress = Progress.restored(state["progress"])
         self.model.load_state_dict(state["model"])
         if self.average:
             self.average.load_state_dict(state["average"])
+
+
+def name_of(progress: Progress) -> str:
+    """Name the folder of this moment, so that names sort as they were written."""
+    return f"step_{progress.step:09d}"
 
 
 def register(accelerator: Accelerator, whole: Whole) -> None:
@@ -80,7 +67,7 @@ def register(accelerator: Accelerator, whole: Whole) -> None:
 
 def save(accelerator: Accelerator, whole: Whole, config: TrainingConfig, world: World) -> None:
     """Save the state of all ranks in one folder, and delete what is no longer wanted."""
-    name = f"step_{whole.progress.step:09d}"
+    name = name_of(whole.progress)
     path = config.output_dir / name
     # Every rank writes its generators into the folder, so all must know its name.
     temporary = on_main(world, lambda: config.output_dir / f".{name}.{uuid4().hex}.tmp")

@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader, Dataset
 from ddpdoctor.stack import checkpoint
 from ddpdoctor.stack.config import Plan, TrainingConfig, parse
 from ddpdoctor.stack.ema import ExponentialMovingAverage
-from ddpdoctor.stack.errors import ConfigError, StoppedError, TrainingError
+from ddpdoctor.stack.errors import ConfigError
 from ddpdoctor.stack.generation.data import Noised, load_digits
 from ddpdoctor.stack.generation.model import FlowTransformer, ModelConfig, flow_losses
 from ddpdoctor.stack.generation.results import (
@@ -37,17 +37,18 @@ from ddpdoctor.stack.generation.results import (
     recognised,
     validation_loss,
 )
-from ddpdoctor.stack.generation.state import WHOLE, Progress, Whole, register, restore, save
+from ddpdoctor.stack.generation.state import WHOLE, Whole, name_of, register, restore, save
 from ddpdoctor.stack.loading import default_workers
-from ddpdoctor.stack.outcome import on_main, together
+from ddpdoctor.stack.outcome import together
+from ddpdoctor.stack.preparation import prepare_folder
 from ddpdoctor.stack.process_group import Backend, World, session
 from ddpdoctor.stack.progress import progress_bar
-from ddpdoctor.stack.resume import Epoch, best_weights
+from ddpdoctor.stack.resume import Epoch, Progress, best_weights
 from ddpdoctor.stack.rng import seed_generators
 from ddpdoctor.stack.stopping import heed_only_the_parent, on_sigterm
 from ddpdoctor.stack.tensorboard import curves
 from ddpdoctor.stack.timing import PhaseTimer, profiling
-from ddpdoctor.stack.trainer import half_type, schedule, tell
+from ddpdoctor.stack.trainer import diverged, half_type, schedule, stopped, tell
 
 SYSTEM = "generation"
 DRAWS = 2
@@ -111,7 +112,7 @@ def accelerated(config: TrainingConfig, world: World) -> Iterator[Accelerator]:
 
 def _train(config: GenerationConfig, accelerator: Accelerator, world: World) -> GenerationResult:
     started = time.perf_counter()
-    on_main(world, lambda: checkpoint.prepare_folder(config.output_dir))
+    prepare_folder(config.output_dir, world)
     with together(world):
         train, validation, teacher = load_digits(config.random_seed)
     plan = config.plan(world.world_size)
@@ -142,7 +143,7 @@ def _train(config: GenerationConfig, accelerator: Accelerator, world: World) -> 
         n_train=len(train.labels),
         n_validation=len(validation.labels),
         world_size=world.world_size,
-        best_epoch=next(e.epoch for e in progress.history if e.metric == progress.best_metric),
+        best_epoch=progress.best_epoch,
         validation_loss=progress.best_metric,
         baseline_loss=baseline_loss(train.images, validating),
         recognised=recognised(images, wanted, teacher),
@@ -167,7 +168,6 @@ def _fit(
     accelerator: Accelerator,
     world: World,
 ) -> Progress:
-    bare.to(accelerator.device)
     optimizer: Any = torch.optim.AdamW(
         bare.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay
     )
@@ -180,16 +180,15 @@ def _fit(
     optimizer.zero_grad()
     # After prepare(), which gave every rank the weights of rank 0.
     average = ExponentialMovingAverage(bare, config.ema_decay) if config.ema_decay else None
-    progress = Progress()
-    settings = {"system": SYSTEM, **config.decisive()}
-    whole = Whole(settings, progress, bare, average)
+    whole = Whole({"system": SYSTEM, **config.decisive()}, Progress(), bare, average)
     register(accelerator, whole)
     # The one thing that may differ by rank: what noise is drawn. (The noise of the flow has
     # generators of its own, see `Noised`; these are for dropout and the like.)
     seed_generators(config.random_seed, world.rank)
     restore(accelerator, whole, config, world)
 
-    batches, steps = len(loader), config.accumulation_steps
+    progress, batches, steps = whole.progress, len(loader), config.accumulation_steps
+    each = plan.batch_size * world.world_size  # samples that all ranks have at a time
     timer = PhaseTimer(accelerator.device)
     total = torch.zeros((), dtype=torch.float64, device=accelerator.device)
     with (
@@ -203,8 +202,9 @@ def _fit(
             model.train()
             loader.set_epoch(progress.epoch)
             loader.dataset.draw_for(progress.epoch)
-            remaining = accelerator.skip_first_batches(loader, progress.batches)
-            for number, batch in enumerate(timer.loading(remaining), start=progress.batches):
+            first = progress.consumed // each
+            remaining = accelerator.skip_first_batches(loader, first)
+            for number, batch in enumerate(timer.loading(remaining), start=first):
                 with accelerator.accumulate(model):
                     with timer.phase("forward"), accelerator.autocast():
                         flow, alignment = flow_losses(model, batch)
@@ -235,34 +235,31 @@ def _fit(
                 summed, asked = accelerator.reduce(told).tolist()
                 total.zero_()
                 if accelerator.scaler is None and not math.isfinite(float(norm)):
-                    raise TrainingError(_diverged(progress, plan))
+                    raise diverged(progress, plan)
                 progress.loss += summed / world.world_size
-                progress.batches, progress.step = number + 1, progress.step + 1
+                progress.consumed, progress.step = (number + 1) * each, progress.step + 1
                 show.step(done)
                 profiled_step()
-                every, within = config.checkpoint_every, progress.batches < batches
+                every, within = config.checkpoint_every, number + 1 < batches
                 if within and (asked or (every and progress.step % every == 0)):
                     save(accelerator, whole, config, world)
                     if asked:
-                        raise StoppedError(_stopped(progress, config))
+                        raise stopped(config.output_dir / name_of(progress))
 
             metric = validation_loss(
                 average.module if average is not None else bare, validation_loader, accelerator
             )
             train_loss = progress.loss / batches
             if not (math.isfinite(train_loss) and math.isfinite(metric)):
-                raise TrainingError(_diverged(progress, plan))
+                raise diverged(progress, plan)
             seconds, rate = time.perf_counter() - started, optimizer.param_groups[0]["lr"]
             record = Epoch(progress.epoch, train_loss, metric, rate, seconds, timer.take())
-            progress.history.append(record)
-            progress.epoch, progress.batches, progress.loss = progress.epoch + 1, 0, 0.0
-            if metric < progress.best_metric:
-                progress.best, progress.best_metric = f"step_{progress.step:09d}", metric
+            progress.end_epoch(record, name_of(progress))
             save(accelerator, whole, config, world)
             show.epoch(record)
             curve(record)
             if asked and progress.epoch < config.n_epochs:
-                raise StoppedError(_stopped(progress, config))
+                raise stopped(config.output_dir / name_of(progress))
     return progress
 
 
@@ -290,15 +287,3 @@ def _nothing(device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Te
         torch.zeros(0, device=device),
         torch.zeros(0, dtype=torch.int64, device=device),
     )
-
-
-def _diverged(progress: Progress, plan: Plan) -> str:
-    return (
-        f"the loss is not a finite number any more (epoch {progress.epoch}, step {progress.step}): "
-        f"try a learning_rate below {plan.learning_rate:g}"
-    )
-
-
-def _stopped(progress: Progress, config: TrainingConfig) -> str:
-    saved = config.output_dir / f"step_{progress.step:09d}"
-    return f"asked to end by SIGTERM, saved {saved}: the same command with resume goes on"

@@ -159,8 +159,6 @@ def _train(chains: Chains, config: ProteinConfig, world: World) -> ProteinResult
     if world.is_main:
         sizes = len(split.train), len(split.validation), len(split.test)
         log.info("train %d, validation %d, test %d chains", *sizes)
-        group = world.backend or "no process group"
-        log.info("%d rank(s) on %s, %s", world.world_size, world.device, group)
     train, validation, test = (
         [chains.graphs[i] for i in part] for part in (split.train, split.validation, split.test)
     )
@@ -195,7 +193,7 @@ def _train(chains: Chains, config: ProteinConfig, world: World) -> ProteinResult
         n_test=len(test),
         left_out=chains.left_out,
         world_size=world.world_size,
-        best_epoch=next(e.epoch for e in progress.history if e.metric == progress.best_metric),
+        best_epoch=progress.best_epoch,
         validation_loss=progress.best_metric,
         test_loss=_mean(scored[:, 0]),
         baseline_loss=_mean(-shares.log()[labels]),
