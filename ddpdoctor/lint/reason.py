@@ -32,7 +32,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Term, Value, What, Why, text
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
-from ddpdoctor.lint.engine.queries.partings import leaves, measures
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.telling import told_by
 from ddpdoctor.lint.linter import Reader, roots
 
@@ -331,8 +331,7 @@ class Heads:
             return  # who raises ends, and is no rank that waits or has ended well
         kind: Kind = "open"
         fits = False
-        measured = isinstance(node, Choice) and measures(node.condition.what)
-        if agree.kind == "rank" and not measured:
+        if agree.kind == "rank":
             kind = "rank"
             if isinstance(node, Choice):
                 parted = _parted(turn, *ranks)

@@ -14,3 +14,9 @@ def share(features, spread):
 
 def train(net, x):
     return share(DDP(net)(x), x)
+
+
+def settle(step):
+    ragged = torch.ones(4, dist.get_rank() + 2)
+    if ragged.mean() > 0.5 and step > 3:  # <-- DDP402
+        dist.all_reduce(ragged.sum())

@@ -16,3 +16,10 @@ def share(features, spread):
 
 def train(net, x):
     return share(DDP(net)(x), x)
+
+
+def settle(step):
+    ragged = torch.ones(4, dist.get_rank() + 2).mean()
+    dist.all_reduce(ragged)
+    if ragged > 0.5 and step > 3:
+        dist.all_reduce(ragged)

@@ -27,6 +27,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
     blended,
+    local,
     term,
 )
 
@@ -233,7 +234,15 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     if left.what == MODE and isinstance(right.what, Const):
         is_mode = bool(right.what.value) == isinstance(op, ast.Eq | ast.Is)
         return Value(MODE) if is_mode else Value(term("not", MODE))
-    return Value(term(op.__class__.__name__, _part(left), _part(right)), agree, why)
+    found = term(op.__class__.__name__, _part(left), _part(right))
+    if agree.kind == "rank" and isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        if not _has_table(found):  # a size of what the rank has seeded or shaped is no rank
+            agree = local("data", agree.sure)
+    return Value(found, agree, why)
+
+
+def _has_table(what: object) -> bool:
+    return isinstance(what, Table) or (isinstance(what, Term) and any(map(_has_table, what.args)))
 
 
 def _all_equal(left: tuple[Value, ...], right: tuple[Value, ...]) -> Value:

@@ -17,6 +17,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Loop,
     Node,
     Seq,
+    Step,
     Way,
     events,
     walk,
@@ -26,9 +27,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Place,
     Ref,
     Table,
-    Term,
     Value,
-    What,
     Why,
 )
 from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, letter, speaks
@@ -85,7 +84,7 @@ class Parting:
     @property
     def by_rank(self) -> bool:
         """Whether the rank decides, and not what was computed from it."""
-        return self.condition.agree.kind == "rank" and not measures(self.condition.what)
+        return self.condition.agree.kind == "rank"
 
     @property
     def sure(self) -> bool:
@@ -96,18 +95,6 @@ class Parting:
     def place(self) -> Place:
         """Where the condition stands."""
         return Place(self.path, getattr(self.test, "lineno", 1))
-
-
-def measures(condition: What) -> bool:
-    """Whether sizes are compared in which the rank itself is lost: what it seeded, or shaped."""
-    if isinstance(condition, Term) and condition.op == "not":
-        return measures(condition.args[0])
-    compares = isinstance(condition, Term) and condition.op in ("Gt", "GtE", "Lt", "LtE")
-    return compares and not _has_table(condition)
-
-
-def _has_table(what: object) -> bool:
-    return isinstance(what, Table) or (isinstance(what, Term) and any(map(_has_table, what.args)))
 
 
 def partings(run: Run) -> list[Parting]:
@@ -212,8 +199,6 @@ class _ByRank:
         return len(heard) > 1
 
     def _blame(self, seq: Seq, mask: int, way: Way) -> None:
-        from ddpdoctor.lint.engine.interpreter.tree import Step
-
         paired = self._paired(seq, mask)
         for index, node in enumerate(seq.items):
             here = (*way, Step(seq, index))
@@ -322,7 +307,7 @@ class _ByRank:
                 for each in met(arm.body.items)
                 if letter(each.event) not in [x for other in others for x in other]
             ]
-            if self._inner(arm, mask, way) or not heard or not speaks(word):
+            if not heard or not speaks(word):
                 continue
             self.found.append(
                 Parting(
@@ -338,9 +323,6 @@ class _ByRank:
                     way=way,
                 )
             )
-
-    def _inner(self, arm: Arm, mask: int, way: Way) -> bool:
-        return False
 
 
 def leaves(seq: Seq) -> Exit | None:
@@ -502,13 +484,11 @@ def _missed(
     for step in reversed(way):
         rest += met(step.rest)
         spoken = (*spoken, *words.of_items(step.rest, rank)[0])
-        at = step.node
         is_body = step.seq is loop.body if loop is not None else False
         if is_body and kind in ("continue", "break"):
             break
         if _is_body_of_call(step, way) and kind in ("return", "continue", "break"):
             break
-        del at
     if kind == "continue":
         if spoken != word:
             yield from rest
