@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.rule import Diagnostic, Hit, Rule, characters
+from ddpdoctor.lint.engine.queries.telling import steps
+from ddpdoctor.lint.rule import Diagnostic, Hit, Related, Rule, characters
 
 
 def judge(run: Run, rules: Iterable[Rule], troubles: list[str]) -> Iterator[Diagnostic]:
@@ -36,6 +38,7 @@ def _diagnostic(rule: Rule, hit: Hit, text: Text) -> Diagnostic:
     excerpt = lines[line - 1] if line <= len(lines) else ""
     last = lines[end_line - 1] if end_line <= len(lines) else ""
     first_line, last_line, function = text.statement(line)
+    notes = dict.fromkeys((*hit.notes, *steps(hit.why)))
     return Diagnostic(
         path=text.path,
         line=line,
@@ -44,13 +47,21 @@ def _diagnostic(rule: Rule, hit: Hit, text: Text) -> Diagnostic:
         name=rule.name,
         confidence=hit.confidence or rule.confidence,
         message=hit.message,
-        notes=hit.notes,
+        notes=tuple(_told(each, text.path) for each in notes),
         help=hit.help,
         end_line=end_line,
         end_column=characters(last, end) + 1,
         function=function,
         excerpt=excerpt,
         fix=hit.fix,
-        related=hit.related,
+        related=tuple(each for each in notes if isinstance(each, Related)),
         statement=(first_line, last_line),
     )
+
+
+def _told(note: str | Related, path: str) -> str:
+    """A note in words, with its line; with its file too where that is another one."""
+    if isinstance(note, str):
+        return note
+    where = f"line {note.line}" if note.path == path else f"{PurePath(note.path).name}:{note.line}"
+    return f"{note.message} ({where})"

@@ -33,7 +33,7 @@ from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Term, Value, Wh
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.queries.partings import leaves
-from ddpdoctor.lint.engine.queries.telling import told_by
+from ddpdoctor.lint.engine.queries.telling import steps
 from ddpdoctor.lint.linter import Reader, roots
 
 Line = tuple[str, int]
@@ -169,7 +169,9 @@ class Reason:
     @property
     def chain(self) -> tuple[str, ...]:
         """The values from which it follows, nearest first, each with its place."""
-        return told_by(self.why)
+        return tuple(
+            f"{each.message} ({PurePath(each.path).name}:{each.line})" for each in steps(self.why)
+        )
 
     @property
     def told(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Finding
     from ddpdoctor.lint.engine.interpreter.program import Run
+    from ddpdoctor.lint.engine.interpreter.values import Place, Why
 
 Confidence = Literal["certain", "likely"]
 
@@ -40,6 +41,11 @@ class Related:
     line: int
     message: str
 
+    @classmethod
+    def at(cls, place: Place, message: str) -> Related:
+        """What is there to say of a place."""
+        return cls(place.path, place.line, message)
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -47,15 +53,15 @@ class Hit:
 
     node: ast.AST
     message: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str | Related, ...] = ()
+    why: Why | None = None
+    """Why the value is as it is that it speaks of: the chain is told behind the notes."""
     help: str = ""
     fix: Fix | None = None
     confidence: Confidence | None = None
     """Where this case is less (or more) sure than the rule usually is."""
     path: str = ""
     """The file of the node; of what is run, where it is not said."""
-    related: tuple[Related, ...] = ()
-    """The chain of places from which it follows, nearest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class Diagnostic:
     cell: int = 0
     """For a notebook: the number of the cell, in which `line` then counts."""
     related: tuple[Related, ...] = ()
-    """Where it follows from."""
+    """The places that its notes speak of, nearest first."""
     statement: tuple[int, int] = field(default=(0, 0), compare=False)
     """First and last line of the statement: a comment on any of them suppresses."""
 

@@ -83,7 +83,9 @@ def _rule(code: str, title: str) -> dict[str, Any]:
 def _result(
     report: Report, finding: Finding, span: _Span, codes: list[str], seen: Counter[str]
 ) -> dict[str, Any]:
-    first, *others = [_location(report, p.place) for p in finding.places if p.place is not None]
+    first, *others = [
+        _location(report, at.place, at.doing) for at in finding.places if at.place is not None
+    ]
     if span is not None:
         column, end, end_column = span
         region = {"startColumn": column, "endLine": end, "endColumn": end_column}
@@ -107,16 +109,28 @@ def _result(
         "message": {"text": "\n".join(text)},
         "locations": [first],
         "relatedLocations": [{"id": n, **each} for n, each in enumerate(others, 1)],
+        "codeFlows": _flows(report, finding),
         "partialFingerprints": {"primaryLocationLineHash": f"{digest}:{seen[key]}"},
     }
 
 
-def _location(report: Report, place: Place) -> dict[str, Any]:
+def _flows(report: Report, finding: Finding) -> list[dict[str, Any]]:
+    """The places from which it follows, from where it begins: no rank stands at them."""
+    steps = [
+        {"location": _location(report, at.place, at.doing)}
+        for at in reversed(finding.places)
+        if at.place is not None and not at.ranks
+    ]
+    return [{"threadFlows": [{"locations": steps}]}] if len(steps) > 1 else []
+
+
+def _location(report: Report, place: Place, message: str) -> dict[str, Any]:
     """Relative to the working directory where it can be: code scanning wants that."""
     path = report.shown(place).rpartition(":")[0]
-    return {
+    location: dict[str, Any] = {
         "physicalLocation": {
             "artifactLocation": {"uri": quote(path, errors="replace")},
             "region": {"startLine": max(1, place.line)},
         }
     }
+    return location | ({"message": {"text": one_line(message)}} if message else {})

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -222,8 +223,18 @@ def test_the_chain_of_values_is_told_with_its_places_in_sarif_and_json(lint: Lin
     (finding,) = json.loads(lint("hang.py", format="json")[1])["findings"]
     assert [each["place"]["line"] for each in finding["places"]] == [6, 5, 2]
     (result,) = json.loads(lint("hang.py", format="sarif")[1])["runs"][0]["results"]
-    others = [each["physicalLocation"]["region"] for each in result["relatedLocations"]]
-    assert [each["startLine"] for each in others] == [5, 2]
+    assert [_line(each) for each in result["relatedLocations"]] == [5, 2]
+    ((steps,),) = [each["threadFlows"] for each in result["codeFlows"]]
+    flow = [each["location"] for each in steps["locations"]]
+    assert [(_line(each), each["message"]["text"]) for each in flow] == [
+        (2, "`dist.get_rank()` asks for the rank"),
+        (5, "it stands under `if rank == 0:`"),
+        (6, result["message"]["text"].partition(" (")[0]),
+    ]
+
+
+def _line(location: dict[str, Any]) -> int:
+    return int(location["physicalLocation"]["region"]["startLine"])
 
 
 def test_junit_has_a_failure_per_finding_and_a_skip_per_unreadable_file(lint: Lint) -> None:

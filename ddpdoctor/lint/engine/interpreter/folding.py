@@ -234,11 +234,11 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     if left.what == MODE and isinstance(right.what, Const):
         is_mode = bool(right.what.value) == isinstance(op, ast.Eq | ast.Is)
         return Value(MODE) if is_mode else Value(term("not", MODE))
-    found = term(op.__class__.__name__, _part(left), _part(right))
-    if agree.kind == "rank" and isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-        if not _has_table(found):  # a size of what the rank has seeded or shaped is no rank
-            agree = local("data", agree.sure)
-    return Value(found, agree, why)
+    what = term(op.__class__.__name__, _part(left), _part(right))
+    is_size = isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and not _has_table(what)
+    if agree.kind == "rank" and is_size:  # of what the rank has seeded or shaped: it is no rank
+        agree = local("data", agree.sure)
+    return Value(what, agree, why)
 
 
 def _has_table(what: object) -> bool:

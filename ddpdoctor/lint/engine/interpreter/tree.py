@@ -41,6 +41,11 @@ class Exit:
     path: str
     value: Value | None = None
 
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.path, getattr(self.node, "lineno", 1))
+
 
 @dataclass(slots=True, eq=False)
 class Arm:
@@ -69,6 +74,11 @@ class Choice:
     arms: list[Arm]
     function: str = "<module>"
 
+    @property
+    def place(self) -> Place:
+        """Where its condition stands."""
+        return Place(self.path, getattr(self.test, "lineno", 1))
+
 
 @dataclass(slots=True, eq=False)
 class Loop:
@@ -83,6 +93,11 @@ class Loop:
     rounds: int = 0
     """How often, where it is known."""
 
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.path, getattr(self.node, "lineno", 1))
+
 
 @dataclass(slots=True, eq=False)
 class Called:
@@ -95,6 +110,11 @@ class Called:
     function: str = "<module>"
     handed_in: bool = False
     """Whether it is called by the name under which a function around the caller was given it."""
+
+    @property
+    def place(self) -> Place:
+        """Where the call stands."""
+        return Place(self.path, getattr(self.node, "lineno", 1))
 
 
 @dataclass(slots=True, eq=False)

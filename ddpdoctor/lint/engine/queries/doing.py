@@ -133,11 +133,6 @@ def keeps_apart(choices: tuple[Choice, ...]) -> Choice | None:
     return next((each for each in reversed(choices) if each.condition.agree.kind == "rank"), None)
 
 
-def line_of(choice: Choice) -> str:
-    """As in "line 41", with the file where it is another one."""
-    return f"line {getattr(choice.test, 'lineno', 1)}"
-
-
 def synchronises(event: Event) -> bool:
     """Whether no rank gets past it before all have come to it, as to a barrier or a reduction."""
     said = letter(event)

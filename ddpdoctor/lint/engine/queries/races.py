@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
@@ -19,6 +18,7 @@ from ddpdoctor.lint.engine.queries.doing import (
     same_path,
     synchronises,
 )
+from ddpdoctor.lint.rule import Related
 
 _STATE = re.compile(r"state_dict|model|ckpt|checkpoint|weights|best|ema|\bstate\b|optim", re.I)
 
@@ -30,7 +30,8 @@ class Race:
     node: ast.AST
     """Where to wait: the load, or the call that leads to it."""
     path: str
-    note: str
+    by: Related
+    """Who writes it."""
     sure: bool
     of_state: bool
     """Whether what is written is a checkpoint."""
@@ -66,7 +67,7 @@ def _races(run: Run) -> Iterator[Race]:
             yield Race(
                 call.node if call else load.node,
                 call.path if call else load.path,
-                f"written at {PurePath(save.path).name}:{save.place.line}, by some ranks",
+                Related.at(save.place, "some ranks write it"),
                 writes.sure and reads.sure and known,
                 bool(_STATE.search(f"{text(save.node, 300)} {text(load.node, 300)}")),
             )
@@ -93,7 +94,7 @@ def rushes(run: Run) -> Iterator[Race]:
             yield Race(
                 write.node,
                 write.path,
-                f"made at {PurePath(make.path).name}:{make.place.line}, by some ranks",
+                Related.at(make.place, "some ranks make it"),
                 doers(at).sure and doers(to).sure and _is_known(_path(make)),
                 False,
             )

@@ -15,12 +15,13 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    Why,
     text,
 )
 from ddpdoctor.lint.engine.queries.doing import doers, in_try
 from ddpdoctor.lint.engine.queries.partings import met
-from ddpdoctor.lint.engine.queries.telling import told_by
 from ddpdoctor.lint.engine.queries.words import is_world
+from ddpdoctor.lint.rule import Related
 
 _NEXT = 3
 
@@ -31,7 +32,8 @@ class LoneError:
 
     node: ast.AST
     path: str
-    notes: tuple[str, ...]
+    notes: tuple[str | Related, ...] = ()
+    why: Why | None = None
 
 
 def lone_errors(run: Run) -> Iterator[LoneError]:
@@ -49,8 +51,7 @@ def lone_errors(run: Run) -> Iterator[LoneError]:
         after = list(met(way[index].rest[:_NEXT]))
         if after and any(arm.body.items for arm in by_rank.arms):
             seen.add(id(node.node))
-            line = getattr(by_rank.node, "lineno", 1)
-            note = f"they meet after the `if {text(by_rank.test)}` at line {line}"
+            note = Related.at(by_rank.place, f"they meet after the `if {text(by_rank.test)}`")
             yield LoneError(node.node, node.path, (note,))
 
 
@@ -84,7 +85,7 @@ def missing_things(run: Run) -> Iterator[LoneError]:
             continue
         if all(_is_clear(each) for each in who.choices):
             told.add(owner.what)
-            yield LoneError(event.node, event.path, told_by(owner.why))
+            yield LoneError(event.node, event.path, why=owner.why)
 
 
 def _is_clear(choice: Choice) -> bool:

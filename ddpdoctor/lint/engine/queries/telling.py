@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-from pathlib import PurePath
 
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Why, text
 from ddpdoctor.lint.engine.queries.partings import Met, Parting
 from ddpdoctor.lint.rule import Related
 
 _EXITS = {"end": "exit", "raise": "raise"}
-_LONGEST = 5
+_LONGEST = 4
 _OWN_DECISIONS = ("clock", "disk", "chance", "signal", "machine")
 
 
@@ -31,20 +29,29 @@ def who(parting: Parting) -> str:
     return "some ranks only"
 
 
-def how(parting: Parting) -> str:
-    """Where it stands: "stands under `if rank == 0:` (line 85)"."""
-    condition, line = text(parting.test), parting.place.line
+def how(parting: Parting, what: str = "it") -> Related:
+    """Where it stands: "it stands under `if rank == 0:`", with the place of the condition."""
+    return Related.at(parting.place, f"{what} {_stands(parting)}")
+
+
+def decides(parting: Parting) -> Related:
+    """The condition, where it is not itself what is told."""
+    return Related.at(parting.place, "here each rank decides")
+
+
+def _stands(parting: Parting) -> str:
+    condition = text(parting.test)
     if parting.left:
         word = _EXITS.get(parting.left, parting.left)
-        return f"stands after `{condition}`, by which some {word} (line {line})"
+        return f"stands after `{condition}`, by which some {word}"
     match parting.node:
         case ast.While():
-            return f"stands in `while {condition}:` (line {line})"
-        case ast.If(lineno=first):
-            return f"stands under `if {condition}:` (line {first})"
+            return f"stands in `while {condition}:`"
+        case ast.If():
+            return f"stands under `if {condition}:`"
         case ast.Assert():
-            return f"stands after `assert {condition}` (line {line})"
-    return f"runs only by `{condition}` (line {line})"
+            return f"stands after `assert {condition}`"
+    return f"runs only by `{condition}`"
 
 
 def where(parting: Parting, met: Met) -> tuple[ast.AST, str]:
@@ -59,46 +66,20 @@ def where(parting: Parting, met: Met) -> tuple[ast.AST, str]:
     return at[inside] if at[0] == (met.node, met.path) else (met.node, met.path)
 
 
-def chain(met: Met) -> tuple[str, ...]:
-    """The calls that lead to it: "sync() calls barrier() (utils.py:12)"."""
-    calls: list[Called] = list(met.chain)
-    found = []
-    for number, each in enumerate(calls):
-        inner = calls[number + 1] if number + 1 < len(calls) else None
-        name = f"{inner.name}()" if inner is not None else operation(met)
-        node = inner.node if inner is not None else met.event.node
-        path = inner.path if inner is not None else met.event.path
-        line = getattr(node, "lineno", 1)
-        found.append(f"{each.name}() calls {name} ({PurePath(path).name}:{line})")
-    return tuple(found)
-
-
-def reasons(parting: Parting) -> tuple[str, ...]:
-    """Why the ranks answer differently, nearest first."""
-    return told_by(parting.why)
-
-
-def told_by(why: Why | None) -> tuple[str, ...]:
-    """A chain of reasons, each with its place."""
-    if why is None:
-        return ()
-    return tuple(f"{each.text} ({_place(each)})" for each in list(why.chain())[:4])
-
-
-def _place(why: Why) -> str:
-    return f"{PurePath(why.place.path).name}:{why.place.line}"
-
-
-def related(parting: Parting) -> tuple[Related, ...]:
-    """The places from which it follows."""
-    first = Related(parting.path, parting.place.line, "decides which way a rank goes")
-    return tuple(dict.fromkeys((first, *steps(parting.why))))
+def chain(met: Met) -> tuple[Related, ...]:
+    """The calls that lead to it: "sync() calls barrier()", with the place of each."""
+    inner = [(each.place, f"{each.name}()") for each in met.chain[1:]]
+    inner.append((met.event.place, operation(met)))
+    return tuple(
+        Related.at(place, f"{each.name}() calls {name}")
+        for each, (place, name) in zip(met.chain, inner, strict=False)
+    )
 
 
 def steps(why: Why | None) -> tuple[Related, ...]:
-    """The places of a chain of reasons."""
+    """The places of a chain of reasons, nearest first."""
     chain = list(why.chain())[:_LONGEST] if why is not None else []
-    return tuple(Related(each.place.path, each.place.line, each.text) for each in chain)
+    return tuple(Related.at(each.place, each.text) for each in chain)
 
 
 def decision(run: Run, parting: Parting) -> tuple[ast.AST, str]:

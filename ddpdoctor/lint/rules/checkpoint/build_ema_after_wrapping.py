@@ -30,7 +30,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Ref, Term, Value
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP506", name="ema-before-wrap", confidence="likely")
 
@@ -53,7 +53,7 @@ def check(run: Run) -> Iterator[Hit]:
                 yield Hit(
                     node,
                     "the average is copied before DDP has made the ranks' weights alike",
-                    notes=(f"the model is wrapped at line {wrap.place.line}",),
+                    notes=(Related.at(wrap.place, "the model is wrapped"),),
                     help="build it after the wrap, from the wrapper's `.module`",
                     path=path,
                 )

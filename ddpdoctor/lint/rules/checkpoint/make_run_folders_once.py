@@ -35,7 +35,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Value, text
 from ddpdoctor.lint.engine.queries.doing import doers, in_try, is_distributed, is_one_after_another
 from ddpdoctor.lint.engine.queries.order import is_spawned
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP514", name="shared-path-race", confidence="likely")
 
@@ -105,9 +105,7 @@ def _named_by_each(run: Run) -> Iterator[Hit]:
         yield Hit(
             event.node,
             f"each rank names `{_shown(event)}` by itself: the ranks do not share it",
-            notes=(
-                f"it is named {_OWN_NAMES[path.agree.cause]} (line {path.why.root.place.line})",
-            ),
+            notes=(Related.at(path.why.root.place, f"it is named {_OWN_NAMES[path.agree.cause]}"),),
             help="let rank 0 name it, and broadcast the name",
             path=event.path,
         )

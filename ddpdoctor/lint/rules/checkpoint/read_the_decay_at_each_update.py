@@ -30,10 +30,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import PurePath
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.engine.interpreter.values import Place
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP507", name="frozen-ema-decay", confidence="likely")
 
@@ -53,7 +53,7 @@ def check(run: Run) -> Iterator[Hit]:
                 yield Hit(
                     closure,
                     f"the decay is captured here once: a later `.{attribute}` changes nothing",
-                    notes=(f"it is set at {changed}",),
+                    notes=(Related.at(changed, "it is set"),),
                     help=f"read `self.{attribute}` at each update",
                     path=run.path,
                 )
@@ -87,7 +87,7 @@ def _mixes(node: ast.AST, name: str) -> bool:
     return False
 
 
-def _changes(run: Run, attribute: str) -> Iterator[str]:
+def _changes(run: Run, attribute: str) -> Iterator[Place]:
     """Where an attribute of this name is set, but in the initialisers of classes."""
     loader = run.vm.program.loader
     for path in dict.fromkeys((run.path, *loader.files)):
@@ -104,4 +104,4 @@ def _changes(run: Run, attribute: str) -> Iterator[str]:
             if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store):
                 continue
             if node.attr == attribute and id(node) not in first:
-                yield f"{PurePath(path).name}:{node.lineno}"
+                yield Place(path, node.lineno)

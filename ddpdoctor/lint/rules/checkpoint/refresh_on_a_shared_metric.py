@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import partings
-from ddpdoctor.lint.engine.queries.telling import decision, reasons, related
+from ddpdoctor.lint.engine.queries.telling import decides, decision
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP505", name="rank-divergent-refresh", confidence="likely")
@@ -45,8 +45,8 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             node,
             "the ranks do not agree on when to refresh: some wait where others never come",
-            notes=reasons(parting),
+            notes=(decides(parting),),
+            why=parting.why,
             help="reduce the metric (or broadcast the decision) before the branch",
             path=path,
-            related=related(parting),
         )

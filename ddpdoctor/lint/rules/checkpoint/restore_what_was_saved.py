@@ -37,7 +37,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, walk
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, UNKNOWN, Term, Tuple, Value, What
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.states import file_events, owner_of_state, parts
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP509", name="incomplete-resume", confidence="likely")
 
@@ -76,7 +76,7 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
             yield Hit(
                 load.node,
                 f"the optimizer is restored from this file, but not {named}",
-                notes=(f"saved at line {save.place.line}",),
+                notes=(Related.at(save.place, "it is saved"),),
                 help="restore all that decides how the training goes on",
                 path=load.path,
             )

@@ -34,11 +34,11 @@ from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import Agreement, Ref, Term, Value, Why
-from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart, line_of
+from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
-from ddpdoctor.lint.engine.queries.telling import how, related
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.engine.queries.telling import how, operation
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP513", name="resume-on-one-rank", confidence="likely")
 
@@ -84,7 +84,7 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
         yield Hit(
             _loaded_there(loads, event, way) or event.node,
             "this state is restored on some ranks only: the others go on with their own",
-            notes=(f"only some ranks pass the condition at {line_of(apart)}",),
+            notes=(Related.at(apart.place, "only some ranks pass this condition"),),
             help="load on every rank, or broadcast what was loaded",
             confidence="certain" if who.sure and run.is_entry else "likely",
             path=event.path,
@@ -106,7 +106,7 @@ def _counted_from_there(run: Run) -> Iterator[Hit]:
                 yield Hit(
                     load.node,
                     "some ranks alone load where the epochs begin: the others begin elsewhere",
-                    notes=(f"all ranks count from it at line {getattr(loop.node, 'lineno', 1)}",),
+                    notes=(Related.at(loop.place, "all ranks count from it"),),
                     help="load on every rank, or broadcast what was loaded",
                     path=load.path,
                 )
@@ -199,10 +199,10 @@ def _seen_by_some(run: Run, parting: Parting, look: Event, way: Way) -> Hit:
     return Hit(
         load.node if load else look.node,
         "some ranks alone look at this file, and what they resume decides for all",
-        notes=(f"{met.event.name}() (line {getattr(met.node, 'lineno', 1)}) {how(parting)}",),
+        notes=(how(parting, operation(met)),),
+        why=parting.why,
         help="load on every rank, or broadcast what was loaded",
         path=load.path if load else look.path,
-        related=related(parting),
     )
 
 
@@ -221,12 +221,9 @@ def _decided_by_own_file(parting: Parting, agree: Agreement) -> Hit:
     return Hit(
         parting.test if hasattr(parting.test, "lineno") else parting.node,
         "each rank looks at a file of its own: some resume, and others do not",
-        notes=(
-            f"{met.event.name}() (line {getattr(met.node, 'lineno', 1)}) {how(parting)}",
-            "the path differs between ranks",
-        ),
+        notes=(how(parting, operation(met)), "the path differs between ranks"),
+        why=parting.why,
         help="let rank 0 look, and broadcast what it has found",
         confidence="certain" if agree.sure and parting.sure else "likely",
         path=parting.path,
-        related=related(parting),
     )

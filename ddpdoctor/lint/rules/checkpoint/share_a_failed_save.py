@@ -45,9 +45,9 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart, line_of
+from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart
 from ddpdoctor.lint.engine.queries.partings import Met, leaves_somewhere, met
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP511", name="failed-save-unshared", confidence="certain")
 
@@ -89,8 +89,8 @@ def _hit(left: Exit, missed: Met, apart: Choice, *, sure: bool) -> Hit:
         left.node,
         "where the save fails this rank leaves, and the others wait for it",
         notes=(
-            f"only some ranks pass the condition at {line_of(apart)}",
-            f"the others go on to the collective at line {missed.event.place.line}",
+            Related.at(apart.place, "only some ranks pass this condition"),
+            Related.at(missed.event.place, "the others go on to this collective"),
         ),
         help="share the outcome: broadcast whether the save succeeded",
         confidence="certain" if sure else "likely",

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.partings import Met, Parting, partings
-from ddpdoctor.lint.engine.queries.telling import chain, how, operation, related, where, who
+from ddpdoctor.lint.engine.queries.telling import chain, how, operation, where, who
 from ddpdoctor.lint.rule import About, Confidence, Hit
 
 ABOUT = About(code="DDP401", name="rank-conditional-collective", confidence="certain")
@@ -51,19 +51,12 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 node,
                 f"{operation(each)} is reached by {who(parting)}: the other ranks never join it",
-                notes=(f"it {how(parting)}", *chain(each), *why(parting)),
+                notes=(how(parting), *chain(each)),
+                why=parting.why,
                 help="let every rank call it: move it out of the condition",
                 confidence=_confidence(parting, each),
                 path=path,
-                related=related(parting),
             )
-
-
-def why(parting: Parting) -> tuple[str, ...]:
-    """What the condition is made of."""
-    if parting.why is None:
-        return ()
-    return tuple(f"{each.text} (line {each.place.line})" for each in list(parting.why.chain())[:3])
 
 
 def _confidence(parting: Parting, met: Met) -> Confidence:

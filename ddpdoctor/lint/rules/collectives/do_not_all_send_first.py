@@ -31,7 +31,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Const
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP417", name="send-recv-deadlock", confidence="likely")
 
@@ -50,7 +50,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             first.node,
             f"every rank {word} first: each waits for a peer that does the same",
-            notes=(f"the other half is at line {second.place.line}",),
+            notes=(Related.at(second.place, "the other half"),),
             help="even ranks send first and odd ones receive, or dist.batch_isend_irecv",
             path=first.path,
         )

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.partings import Met, partings
-from ddpdoctor.lint.engine.queries.telling import chain, how, related, where
+from ddpdoctor.lint.engine.queries.telling import chain, how, where
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP406", name="rank0-only-evaluation", confidence="likely")
@@ -46,7 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
                 node,
                 "the DDP wrapper runs its forward on some ranks only",
                 notes=(
-                    f"it {how(parting)}",
+                    how(parting),
                     *chain(each),
                     "forward broadcasts buffers from rank 0, in eval() too; harmless without "
                     "buffers",
@@ -54,7 +54,7 @@ def check(run: Run) -> Iterator[Hit]:
                 help="pass the wrapper's `.module` for evaluation on one rank, or evaluate on "
                 "every rank",
                 path=path,
-                related=related(parting),
+                why=parting.why,
             )
             if parting.left:
                 break

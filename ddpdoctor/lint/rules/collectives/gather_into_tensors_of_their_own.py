@@ -49,5 +49,5 @@ def check(run: Run) -> Iterator[Hit]:
                 "again and again",
                 help="make one tensor for each rank: `[torch.zeros_like(x) for _ in range(n)]`",
                 path=made.path,
-                related=(Related(event.path, event.place.line, f"{event.name}() fills it"),),
+                notes=(Related.at(event.place, f"{event.name}() fills it"),),
             )

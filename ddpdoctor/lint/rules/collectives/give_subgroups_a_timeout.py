@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP415", name="subgroup-default-timeout", confidence="likely")
 
@@ -52,7 +52,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 event.node,
                 "this group does not inherit the timeout given to init_process_group",
-                notes=(f"init_process_group(timeout=...) is at line {timed.place.line}",),
+                notes=(Related.at(timed.place, "init_process_group() is given one"),),
                 help="pass the same `timeout=` to new_group",
                 path=event.path,
             )

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.partings import partings
-from ddpdoctor.lint.engine.queries.telling import how, related
+from ddpdoctor.lint.engine.queries.telling import how
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP410", name="early-exit", confidence="likely")
@@ -47,8 +47,8 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             node,
             "this rank leaves alone: the others wait for it in their next collective",
-            notes=(f"it {how(parting)}",),
+            notes=(how(parting),),
+            why=parting.why,
             help="share the decision (broadcast it), and leave on every rank",
             path=parting.exit.path,
-            related=related(parting),
         )

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
 from ddpdoctor.lint.engine.queries.partings import partings
-from ddpdoctor.lint.engine.queries.telling import how, related
+from ddpdoctor.lint.engine.queries.telling import how
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP408", name="partial-new-group", confidence="certain")
@@ -46,7 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 event.node,
                 "each rank makes another group: every rank must make every group",
-                notes=tuple(each.text for each in (ranks.why.chain() if ranks.why else ())),
+                why=ranks.why,
                 help="make all groups on every rank, in one order, and keep the own one",
                 confidence="certain" if ranks.agree.sure else "likely",
                 path=event.path,
@@ -59,9 +59,9 @@ def check(run: Run) -> Iterator[Hit]:
                 yield Hit(
                     each.node,
                     "this group is made by some ranks only: every rank must make every group",
-                    notes=(f"it {how(parting)}",),
+                    notes=(how(parting),),
+                    why=parting.why,
                     help="make the group on every rank, use it on its members",
                     confidence="certain" if parting.sure else "likely",
                     path=each.path,
-                    related=related(parting),
                 )

@@ -28,7 +28,6 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, RANK, RANKS, Ref, Table, Term, Value
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.engine.queries.telling import told_by
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.rule import About, Hit
 
@@ -51,7 +50,8 @@ def check(run: Run) -> Iterator[Hit]:
                     event.node,
                     f"rank {root.constant} is the root of {event.name}() in every group, and is in "
                     "one of them alone",
-                    notes=("the root is a rank of the whole job", *told_by(group.why)),
+                    notes=("the root is a rank of the whole job",),
+                    why=group.why,
                     help="dist.get_global_rank(group, 0), or group_src=0",
                     confidence="likely",
                     path=event.path,

@@ -30,10 +30,10 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Event, Loop, Node, events, walk
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Value
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Value
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.words import is_world
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP416", name="reduced-only-on-root", confidence="likely")
 
@@ -89,11 +89,10 @@ def _root(event: Event) -> int:
 
 
 def _hit(event: Event, node: Node) -> Hit:
-    place = Place(node.path, getattr(getattr(node, "test", node.node), "lineno", 1))
     return Hit(
         event.node,
         "only the root gets the sum, and every rank goes by it",
-        notes=(f"it decides at line {place.line}",),
+        notes=(Related.at(node.place, "it decides"),),
         help="all_reduce() instead of reduce()",
         path=event.path,
     )

@@ -50,7 +50,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             error.node,
             "some ranks have None here: they raise, and the others wait for them",
-            notes=error.notes,
+            why=error.why,
             help="ask `is not None` first, or for the rank that has it",
             path=error.path,
         )

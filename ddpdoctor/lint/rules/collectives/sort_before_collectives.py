@@ -55,7 +55,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 loop.iter,
                 f"{done} in an order that differs between ranks",
-                notes=tuple(each.text for each in (over.why.chain() if over.why else ())),
+                why=over.why,
                 help="sort: `for ... in sorted(...)`",
                 fix=fix,
                 confidence="certain" if over.agree.sure else "likely",

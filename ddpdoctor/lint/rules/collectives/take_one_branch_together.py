@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import partings
-from ddpdoctor.lint.engine.queries.telling import decision, operation, reasons, related
+from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP402", name="collective-order-mismatch", confidence="likely")
@@ -49,8 +49,8 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             node,
             f"ranks with other data run other collectives: {operation(parting.met[0])} on one way",
-            notes=reasons(parting),
+            notes=(decides(parting),),
+            why=parting.why,
             help="decide on a reduced value, or run the same collectives on both ways",
             path=path,
-            related=related(parting),
         )

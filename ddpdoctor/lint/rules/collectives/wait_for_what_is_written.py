@@ -41,7 +41,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 race.node,
                 "ranks load this file, which another rank may not have written yet",
-                notes=(race.note,),
+                notes=(race.by,),
                 help="a barrier (or a shared outcome) between the write and the read",
                 confidence="certain" if race.sure else "likely",
                 path=race.path,
@@ -50,7 +50,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             rush.node,
             "ranks write into this folder, which another rank may not have made yet",
-            notes=(rush.note,),
+            notes=(rush.by,),
             help="a barrier between, or os.makedirs(..., exist_ok=True) on every rank",
             confidence="certain" if rush.sure else "likely",
             path=rush.path,

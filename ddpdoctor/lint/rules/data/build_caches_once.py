@@ -37,7 +37,7 @@ from ddpdoctor.lint.engine.queries.doing import (
     is_one_after_another,
     same_path,
 )
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP212", name="cache-race", confidence="likely")
 
@@ -62,7 +62,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             choice.test,
             f"every rank finds `{_shown(choice.test)}` missing, and all write it at once",
-            notes=(f"written at line {event.place.line}",),
+            notes=(Related.at(event.place, "it is written"),),
             help="let rank 0 build it, then a barrier, then all read",
             path=choice.path,
         )

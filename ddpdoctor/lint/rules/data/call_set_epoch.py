@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, made, numbers, passes, shards
-from ddpdoctor.lint.rule import About, Edit, Fix, Hit
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
 
 ABOUT = About(code="DDP203", name="missing-set-epoch", confidence="likely")
 
@@ -53,11 +53,11 @@ def check(run: Run) -> Iterator[Hit]:
                 continue
             done.add(sampler)
             made_by = samplers[sampler]
-            line = each.event.place.line
+            over = Related.at(each.event.place, "its loader is run through again and again")
             yield Hit(
                 made_by.node,
                 "nothing calls set_epoch() on this sampler: every epoch has the same order",
-                notes=(f"its loader is run through again and again, line {line}",),
+                notes=(over,),
                 help="`sampler.set_epoch(epoch)` as the first line of the epoch loop",
                 fix=_fix(run, made_by, again[0]),
                 path=made_by.path,

@@ -33,7 +33,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE, WORLD, Term, Value, text
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made, shards
 from ddpdoctor.lint.engine.trees import argument, dotted
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP211", name="batch-size-meaning", confidence="likely")
 
@@ -72,7 +72,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             written or event.node,
             "the learning rate is multiplied by the number of ranks, the batch divided by it",
-            notes=(f"the batch is divided at line {divided[0].place.line}",),
+            notes=(Related.at(divided[0].place, "the batch is divided"),),
             help="scale the learning rate by the global batch alone",
             path=event.path,
         )

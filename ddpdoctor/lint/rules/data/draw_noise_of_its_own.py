@@ -35,7 +35,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import loops, passes, shards
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP205", name="same-noise-everywhere", confidence="likely")
 
@@ -68,7 +68,7 @@ def _drawn(run: Run) -> Iterator[Hit]:
         yield Hit(
             event.node,
             "every rank draws the same noise for its own samples: nothing seeds it by the rank",
-            notes=(f"all ranks are seeded alike at line {seed.place.line}",),
+            notes=(Related.at(seed.place, "all ranks are seeded alike"),),
             help="after the model is built: torch.manual_seed(seed + 1 + rank)",
             path=event.path,
         )

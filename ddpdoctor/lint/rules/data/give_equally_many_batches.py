@@ -33,8 +33,8 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.values import Ref, Term, What
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
-from ddpdoctor.lint.engine.queries.telling import header, reasons, related
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.engine.queries.telling import header
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP207", name="uneven-batches", confidence="likely")
 
@@ -45,14 +45,13 @@ def check(run: Run) -> Iterator[Hit]:
         if name_of(run, parting) != ABOUT.code or _is_number(parting.condition.what):
             continue
         node, path = _dealt(parting)
-        line = getattr(parting.node, "lineno", 1)
         yield Hit(
             node,
             "ranks have different numbers of batches: the first to run out leaves the others",
-            notes=(f"each trains on its own at line {line}", *reasons(parting)),
+            notes=(Related.at(parting.place, "each trains on its own"),),
+            why=parting.why,
             help="make the batches of all ranks alike in number, or train under Join([model])",
             path=path,
-            related=related(parting),
         )
 
 

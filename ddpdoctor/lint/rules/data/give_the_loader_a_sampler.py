@@ -43,7 +43,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     shards,
 )
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP202", name="no-sampler", confidence="likely")
 
@@ -74,7 +74,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 loader.node,
                 "every rank reads the whole dataset: this training loader has no sampler",
-                notes=(f"it is trained on at line {each.event.place.line}",),
+                notes=(Related.at(each.event.place, "it is trained on"),),
                 help="sampler=DistributedSampler(dataset), and set_epoch in the loop",
                 path=loader.path,
             )
@@ -95,7 +95,7 @@ def _picked_alike(run: Run) -> Iterator[Hit]:
             yield Hit(
                 picks[0].node,
                 "every rank trains on the same samples: nothing of the rank's picks them",
-                notes=(f"they are fed to the model at line {event.place.line}",),
+                notes=(Related.at(event.place, "they are fed to the model"),),
                 help="a part of them for each rank, or a generator that is seeded with the rank",
                 path=picks[0].path,
             )

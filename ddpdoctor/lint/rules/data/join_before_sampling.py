@@ -29,7 +29,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, events
 from ddpdoctor.lint.engine.queries.order import beyond, is_after, is_sure
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP201", name="premature-sampler", confidence="certain")
 
@@ -51,7 +51,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             calls[0].node if calls else event.node,
             "a DistributedSampler is built here, before the process group exists",
-            notes=(*_chain(calls, event), f"the group is initialised at line {join.place.line}"),
+            notes=(*_chain(calls, event), Related.at(join.place, "the group is initialised")),
             help="initialise the process group first, or pass num_replicas and rank",
             confidence=None if is_sure(way) and is_sure(to) else "likely",
             path=calls[0].path if calls else event.path,
@@ -63,9 +63,9 @@ def _asks_the_group(event: Event) -> bool:
     return "rest" not in given and not {"num_replicas", "rank"} <= given
 
 
-def _chain(calls: list[Called], event: Event) -> tuple[str, ...]:
+def _chain(calls: list[Called], event: Event) -> tuple[Related, ...]:
     """Through whom it is built, for people."""
     if not calls:
         return ()
     names = " calls ".join(f"{each.name}()" for each in calls)
-    return (f"{names} builds it, line {event.place.line}",)
+    return (Related.at(event.place, f"{names} builds it"),)

@@ -32,7 +32,6 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Way, events
 from ddpdoctor.lint.engine.queries.sharding import shards
-from ddpdoctor.lint.engine.queries.telling import steps, told_by
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP214", name="metric-not-reduced", confidence="likely")
@@ -51,8 +50,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             choice.test,
             "the best checkpoint is chosen by this rank's own metric",
-            notes=told_by(choice.condition.why),
-            related=steps(choice.condition.why),
+            why=choice.condition.why,
             help="sum the metric and its count over the ranks first",
             path=choice.path,
         )

@@ -28,9 +28,8 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import IS_MAIN, LOCAL_RANK, RANK, Place, Value
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made
-from ddpdoctor.lint.engine.queries.telling import steps, told_by
 from ddpdoctor.lint.engine.trees import argument
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP204", name="sampler-seed-per-rank", confidence="certain")
 
@@ -45,8 +44,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             written or event.node,
             "the sampler's seed differs between ranks: the shards overlap and samples are lost",
-            notes=told_by(seed.why),
-            related=steps(seed.why),
+            why=seed.why,
             help="one seed for all ranks; a per-rank generator is for noise alone",
             confidence=None if seed.agree.sure else "likely",
             path=event.path,
@@ -66,7 +64,8 @@ def _dealt_out(run: Run) -> Iterator[Hit]:
         yield Hit(
             at.node,
             "the order is shuffled by a seed of the rank's own: the parts overlap, others are lost",
-            notes=(f"the part is taken at line {deal.event.place.line}", *told_by(seed.why)),
+            notes=(Related.at(deal.event.place, "the part is taken"),),
+            why=seed.why,
             help="one seed for all ranks; a per-rank generator is for noise alone",
             confidence="likely",
             path=at.path,

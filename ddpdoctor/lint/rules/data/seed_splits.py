@@ -30,7 +30,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made, numbers
-from ddpdoctor.lint.rule import About, Edit, Fix, Hit, characters
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
 
 ABOUT = About(code="DDP206", name="unsynchronised-split", confidence="likely")
 
@@ -77,7 +77,7 @@ def _dealt_out(run: Run) -> Iterator[Hit]:
         yield Hit(
             why.node,
             "each rank shuffles in its own way, then takes its part: some twice, others never",
-            notes=(f"the part is taken at line {deal.event.place.line}",),
+            notes=(Related.at(deal.event.place, "the part is taken"),),
             help="shuffle with a generator that is seeded alike on all ranks",
             path=why.place.path,
         )

@@ -41,7 +41,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     numbers,
     of_many_ranks,
 )
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP210", name="worker-seed-clones", confidence="likely")
 
@@ -87,7 +87,7 @@ def _cloned(run: Run, work: Seq) -> Iterator[Hit]:
                 yield Hit(
                     made_by.node,
                     "every worker of every rank gets a copy of this generator: the same noise",
-                    notes=(f"samples are drawn from it at line {event.place.line}",),
+                    notes=(Related.at(event.place, "samples are drawn from it"),),
                     help="draw from torch's generator, which the loader seeds for each worker",
                     path=made_by.path,
                 )

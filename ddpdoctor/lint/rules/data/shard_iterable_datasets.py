@@ -40,7 +40,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     made,
     numbers,
 )
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP215", name="iterable-not-sharded", confidence="likely")
 
@@ -61,7 +61,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 asks.node,
                 f"`{name}` is dealt out to the workers of a loader alone: every rank reads all",
-                notes=(f"its loader is made at line {loader.place.line}",),
+                notes=(Related.at(loader.place, "its loader is made"),),
                 help="count the workers of all ranks: rank * num_workers + id of so many",
                 path=asks.path,
             )

@@ -27,7 +27,6 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made, passes, shards
-from ddpdoctor.lint.engine.queries.telling import steps, told_by
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP216", name="scheduler-on-local-metric", confidence="likely")
@@ -48,8 +47,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             event.node,
             "the learning rate follows this rank's own metric: the ranks part",
-            notes=told_by(metric.why),
-            related=steps(metric.why),
+            why=metric.why,
             help="reduce the metric over the ranks first",
             path=event.path,
         )

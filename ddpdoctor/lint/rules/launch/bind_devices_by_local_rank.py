@@ -42,11 +42,10 @@ def check(run: Run) -> Iterator[Hit]:
         given = [event.values[role] for role in _ROLES if role in event.values]
         by_rank = [value for each in given for value in _parts(run, each) if _is_global(value)]
         if by_rank and not is_spawned(way):  # whose index is that on this machine
-            why = by_rank[0].why
             yield Hit(
                 _index(event.node),
                 "the global rank is used as a device index: wrong on every node but the first",
-                notes=tuple(each.text for each in (why.chain() if why else ())),
+                why=by_rank[0].why,
                 help='use the local rank: int(os.environ["LOCAL_RANK"])',
                 path=event.path,
             )

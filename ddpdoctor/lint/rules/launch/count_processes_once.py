@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, events
 from ddpdoctor.lint.engine.interpreter.values import RANK, Value
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP105", name="wrong-world-size", confidence="certain")
 
@@ -45,7 +45,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 init.node,
                 f"{expected} ranks are expected, {started} are started: all wait for the rest",
-                notes=(f"spawned at line {spawn.place.line}",),
+                notes=(Related.at(spawn.place, "they are spawned"),),
                 help="one number for both: hand the world size to the workers",
                 path=init.path,
             )

@@ -23,13 +23,12 @@ if not dist.is_initialized():
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePath
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import text
 from ddpdoctor.lint.engine.queries.order import is_after, is_sure
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP102", name="double-init", confidence="certain")
 
@@ -42,11 +41,10 @@ def check(run: Run) -> Iterator[Hit]:
             joined = None
         elif is_sure(way):
             if joined is not None and is_after(joined[1], way):
-                first, second = _apart(joined[1], way)
                 yield Hit(
                     event.node,
                     "the process group is joined twice: the second time raises",
-                    notes=(f"first by {first}", f"then by {second}"),
+                    notes=_apart(joined[1], way),
                     help="join in one place, or ask `dist.is_initialized()` first",
                     path=event.path,
                 )
@@ -54,12 +52,10 @@ def check(run: Run) -> Iterator[Hit]:
             joined = event, way
 
 
-def _apart(first: Way, second: Way) -> tuple[str, str]:
+def _apart(first: Way, second: Way) -> tuple[Related, ...]:
     """Both, from where their ways part."""
     at = next(n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a.index != b.index)
-    nodes = first[at].node, second[at].node
-    told = [
-        f"`{text(each.node)[:40]}` ({PurePath(each.path).name}:{getattr(each.node, 'lineno', 1)})"
-        for each in nodes
-    ]
-    return told[0], told[1]
+    nodes = ("first", first[at].node), ("then", second[at].node)
+    return tuple(
+        Related.at(node.place, f"{when} by `{text(node.node, 40)}`") for when, node in nodes
+    )

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Loop, events, walk
 from ddpdoctor.lint.engine.trees import last_name, text
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP111", name="swallowed-init-failure", confidence="certain")
 
@@ -59,7 +59,7 @@ def check(run: Run) -> Iterator[Hit]:
                 yield Hit(
                     handler,
                     "a failure to join the process group is swallowed: this rank goes on alone",
-                    notes=(f"init_process_group() in the try at line {choice.node.lineno}",),
+                    notes=(Related.at(joined[0].place, "it is tried to join"),),
                     help="let it raise: the launcher then ends the job and shows the error",
                     confidence="certain" if is_direct and _sets_aside(handler) else "likely",
                     path=choice.path,

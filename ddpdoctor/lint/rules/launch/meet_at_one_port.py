@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP118", name="ranks-meet-nowhere", confidence="certain")
 
@@ -47,7 +47,7 @@ def check(run: Run) -> Iterator[Hit]:
                 yield Hit(
                     picked.node,
                     "each rank picks a port by itself, and waits there for the others",
-                    notes=(f"the group is joined at line {event.place.line}",),
+                    notes=(Related.at(event.place, "the group is joined"),),
                     help="pick it once, in the process that starts the ranks, and hand it to them",
                     path=picked.path,
                 )

@@ -29,7 +29,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import text
 from ddpdoctor.lint.engine.queries.order import is_sure
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP114", name="double-launch", confidence="likely")
 
@@ -51,9 +51,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 event.node,
                 "a process that a launcher has started starts ranks of its own",
-                notes=(
-                    f"`{text(needed.node, 40)}` (line {needed.place.line}) is set by a launcher",
-                ),
+                notes=(Related.at(needed.place, f"`{text(needed.node, 40)}`: a launcher sets it"),),
                 help="one launcher: torchrun, or mp.spawn",
                 path=event.path,
             )

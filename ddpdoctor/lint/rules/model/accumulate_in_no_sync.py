@@ -34,7 +34,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Term, text
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, wrappers
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP304", name="accumulation-syncs-every-step", confidence="likely")
 
@@ -55,11 +55,11 @@ def check(run: Run) -> Iterator[Hit]:
         inside = [each for each in steps if _loop(each) is loop]
         every = [choice for each in inside if (choice := _every_so_often(run, each, loop, way))]
         if inside and len(every) == len(inside):
-            line = getattr(every[0].test, "lineno", 1)
+            steps_if = f"the optimizer steps only `if {text(every[0].test)}`"
             yield Hit(
                 event.node,
                 "every micro-batch reduces all gradients: accumulation without no_sync",
-                notes=(f"the optimizer steps only `if {text(every[0].test)}` (line {line})",),
+                notes=(Related.at(every[0].place, steps_if),),
                 help="run all but the last micro-batch inside `with model.no_sync():`",
                 path=event.path,
             )

@@ -33,7 +33,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, text
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts
-from ddpdoctor.lint.rule import About, Edit, Fix, Hit, characters
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
 
 ABOUT = About(code="DDP303", name="bypassed-wrapper", confidence="certain")
 
@@ -99,7 +99,7 @@ def _hit(run: Run, event: Event, wrap: Event) -> Hit:
     return Hit(
         node,
         f"`{said}(...)` bypasses DDP: its gradients are never reduced",
-        notes=(f"DDP wraps the model at line {wrap.place.line}",),
+        notes=(Related.at(wrap.place, "DDP wraps the model"),),
         help="call the wrapper; what else needs gradients belongs into forward()",
         fix=_fix(run, event, wrap),
         path=event.path,

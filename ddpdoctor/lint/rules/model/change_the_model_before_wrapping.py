@@ -31,7 +31,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Value, What
 from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP305", name="late-parameter", confidence="certain")
 
@@ -62,7 +62,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 event.node,
                 f"{change} after the model was wrapped in DDP: it is never reduced",
-                notes=(f"wrapped at line {wrap.place.line}",),
+                notes=(Related.at(wrap.place, "it is wrapped"),),
                 help="change the model first, then wrap it (or wrap it again)",
                 path=event.path,
             )

@@ -43,7 +43,7 @@ from ddpdoctor.lint.engine.interpreter.values import FALSE, Ref, Term, Value, te
 from ddpdoctor.lint.engine.queries.forwards import depends, forward_of, learns, switches
 from ddpdoctor.lint.engine.queries.reading import reads, reads_all
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP301", name="unused-parameters", confidence="likely")
 
@@ -105,11 +105,10 @@ def _switched(run: Run) -> Iterator[Hit]:
                 continue
             for choice in switches(run, inner.body):
                 if id(choice.test) in by_argument and _changes(run, choice):
-                    line = getattr(choice.test, "lineno", 1)
                     yield Hit(
                         wrap.node,
                         "some steps leave a part of this model out: its parameters get no gradient",
-                        notes=(f"`{text(choice.test)}` decides it in the forward (line {line})",),
+                        notes=(Related.at(choice.place, f"`{text(choice.test)}` decides it"),),
                         help="find_unused_parameters=True, or use every part in every step",
                         path=wrap.path,
                     )

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
 from ddpdoctor.lint.engine.queries.forwards import depends, forward_of, switches
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP317", name="static-graph-changed", confidence="likely")
 
@@ -50,7 +50,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 wrap.node,
                 "static_graph=True, but what forward is given decides which parts it uses",
-                notes=(f"in the forward, line {getattr(switch.test, 'lineno', 1)}",),
+                notes=(Related.at(switch.place, "it decides in the forward"),),
                 help="find_unused_parameters=True, or two wrappers",
                 path=wrap.path,
             )

@@ -33,7 +33,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, Value, What
 from ddpdoctor.lint.engine.queries.reducing import ends
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP314", name="no-sync-wrong-scope", confidence="certain")
 
@@ -66,7 +66,7 @@ def _parted(run: Run, backward: Event, inside: Event | None, held: set[What]) ->
         return Hit(
             inside.node,
             "no_sync around the backward alone has no effect: the forward ran before it",
-            notes=(f"backward() at line {backward.place.line}",),
+            notes=(Related.at(backward.place, "its backward()"),),
             help="put the forward inside too",
             path=inside.path,
         )
@@ -76,7 +76,7 @@ def _parted(run: Run, backward: Event, inside: Event | None, held: set[What]) ->
         return Hit(
             entered.node,
             "the backward of this forward runs outside of no_sync: nothing is reduced",
-            notes=(f"backward() at line {backward.place.line}",),
+            notes=(Related.at(backward.place, "its backward()"),),
             help="put the backward inside too, or leave no_sync away",
             path=entered.path,
         )

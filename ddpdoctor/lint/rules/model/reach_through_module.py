@@ -27,7 +27,7 @@ from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.queries.doing import in_try
-from ddpdoctor.lint.rule import About, Fix, Hit
+from ddpdoctor.lint.rule import About, Fix, Hit, Related
 
 ABOUT = About(code="DDP318", name="wrapper-attribute", confidence="certain")
 
@@ -52,7 +52,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             event.node,
             f"the DDP wrapper `{name}` has no attribute `{event.name}`: AttributeError",
-            notes=(f"wrapped at line {wrap.place.line}",),
+            notes=(Related.at(wrap.place, "it is wrapped"),),
             help=f"`{name}.module.{event.name}`",
             fix=_fix(run, event, wrap),
             path=event.path,

@@ -33,7 +33,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Value, What, text
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP308", name="no-loss-on-one-rank", confidence="likely")
 
@@ -58,11 +58,10 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if exit_.value.what in learnt or _is_called_a_loss(run, way):
             told.add(id(exit_.node))
-            line = getattr(choice.test, "lineno", 1)
             yield Hit(
                 exit_.node,
                 "a rank with nothing to learn from returns a constant loss: no gradient",
-                notes=(f"returned by `{text(choice.test)}` (line {line})",),
+                notes=(Related.at(choice.place, f"returned by `{text(choice.test)}`"),),
                 help="return `output.sum() * 0`, so that every parameter gets a gradient",
                 path=exit_.path,
             )

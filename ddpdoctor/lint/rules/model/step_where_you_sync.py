@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.reducing import FLAG, unreduced
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP315", name="accumulation-off-by-one", confidence="certain")
 
@@ -47,7 +47,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 each.by.node,
                 "the last micro-batch before the step is not reduced: what is added stays local",
-                notes=(f"the optimizer steps at line {each.event.place.line}",),
+                notes=(Related.at(each.event.place, "the optimizer steps"),),
                 help="synchronise on the last micro-batch of the window",
                 path=each.by.path,
             )
@@ -56,7 +56,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             choice.test if choice else each.event.node,
             "the optimizer steps on a micro-batch whose gradients were not reduced",
-            notes=(f"its backward is kept back by no_sync at line {each.by.place.line}",),
+            notes=(Related.at(each.by.place, "no_sync keeps its backward back"),),
             help="one condition for both: no_sync exactly where the optimizer does not step",
             path=choice.path if choice else each.event.path,
         )

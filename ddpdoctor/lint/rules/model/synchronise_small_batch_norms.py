@@ -30,9 +30,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
-from ddpdoctor.lint.engine.interpreter.values import Ref
+from ddpdoctor.lint.engine.interpreter.values import Place, Ref
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP312", name="unsynchronised-batchnorm", confidence="likely")
 
@@ -47,12 +47,12 @@ def check(run: Run) -> Iterator[Hit]:
         inside = parts(run, module)
         if not any(_normalises(run, number) for number in inside) or _is_converted(run, inside):
             continue
-        line = _few(run) or _few_by_name(run, wrap)
-        if line:
+        few = _few(run) or _few_by_name(run, wrap)
+        if few:
             yield Hit(
                 wrap.node,
                 "BatchNorm normalises by the few samples of each rank: nothing synchronises it",
-                notes=(f"the batch of a rank is set at line {line}",),
+                notes=(Related.at(few, "the batch of a rank is set"),),
                 help="nn.SyncBatchNorm.convert_sync_batchnorm(net) before the wrap",
                 path=wrap.path,
             )
@@ -71,8 +71,8 @@ def _is_converted(run: Run, inside: set[int]) -> bool:
     )
 
 
-def _few(run: Run) -> int:
-    """The line of a loader of few samples that is trained on, 0 where there is none."""
+def _few(run: Run) -> Place | None:
+    """Where a loader of few samples is made that is trained on."""
     trained: set[object] = set()
     for event, way in events(run.root, "iterate"):
         step = way[-1]
@@ -84,15 +84,15 @@ def _few(run: Run) -> int:
         if size is not None and event.values["object"].what in trained:
             few = isinstance(size.constant, int) and size.constant <= _FEW
             if few and event.name.endswith("DataLoader"):
-                return event.place.line
-    return 0
+                return event.place
+    return None
 
 
-def _few_by_name(run: Run, wrap: Event) -> int:
-    """The line of a constant of this function or file that is called a batch."""
+def _few_by_name(run: Run, wrap: Event) -> Place | None:
+    """A constant of this function or file that is called a batch."""
     source = run.source(wrap.path)
     if source is None:
-        return 0
+        return None
     around = source.statement(wrap.place.line)[2]
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant):
@@ -103,5 +103,5 @@ def _few_by_name(run: Run, wrap: Event) -> int:
         if isinstance(size, int) and size <= _FEW:
             for target in node.targets:
                 if isinstance(target, ast.Name) and _BATCH.match(target.id):
-                    return node.lineno
-    return 0
+                    return Place(wrap.path, node.lineno)
+    return None

@@ -34,7 +34,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import Value
 from ddpdoctor.lint.engine.queries.reducing import unreduced
-from ddpdoctor.lint.rule import About, Fix, Hit
+from ddpdoctor.lint.rule import About, Fix, Hit, Related
 
 ABOUT = About(code="DDP306", name="clip-before-sync", confidence="certain")
 
@@ -46,7 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 each.event.node,
                 "gradients are clipped before they are reduced: each rank cuts its own part",
-                notes=(f"their backward is kept back by no_sync at line {each.by.place.line}",),
+                notes=(Related.at(each.by.place, "no_sync keeps their backward back"),),
                 help="clip once, on the micro-batch that steps the optimizer",
                 path=each.event.path,
             )
@@ -61,7 +61,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 event.node,
                 "gradients are clipped while still scaled: nearly all of them are cut",
-                notes=(f"scaled at line {scaled.place.line}, unscaled only by step()",),
+                notes=(Related.at(scaled.place, "scaled, and unscaled only by step()"),),
                 help=f"`{line}` before the clip",
                 fix=None if late else _fix(run, event, later, line),
                 path=event.path,
