@@ -237,7 +237,7 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     what = term(op.__class__.__name__, _part(left), _part(right))
     is_size = isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and not _has_table(what)
     if agree.kind == "rank" and is_size:  # of what the rank has seeded or shaped: it is no rank
-        agree = local("data", agree.sure)
+        agree = local("", agree.sure)
     return Value(what, agree, why)
 
 

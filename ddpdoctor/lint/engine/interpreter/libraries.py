@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
+    FALSE,
     MODE,
     NONE,
     NOTHING,
@@ -308,6 +309,9 @@ def _itself(
         if last in ("half", "float", "double", "bfloat16", "to", "cuda", "cpu"):
             vm.emit("convert", last, node, object=owner, **_by_position(args, kwargs))
             moved(vm, owner, last, args, kwargs)
+        elif last in ("train", "eval"):
+            mode = (args[0] if args else kwargs.get("mode", TRUE)) if last == "train" else FALSE
+            objects.switch(vm, owner, mode)
         return args[0] if args and last == "scale" else owner
     found = args[0] if args else next(iter(kwargs.values()), NONE)
     if last == "convert_sync_batchnorm":

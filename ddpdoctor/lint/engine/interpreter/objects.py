@@ -22,6 +22,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     OPEN,
     RANK,
     SAME,
+    TRUE,
     UNKNOWN,
     WORLD,
     Agreement,
@@ -158,6 +159,36 @@ def is_module(vm: Machine, value: Value) -> bool:
 
 
 MODULES = ("torch.nn.Module", "torch.nn.Parameter")
+
+
+def parts(held: dict[Ref, dict[str, Value]], module: What) -> set[int]:
+    """A module and all that its attributes hold, by number."""
+    found: set[int] = set()
+    stack: list[What] = [module]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Ref) and each.number not in found:
+            found.add(each.number)
+            stack += [value.what for value in held.get(each, {}).values()]
+        elif isinstance(each, Tuple):
+            stack += [value.what for value in each.items]
+        elif isinstance(each, Many):
+            stack.append(each.element.what)
+        elif isinstance(each, Either):
+            stack += [value.what for value in each.options]
+    return found
+
+
+def switch(vm: Machine, module: Value, training: Value) -> None:
+    """`module.train(training)`, with all its parts."""
+    for number in parts(vm.store.held(), module.what):
+        part = Ref(number)
+        if is_module(vm, Value(part)) or vm.objects[number].type == DDP:
+            vm.store.begin((part, TRAINING), TRUE)
+            vm.store.put((part, TRAINING), training)
+
+
+TRAINING = "training"
 
 
 def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:

@@ -76,10 +76,24 @@ class Store:
                 replaced[key] = self.now.get(key)
         self.now[key] = value
 
+    def begin(self, key: Key, value: Value) -> None:
+        """Keep what was there before all that was done, unless something is kept."""
+        if self.get(key) is None:
+            self.now[key] = value
+
     def of(self, owner: Any) -> dict[str, Value]:
         """All that is kept of an object."""
         found = {key[1]: value for key, value in self.below.items() if key[0] == owner}
         found.update({key[1]: value for key, value in self.now.items() if key[0] == owner})
+        return found
+
+    def held(self) -> dict[Ref, dict[str, Value]]:
+        """All that objects hold, by object: asked of one by one, the whole store would be read."""
+        found: dict[Ref, dict[str, Value]] = {}
+        for kept in (self.below, self.now):
+            for (owner, name), value in kept.items():
+                if isinstance(owner, Ref):
+                    found.setdefault(owner, {})[name] = value
         return found
 
     def beneath(self) -> Store:

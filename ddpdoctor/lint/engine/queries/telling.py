@@ -89,7 +89,7 @@ def decision(run: Run, parting: Parting) -> tuple[ast.AST, str]:
             found = _returned_there(run, each)
             if found is not None:
                 return found
-    if parting.repeats and parting.by_rank and parting.why is not None:
+    if parting.repeats and parting.why is not None:
         for each in parting.why.chain():
             if each.text == BY_SOME and each.node is not None:
                 return each.node, each.place.path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
@@ -36,34 +37,16 @@ def made_by(value: Value | None) -> frozenset[int]:
 
 
 def attributes(run: Run) -> dict[Ref, dict[str, Value]]:
-    """All that objects hold, by object: asked of one by one, the whole store would be read."""
+    """All that objects hold, by object."""
     found: dict[Ref, dict[str, Value]] | None = run.answers.get("attributes")
     if found is None:
-        found = run.answers["attributes"] = {}
-        for kept in (run.vm.store.below, run.vm.store.now):
-            for (owner, name), value in kept.items():
-                if isinstance(owner, Ref):
-                    found.setdefault(owner, {})[name] = value
+        found = run.answers["attributes"] = run.vm.store.held()
     return found
 
 
 def parts(run: Run, module: What) -> set[int]:
     """A module and all that its attributes hold, by number."""
-    held = attributes(run)
-    found: set[int] = set()
-    stack: list[What] = [module]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, Ref) and each.number not in found:
-            found.add(each.number)
-            stack += [value.what for value in held.get(each, {}).values()]
-        elif isinstance(each, Tuple):
-            stack += [value.what for value in each.items]
-        elif isinstance(each, Many):
-            stack.append(each.element.what)
-        elif isinstance(each, Either):
-            stack += [value.what for value in each.options]
-    return found
+    return objects.parts(attributes(run), module)
 
 
 def mentioned(run: Run, value: Value) -> set[What]:
