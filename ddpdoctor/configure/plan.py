@@ -129,7 +129,4 @@ def _cpus(environment: Environment) -> int:
 
 def _room(environment: Environment) -> int | None:
     memory = environment.memory
-    if not isinstance(memory, Memory):
-        return None
-    limit = memory.limit if isinstance(memory.limit, int) else memory.available
-    return min(memory.available, limit) // RANK_BYTES
+    return memory.free // RANK_BYTES if isinstance(memory, Memory) else None

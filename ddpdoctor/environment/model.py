@@ -195,6 +195,14 @@ class Memory(_Frozen):
     available: int
     limit: int | Absent | Unknown
     """What the control group allows."""
+    left: int | Absent | Unknown = Absent(absent="not looked for")
+    """What of that its processes have not taken yet."""
+
+    @property
+    def free(self) -> int:
+        """Bytes that new processes can have."""
+        bounds = (self.available, self.limit, self.left)
+        return min(bound for bound in bounds if isinstance(bound, int))
 
 
 class SharedMemory(_Frozen):
@@ -223,6 +231,8 @@ class Limits(_Frozen):
     """Processes and threads that the control group allows (pids.max)."""
     tasks_used: int | None
     """How many of them there are in that group."""
+    exempt: bool = False
+    """Whether this is the machine's root, whose processes are never too many."""
 
 
 class Interface(_Frozen):

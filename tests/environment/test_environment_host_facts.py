@@ -40,12 +40,18 @@ def test_version_2_limits_of_a_container_are_found(tmp_path: Path) -> None:
         "0::/\n",
         cpuDOTmax="150000 100000",
         memoryDOTmax="1073741824",
+        memoryDOThigh="max",
+        memoryDOTcurrent=str((1 << 30) - (50 << 20)),
+        memoryDOTstat=f"inactive_file {30 << 20}\nactive_file {30 << 20}\nfile_mapped {10 << 20}",
         pidsDOTmax="100",
         pidsDOTcurrent="7",
     )
     assert cgroup.cpu_quota(machine) == 1.5
     assert cgroup.memory_limit(machine) == 1 << 30
     assert cgroup.tasks(machine) == (100, 7)
+    memory = host.memory(machine)
+    assert (memory.limit, memory.left) == (1 << 30, 100 << 20)
+    assert memory.free == min(memory.available, 100 << 20)
 
 
 def test_of_task_limits_the_one_with_least_room_counts(tmp_path: Path) -> None:
@@ -154,6 +160,24 @@ def test_limits_are_those_of_the_process(child: Child) -> None:
         "print(host.limits(machine.Machine({})).open_files)"
     )
     assert child(code) == "soft=256 hard=512"
+
+
+@needs_root
+def test_a_limit_of_processes_counts_for_all_but_root(child: Child) -> None:
+    code = (
+        "import os, resource, threading\n"
+        "from ddpdoctor.environment.facts import host, machine\n"
+        "resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))\n"
+        "for user in (0, 65534):\n"
+        "    os.setuid(user)\n"
+        "    try:\n"
+        "        threading.Thread(target=print).start()\n"
+        "        works = True\n"
+        "    except RuntimeError:\n"
+        "        works = False\n"
+        "    assert host.limits(machine.Machine({})).exempt == works == (user == 0)\n"
+    )
+    child(code)
 
 
 @needs_root

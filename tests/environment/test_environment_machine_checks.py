@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from environment_cases import TORCHRUN, Case, Diagnose, check
-from healthy_machine import ENVIRONMENT
+from healthy_machine import ENVIRONMENT, GIB
 from test_environment_variable_checks import NAMES, PAIRS, VALUES
 
 from ddpdoctor.environment.checks.finding import TITLES
@@ -23,6 +23,7 @@ from ddpdoctor.environment.model import (
     Limits,
     Listener,
     Master,
+    Memory,
     SharedMemory,
     Torch,
     TorchFailure,
@@ -32,6 +33,7 @@ from ddpdoctor.environment.model import (
 NOTHING = Absent(absent="not here")
 UNLIMITED = Limit(soft=None, hard=None)
 SRUN = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}
+BOUND = {**SRUN, "SLURM_STEP_TASKS_PER_NODE": "4"}
 TWO_NODES = {"SLURM_JOB_NUM_NODES": "2"}
 FREE = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29512"}
 LEAKED = {**FREE, "TORCHELASTIC_USE_AGENT_STORE": "True"}
@@ -68,6 +70,11 @@ def limits(**changes: Any) -> dict[str, Any]:
 
 def shared_memory(size: int, free: int) -> dict[str, Any]:
     return {"shared_memory": SharedMemory(size=size << 20, free=free << 20)}
+
+
+def memory_left(mib: int) -> dict[str, Any]:
+    """In a control group of 8 GiB whose processes have taken the rest."""
+    return {"memory": Memory(total=16 * GIB, available=8 * GIB, limit=8 * GIB, left=mib << 20)}
 
 
 def cpus(count: int, quota: float | Absent) -> dict[str, Any]:
@@ -206,6 +213,14 @@ HOST = [
         "warning",
         wrong={"PET_NPROC_PER_NODE": "2", "OMP_NUM_THREADS": "8"},
         right={"OMP_NUM_THREADS": "8"},
+    ),
+    # Four tasks of a node, each bound to CPUs of its own.
+    Case(
+        "DDP603",
+        "warning",
+        wrong={**BOUND, "OMP_NUM_THREADS": "8"},
+        right={**BOUND, "OMP_NUM_THREADS": "4"},
+        facts={"cpus": Cpus(count=16, affinity=4, quota=NOTHING)},
     ),
     Case("DDP603", "info", facts=cpus(64, quota=2.5), right_facts=cpus(64, quota=NOTHING)),
     Case("DDP604", "warning", facts=shared_memory(64, 64), right_facts=shared_memory(1024, 512)),
@@ -372,6 +387,12 @@ TO_COME = [
     ),
     Case(
         "DDP711",
+        "error",
+        facts={"planned_ranks": 4, **memory_left(700)},
+        right_facts={"planned_ranks": 4, **memory_left(900)},
+    ),
+    Case(
+        "DDP711",
         "warning",
         facts={"planned_ranks": 64, **limits(tasks_allowed=500, tasks_used=10)},
         right_facts={"planned_ranks": 4, **limits(tasks_allowed=500, tasks_used=10)},
@@ -508,6 +529,12 @@ OF_THE_DRIVER = [
         "warning",
         facts=limits(processes=Limit(soft=40, hard=40)),
         right_facts=limits(processes=Limit(soft=4096, hard=4096)),
+    ),
+    Case(
+        "DDP711",
+        "warning",
+        facts=limits(processes=Limit(soft=40, hard=40)),
+        right_facts=limits(processes=Limit(soft=40, hard=40), exempt=True),
     ),
     Case(
         "DDP704",

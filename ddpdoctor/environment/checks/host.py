@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, unset
 from ddpdoctor.environment.checks.job import local_ranks, spans_nodes
-from ddpdoctor.environment.model import Environment, Limits, SharedMemory, Unknown
+from ddpdoctor.environment.model import Cpus, Environment, Limits, SharedMemory, Unknown
 
 MIB = 1 << 20
 # What Docker and Kubernetes give a container unless told otherwise.
@@ -32,13 +32,14 @@ def too_many_threads(environment: Environment) -> Iterator[Finding]:
     first = (environment.value("OMP_NUM_THREADS") or "").partition(",")[0].strip()
     # PyTorch with MKL starts no more threads than there are cores, whatever it is told.
     threads = min(int(first[:9]), cpus.count) if first.isascii() and first.isdecimal() else 0
-    ranks = local_ranks(environment)
+    ranks = 1 if _has_cpus_of_its_own(environment, cpus) else local_ranks(environment)
     if ranks and threads > 1 and ranks * threads > cpus.usable:
         fair = max(1, cpus.usable // ranks)
         yield finding(
             "DDP603",
             "warning",
-            f"{ranks} ranks of {threads} threads are {ranks * threads}, on {cpus.usable} CPUs",
+            f"{ranks} rank{'s' * (ranks > 1)} of {threads} threads: {ranks * threads}"
+            f" on {cpus.usable} CPU{'s' * (cpus.usable > 1)}",
             f"Set OMP_NUM_THREADS={fair}.",
             notes=("OMP_NUM_THREADS counts for each rank by itself",),
             commands=(f"export OMP_NUM_THREADS={fair}",),
@@ -56,14 +57,20 @@ def too_many_threads(environment: Environment) -> Iterator[Finding]:
         )
 
 
+def _has_cpus_of_its_own(environment: Environment, cpus: Cpus) -> bool:
+    """Whether this is a rank that Slurm or MPI has bound: the others have other CPUs."""
+    innermost = environment.launchers[0].name if environment.launchers else None
+    bound = isinstance(cpus.affinity, int) and cpus.affinity < cpus.count
+    shared = (None, "torchrun", "accelerate", "deepspeed")  # these bind nobody unless asked to
+    return bound and not environment.planned_ranks and innermost not in shared
+
+
 def too_little_memory(environment: Environment) -> Iterator[Finding]:
     """DDP711: ranks that together need more memory than is left, before they have done anything."""
     ranks, memory = environment.planned_ranks, environment.memory
     if not ranks or isinstance(memory, Unknown):
         return
-    limit = memory.limit if isinstance(memory.limit, int) else memory.total
-    left = min(memory.available, limit)
-    needed = ranks * _IMPORTED
+    left, needed = memory.free, ranks * _IMPORTED
     if needed <= left:
         return
     yield finding(
@@ -149,7 +156,7 @@ def low_limits(environment: Environment) -> Iterator[Finding]:
 
 def _few_processes(environment: Environment, limits: Limits) -> Iterator[Finding]:
     allowed, ranks = limits.processes.soft, environment.planned_ranks or 0
-    if allowed is None or allowed >= max(_TASKS, ranks * _TASKS_OF_A_RANK):
+    if limits.exempt or allowed is None or allowed >= max(_TASKS, ranks * _TASKS_OF_A_RANK):
         return
     yield finding(
         "DDP711",
@@ -158,7 +165,7 @@ def _few_processes(environment: Environment, limits: Limits) -> Iterator[Finding
         "Raise the limit before the launch.",
         notes=(
             "four ranks with two data-loader workers each take about fifty",
-            "a thread that cannot be started ends the rank; root is not limited",
+            "a thread that cannot be started ends the rank",
         ),
         commands=("ulimit -u 4096",),
         certainty="evidence",

@@ -53,11 +53,13 @@ def _affinity(_: Machine) -> int:
 def memory(machine: Machine) -> Memory:
     """Main memory, and what of it the control group allows."""
     main = psutil.virtual_memory()
-    limit = machine.find(cgroup.memory_limit)
+    limit, left = machine.find(cgroup.memory_limit), machine.find(cgroup.memory_left)
+    unlimited = Absent(absent="no control group limits it")
     return Memory(
         total=main.total,
         available=main.available,
-        limit=Absent(absent="no control group limits it") if limit is None else limit,
+        limit=unlimited if limit is None else limit,
+        left=unlimited if left is None else left,
     )
 
 
@@ -95,6 +97,20 @@ def limits(machine: Machine) -> Limits:
         processes=_limit(resource.RLIMIT_NPROC),
         tasks_allowed=Absent(absent="no control group limits it") if allowed is None else allowed,
         tasks_used=used,
+        exempt=_is_root_outside(machine),
+    )
+
+
+def _is_root_outside(machine: Machine) -> bool:
+    """Whether this user is root without the user namespace: the kernel limits none of his forks."""
+    user = os.getuid()
+    try:
+        lines = machine.read("proc/self/uid_map").splitlines()
+    except OSError:
+        return user == 0
+    spans = [[int(number) for number in line.split()] for line in lines]
+    return any(
+        user - inside + outside == 0 for inside, outside, n in spans if 0 <= user - inside < n
     )
 
 
