@@ -70,6 +70,8 @@ def session(
         return
     if not _is_distributed(distributed):
         on_gpu = backend != "gloo" and torch.cuda.is_available()
+        if backend == "nccl" and not on_gpu:
+            raise LauncherError("backend='nccl' needs a GPU, and this host shows none")
         yield World(0, 0, 1, torch.device("cuda", 0) if on_gpu else torch.device("cpu"), None)
         return
     world = _launched_world(backend)

@@ -206,14 +206,25 @@ def _last_of(path: Path) -> Path:
     return checkpoints[-1]
 
 
-def _last(config: TrainingConfig) -> Path | None:
-    checkpoints = sorted(config.output_dir.glob(PATTERN))
+def last_checkpoint(config: TrainingConfig) -> Path | None:
+    """Return the last checkpoint in the output folder, of whatever trainer. For rank 0 alone.
+
+    Raises ConfigError where one is there that `resume` did not ask for.
+    """
+    checkpoints = sorted(config.output_dir.glob("step_*"))
     if checkpoints and not config.resume:
         raise ConfigError(
             f"{config.output_dir} holds the checkpoints of a training: "
-            "go on with it by resume=True, or choose another output_dir"
+            "go on with it by the option resume, or choose another output_dir"
         )
     return checkpoints[-1] if checkpoints else None
+
+
+def _last(config: TrainingConfig) -> Path | None:
+    last = last_checkpoint(config)
+    if last and last.is_dir():
+        raise ConfigError(f"{last} is a checkpoint of a training by accelerate, not of this one")
+    return last
 
 
 def check_same(saved: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:

@@ -37,6 +37,11 @@ class _Command(TyperCommand):
 class _Group(TyperGroup):
     systems: dict[str, System]
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args:
+            raise Complaint(f"say what to {ctx.info_name}: {', '.join(self.systems)}")
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.systems)
 

@@ -56,7 +56,7 @@ def _aliases(model: type[BaseModel], name: str) -> list[str]:
 
 def _parameter(name: str, field: FieldInfo, aliases: list[str]) -> inspect.Parameter:
     kinds = _kinds(field.annotation)
-    flags = [f"--{dashed(each)}" for each in (name, *aliases)]
+    flags = [f"{'-' if len(each) == 1 else '--'}{dashed(each)}" for each in (name, *aliases)]
     is_list = get_origin(kinds[0]) is list
     if bool in kinds:
         annotation: Any = bool | None

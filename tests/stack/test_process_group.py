@@ -69,6 +69,9 @@ def test_nccl_without_a_gpu_for_this_rank_is_refused(monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(name, value)
     with pytest.raises(LauncherError, match="LOCAL_RANK 1, but this host shows 0"):
         session(backend="nccl").__enter__()
+    monkeypatch.delenv("RANK")
+    with pytest.raises(LauncherError, match="needs a GPU, and this host shows none"):
+        session(backend="nccl").__enter__()
 
 
 @pytest.mark.distributed(nproc=2, backend=None)

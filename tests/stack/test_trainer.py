@@ -231,8 +231,16 @@ def test_resuming_a_finished_training_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_folder_with_another_training_is_not_overwritten(tmp_path: Path) -> None:
     train_toy(str(tmp_path))
-    with pytest.raises(ConfigError, match="resume=True, or choose another output_dir"):
+    with pytest.raises(ConfigError, match="the option resume, or choose another output_dir"):
         train_toy(str(tmp_path))
+
+
+def test_a_folder_with_a_training_by_accelerate_is_not_overwritten_either(tmp_path: Path) -> None:
+    (tmp_path / "step_000000004").mkdir()
+    with pytest.raises(ConfigError, match="the option resume, or choose another output_dir"):
+        train_toy(str(tmp_path))
+    with pytest.raises(ConfigError, match="step_000000004 is a checkpoint of a training by accele"):
+        train_toy(str(tmp_path), resume=True)
 
 
 def test_resuming_with_other_options_names_them(tmp_path: Path) -> None:

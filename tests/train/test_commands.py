@@ -79,8 +79,7 @@ def test_what_is_not_said_is_the_models_default(drawn: list[Any], capsys: Captur
     [
         "--n-sides 5 --is-filled --line-width 2 --colour red,green --colour blue --style dotted",
         "--n_sides 5 --is_filled --line_width=2.0 --colour red --colour green,blue --style=dotted",
-        "--sides 5 --no-is-filled --is-filled --line-width 2 --colour red,green,blue "
-        "--style dotted",
+        "-s 5 --no-is-filled --is-filled --line-width 2 --colour red,green,blue --style dotted",
     ],
 )
 def test_every_field_is_an_option_in_either_spelling(drawn: list[Any], said: str) -> None:
@@ -125,6 +124,8 @@ def test_what_is_wrong_is_named_in_one_line(
 def test_a_system_that_is_none_is_named_with_the_nearest(capsys: Capture) -> None:
     assert cli.run(["train", "crystl"]) == 2
     assert "there is no system 'crystl' to train: did you mean crystal?" in complaint(capsys)
+    assert cli.run(["predict"]) == 2
+    assert complaint(capsys) == "ddpdoctor: say what to predict: crystal\n"
 
 
 def test_of_several_ranks_with_one_mistake_rank_0_tells_it(

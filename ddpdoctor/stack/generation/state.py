@@ -18,7 +18,7 @@ from ddpdoctor.stack.ema import ExponentialMovingAverage
 from ddpdoctor.stack.errors import CheckpointError, ConfigError
 from ddpdoctor.stack.outcome import on_main, together
 from ddpdoctor.stack.process_group import World
-from ddpdoctor.stack.resume import Progress, check_same, check_system
+from ddpdoctor.stack.resume import Progress, check_same, check_system, last_checkpoint
 
 WHOLE = "custom_checkpoint_0.pkl"
 """accelerate's name for the first thing that was registered for checkpointing."""
@@ -92,10 +92,9 @@ def restore(accelerator: Accelerator, whole: Whole, config: TrainingConfig, worl
     Raises ConfigError on all ranks where it belongs to another training, and where it is there
     though `resume` did not ask for it.
     """
-    name = on_main(world, lambda: _last(config))
-    if name is None:
+    path = on_main(world, lambda: _last(config))
+    if path is None:
         return
-    path = config.output_dir / name
     state = checkpoint.load(path / WHOLE, world)
     check_system(state, whole.settings["system"], path)
     check_same(state["settings"], whole.settings, path)
@@ -103,16 +102,11 @@ def restore(accelerator: Accelerator, whole: Whole, config: TrainingConfig, worl
         accelerator.load_state(str(path))
 
 
-def _last(config: TrainingConfig) -> str | None:
-    found = sorted(config.output_dir.glob("step_*"))
-    if found and not config.resume:
-        raise ConfigError(
-            f"{config.output_dir} holds the checkpoints of a training: "
-            "go on with it by resume=True, or choose another output_dir"
-        )
-    if found and not (found[-1] / WHOLE).is_file():
-        raise ConfigError(f"{found[-1]} is no checkpoint of a training by accelerate")
-    return found[-1].name if found else None
+def _last(config: TrainingConfig) -> Path | None:
+    last = last_checkpoint(config)
+    if last and not (last / WHOLE).is_file():
+        raise ConfigError(f"{last} is no checkpoint of a training by accelerate")
+    return last
 
 
 def _prune(config: TrainingConfig, best: str | None) -> None:

@@ -172,7 +172,7 @@ def test_what_cannot_be_trained_is_refused_in_one_line(
 
 def test_a_folder_with_checkpoints_of_another_system_is_refused(tmp_path: Path) -> None:
     (tmp_path / "step_000000001.pt").write_bytes(b"")
-    with pytest.raises(ConfigError, match="resume=True, or choose another"):
+    with pytest.raises(ConfigError, match="the option resume, or choose"):
         train_generation(output_dir=tmp_path, **SIZE)
     with pytest.raises(ConfigError, match="is no checkpoint of a training by accelerate"):
         train_generation(output_dir=tmp_path, resume=True, **SIZE)
