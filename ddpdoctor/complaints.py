@@ -28,11 +28,12 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class Complaint(Exception):
-    """What the user can cure, in one line."""
+    """What the user can cure, in one line. `of_this_rank` is what no other rank tells."""
 
-    def __init__(self, text: str, *, code: int = USAGE) -> None:
+    def __init__(self, text: str, *, code: int = USAGE, of_this_rank: bool = False) -> None:
         super().__init__(text)
         self.code = code
+        self.of_this_rank = of_this_rank
 
 
 def guarded(perform: Callable[[], None], *, silent: bool = False) -> int:
@@ -47,7 +48,7 @@ def guarded(perform: Callable[[], None], *, silent: bool = False) -> int:
     except _UsageError as error:
         return _complain(error.format_message(), silent)  # type: ignore[attr-defined]
     except Complaint as error:
-        return _complain(str(error), silent, error.code)
+        return _complain(str(error), silent and not error.of_this_rank, error.code)
     except output.OutputError as error:
         return _complain(str(error), silent)
     except KeyboardInterrupt:

@@ -110,6 +110,14 @@ def unwrap(model: nn.Module) -> nn.Module:
     return model.module if isinstance(model, DistributedDataParallel) else model
 
 
+def lost_a_peer(error: RuntimeError) -> bool:
+    """Whether a collective failed because another rank has ended, or did not come in time.
+
+    NCCL and the store have types for that; gloo has only words.
+    """
+    return isinstance(error, dist.DistError) or "gloo/transport/" in str(error)
+
+
 def ranks_of_this_node(world: World) -> list[int]:
     """Return the ranks that share this one's memory and disk, in order. A collective."""
     if world.world_size == 1:

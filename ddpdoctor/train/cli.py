@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 from difflib import get_close_matches
@@ -82,6 +83,7 @@ def _nothing() -> None:
 
 def _act(job: Any) -> None:
     from ddpdoctor.stack.errors import RankFailedError, StackError, StoppedError
+    from ddpdoctor.stack.process_group import lost_a_peer
 
     logging.basicConfig(format="%(message)s")
     logging.getLogger("ddpdoctor.stack").setLevel(logging.INFO)
@@ -90,5 +92,14 @@ def _act(job: Any) -> None:
             text = job.run()
         except StoppedError as stopped:
             raise Complaint(str(stopped), code=_STOPPED) from stopped
+        except RuntimeError as error:
+            if not lost_a_peer(error):
+                raise
+            raise Complaint(
+                f"rank {os.environ['RANK']}: another rank has ended, and says itself why, or it "
+                f"did not come in time; {error}",
+                code=1,
+                of_this_rank=True,
+            ) from error
     if is_main():
         output.write(sys.stdout, text)

@@ -149,6 +149,18 @@ def test_a_rank_with_a_fault_of_its_own_tells_it_itself(
     assert "ddpdoctor: rank 1: a fault of ours, KeyError: 'lost'" in complaint(capsys)
 
 
+def test_a_rank_whose_peer_is_gone_says_so_and_is_no_fault(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reset = "[third_party/gloo/gloo/transport/tcp/pair.cc:537] Connection reset by peer"
+    monkeypatch.setattr(Shape, "error", RuntimeError(reset))
+    monkeypatch.setenv("RANK", "1")
+    assert cli.run(["train", "shape"]) == 1
+    told = complaint(capsys)
+    assert told.startswith("ddpdoctor: rank 1: another rank has ended")
+    assert told.endswith("Connection reset by peer\n")
+
+
 def test_a_training_that_was_asked_to_end_says_where_it_stands(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
