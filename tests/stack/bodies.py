@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,12 +116,14 @@ def masked_loss(net: nn.Module, rows: MaskedRows) -> torch.Tensor:
 class Signaller:
     """Takes the place of the progress bar, and sends this rank a signal after so many steps."""
 
-    def __init__(self, number: signal.Signals, after: int | None) -> None:
+    def __init__(self, number: signal.Signals, after: int | None, pause: float = 0.0) -> None:
         self.number = number
         self.after = after
+        self.pause = pause
         self.steps = 0
 
     def step(self, done: float) -> None:
+        time.sleep(self.pause)
         self.steps += 1
         if self.steps == self.after:
             os.kill(os.getpid(), self.number)
@@ -139,9 +142,10 @@ def train_toy(
     higher_is_better: bool = False,
     stop_epoch: int | None = None,
     backend: Backend = "auto",
+    pause: float = 0.0,
     **options: Any,
 ) -> dict[str, Any]:
-    """Train and return all that two trainings can be compared by."""
+    """Train, `pause` seconds a step, and return all that two trainings can be compared by."""
     torch.set_default_dtype(torch.float64)
     config = parse(TrainingConfig, {"output_dir": output_dir, "n_epochs": 3, **options})
     data = samples()
@@ -159,7 +163,7 @@ def train_toy(
         Path(output_dir).mkdir(exist_ok=True)
         torch.manual_seed(config.random_seed)
         model = Toy(dropout)
-        show = Signaller(signal.SIGKILL, kill_after)
+        show = Signaller(signal.SIGKILL, kill_after, pause)
         if term_after is not None and world.rank == term_rank:
             show = Signaller(signal.SIGTERM, term_after)
         progress = fit(

@@ -163,8 +163,8 @@ def test_what_torchrun_starts_again_goes_on_to_the_same_end(
 def test_sigterm_to_torchrun_saves_and_the_training_goes_on(
     results: Results, tmp_path: Path
 ) -> None:
-    options = {"dropout": 0.2, "batch_size": 1, "n_epochs": 60}
-    command = restarted(tmp_path, None, options)
+    options = {"dropout": 0.2, "batch_size": 1, "n_epochs": 6}
+    command = restarted(tmp_path, None, {**options, "pause": 0.1})
     job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     out = tmp_path / "out"
     while not list(out.glob("step_*.pt")) and job.poll() is None:

@@ -28,9 +28,9 @@ class ModelConfig(BaseModel):
     hidden_dim: PositiveInt = 64
     """Length of the vector of each cell."""
     heads: PositiveInt = 4
-    """Of the attention between cells."""
+    """Attention heads in each layer."""
     layers: PositiveInt = 2
-    """Of attention."""
+    """Layers of attention between the cells."""
 
     @model_validator(mode="after")
     def _heads_share_the_width(self) -> Self:

@@ -25,7 +25,7 @@ class ModelConfig(BaseModel):
     hidden_dim: PositiveInt = 64
     """Length of the vector of each residue."""
     heads: PositiveInt = 4
-    """Of the attention between residues."""
+    """Attention heads in each layer."""
     num_encoder_layers: PositiveInt = 2
     """Layers that see the geometry alone."""
     num_decoder_layers: PositiveInt = 2
