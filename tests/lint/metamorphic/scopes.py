@@ -123,11 +123,17 @@ def after_imports(tree: ast.Module) -> int:
 
 def fresh(program: Program, name: str) -> str:
     """A name that nothing in the program bears."""
-    taken = {each.id for each in program.nodes() if isinstance(each, ast.Name)}
-    taken |= {each.name for each in program.nodes() if isinstance(each, (*_SCOPES[:3],))}
-    taken |= {each.arg for each in program.nodes() if isinstance(each, ast.arg)}
-    taken |= {each.attr for each in program.nodes() if isinstance(each, ast.Attribute)}
-    taken |= {key for tree in program.files.values() for key in imported(tree)} | program.modules()
+    taken = program.modules()
+    for node in program.nodes():
+        match node:
+            case ast.Name(id=known) | ast.arg(arg=known) | ast.Attribute(attr=known):
+                taken.add(known)
+            case ast.FunctionDef(name=known) | ast.AsyncFunctionDef(name=known):
+                taken.add(known)
+            case ast.ClassDef(name=known):
+                taken.add(known)
+            case ast.Import() | ast.ImportFrom():
+                taken |= set(imported(node))
     while name in taken:
         name += "_"
     return name

@@ -10,10 +10,11 @@ from tests.lint.metamorphic.scopes import bound, fresh, functions
 
 def transform(program: Program) -> None:
     shadowed = set().union(*(bound(each) for each in functions(program)))
+    free = fresh(program, "x")
     for tree in program.files.values():
         new: dict[str, str] = {}
         for number, node in enumerate(tree.body):
-            stem = f"{fresh(program, 'x')}{number}"
+            stem = f"{free}{number}"
             match node:
                 case ast.Import(names=[ast.alias(name=what, asname=str(name))]) if "." in what:
                     if name not in shadowed:
