@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+import ddpdoctor.check
 from ddpdoctor import catalog
 from ddpdoctor.catalog import Pitfall, Verdict
 from ddpdoctor.check import CheckOptions, check
@@ -22,6 +25,14 @@ EXPECTED = {
         "parse_and_freeze_at_the_entry": "holds",
     },
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_server() -> Iterator[None]:
+    """The server that all these checks start their ranks from: torch is imported once."""
+    with ForkServer(ddpdoctor.check._PRELOAD) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ddpdoctor.check, "ForkServer", lambda *_, **__: nullcontext(server))
+        yield
 
 
 def run(pitfalls: list[Pitfall], **options: object) -> CheckReport:
@@ -264,7 +275,9 @@ def test_launches_that_are_over_keep_nothing_open(tmp_path: Path) -> None:
 def test_ranks_that_were_killed_with_their_keeper_hold_nothing(tmp_path: Path) -> None:
     body = (
         '@fix()\ndef f():\n    """it"""\n    import os, signal, time\n'
-        "    time.sleep(1)  # until the keeper has said that all have started\n"
+        "    keeper = f'/proc/{os.getppid()}/stat'\n"
+        "    while open(keeper).read().rpartition(')')[2].split()[0] != 'S':\n"
+        "        time.sleep(0.01)  # until it has said that all have started, and waits\n"
         "    os.kill(os.getppid(), signal.SIGKILL)\n    time.sleep(60)\n"
     )
     found = verdict(tmp_path, body)
