@@ -6,25 +6,15 @@ import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
-
-TORCH = """
-class version: cuda, hip = None, None
-class cuda: device_count = lambda: 0
-__version__ = "2.13.0"
-"""
+from quick import QUICK_TORCH
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> dict[str, str]:
+def bare() -> dict[str, str]:
     """A clean environment in which importing torch takes no time."""
-    package = tmp_path / "site" / "torch"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text(TORCH)
-    (package / "distributed.py").write_text("is_available = is_gloo_available = lambda: True")
-    return {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(package.parent)}
+    return {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(QUICK_TORCH)}
 
 
 def env(environ: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
