@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 
 def settle_on_one_card() -> None:
@@ -26,14 +27,19 @@ def settle_on_one_card() -> None:
         os.environ["LOCAL_RANK"] = "0"
 
 
-def main() -> None:
-    body, folder, kwargs = sys.argv[1:]
+def perform(body: str, folder: str, kwargs: dict[str, Any]) -> Any:
+    """Call the function."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    rank = os.environ["RANK"]
-    settle_on_one_card()
     from tests.multigpu import bodies
 
-    result = getattr(bodies, body)(folder=Path(folder), **json.loads(kwargs))
+    return getattr(bodies, body)(folder=Path(folder), **kwargs)
+
+
+def main() -> None:
+    body, folder, kwargs = sys.argv[1:]
+    rank = os.environ["RANK"]
+    settle_on_one_card()
+    result = perform(body, folder, json.loads(kwargs))
     (Path(folder) / f"{body}.{rank}").write_text(json.dumps(result))
 
 
