@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _PLACES = ("place", "members_place", "made_at")
-_PATHS = ("stack", "places", "way")
+_PATHS = ("stack", "places")
 
 
 @dataclass(frozen=True, slots=True)

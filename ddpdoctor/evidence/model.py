@@ -544,6 +544,13 @@ class RankEvidence:
             if passing or not each.metadata.get("passing"):
                 setattr(self, each.name, getattr(blank, each.name))
 
+    def way(self, number: int | None) -> tuple[Place, ...]:
+        """The user's frames that led to a line, outermost first, by the number that the log gives.
+
+        Raises what is in DAMAGED.
+        """
+        return self.ways.get(number, ()) if number is not None else ()
+
     def of(self, cls: type[R]) -> list[R]:
         """The records of this class, in their order."""
         found: list[R] = self.records.setdefault(cls, [])

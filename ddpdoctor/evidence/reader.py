@@ -148,5 +148,7 @@ class RankReader:
     def _apply(self, event: dict[str, Any]) -> None:
         kind, time = event.pop("k"), event.pop("t")
         self.evidence.last_event = max(self.evidence.last_event, time)
+        if "way" in event:
+            event["way"] = self.evidence.way(event["way"])
         if kind in KINDS:
             KINDS[kind].apply(self.evidence, event, time)

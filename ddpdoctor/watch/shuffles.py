@@ -14,7 +14,7 @@ from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import as_frame, is_users, outwards, users_frame
+from ddpdoctor.watch.places import users_frame
 
 _MOST = 32
 _SHORT = 4
@@ -61,9 +61,8 @@ class _Shuffles:
         if length < _SHORT or place is None or _is_torch(caller):
             return
         self._written += 1
-        frames = [as_frame(f) for f in outwards(caller) if is_users(f.f_code)][::-1]
-        state = _state(by.partition(".")[0], kwargs)
-        self._log.write("shuffled", by=by, length=length, state=state, place=place, way=frames)
+        state, way = _state(by.partition(".")[0], kwargs), self._log.way(caller)
+        self._log.write("shuffled", by=by, length=length, state=state, place=place, way=way)
 
 
 def _is_torch(caller: FrameType) -> bool:

@@ -13,7 +13,7 @@ _WINDOW = 8192
 
 @event("way")
 def way(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
-    """The user's frames that lead to a line, outermost first; collectives speak of its number."""
+    """The user's frames that lead to a line, outermost first; other events speak of its number."""
     rank.ways[given["number"]] = tuple(Place(*frame) for frame in given["frames"])
 
 
@@ -27,5 +27,4 @@ def collective(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 
 def collective_of(rank: RankEvidence, row: dict[str, Any]) -> Collective:
     """One row; its way is told by its number."""
-    number = row.pop("way", None)
-    return Collective(**typed(row), way=rank.ways.get(number, ()) if number is not None else ())
+    return Collective(way=rank.way(row.pop("way", None)), **typed(row))

@@ -33,8 +33,7 @@ def loader(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 def epoch(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """A pass over a loader begins."""
     passes, number = rank.loaders[given.pop("loader")].epochs, given.pop("number")
-    way = rank.ways.get(given.pop("way", -1), ())
-    passes[number] = Epoch(begun=time, way=way, **typed(given))
+    passes[number] = Epoch(begun=time, **typed(given))
 
 
 @event("drawn")

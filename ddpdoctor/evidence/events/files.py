@@ -12,9 +12,7 @@ from ddpdoctor.evidence.model import FileEvent, RankEvidence
 @event("file")
 def file(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """Something is about to be done to a file."""
-    number = given.pop("way", None)
-    way = rank.ways.get(number, ()) if number is not None else ()
-    rank.files.append(FileEvent(begun=time, ended=None, way=way, **typed(given)))
+    rank.files.append(FileEvent(begun=time, ended=None, **typed(given)))
 
 
 @event("file-end")

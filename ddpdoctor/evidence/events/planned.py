@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ddpdoctor.evidence.checking import checked
-from ddpdoctor.evidence.event import event, typed
-from ddpdoctor.evidence.model import Place, RankEvidence
+from ddpdoctor.evidence.event import record
+from ddpdoctor.evidence.model import Place
 
 
+@record("schedule")
 @dataclass(frozen=True, slots=True)
 @checked
 class Schedule:
@@ -21,11 +21,3 @@ class Schedule:
     """The line that made it."""
     way: tuple[Place, ...] = ()
     """The user's frames that led there, outermost first."""
-
-
-@event("schedule")
-def schedule(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
-    """One was made."""
-    number = given.pop("way", None)
-    way = rank.ways.get(number, ()) if number is not None else ()
-    rank.of(Schedule).append(Schedule(way=way, **typed(given)))

@@ -21,14 +21,7 @@ record("wrapper", into="wrappers")(Wrapper)
 record("copy", into="copies")(ModelCopy)
 record("seed", into="seeds")(Seed)
 record("plateau", into="plateaus")(Plateau)
-
-
-@event("state-load")
-def state_load(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
-    """A load_state_dict."""
-    number = given.pop("way", None)
-    way = rank.ways.get(number, ()) if number is not None else ()
-    rank.state_loads.append(StateLoad(time=time, way=way, **typed(given)))
+record("state-load", into="state_loads")(StateLoad)
 
 
 @event("gradients")
