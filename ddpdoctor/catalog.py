@@ -112,6 +112,8 @@ class Finding(_Frozen):
     """Harmless in most code: an info that the source does not confirm is not told."""
     has_lasted: bool = Field(default=False, exclude=True, repr=False)
     """It was waited for before it was found: one look at a job that goes on is enough."""
+    may_pass: bool = Field(default=False, exclude=True, repr=False)
+    """Ranks wait for one that may come yet."""
 
     @property
     def place(self) -> Place | None:

@@ -7,17 +7,35 @@ source gives it, with the line of the decision. What the source does not say sta
 
 from __future__ import annotations
 
-from ddpdoctor.annotate.lines import pointed
-from ddpdoctor.annotate.naming import named
-from ddpdoctor.annotate.remarks import remarked
-from ddpdoctor.annotate.source import Sources
 from ddpdoctor.catalog import Finding
-
-__all__ = ["annotate"]
 
 
 def annotate(findings: list[Finding]) -> list[Finding]:
     """The findings, refined by what the source says; without suspicions that it does not share."""
-    sources = Sources(findings)
-    refined = [remarked(pointed(named(finding, sources)), sources) for finding in findings]
+    refined = _refined(findings) if findings else []
     return [each for each in refined if not (each.is_suspicion and each.severity == "info")]
+
+
+def _refined(findings: list[Finding]) -> list[Finding]:
+    # Not before: lint takes a while to import, and most jobs have nothing to explain.
+    from ddpdoctor.annotate.lines import pointed
+    from ddpdoctor.annotate.naming import named
+    from ddpdoctor.annotate.remarks import remarked
+    from ddpdoctor.annotate.source import Sources
+
+    sources = Sources(findings)
+    refined = []
+    for finding in findings:
+        for step in (named, pointed, remarked):
+            try:
+                finding = step(finding, sources)
+            except Exception as error:  # what was proven stays
+                finding = _unread(finding, error)
+        refined.append(finding)
+    return refined
+
+
+def _unread(finding: Finding, error: Exception) -> Finding:
+    """It, with a fault of ours in reading the source."""
+    note = f"a fault of ours in reading the source, {type(error).__name__}: {error}"
+    return finding.model_copy(update={"evidence": (*finding.evidence, note)})

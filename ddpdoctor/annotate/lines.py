@@ -6,27 +6,22 @@ watched (`total += loss`). What lint says of the same files under the same code 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-
-from ddpdoctor.annotate.source import is_foreign
+from ddpdoctor.annotate.source import Sources
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
-from ddpdoctor.lint.linter import lint
 
 _BY_SOME = "DDP406"
 _CODES = frozenset({"DDP304", "DDP305", "DDP314", "DDP315", "DDP601"})
 
 
-def pointed(finding: Finding) -> Finding:
+def pointed(finding: Finding, sources: Sources) -> Finding:
     """The finding, with lint's lines first where none of them is among its own."""
     if any(each.phase == "forward" for each in finding.places) and finding.title == "rank-died":
-        return _called_by_some(finding)
+        return _called_by_some(finding, sources)
     if finding.code not in _CODES:
         return finding
     own = [each.place for each in finding.places if each.place is not None]
-    files = _files(own)
-    said = [each for each in lint(files).diagnostics if each.code == finding.code and not each.cell]
+    said = sources.said(finding.code, own)
     if not said or {(p.file, p.line) for p in own} & {(each.path, each.line) for each in said}:
         return finding
     here = {(place.file, place.function) for place in own}
@@ -43,13 +38,13 @@ def pointed(finding: Finding) -> Finding:
     return finding.model_copy(update={"places": (*more, *finding.places)})
 
 
-def _called_by_some(finding: Finding) -> Finding:
+def _called_by_some(finding: Finding, sources: Sources) -> Finding:
     """A rank that was aborted while others were in DDP's forward: a forward that only some make.
 
     gloo aborts a rank that is sent what it did not ask for; that it was this is concluded.
     """
     frames = [frame for each in finding.places for frame in (*each.stack, each.place) if frame]
-    said = [each for each in lint(_files(frames)).diagnostics if each.code == _BY_SOME]
+    said = sources.said(_BY_SOME, frames)
     if len({(each.path, each.line) for each in said}) != 1:
         return finding
     (line,) = said[:1]
@@ -67,8 +62,3 @@ def _called_by_some(finding: Finding) -> Finding:
             "places": (some, *finding.places),
         }
     )
-
-
-def _files(places: Iterable[Place]) -> list[str]:
-    files = dict.fromkeys(each.file for each in places)
-    return [file for file in files if not is_foreign(file) and Path(file).is_file()]

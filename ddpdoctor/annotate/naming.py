@@ -55,16 +55,11 @@ class Name:
 
 def named(finding: Finding, sources: Sources) -> Finding:
     """The finding under the name that the source gives it, or as it was."""
-    try:
-        if finding.title in _STANDOFFS:
-            return _standoff(finding, sources)
-        if finding.title == "exception":
-            return _exception(finding, sources)
-        if finding.title == "timeout":
-            return _timeout(finding, sources)
-    except Exception:  # a fault of ours in reading must not hide what was proven
-        return finding
-    return finding
+    if finding.title in _STANDOFFS:
+        return _standoff(finding, sources)
+    if finding.title == "exception":
+        return _exception(finding, sources)
+    return _timeout(finding, sources) if finding.title == "timeout" else finding
 
 
 def _standoff(finding: Finding, sources: Sources) -> Finding:

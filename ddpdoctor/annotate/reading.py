@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ddpdoctor.annotate.text import read as parsed
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Evidence, Place, RankEvidence
-from ddpdoctor.lint.linter import lint
-from ddpdoctor.lint.rule import Diagnostic
+
+if TYPE_CHECKING:
+    from ddpdoctor.lint.rule import Diagnostic
 
 
 def executed(evidence: Evidence) -> dict[str, set[int]]:
@@ -23,6 +25,8 @@ def executed(evidence: Evidence) -> dict[str, set[int]]:
 
 def certain(files: Sequence[str]) -> list[Diagnostic]:
     """What lint is certain of in these files: seconds, where they are many."""
+    from ddpdoctor.lint.linter import lint  # late: it takes a while, and many jobs want none of it
+
     return [each for each in lint(files).diagnostics if each.confidence == "certain"]
 
 

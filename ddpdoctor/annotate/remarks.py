@@ -9,27 +9,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.annotate.text import Function, Text, read
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
-from ddpdoctor.lint.linter import imported_of, lint
+from ddpdoctor.lint.linter import imported_of
 
+Remark = Callable[[Finding, Sources], Finding]
 _MOST = 4
-_ORDERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE)
 
 
 def remarked(finding: Finding, sources: Sources) -> Finding:
     """The finding, with what the source adds to it."""
-    if finding.title in _OF_THE_RUN:
-        return _OF_THE_RUN[finding.title](finding, sources)
     remark = _REMARKS.get(finding.title)
-    try:
-        return remark(finding) if remark is not None else finding
-    except RecursionError:
-        return finding
+    return remark(finding, sources) if remark is not None else finding
 
 
 def _with(finding: Finding, lines: Iterator[tuple[Text, ast.AST, str]], *, first: bool) -> Finding:
@@ -56,7 +50,7 @@ def _texts(finding: Finding) -> Iterator[Text]:
             yield text
 
 
-def _option(finding: Finding) -> Finding:
+def _option(finding: Finding, sources: Sources) -> Finding:
     """The line that declares --local-rank."""
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
@@ -72,12 +66,7 @@ def _option(finding: Finding) -> Finding:
     return _with(finding, lines(), first=True)
 
 
-def _option_name(argument: ast.expr) -> str:
-    word = argument.value if isinstance(argument, ast.Constant) else ""
-    return str(word).strip("-").replace("-", "_") if str(word).startswith("-") else ""
-
-
-def _never_joined(finding: Finding) -> Finding:
+def _never_joined(finding: Finding, sources: Sources) -> Finding:
     """What decides that init_process_group is not called, and where that is made."""
     files = [text.file for text in _texts(finding)]
 
@@ -96,7 +85,7 @@ def _never_joined(finding: Finding) -> Finding:
     return _with(finding, lines(), first=True)
 
 
-def _stop(finding: Finding) -> Finding:
+def _stop(finding: Finding, sources: Sources) -> Finding:
     """What a condition that differs asks for."""
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
@@ -115,7 +104,7 @@ def _stop(finding: Finding) -> Finding:
     return _with(finding, lines(), first=False)
 
 
-def _skip(finding: Finding) -> Finding:
+def _skip(finding: Finding, sources: Sources) -> Finding:
     """The statement by which the rank went on to the next round."""
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
@@ -132,7 +121,7 @@ def _skip(finding: Finding) -> Finding:
     return _with(finding, lines(), first=True)
 
 
-def _set_order(finding: Finding) -> Finding:
+def _set_order(finding: Finding, sources: Sources) -> Finding:
     """The set whose order decides."""
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
@@ -168,7 +157,7 @@ def _is_unordered(node: ast.AST) -> bool:
     return False
 
 
-def _chosen(finding: Finding) -> Finding:
+def _chosen(finding: Finding, sources: Sources) -> Finding:
     """A save under a comparison of that number is a decision; one under none is a record."""
     for at in finding.places:
         for frame in reversed(at.stack):
@@ -198,10 +187,10 @@ def _compares(test: ast.expr) -> bool:
     return False
 
 
-def _calling(wanted: Callable[[ast.Call], bool], doing: str) -> Callable[[Finding], Finding]:
+def _calling(wanted: Callable[[ast.Call], bool], doing: str) -> Remark:
     """The calls of a kind in the files that the finding is about."""
 
-    def remark(finding: Finding) -> Finding:
+    def remark(finding: Finding, sources: Sources) -> Finding:
         lines = (
             (text, node, doing)
             for text in _texts(finding)
@@ -235,15 +224,15 @@ def _averaged(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"severity": "warning"}) if is_mean else finding
 
 
-def _in_a_loss(finding: Finding) -> Finding:
+def _in_a_loss(finding: Finding, sources: Sources) -> Finding:
     """Whether a loss is computed of what was gathered only the source says."""
-    lines = {(at.place.file, at.place.line) for at in finding.places if at.place is not None}
-    files = [file for file in dict.fromkeys(file for file, _ in lines) if Path(file).is_file()]
-    said = {(each.path, each.line) for each in lint(files).diagnostics if each.code == finding.code}
-    return finding.model_copy(update={"severity": "warning"}) if lines & said else finding
+    own = [at.place for at in finding.places if at.place is not None]
+    said = {(each.path, each.line) for each in sources.said(finding.code, own)}
+    is_said = any((each.file, each.line) in said for each in own)
+    return finding.model_copy(update={"severity": "warning"}) if is_said else finding
 
 
-_REMARKS: dict[str, Callable[[Finding], Finding]] = {
+_REMARKS: dict[str, Remark] = {
     "local-rank-argument": _option,
     "lone-copies": _never_joined,
     "missing-set-epoch": _calling(
@@ -257,8 +246,6 @@ _REMARKS: dict[str, Callable[[Finding], Finding]] = {
     "unordered-registration": _set_order,
     "gathered-without-gradient": _in_a_loss,
     "metric-not-reduced": _chosen,
-}
-_OF_THE_RUN: dict[str, Callable[[Finding, Sources], Finding]] = {
     "reduced-twice": _of_ranks,
     "plain-average": _averaged,
 }

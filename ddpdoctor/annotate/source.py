@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
+from ddpdoctor.lint.linter import lint
 from ddpdoctor.lint.reason import Heads, Line, Reason
+from ddpdoctor.lint.rule import Diagnostic
 
 if TYPE_CHECKING:
     from ddpdoctor.annotate.naming import Party
@@ -23,6 +25,7 @@ class Sources:
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self._heads = Heads(self.stack(each) for finding in findings for each in finding.places)
+        self._said: dict[tuple[str, ...], Sequence[Diagnostic]] = {}
 
     def stack(self, at: RankPlace) -> tuple[Line, ...]:
         """The user's own lines that led there, outermost first, as far as they can be read."""
@@ -53,6 +56,14 @@ class Sources:
         """Whether what a finding's lines reduce is divided by the number of ranks."""
         lines = {(p.place.file, p.place.line) for p in finding.places if p.place is not None}
         return any(self._heads.is_divided(each) for each in lines if not is_foreign(each[0]))
+
+    def said(self, code: str, places: Iterable[Place]) -> list[Diagnostic]:
+        """What lint says under a code in the user's files that these lines are of."""
+        files = dict.fromkeys(each.file for each in places)
+        own = tuple(each for each in files if not is_foreign(each) and Path(each).is_file())
+        if own not in self._said:
+            self._said[own] = lint(own).diagnostics
+        return [each for each in self._said[own] if each.code == code and not each.cell]
 
     def raises(self, place: Place | None) -> bool:
         """Whether the statement at a line is a `raise`."""

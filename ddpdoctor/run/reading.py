@@ -18,7 +18,6 @@ import psutil
 from ddpdoctor.annotate.reading import certain, executed, unobserved
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Evidence
-from ddpdoctor.launch.processes import die_with
 
 if TYPE_CHECKING:
     from ddpdoctor.lint.rule import Diagnostic
@@ -90,7 +89,7 @@ class _Reader:
 
     def __init__(self, files: Sequence[str], *, gives_way: bool) -> None:
         self.files = frozenset(files)
-        context = multiprocessing.get_context("fork")  # lint has been imported here
+        context = multiprocessing.get_context("fork")
         self._answer, answer = context.Pipe(duplex=False)
         self._process = context.Process(
             target=_read, args=(files, answer, os.getpid(), gives_way), daemon=True
@@ -126,6 +125,8 @@ class _Reader:
 
 
 def _read(files: Sequence[str], answer: Connection, parent: int, gives_way: bool) -> None:
+    from ddpdoctor.launch.processes import die_with
+
     for each in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         with contextlib.suppress(OSError):  # what is the C library's own
             signal.signal(each, signal.SIG_DFL)  # those of the doctor go to its job

@@ -23,7 +23,6 @@ _DIAGNOSE_EVERY = 2.0
 _SHARE = 0.002
 """Of a core, that may be spent on it: the cores are the job's."""
 
-_STALL = "stall"
 _OF_ONE = ("--cpu", "--num_processes", "--num-processes")
 """Who says one of these to accelerate knows of --num_processes."""
 _REACTION = 6.0
@@ -211,7 +210,7 @@ def _sparing_the_job(session: Session) -> Iterator[None]:
 
 def _identity(finding: Finding) -> tuple[str, str]:
     """By its place; a rank that is late may be seen anywhere."""
-    where = finding.ranks if finding.title == _STALL else finding.place
+    where = finding.ranks if finding.may_pass else finding.place
     return finding.code, str(where)
 
 
@@ -274,7 +273,7 @@ class _Watcher:
             sure = {
                 key: each for key, each in found.items() if key in self._seen or each.has_lasted
             }
-            self.stall = next((each for each in sure.values() if each.title == _STALL), None)
+            self.stall = next((each for each in sure.values() if each.may_pass), None)
             for key, finding in sure.items():
                 if key not in self._told:
                     self._told[key] = finding
@@ -301,13 +300,13 @@ class _Watcher:
             return
         for key in [key for key in self._told if key not in found and key not in self._seen]:
             finding = self._told.pop(key)
-            if finding.title != _STALL:
+            if not finding.may_pass:
                 self._audience.withdrawn(finding)
 
     def _withdraw(self, findings: Iterable[Finding]) -> None:
         """Take back a stall that was told and is over, unless it came to something worse."""
         if self._pending is not None and not any(
-            each.title == _STALL or each.severity == "error" for each in findings
+            each.may_pass or each.severity == "error" for each in findings
         ):
             self._audience.went_on(self._pending)
             self._pending = None

@@ -432,4 +432,5 @@ def test_a_fault_in_reading_the_source_leaves_what_was_proven(
         script.at(0, "barrier #5", "the call", "the barrier"),
     )
     monkeypatch.setattr("ddpdoctor.lint.reason.run_file", lambda *_: 1 / 0)
-    assert only(general) == general
+    told = "a fault of ours in reading the source, ZeroDivisionError: division by zero"
+    assert only(general) == general.model_copy(update={"evidence": (told,)})

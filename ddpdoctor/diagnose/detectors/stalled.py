@@ -49,6 +49,7 @@ def _finding(waits: list[Blocked], slow: list[RankEvidence], *, ended: bool) -> 
         title="stall",
         severity="warning" if seconds > _LONG else "info",
         certainty="evidence",
+        may_pass=True,
         ranks=ranks,
         places=(*places, *sides(waits)),
         cause=f"{named(each.rank for each in waits)} {wait} for {named(ranks)}"
