@@ -10,6 +10,11 @@ from __future__ import annotations
 from ddpdoctor.catalog import Finding
 
 
+def prepare() -> None:
+    """Import what it takes to read: not at the start, where not all have ranks, nor at a proof."""
+    _refined([])
+
+
 def annotate(findings: list[Finding]) -> list[Finding]:
     """The findings, refined by what the source says; without suspicions that it does not share."""
     refined = _refined(findings) if findings else []
@@ -17,7 +22,6 @@ def annotate(findings: list[Finding]) -> list[Finding]:
 
 
 def _refined(findings: list[Finding]) -> list[Finding]:
-    # Not before: lint takes a while to import, and most jobs have nothing to explain.
     from ddpdoctor.annotate.lines import pointed
     from ddpdoctor.annotate.naming import named
     from ddpdoctor.annotate.remarks import remarked

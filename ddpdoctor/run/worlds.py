@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ddpdoctor.annotate import annotate
+from ddpdoctor.annotate import annotate, prepare
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import diagnose, prove_deadlock
 from ddpdoctor.diagnose.hosts import located
@@ -332,6 +332,7 @@ class Worlds:
         known = {world.folder for world in self.all}
         for folder in _folders(self._run_dir):
             if folder not in known and (size := world_size(folder)):
+                prepare()
                 self.all.append(World(folder, size, self._deaths, self._memory, self._boot))
                 self._newest = time.monotonic()
 
