@@ -24,7 +24,8 @@ from ddpdoctor.report import output
 
 if TYPE_CHECKING:
     from ddpdoctor.report.run import RunReport
-    from ddpdoctor.run.session import Audience, Session
+    from ddpdoctor.run.audience import Audience
+    from ddpdoctor.run.session import Session
     from ddpdoctor.run.teller import Teller
 
 
@@ -132,8 +133,8 @@ def run(
 @contextlib.contextmanager
 def _view(output: Path | None, teller: Teller) -> Iterator[Audience]:
     """Who is told while the job goes on: the whole terminal, if its output goes to a file."""
+    from ddpdoctor.run.audience import Audience
     from ddpdoctor.run.job import is_terminal
-    from ddpdoctor.run.session import Audience
 
     if output is not None:
         from ddpdoctor.run.screen import Screen

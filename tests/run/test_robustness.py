@@ -17,8 +17,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from ddpdoctor.run.audience import Audience
 from ddpdoctor.run.job import Signals
-from ddpdoctor.run.session import Audience, RunOptions, Session, run
+from ddpdoctor.run.session import RunOptions, Session, run
 from ddpdoctor.run.worlds import World, Worlds
 from tests.run.conftest import HERE, JOB, Doctor, environment, living, ranks
 

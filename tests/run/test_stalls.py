@@ -10,11 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ddpdoctor.catalog import Finding
+from ddpdoctor.catalog import Cure, Finding, Severity
 from ddpdoctor.diagnose.detectors import stalled
 from ddpdoctor.evidence import LOG_NAME
+from ddpdoctor.run import audience
+from ddpdoctor.run.audience import Audience, Watcher
 from ddpdoctor.run.job import Signals
-from ddpdoctor.run.session import Audience, RunOptions, Session, run
+from ddpdoctor.run.session import RunOptions, Session, run
 from ddpdoctor.run.worlds import World
 from tests.run.conftest import Doctor, environment, living, ranks
 from tests.run.test_robustness import line_of
@@ -83,6 +85,61 @@ def test_a_stall_is_told_while_it_lasts_and_taken_back_when_the_job_goes_on(
     assert listener.over == [stall]
     assert "stall" in listener.shown
     assert (session.status, session.findings) == (0, [])
+
+
+class _Looked:
+    """A job in which each look finds something else."""
+
+    all = (object(),)
+
+    def __init__(self, *found: list[Finding]) -> None:
+        self._found = iter(found)
+
+    def findings(self) -> list[Finding]:
+        return next(self._found)
+
+
+def _found(code: str, severity: Severity) -> Finding:
+    return Finding(
+        code=code,
+        title="",
+        severity=severity,
+        certainty="evidence",
+        ranks=(),
+        places=(),
+        cause="",
+        cure=Cure(text=""),
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "was_ended", "withdrawn"),
+    [
+        ([], False, ["DDP105"]),
+        ([], True, []),
+        ([_found("DDP404", "error")], False, []),
+        ([_found("DDP105", "warning")], False, []),
+    ],
+)
+def test_what_was_told_is_taken_back_by_the_end_unless_it_came_to_something_worse(
+    last: list[Finding], was_ended: bool, withdrawn: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audience, "_DIAGNOSE_EVERY", 0.0)
+    monkeypatch.setattr(audience, "_SHARE", 1e9)
+    told: list[str] = []
+    taken_back: list[str] = []
+    watcher = Watcher(
+        Audience(
+            found=lambda each: told.append(each.code),
+            withdrawn=lambda each: taken_back.append(each.code),
+        )
+    )
+    early = [_found("DDP105", "warning")]
+    looked = _Looked(early, early)
+    watcher.look(looked)
+    watcher.look(looked)
+    watcher.conclude(last, was_ended=was_ended)
+    assert (told, taken_back) == (["DDP105"], withdrawn)
 
 
 def test_a_job_that_is_ended_in_a_stall_has_that_finding(in_a_stall) -> None:
