@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from ddpdoctor.catalog import Finding
+from ddpdoctor.environment.variables.table import Status
 
 TORCHRUN_PORT = 29500
 """Where torchrun meets unless it is told otherwise."""
@@ -309,10 +310,8 @@ class SetVariable(_Frozen):
     value: Text
     """With secrets replaced."""
     redacted: bool
-    status: Literal[
-        "known", "debug", "launcher", "legacy", "removed", "phantom", "script", "unknown"
-    ]
-    """The words are explained at `variables.Status`; "unknown" is in no table of ours."""
+    status: Status | Literal["unknown"]
+    """ "unknown" is in no table of ours."""
     read_by: Text
     file: Text | None = None
     """The file of NCCL that sets it, where the environment does not."""
@@ -331,6 +330,8 @@ class Environment(_Frozen):
 
     python: Python
     torch: Torch | TorchFailure | Absent | Unknown
+    interpreter: Text | Absent | Unknown = Absent(absent="not looked for")
+    """Where PYTHON_EXEC leads, with which torchrun starts its ranks."""
     packages: tuple[Text, ...] | Unknown = ()
     """Installed distributions that bear on training, "name version"."""
     compilers: tuple[Text, ...] | Unknown = ()
@@ -389,6 +390,11 @@ class Environment(_Frozen):
             return int(self.value(name) or "")
         except ValueError:
             return None
+
+    @property
+    def lacks_nccl(self) -> bool:
+        """Whether the installed torch is known to be built without NCCL."""
+        return isinstance(self.torch, Torch) and "nccl" not in self.torch.backends
 
 
 class EnvironmentReport(_Frozen):

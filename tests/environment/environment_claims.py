@@ -21,6 +21,8 @@ import torch
 import torch._dynamo  # DDP imports it: once here, not in each child
 import torch.distributed as dist
 
+from ddpdoctor.environment.variables import known
+
 SECONDS = 2.0
 DEADLINE = 60.0
 FOLDER = Path(sys.argv[1])
@@ -64,6 +66,44 @@ def parse_torchrun() -> str:
     return f"{options.nproc_per_node} {options.master_port} {options.standalone}"
 
 
+PET = {
+    "PET_NPROC_PER_NODE": ("four", "4.0", "", "auto", "cpu", " 4 "),
+    "PET_NNODES": ("x", "", "1:2:3", "2", "1:4"),
+    "PET_MASTER_PORT": ("x", "", "29512"),
+    "PET_NODE_RANK": ("x", "", "0"),
+    "PET_MAX_RESTARTS": ("x", "", "3"),
+    "PET_MONITOR_INTERVAL": ("x", "", "0.1", "5", "1e-1"),
+    "PET_SHUTDOWN_TIMEOUT": ("x", "", "30"),
+    "PET_TEE": ("x", "9", "", "3", "0:1,1:2"),
+    "PET_REDIRECTS": ("0:9", "", "0"),
+    "PET_RDZV_CONF": ("a", "a=b,c", "", "a=b", "a=b,c=d"),
+    "PET_LOCAL_RANKS_FILTER": ("x", "0,x", "", "0,1"),
+    "PET_STANDALONE": ("yes", "", "1", "0"),
+}
+
+
+def values_in_torchrun() -> str:
+    from torch.distributed.run import config_from_args, parse_args
+
+    tried = []
+    for name, values in PET.items():
+        for value in values:
+            os.environ[name] = value
+            try:
+                config_from_args(parse_args(["train.py"]))
+                tried.append((name, value, "taken"))
+            except (Exception, SystemExit):
+                tried.append((name, value, "refused"))
+        del os.environ[name]
+    return json.dumps(tried)
+
+
+def program_of_torchrun() -> str:
+    from torch.distributed.run import config_from_args, parse_args
+
+    return str(config_from_args(parse_args(["train.py"]))[1])
+
+
 def options_of_torchrun() -> str:
     """The variables that give its options their defaults."""
     from torch.distributed import argparse_util, run
@@ -97,6 +137,7 @@ PHANTOMS = (
     *("NCCL_TIMEOUT", "NCCL_COMM_TIMEOUT", "GLOO_TIMEOUT", "GLOO_TIMEOUT_SECONDS"),
     *("TORCH_NCCL_TIMEOUT", "TORCH_DISTRIBUTED_TIMEOUT", "TORCH_DIST_TIMEOUT", "DDP_TIMEOUT"),
 )
+OF_NCCL = [name for name, row in known().items() if row.of_nccl]
 Claim = tuple[Callable[[], str], dict[str, str]]
 CLAIMS: dict[str, Claim] = {
     "nothing set": (join_file, {}),
@@ -125,6 +166,8 @@ CLAIMS: dict[str, Claim] = {
     "agent store true": (join_env, env(0, TORCHELASTIC_USE_AGENT_STORE="true")),
     "rank outside": (join_env, env(DEAF, RANK="1")),
     "others missing": (join_env, env(0, WORLD_SIZE="4")),
+    "port 0 of two": (join_env, env(0, RANK="1", WORLD_SIZE="2")),
+    "nccl maybe": (join_file, dict.fromkeys(OF_NCCL, "maybe")),
     "port 70000": (join_env, env(70000)),
     "port http": (join_env, env(0, MASTER_PORT="http")),
     "address with scheme": (join_env, env(0, MASTER_ADDR="http://127.0.0.1")),
@@ -134,6 +177,8 @@ CLAIMS: dict[str, Claim] = {
     "torchrun PET": (parse_torchrun, {"PET_NPROC_PER_NODE": "3", "PET_STANDALONE": "1"}),
     "torchrun PET_NPROC": (parse_torchrun, {"PET_NPROC": "3"}),
     "torchrun standalone true": (parse_torchrun, {"PET_STANDALONE": "true"}),
+    "torchrun values": (values_in_torchrun, {}),
+    "torchrun program": (program_of_torchrun, {"PYTHON_EXEC": "/nowhere/python"}),
     "torchrun options": (options_of_torchrun, {}),
     "small shm": (share_memory, {}),
     **{
@@ -147,6 +192,7 @@ CLAIMS: dict[str, Claim] = {
 MAY_HANG = {
     *("recorder size abc", "recorder size empty", "recorder stack maybe", "recorder old size abc"),
     *("agent store True", "rank outside", "others missing", "address with scheme"),
+    "port 0 of two",
 }
 
 

@@ -80,6 +80,8 @@ CLAIMS = [
     ("alone", "joined", ""),
     ("agent store true", "joined", ""),
     ("rank outside", "hangs", "DDP105"),
+    ("port 0 of two", "hangs", "DDP104"),
+    ("nccl maybe", "timeout", ""),
     ("port 70000", "ValueError: port must have value", "DDP703"),
     ("port http", "ValueError: invalid literal", "DDP703"),
     ("address with scheme", "hangs", "DDP703"),
@@ -118,6 +120,20 @@ def test_env_warns_of_what_fails_in_some_circumstances(
         pytest.skip("known of torch 2.13 alone")
     assert seen == outcome
     assert code in [one.code for one in diagnose(variables) if one.severity == "warning"]
+
+
+def test_torchrun_refuses_the_values_that_env_calls_an_error_and_no_other(
+    outcomes: Outcomes, diagnose: Diagnose
+) -> None:
+    tried = json.loads(outcomes["torchrun values"][1])
+    assert len(tried) > 40
+    for name, value, fate in tried:
+        errors = [one.code for one in diagnose({name: value}) if one.severity == "error"]
+        assert errors == (["DDP703"] if fate == "refused" else []), (name, value)
+
+
+def test_torchrun_starts_what_python_exec_names(outcomes: Outcomes) -> None:
+    assert outcomes["torchrun program"][1] == "/nowhere/python"
 
 
 def test_the_table_has_every_option_of_torchrun_and_no_other(outcomes: Outcomes) -> None:

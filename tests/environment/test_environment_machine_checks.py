@@ -424,6 +424,10 @@ def master(answer: str, *addresses: str) -> dict[str, Any]:
     return {"master": Master.model_validate({**facts, "answer": answer})}
 
 
+def interpreter(found: str | Absent) -> dict[str, Any]:
+    return {"interpreter": found}
+
+
 def nccl_file(name: str, value: str, **environ: str) -> dict[str, Any]:
     lines = (FileSetting(file="/etc/nccl.conf", line=3, name=name, value=value),)
     return {"nccl_file": lines, "variables": variables(Machine(environ), lines), **GPUS}
@@ -434,6 +438,10 @@ def driver(**changes: Any) -> dict[str, Any]:
 
 
 AWAY = {"MASTER_ADDR": "node1", "MASTER_PORT": "29512"}
+RANK_0_OF_AWAY = {**AWAY, "RANK": "0", "WORLD_SIZE": "2"}
+TO_IB = {"GLOO_SOCKET_IFNAME": "ib0"}
+UP_IB = {"interfaces": (interface("ib0", "192.0.2.9"),)}
+DOWN_IB = {"interfaces": (UP_IB["interfaces"][0].model_copy(update={"up": False}),)}
 V4_ONLY = {"interfaces": (interface("eth0", "192.0.2.7"),)}
 BOTH = {"interfaces": (interface("eth0", "192.0.2.7", "2001:db8::7"),)}
 INNER = {"interfaces": (interface("br0", "172.17.0.1", inner="bridge"), *V4_ONLY["interfaces"])}
@@ -444,6 +452,38 @@ OF_THE_DRIVER = [
     Case("DDP108", "error", AWAY, AWAY, master("no route"), right_facts=master("accepted")),
     Case("DDP108", "warning", AWAY, AWAY, master("silence"), right_facts=master("accepted")),
     Case("DDP108", "info", AWAY, AWAY, master("refused"), right_facts=master("accepted")),
+    *(
+        Case("DDP108", "warning", RANK_0_OF_AWAY, right, master("refused"))
+        for right in (
+            {**RANK_0_OF_AWAY, "RANK": "1"},
+            {**RANK_0_OF_AWAY, "TORCHELASTIC_USE_AGENT_STORE": "True"},
+            {**RANK_0_OF_AWAY, "KUBERNETES_SERVICE_HOST": "10.0.0.1"},
+        )
+    ),
+    Case(
+        "DDP104",
+        "error",
+        {**FREE, "MASTER_PORT": "0", "RANK": "0", "WORLD_SIZE": "2"},
+        {**FREE, "MASTER_PORT": "0", "RANK": "0", "WORLD_SIZE": "1"},
+    ),
+    Case(
+        "DDP703",
+        "warning",
+        {"PYTHON_EXEC": "pyton"},
+        {"PYTHON_EXEC": "python"},
+        interpreter(NOTHING),
+        right_facts=interpreter("python"),
+    ),
+    Case(
+        "DDP703",
+        "info",
+        {"PYTHON_EXEC": "/usr/bin/python3"},
+        {"PYTHON_EXEC": "python"},
+        interpreter("/usr/bin/python3"),
+        right_facts=interpreter("python"),
+    ),
+    Case("DDP107", "warning", {**TO_IB, **TWO_NODES}, {**TO_IB, **TWO_NODES}, DOWN_IB, UP_IB),
+    Case("DDP107", "info", TO_IB, TO_IB, DOWN_IB, UP_IB),
     Case(
         "DDP108",
         "error",

@@ -273,6 +273,11 @@ def test_an_interface_without_an_address_is_named_in_a_namespace_of_its_own() ->
     assert "Unable to find address for: dd0" in outcome(*inside, code=join, **environ)
     codes = [(code, severity) for code, severity, _ in found(*inside, **environ)]
     assert ("DDP107", "error") in codes
+    addressed = inside[-2].replace("&& exec", "&& ip addr add 10.77.4.1/24 dev dd0 && exec")
+    told = found(*inside[:-2], addressed, "sh", SLURM_JOB_NUM_NODES="2", **environ)
+    assert [cause for code, _, cause in told if code == "DDP107"] == [
+        "GLOO_SOCKET_IFNAME names 'dd0', which is down"
+    ]
 
 
 IN_A_NAMESPACE = ("unshare", "--net", "--mount", "sh", "-ec")
@@ -330,6 +335,8 @@ def test_a_master_that_listens_or_refuses_is_told_apart() -> None:
     assert "DDP108" not in [code for code, *_ in found(*inside, **there)]
     refused = found(*inside, **{**there, "MASTER_PORT": "29520"})
     assert [severity for code, severity, _ in refused if code == "DDP108"] == ["info"]
+    hosting = found(*inside, **{**there, "MASTER_PORT": "29520", "RANK": "0"})
+    assert [severity for code, severity, _ in hosting if code == "DDP108"] == ["warning"]
 
 
 @needs_root

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from environment_cases import TORCHRUN, Case, Diagnose, check
+from healthy_machine import ENVIRONMENT
 
 from ddpdoctor.environment.checks import findings
 from ddpdoctor.environment.model import (
@@ -11,6 +12,7 @@ from ddpdoctor.environment.model import (
     Environment,
     Gpu,
     Search,
+    Torch,
     TorchFailure,
     Unknown,
 )
@@ -21,6 +23,10 @@ GPU = Gpu(
 READ_AFTER_ALL = Search(libraries=("plugin.so",), present=("NCCL_TIMEOUT",), absent=())
 ABSENT_FROM_NCCL = Search(libraries=("libnccl.so.2",), present=(), absent=("NCCL_NOVELTY",))
 PRESENT_IN_NCCL = Search(libraries=("libnccl.so.2",), present=("NCCL_NOVELTY",), absent=())
+
+TORCH = ENVIRONMENT.torch
+assert isinstance(TORCH, Torch)
+WITH_NCCL = {"torch": TORCH.model_copy(update={"backends": ("gloo", "nccl")})}
 
 NAMES = [
     Case("DDP109", "warning", {"NCCL_TIMEOUT": "3600"}, {"NCCL_IB_TIMEOUT": "22"}),
@@ -47,6 +53,7 @@ NAMES = [
     ),
     Case("DDP702", "info", {"NCCL_BLOCKING_WAIT": "0"}, {"TORCH_NCCL_BLOCKING_WAIT": "0"}),
     Case("DDP702", "info", {"NCCL_ASYNC_ERROR_HANDLING": "1"}),
+    Case("DDP702", "info", {"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}, {"TORCH_NCCL_NAN_CHECK": "0"}),
     Case("DDP705", "info", {"NCCL_DEBUG": "INFO"}, {"NCCL_DEBUG": "WARN"}),
     Case("DDP705", "info", {"NCCL_P2P_DISABLE": "1"}, {"NCCL_P2P_DISABLE": "0"}),
     Case("DDP705", "info", {"TORCH_NCCL_NAN_CHECK": "1"}, {"TORCH_NCCL_NAN_CHECK": "0"}),
@@ -65,7 +72,33 @@ VALUES = [
     Case("DDP703", "error", {"TORCH_FR_BUFFER_SIZE": "two"}, {"TORCH_FR_BUFFER_SIZE": "20"}),
     Case("DDP703", "error", {"TORCH_FR_BUFFER_SIZE": ""}, {"TORCH_NCCL_TRACE_BUFFER_SIZE": "9"}),
     Case("DDP703", "warning", {"TORCH_FR_BUFFER_SIZE": "2k"}, {"TORCH_FR_BUFFER_SIZE": " 2"}),
-    Case("DDP703", "error", {"TORCH_NCCL_NAN_CHECK": "on"}, {"TORCH_NCCL_NAN_CHECK": "No"}),
+    # What only a torch with NCCL reads ends nothing where there is none.
+    Case(
+        "DDP703",
+        "error",
+        wrong={"TORCH_NCCL_NAN_CHECK": "on"},
+        right={"TORCH_NCCL_NAN_CHECK": "No"},
+        facts=WITH_NCCL,
+    ),
+    Case(
+        "DDP703",
+        "error",
+        wrong={"TORCH_NCCL_NAN_CHECK": "on"},
+        right={"TORCH_NCCL_NAN_CHECK": "on"},
+        facts=WITH_NCCL,
+        right_facts={},
+    ),
+    *(
+        Case("DDP703", "error", {name: wrong}, {name: right}, WITH_NCCL)
+        for name, wrong, right in (
+            ("NCCL_ALGO", "Rings", "ring"),
+            ("NCCL_ALGO", "ring;tree", "^nvls,NVLSTree;allreduce:tree,ring"),
+            ("NCCL_ALGO", "all_reduce:ring", "allreduce:ring"),
+            ("NCCL_PROTO", "ll256", "^LL128"),
+        )
+    ),
+    Case("DDP703", "warning", {"NCCL_P2P_LEVEL": "nvl"}, {"NCCL_P2P_LEVEL": "NVL"}),
+    Case("DDP703", "warning", {"NCCL_NET_GDR_LEVEL": "phb"}, {"NCCL_NET_GDR_LEVEL": "3"}),
     Case("DDP703", "error", {"TORCH_DIST_INIT_BARRIER": "yes"}, {"TORCH_DIST_INIT_BARRIER": "1"}),
     Case("DDP703", "error", {"TORCH_DISTRIBUTED_DEBUG": "1"}, {"TORCH_DISTRIBUTED_DEBUG": "OFF"}),
     Case("DDP703", "error", {"TORCH_DISTRIBUTED_DEBUG": ""}, {"NCCL_DEBUG": ""}),
@@ -111,6 +144,12 @@ PAIRS = [
         "warning",
         wrong={"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
         right={"TORCH_FR_BUFFER_SIZE": "2000", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
+    ),
+    Case(
+        "DDP704",
+        "info",
+        wrong={**TORCHRUN, "NCCL_DEBUG": "WARN", "NCCL_DEBUG_FILE": "/tmp/nccl"},
+        right={**TORCHRUN, "NCCL_DEBUG": "WARN", "NCCL_DEBUG_FILE": "/tmp/nccl.%h.%p"},
     ),
     Case(
         "DDP704",

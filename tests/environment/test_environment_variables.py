@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddpdoctor.environment.variables import known, nearest
+from ddpdoctor.environment.variables.table import NCCL_GROUP
 
 
 def test_no_name_stands_in_the_table_twice() -> None:
@@ -86,7 +87,7 @@ IN_PYTHON = re.compile(
     rf"""["']((?:{FAMILIES})_[A-Z0-9_]+)["']"""
     r"""|(?:environ(?:\.get|\.pop|\.setdefault)?\s*[\[(]|getenv\()\s*["']([A-Z][A-Z0-9_]+)["']"""
 )
-READERS = ("PyTorch", "gloo", "torchrun", "env:// rendezvous")
+READERS = ("PyTorch", NCCL_GROUP, "gloo", "torchrun", "env:// rendezvous")
 # Of ProcessGroupNCCL.cpp, and of gloo with TLS, which builds for CPUs leave out.
 ONLY_WITH_CUDA = {
     *("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "TORCH_NCCL_NONBLOCKING_TIMEOUT"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, setting, unset
+from ddpdoctor.environment.checks.job import local_ranks
 from ddpdoctor.environment.model import Environment
 from ddpdoctor.environment.variables import known
 
@@ -19,6 +21,7 @@ def conflicting(environment: Environment) -> Iterator[Finding]:
     yield from _dump_without_watchdog(environment)
     yield from _dump_without_recorder(environment)
     yield from _subsystems_without_debug(environment)
+    yield from _one_file_for_all(environment)
     yield from _no_error_handling(environment)
 
 
@@ -93,6 +96,20 @@ def _subsystems_without_debug(environment: Environment) -> Iterator[Finding]:
             "Set NCCL_DEBUG=INFO too, or remove it.",
             notes=("harmless",),
             commands=("export NCCL_DEBUG=INFO",),
+        )
+
+
+def _one_file_for_all(environment: Environment) -> Iterator[Finding]:
+    file, ranks = environment.value("NCCL_DEBUG_FILE"), local_ranks(environment)
+    if file and "%p" not in file and environment.value("NCCL_DEBUG") and ranks and ranks > 1:
+        yield finding(
+            "DDP704",
+            "info",
+            f"{setting('NCCL_DEBUG_FILE', file)} is one file for {ranks} ranks",
+            "Put %h and %p into the name: NCCL writes host and process there.",
+            notes=("harmless for training, but they write over each other's lines",),
+            commands=(f"export NCCL_DEBUG_FILE={shlex.quote(f'{file}.%h.%p')}",),
+            certainty="evidence",
         )
 
 

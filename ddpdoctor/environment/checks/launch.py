@@ -214,6 +214,23 @@ def low_port(environment: Environment) -> Iterator[Finding]:
             )
 
 
+def no_port(environment: Environment) -> Iterator[Finding]:
+    """DDP104: port 0, on which rank 0 would listen anywhere, and nobody would find it."""
+    world = environment.integer("WORLD_SIZE")
+    if environment.integer("MASTER_PORT") != 0 or world is None or world < 2:
+        return
+    yield finding(
+        "DDP104",
+        "error",
+        f"MASTER_PORT=0, and {world} ranks are to meet there",
+        "Take a port from 1024 to 32767, the same for all ranks.",
+        notes=(
+            "rank 0 listens on a port of the kernel's choice, the others connect to port 0",
+            "all of them fail, after the timeout; a single rank would not mind",
+        ),
+    )
+
+
 def _reserved(port: int, kernel: Kernel) -> Iterator[Finding]:
     yield finding(
         "DDP104",
@@ -263,6 +280,30 @@ def port_ignored(environment: Environment) -> Iterator[Finding]:
         f"torchrun will ignore {setting('MASTER_PORT', value)}",
         "Use --standalone, --rdzv-endpoint=HOST:PORT or --master-port with torchrun.",
         notes=("harmless: mp.spawn, and ranks that are started by hand, do read it",),
+    )
+
+
+def interpreter(environment: Environment) -> Iterator[Finding]:
+    """DDP703: PYTHON_EXEC, in whose place torchrun would start something else than this Python."""
+    variable, program = environment.variable("PYTHON_EXEC"), environment.interpreter
+    if variable is None or variable.redacted or isinstance(program, Unknown):
+        return
+    if program == environment.python.executable:
+        return
+    missing = isinstance(program, Absent)
+    yield finding(
+        "DDP703",
+        "warning" if missing else "info",
+        f"{setting(variable.name, variable.value)} is "
+        + ("no program here" if missing else "another interpreter than this one"),
+        "Remove it, unless your script is meant for that interpreter.",
+        notes=(
+            "torchrun starts every rank with it, in place of the Python that runs torchrun",
+            "each of them fails: No such file or directory"
+            if missing
+            else f"harmless if you meant it; this one is {environment.python.executable}",
+        ),
+        commands=unset(variable.name),
     )
 
 

@@ -100,6 +100,20 @@ def renamed(environment: Environment) -> Iterator[Finding]:
         )
 
 
+def obsolete(environment: Environment) -> Iterator[Finding]:
+    """DDP702: settings that ask for what is the default by now."""
+    for variable in environment.variables:
+        if variable.status == "obsolete":
+            yield finding(
+                "DDP702",
+                "info",
+                f"{variable.name} is no longer needed",
+                "Remove it.",
+                notes=("harmless: what it asks for is the default now, and PyTorch warns",),
+                commands=unset(variable.name),
+            )
+
+
 def left_on(environment: Environment) -> Iterator[Finding]:
     """DDP705: settings that belong to a debugging session."""
     for_nccl = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, setting, unset
-from ddpdoctor.environment.model import Environment, FileSetting, Torch
+from ddpdoctor.environment.model import Environment, FileSetting
 from ddpdoctor.environment.variables import for_nccl
 
 
@@ -32,7 +32,7 @@ def overruled(environment: Environment) -> Iterator[Finding]:
 
 def unread(environment: Environment) -> Iterator[Finding]:
     """DDP109: lines of NCCL's files that say nothing to it, or a file that is not there."""
-    harmless = isinstance(environment.torch, Torch) and "nccl" not in environment.torch.backends
+    harmless = environment.lacks_nccl
     aside = ("harmless here: torch has no NCCL",) if harmless else ()
     for one in _settings(environment):
         if for_nccl(one.name):

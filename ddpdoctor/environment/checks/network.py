@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 
 from ddpdoctor.catalog import Finding, Severity
@@ -51,7 +52,29 @@ def _gloo(
             commands=taken_away(variable),
         )
     chosen = [by_name[name] for name in names if name in by_name]
+    yield from _down(environment, variable, chosen)
     yield from _loopback_only(environment, variable, chosen)
+
+
+def _down(
+    environment: Environment, variable: SetVariable, chosen: Iterable[Interface]
+) -> Iterator[Finding]:
+    several = spans_nodes(environment)
+    for interface in chosen:
+        if interface.up or not interface.addresses:
+            continue
+        yield finding(
+            "DDP107",
+            "warning" if several else "info",
+            f"{variable.name} names {interface.name!r}, which is down",
+            f"Name one of {_usable(environment.interfaces)}, or bring it up.",
+            notes=(
+                "ranks on other nodes cannot reach this one through it"
+                if several
+                else "harmless while all ranks run here: their kernel keeps what they send",
+            ),
+            commands=(f"ip link set {shlex.quote(interface.name)} up",),
+        )
 
 
 def _nccl(
@@ -65,7 +88,7 @@ def _nccl(
     if chosen:
         yield from _loopback_only(environment, variable, chosen)
         return
-    unused = isinstance(environment.torch, Torch) and "nccl" not in environment.torch.backends
+    unused = environment.lacks_nccl
     yield finding(
         "DDP107",
         "info" if unused else "error",
@@ -122,6 +145,19 @@ def unanswered_master(environment: Environment) -> Iterator[Finding]:
     newer = _newer(environment)
     if newer and newer == master.addresses:
         return  # what is missing here is IPv6, and has a finding of its own
+    if _hosts_the_store(environment):
+        yield finding(
+            "DDP108",
+            "warning",
+            f"{setting('MASTER_ADDR', master.address)} is no address of this machine, and RANK=0",
+            "Name this machine in MASTER_ADDR, or give rank 0 to the one that is named.",
+            notes=(
+                "rank 0 listens on its own machine; all look for it there, itself too",
+                "every rank fails, after the timeout, unless something forwards that address here",
+            ),
+            certainty="evidence",
+        )
+        return
     severity, how, why = _SILENCES[master.answer]
     yield finding(
         "DDP108",
@@ -130,6 +166,15 @@ def unanswered_master(environment: Environment) -> Iterator[Finding]:
         "Name the first node by an address that this one reaches, and open the port.",
         notes=(why, "torch says of all of these only that the client socket has timed out"),
         certainty="evidence" if severity != "error" else "proven",
+    )
+
+
+def _hosts_the_store(environment: Environment) -> bool:
+    # A service of Kubernetes has an address that is nobody's, and leads to the pod.
+    return (
+        environment.integer("RANK") == 0
+        and environment.value("TORCHELASTIC_USE_AGENT_STORE") != "True"
+        and "Kubernetes" not in environment.context
     )
 
 
@@ -168,7 +213,7 @@ def no_ipv6(environment: Environment) -> Iterator[Finding]:
         )
     family = environment.variable("NCCL_SOCKET_FAMILY")
     if family and family.value.upper() == "AF_INET6":
-        unused = isinstance(environment.torch, Torch) and "nccl" not in environment.torch.backends
+        unused = environment.lacks_nccl
         yield finding(
             "DDP107",
             "info" if unused else "error",

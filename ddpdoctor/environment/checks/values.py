@@ -30,12 +30,20 @@ class _Misread:
 def misread(environment: Environment) -> Iterator[Finding]:
     """DDP703: values that raise, or that are read as something else than they say."""
     for variable, row, problem in _misread(environment):
+        # Only what this torch reads can end it. A value that is read otherwise stays worth a
+        # warning: the same lines of a job's script go to the nodes with GPUs.
+        harmless = problem.severity == "error" and row.of_nccl and environment.lacks_nccl
         yield finding(
             "DDP703",
-            problem.severity,
+            "info" if harmless else problem.severity,
             f"{setting(variable.name, variable.value)} is not understood",
             f"Set it to {problem.expected}, or remove it.",
-            notes=(problem.becomes, *((row.note,) if row.note else ()), *origin(variable)),
+            notes=(
+                problem.becomes,
+                *((row.note,) if row.note else ()),
+                *origin(variable),
+                *(("harmless here: torch has no NCCL",) if harmless else ()),
+            ),
             commands=taken_away(variable),
         )
 
@@ -86,10 +94,18 @@ def _problem(row: Variable, value: str) -> _Misread | None:
             return _choice(row, [value.upper()], row.choices)
         case "exact choice":
             return _choice(row, [value], row.choices)
+        case "pattern":
+            return _pattern(row, value)
         case "choices":
             return _choice(row, value.upper().split(","), row.choices)
         case _:
             return None
+
+
+def _pattern(row: Variable, value: str) -> _Misread | None:
+    if re.fullmatch(row.pattern, value):
+        return None
+    return _Misread("error" if row.fatal else "warning", row.misread, row.expected)
 
 
 def _raises(row: Variable, expected: str) -> _Misread:

@@ -41,6 +41,7 @@ def collect(
     return Environment(
         python=software.python(machine),
         torch=machine.find(software.torch),
+        interpreter=machine.find(software.interpreter),
         packages=machine.find(software.packages),
         compilers=machine.find(software.compilers),
         accelerate=machine.find(software.accelerate_defaults),

@@ -36,6 +36,13 @@ def python(machine: Machine) -> Python:
     )
 
 
+def interpreter(machine: Machine) -> str | Absent:
+    """What torchrun starts its ranks with."""
+    named = machine.environ.get("PYTHON_EXEC", sys.executable)
+    found = shutil.which(named, path=machine.environ.get("PATH"))
+    return found or Absent(absent=machine.redactor.text(f"there is no program {named}"))
+
+
 def _system(machine: Machine) -> str:
     try:
         lines = machine.read("etc/os-release").splitlines()

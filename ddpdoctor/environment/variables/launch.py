@@ -7,6 +7,10 @@ from ddpdoctor.environment.variables.table import Variable, rows
 _TIMEOUT = "pass timeout= to init_process_group, and to new_group"
 _SET_BY_TORCHRUN = "torchrun sets it for its ranks"
 
+_INT = r"\s*[+-]?[0-9]+\s*"
+_DEVICES = "cpu|gpu|xpu|hpu|npu|mlu|musa|privateuseone"
+_STREAMS = r"[0-3]|([0-9]:[0-3],)*[0-9]:[0-3]"  # elastic/multiprocessing/api.py, Std.from_str
+
 VARIABLES: tuple[Variable, ...] = (
     Variable("MASTER_ADDR", "env:// rendezvous", "host", note="torchrun overwrites it"),
     Variable("MASTER_PORT", "env:// rendezvous", "port", note="torchrun overwrites it"),
@@ -58,13 +62,40 @@ VARIABLES: tuple[Variable, ...] = (
         ordinary_name=True,
     ),
     # The defaults of torchrun's options: PET_ and the option's longest name.
-    *rows("torchrun", "text", "NNODES NPROC_PER_NODE RDZV_BACKEND RDZV_ENDPOINT", prefix="PET_"),
-    *rows("torchrun", "text", "RDZV_ID RDZV_CONF START_METHOD EVENT_LOG_HANDLER", prefix="PET_"),
-    *rows("torchrun", "text", "ROLE LOG_DIR REDIRECTS TEE LOCAL_RANKS_FILTER", prefix="PET_"),
+    *rows("torchrun", "text", "RDZV_BACKEND RDZV_ENDPOINT RDZV_ID", prefix="PET_"),
+    *rows("torchrun", "text", "START_METHOD EVENT_LOG_HANDLER ROLE LOG_DIR", prefix="PET_"),
     *rows("torchrun", "text", "DUPLICATE_STDOUT_FILTERS DUPLICATE_STDERR_FILTERS", prefix="PET_"),
     *rows("torchrun", "text", "MASTER_ADDR LOCAL_ADDR SIGNALS_TO_HANDLE", prefix="PET_"),
-    *rows("torchrun", "text", "MONITOR_INTERVAL SHUTDOWN_TIMEOUT", prefix="PET_"),
-    *rows("torchrun", "python int", "NODE_RANK MASTER_PORT MAX_RESTARTS", prefix="PET_"),
+    *(
+        Variable(f"PET_{name}", "torchrun", "python int", default=default)
+        for name, default in (
+            *(("NODE_RANK", "0"), ("MASTER_PORT", "29500"), ("MAX_RESTARTS", "0")),
+            ("SHUTDOWN_TIMEOUT", "30"),
+        )
+    ),
+    *(
+        Variable(
+            f"PET_{name}",
+            "torchrun",
+            "pattern",
+            pattern=pattern,
+            expected=expected,
+            misread="torchrun ends with an error before it starts a rank",
+            fatal=True,
+        )
+        for name, pattern, expected in (
+            ("NPROC_PER_NODE", rf"{_INT}|auto|{_DEVICES}", "a number, auto, cpu or gpu"),
+            ("NNODES", rf"{_INT}(:{_INT})?", "a number, or MIN:MAX"),
+            (
+                "MONITOR_INTERVAL",
+                r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?\s*",
+                "seconds",
+            ),
+            *((name, _STREAMS, "0, 1, 2, 3 or RANK:0 to RANK:3") for name in ("TEE", "REDIRECTS")),
+            ("RDZV_CONF", r"([^=]+=[^,]*(,[^=]+=[^,]*)*)?", "NAME=VALUE,NAME=VALUE"),
+            ("LOCAL_RANKS_FILTER", rf"({_INT}(,{_INT})*)?", "numbers, with commas between"),
+        )
+    ),
     *rows("torchrun", "zero or one", "STANDALONE MODULE NO_PYTHON RUN_PATH", prefix="PET_"),
     *rows("torchrun", "zero or one", "VIRTUAL_LOCAL_RANK", prefix="PET_"),
     Variable("PET_NPROC", "nothing", status="phantom", instead="PET_NPROC_PER_NODE"),

@@ -42,6 +42,17 @@ _DEBUG_NUMBERS = """
     WORK_FIFO_BYTES WORK_ARGS_BYTES P2P_NET_CHUNKSIZE P2P_PCI_CHUNKSIZE P2P_NVL_CHUNKSIZE
 """
 
+_ALGORITHMS = ("Ring", "Tree", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT")
+_PROTOCOLS = ("LL", "LL128", "Simple")
+
+
+def _per_collective(choices: tuple[str, ...]) -> str:
+    """The grammar of NCCL's parseList: "ring,tree;allreduce:tree", with ^ before a list."""
+    names = rf"\^?,*(?:{'|'.join(choices)})(?:,+(?:{'|'.join(choices)}))*,*"
+    of = "(?:broadcast|reduce|allgather|reducescatter|allreduce):"
+    return rf"(?i:(?:;*(?:{of})?{names}(?:;+{of}{names})*;*)?)"
+
+
 VARIABLES: tuple[Variable, ...] = (
     Variable(
         "NCCL_DEBUG",
@@ -100,10 +111,31 @@ VARIABLES: tuple[Variable, ...] = (
         most=16,
         beyond="NCCL keeps to its bounds instead",
     ),
-    Variable("NCCL_P2P_LEVEL", "NCCL", status="debug"),
-    Variable("NCCL_NET_GDR_LEVEL", "NCCL", status="debug"),
-    Variable("NCCL_ALGO", "NCCL", status="debug"),
-    Variable("NCCL_PROTO", "NCCL", status="debug"),
+    *(
+        Variable(
+            name,
+            "NCCL",
+            "pattern",
+            "debug",
+            pattern="(?:LOC|NVL|NVB|C2C|PIX|PXB|P2C|PXN|PHB|SYS|[0-9].*)?",
+            expected="LOC, NVL, PIX, PXB, PHB or SYS, in capitals",
+            misread="NCCL ignores it, and says nothing",
+        )
+        for name in ("NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL")
+    ),
+    *(
+        Variable(
+            name,
+            "NCCL",
+            "pattern",
+            "debug",
+            pattern=_per_collective(choices),
+            expected=f"some of {', '.join(choices)}, with ^ before them for all others",
+            misread="NCCL, from 2.24 on, refuses to start: Unrecognized element token",
+            fatal=True,
+        )
+        for name, choices in (("NCCL_ALGO", _ALGORITHMS), ("NCCL_PROTO", _PROTOCOLS))
+    ),
     Variable("NCCL_LAUNCH_MODE", "NCCL", status="debug"),
     *rows("NCCL", "c int", _SITE_NUMBERS, prefix="NCCL_"),
     *rows("NCCL", "text", _SITE_TEXTS, prefix="NCCL_"),

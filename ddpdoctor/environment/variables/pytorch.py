@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ddpdoctor.environment.variables.table import Kind, Variable, rows
+from ddpdoctor.environment.variables.table import NCCL_GROUP, Kind, Variable, rows
 
 _LEVELS = ("INFO", "WARNING", "ERROR", "FATAL", "0", "1", "2", "3")
 _INIT_DIES = "init_process_group hangs or aborts, on gloo too"
 
 
 def _legacy(name: str, new: str, kind: Kind, misread: str = "") -> Variable:
-    return Variable(name, "PyTorch", kind, "legacy", instead=new, misread=misread)
+    # Those without a word of their own are read where the NCCL group is made.
+    reader = "PyTorch" if misread or kind == "text" else NCCL_GROUP
+    return Variable(name, reader, kind, "legacy", instead=new, misread=misread)
 
 
 VARIABLES: tuple[Variable, ...] = (
@@ -42,7 +44,7 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable(
         "TORCH_NCCL_ASYNC_ERROR_HANDLING",
-        "PyTorch",
+        NCCL_GROUP,
         "c10d int",
         default="3",
         note="0: ranks wait for ever for one that has failed",
@@ -52,7 +54,7 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable(
         "TORCH_NCCL_BLOCKING_WAIT",
-        "PyTorch",
+        NCCL_GROUP,
         "c10d bool",
         "debug",
         default="0",
@@ -60,31 +62,32 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable(
         "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
-        "PyTorch",
+        NCCL_GROUP,
         "c10d int",
         note="for the watchdog thread itself, not the timeout of collectives",
     ),
-    Variable("TORCH_NCCL_DESYNC_DEBUG", "PyTorch", "c10d bool", "debug", default="0"),
+    Variable("TORCH_NCCL_DESYNC_DEBUG", NCCL_GROUP, "c10d bool", "debug", default="0"),
     Variable(
         "TORCH_NCCL_NAN_CHECK",
-        "PyTorch",
+        NCCL_GROUP,
         "c10d bool",
         "debug",
         default="0",
         note="every collective's input is checked for NaN first",
     ),
-    Variable("TORCH_NCCL_ENABLE_TIMING", "PyTorch", "c10d bool", default="0"),
-    *rows("PyTorch", "c10d bool", "ENABLE_MONITORING DUMP_ON_TIMEOUT", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "c10d bool", "PROPAGATE_ERROR RETHROW_CUDA_ERRORS", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "c10d bool", "HIGH_PRIORITY BCAST_UNIQUEID", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "c10d bool", "LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "c10d bool", "CUDA_EVENT_CACHE EXTRA_DUMP_ON_EXEC", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "c10d bool", "USE_TENSOR_REGISTER_ALLOCATOR_HOOK", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "text", "USE_COMM_NONBLOCKING AVOID_RECORD_STREAMS", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "text", "SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "c10d int", "WAIT_TIMEOUT_DUMP_MILSEC RANKS_PER_ROOT", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "c10d int", "COORD_CHECK_MILSEC NONBLOCKING_TIMEOUT", prefix="TORCH_NCCL_"),
-    *rows("PyTorch", "text", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"),
+    Variable("TORCH_NCCL_ENABLE_TIMING", NCCL_GROUP, "c10d bool", default="0"),
+    *rows(NCCL_GROUP, "c10d bool", "ENABLE_MONITORING DUMP_ON_TIMEOUT", prefix="TORCH_NCCL_"),
+    *rows(NCCL_GROUP, "c10d bool", "PROPAGATE_ERROR RETHROW_CUDA_ERRORS", prefix="TORCH_NCCL_"),
+    *rows(NCCL_GROUP, "c10d bool", "HIGH_PRIORITY BCAST_UNIQUEID", prefix="TORCH_NCCL_"),
+    *rows(NCCL_GROUP, "c10d bool", "LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN", prefix="TORCH_NCCL_"),
+    *rows(NCCL_GROUP, "c10d bool", "CUDA_EVENT_CACHE EXTRA_DUMP_ON_EXEC", prefix="TORCH_NCCL_"),
+    *rows(NCCL_GROUP, "c10d bool", "USE_TENSOR_REGISTER_ALLOCATOR_HOOK", prefix="TORCH_NCCL_"),
+    *rows(NCCL_GROUP, "text", "USE_COMM_NONBLOCKING", prefix="TORCH_NCCL_"),
+    Variable("TORCH_NCCL_AVOID_RECORD_STREAMS", NCCL_GROUP, "c10d bool", "obsolete"),
+    *rows(NCCL_GROUP, "text", "SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", prefix="TORCH_NCCL_"),
+    *rows(NCCL_GROUP, "c10d int", "WAIT_TIMEOUT_DUMP_MILSEC RANKS_PER_ROOT", prefix="TORCH_NCCL_"),
+    *rows(NCCL_GROUP, "c10d int", "COORD_CHECK_MILSEC NONBLOCKING_TIMEOUT", prefix="TORCH_NCCL_"),
+    *rows(NCCL_GROUP, "text", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"),
     Variable(
         "TORCH_FR_BUFFER_SIZE",
         "PyTorch",

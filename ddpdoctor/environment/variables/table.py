@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+NCCL_GROUP = "PyTorch for NCCL"
+"""The reader of what ProcessGroupNCCL.cpp looks up: a torch without NCCL never does."""
+
 Status = Literal[
     "known",  # read, and fine to set
     "debug",  # read, and meant to be taken away again
     "launcher",  # set by a launcher for its ranks, not by people
+    "obsolete",  # read, and asks for what is the default by now
     "legacy",  # still read, under a name that was replaced
     "removed",  # was read once
     "phantom",  # was never read, though people set it
@@ -29,6 +33,7 @@ Kind = Literal[
     "choice",  # one of `choices`, any case
     "exact choice",  # one of `choices` as written there
     "choices",  # a comma list of `choices`, any case
+    "pattern",  # what `pattern` matches whole
     "interfaces",  # a comma list of exact interface names
     "interface prefixes",  # NCCL's comma list of prefixes, with ^ and =
     "devices",  # CUDA's list of ordinals or UUIDs
@@ -50,6 +55,9 @@ class Variable:
     instead: str = ""
     """What to write instead; for a legacy variable, the new name."""
     choices: tuple[str, ...] = ()
+    pattern: str = ""
+    expected: str = ""
+    """What the pattern matches, in words."""
     least: int | None = None
     most: int | None = None
     """Bounds of a number, beyond which it means something else than it says."""
@@ -63,6 +71,11 @@ class Variable:
     """It costs so much speed that nobody who knows would leave it on."""
     ordinary_name: bool = False
     """Too ordinary a name to be what somebody else's similar name was meant to be."""
+
+    @property
+    def of_nccl(self) -> bool:
+        """Whether only a torch with NCCL reads it."""
+        return self.read_by in ("NCCL", NCCL_GROUP)
 
 
 def rows(
