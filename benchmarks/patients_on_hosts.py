@@ -25,7 +25,7 @@ from pathlib import Path
 import psutil
 
 from ddpdoctor.catalog import load
-from ddpdoctor.report.run import RunReport
+from ddpdoctor.report.model import Report
 from tests.network import ADDRESS, DEVICE, Network, network
 from tests.patients.patient import Patient, Score, patients
 from tests.patients.scoring import told
@@ -42,7 +42,7 @@ def hanging(patient: Patient) -> bool:
     return may_hang and patient.launch == "torchrun" and patient.nproc % 2 == 0
 
 
-def run(patient: Patient, folder: Path, delay: float, loss: float) -> list[RunReport]:
+def run(patient: Patient, folder: Path, delay: float, loss: float) -> list[Report]:
     """The reports of both hosts, the first doctor's first; fewer if a doctor did not end."""
     mark = {"DDPDOCTOR_BENCHMARK": str(folder)}
     with network(folder, delay, loss) as hosts:
@@ -55,7 +55,7 @@ def run(patient: Patient, folder: Path, delay: float, loss: float) -> list[RunRe
         for doctor in doctors:
             doctor.wait()
     found = [folder / f"{host}.json" for host in (1, 2)]
-    reports = [RunReport.model_validate_json(p.read_text()) for p in found if p.exists()]
+    reports = [Report.model_validate_json(p.read_text()) for p in found if p.exists()]
     return sorted(reports, key=lambda each: -len(each.findings))
 
 

@@ -192,7 +192,7 @@ def report_overhead(nproc: int, seconds: float) -> None:
             check=False,
         )
         whole = time.monotonic() - begun
-        measured = json.loads(path.read_text())["measured"]["seconds"]
+        measured = json.loads(path.read_text())["data"]["measured"]["seconds"]
     print(f"a probe of {nproc} ranks: {whole:.1f} s, of which its ranks measured {measured:.1f} s")
 
 

@@ -84,12 +84,33 @@ class RankPlace(_Frozen):
     """How it came there, outermost first, for those who read the source; not part of reports."""
 
 
+class Edit(_Frozen):
+    """Replace the text between two places: (line from 1, column from 0, in characters)."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    text: str
+
+
 class Cure(_Frozen):
     """What to do about a finding."""
 
     text: str
     commands: tuple[str, ...] = ()
     applicability: Literal["safe", "unsafe", "manual"] = "manual"
+    edits: tuple[Edit, ...] = ()
+    """That do it, all together, in the file of the first place."""
+
+
+class Span(_Frozen):
+    """What a finding is about on its first place's line, and on those below it."""
+
+    column: int
+    """From 1, in characters."""
+    end_line: int
+    end_column: int
+    cell: int = 0
+    """For a notebook: the number of the cell, in which lines then count."""
 
 
 class Finding(_Frozen):
@@ -108,6 +129,8 @@ class Finding(_Frozen):
     evidence: tuple[str, ...] = ()
     consequences: tuple[str, ...] = ()
     """What the other ranks suffered because of it."""
+    span: Span | None = None
+    """Where it was read in the source."""
     is_suspicion: bool = Field(default=False, exclude=True, repr=False)
     """Harmless in most code: an info that the source does not confirm is not told."""
     has_lasted: bool = Field(default=False, exclude=True, repr=False)

@@ -26,12 +26,21 @@ from ddpdoctor.complaints import (
     leaving_in_order,
     need,
 )
-from ddpdoctor.options import Colour, ColourOption, OutputOption, ReportFormat, ReportFormatOption
+from ddpdoctor.options import (
+    Backend,
+    BackendOption,
+    CodesOption,
+    Colour,
+    ColourOption,
+    OutputOption,
+    ReportFormatOption,
+    split,
+)
 from ddpdoctor.report import output
+from ddpdoctor.report.formats import ReportFormat
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Pitfall
-    from ddpdoctor.report.check import CheckReport
 
 _ROOMS = ("train", "lint", "diagnose", "attach", "config", "env", "probe", "run")
 """The commands that have rooms of their own, in the order of the help."""
@@ -40,14 +49,6 @@ _ROOMS = ("train", "lint", "diagnose", "attach", "config", "env", "probe", "run"
 _NAME = "ddpdoctor"
 _COMPLETE = "_DDPDOCTOR_COMPLETE"
 """The variable by which a shell asks, as typer and click name it."""
-
-
-class Backend(StrEnum):
-    """The library that the ranks communicate with."""
-
-    auto = "auto"
-    gloo = "gloo"
-    nccl = "nccl"
 
 
 class Suite(StrEnum):
@@ -70,12 +71,6 @@ class PageFormat(StrEnum):
 
     text = "text"
     json = "json"
-
-
-CodesOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="CODE", help="A code, prefix (DDP2) or title; repeat, or use commas."),
-]
 
 
 def application(wanted: Sequence[str] = _ROOMS) -> typer.Typer:
@@ -150,7 +145,7 @@ def _top(
 
 def check(
     nproc: Annotated[int, typer.Option(min=1, help="How many ranks to start.")] = 4,
-    backend: Annotated[Backend, typer.Option(help="How the ranks communicate.")] = Backend.auto,
+    backend: BackendOption = Backend.auto,
     select: CodesOption = None,
     ignore: CodesOption = None,
     suite: Annotated[
@@ -195,9 +190,9 @@ def check(
 
     from ddpdoctor.check import CheckOptions
     from ddpdoctor.check import check as perform
+    from ddpdoctor.check.telling import problem_lines, told
     from ddpdoctor.launch import LaunchError
     from ddpdoctor.report.progress import LiveProgress
-    from ddpdoctor.report.words import problem_lines
 
     options = CheckOptions(
         nproc=nproc,
@@ -211,7 +206,7 @@ def check(
     progress = LiveProgress(variants, colour=output.wants_colour(colour.value, sys.stderr))
     with complaining_about(LaunchError), leaving_in_order(), progress:
         report = perform(pitfalls, options, progress.on_verdict, progress.on_start)
-    _emit(_rendered(report, format_, colour, target), target)
+    output.deliver(told(report), format_.value, target, colour.value)
     if target:
         output.write(sys.stderr, "".join(f"ddpdoctor: {line}\n" for line in problem_lines(report)))
     raise typer.Exit(report.exit_code(asked_by_name=bool(select), strict=strict))
@@ -236,13 +231,17 @@ def explain(
     if bool(code) == everything:
         raise Complaint("name a code, or say --all")
     with complaining_about(catalog.UnknownCode):
-        entries = catalog.find(_split(code))
+        entries = catalog.find(split(code))
     if format_ is PageFormat.json:
-        _emit(pages.as_json(entries), target)
+        text = pages.as_json(entries)
     elif target is None and (sys.stdout.isatty() or colour is Colour.always):
-        _emit(pages.for_terminal(entries, _page(colour, target)), target)
+        text = pages.for_terminal(entries, output.Page.of(sys.stdout, colour.value))
     else:
-        _emit(pages.as_text(entries), target)
+        text = pages.as_text(entries)
+    if target:
+        output.write_file(target, text)
+    else:
+        output.write(sys.stdout, text)
 
 
 def lsp() -> None:
@@ -314,37 +313,7 @@ def _chosen(wanted: Sequence[str] | None, ignored: Sequence[str] | None) -> list
     from ddpdoctor import catalog
 
     with complaining_about(catalog.UnknownCode):
-        pitfalls = catalog.select(catalog.load(), _split(wanted), _split(ignored))
+        pitfalls = catalog.select(catalog.load(), split(wanted), split(ignored))
     if not pitfalls:
         raise Complaint("nothing is left: --ignore takes away everything that was selected")
     return pitfalls
-
-
-def _split(codes: Sequence[str] | None) -> list[str]:
-    return [code.strip() for entry in codes or () for code in entry.split(",") if code.strip()]
-
-
-def _emit(text: str, target: Path | None) -> None:
-    if target:
-        output.write_file(target, text)
-    else:
-        output.write(sys.stdout, text)
-
-
-def _rendered(
-    report: CheckReport, format_: ReportFormat, colour: Colour, target: Path | None
-) -> str:
-    from ddpdoctor.report import as_json, as_text, model
-    from ddpdoctor.report.check import told
-
-    if format_ is ReportFormat.json:
-        return as_json.render(report)
-    if format_ is ReportFormat.text:
-        return as_text.render(report, _page(colour, target))
-    return model.render(told(report), format_.value)
-
-
-def _page(colour: Colour, target: Path | None) -> output.Page:
-    if target:
-        return output.Page(colour=colour is Colour.always)
-    return output.Page.of(sys.stdout, colour.value)

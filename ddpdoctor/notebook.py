@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ddpdoctor import api, watch
-from ddpdoctor.lint.command import LintOptions, examine
+from ddpdoctor.lint.command import LintOptions, examine, shown
 from ddpdoctor.lint.configuration import UsageError
-from ddpdoctor.lint.formats import renderer
-from ddpdoctor.report.output import Page
-from ddpdoctor.report.run import RunReport, render
+from ddpdoctor.report.job import of_job
+from ddpdoctor.report.model import render
 
 _NAME = "notebook.ipynb"
 _doctors: dict[int, _Doctor] = {}
@@ -68,7 +67,7 @@ class _Doctor:
         self._cells = cells
         report.diagnostics = [each for each in report.diagnostics if each.cell == len(cells)]
         if report.diagnostics:
-            print(renderer("text")(report, False), end="", file=sys.stderr)
+            print(shown(report, "text"), end="", file=sys.stderr)
 
     def judge(self, result: Any) -> None:
         """Tell what went wrong with the ranks that a cell has started."""
@@ -81,5 +80,5 @@ class _Doctor:
         except ValueError:  # no rank has written anything
             return
         if findings:
-            report = RunReport.of("diagnose", [], findings, command=("ddpdoctor", "diagnose"))
-            print(render(report, "text", Page()), end="", file=sys.stderr)
+            told = of_job("diagnose", [], findings, subject=("ddpdoctor", "diagnose"))
+            print(render(told, "text"), end="", file=sys.stderr)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from ddpdoctor.report.formats import ReportFormat
 
 
 class Colour(StrEnum):
@@ -17,16 +20,12 @@ class Colour(StrEnum):
     never = "never"
 
 
-class ReportFormat(StrEnum):
-    """The formats of a report on a job."""
+class Backend(StrEnum):
+    """The library that the ranks communicate with."""
 
-    text = "text"
-    json = "json"
-    junit = "junit"
-    markdown = "markdown"
-    sarif = "sarif"
-    html = "html"
-    perfetto = "perfetto"
+    auto = "auto"
+    gloo = "gloo"
+    nccl = "nccl"
 
 
 class Hosts(StrEnum):
@@ -50,10 +49,20 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to stdout."),
 ]
-ReportFormatOption = Annotated[ReportFormat, typer.Option("--format")]
+ReportFormatOption = Annotated[ReportFormat, typer.Option("--format", envvar="DDPDOCTOR_FORMAT")]
 FailOnOption = Annotated[
     FailOn, typer.Option(help="Exit with 1 if there is a finding as grave as this.")
 ]
 RedactOption = Annotated[
     bool, typer.Option("--redact", help="Leave paths, source and arguments out.")
 ]
+BackendOption = Annotated[Backend, typer.Option(help="How the ranks communicate.")]
+CodesOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CODE", help="A code, prefix (DDP2) or title; repeat, or use commas."),
+]
+
+
+def split(codes: Sequence[str] | None) -> list[str]:
+    """What was given to a CodesOption, one by one."""
+    return [code.strip() for entry in codes or () for code in entry.split(",") if code.strip()]

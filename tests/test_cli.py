@@ -21,9 +21,10 @@ import ddpdoctor.check
 import ddpdoctor.environment
 from ddpdoctor import __version__, catalog, cli
 from ddpdoctor.catalog import Cure, Entry, Finding, Pitfall, Severity, Status, Verdict
+from ddpdoctor.check.telling import CheckReport
 from ddpdoctor.environment.model import Environment, EnvironmentReport, Python, Unknown
 from ddpdoctor.launch import LaunchError
-from ddpdoctor.report.check import CheckReport
+from ddpdoctor.report.model import Report
 
 WELL: dict[str, Status] = {"broken": "recognised", "documented": "fails", "fix": "holds"}
 Capture = pytest.CaptureFixture[str]
@@ -113,7 +114,7 @@ def complaint(capsys: Capture) -> str:
         ("check --jobs 0", "--jobs"),
         (
             "check --format xml",
-            "'xml' is not one of 'text', 'json', 'junit', 'markdown', 'sarif', 'html'",
+            "'xml' is not one of 'text', 'concise', 'json', 'junit', 'markdown', 'sarif', 'html'",
         ),
         ("check --backend mpi", "'mpi' is not one of"),
         ("check --suite slow", "'slow' is not one of 'all', 'quick'"),
@@ -204,11 +205,11 @@ def test_each_format_goes_to_stdout_and_nothing_else_does(fake: FakeCheck, capsy
         assert err == ""
         return out
 
-    assert CheckReport.model_validate_json(shown("json")).pitfalls[0].code == "DDP504"
+    assert Report.model_validate_json(shown("json")).groups[0].title.startswith("DDP504")
     assert ElementTree.fromstring(shown("junit")).tag == "testsuites"
     assert shown("markdown").startswith("# ddpdoctor check\n")
     text = shown("text")
-    assert text.startswith("ddpdoctor check  4 ranks")
+    assert text.startswith("ddpdoctor check: 4 ranks")
     assert "\x1b" not in text
 
 
@@ -233,7 +234,7 @@ def test_a_report_is_written_to_its_file_alone(
 ) -> None:
     path = tmp_path / "report.json"
     assert cli.run(["check", "--format", "json", "-o", str(path)]) == 0
-    assert CheckReport.model_validate_json(path.read_text()).nproc == 4
+    assert Report.model_validate_json(path.read_text()).data["nproc"] == 4
     assert capsys.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == [path]
 
@@ -372,9 +373,7 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> Callable[[Severity], None]:
             cause="NCCL_TIMEOUT=3600 has no effect",
             cure=Cure(text="Pass timeout= instead."),
         )
-        report = EnvironmentReport(
-            ddpdoctor=__version__, environment=EMPTY_ENVIRONMENT, findings=(found,)
-        )
+        report = EnvironmentReport(environment=EMPTY_ENVIRONMENT, findings=(found,))
         monkeypatch.setattr(ddpdoctor.environment, "examine", lambda **_: report)
 
     return find
@@ -412,7 +411,7 @@ def test_env_writes_its_json_to_a_file(
     examined("info")
     path = tmp_path / "env.json"
     assert cli.run(["env", "--format", "json", "-o", str(path)]) == 0
-    assert EnvironmentReport.model_validate_json(path.read_text()).findings[0].code == "DDP109"
+    assert Report.model_validate_json(path.read_text()).findings[0].code == "DDP109"
     assert capsys.readouterr() == ("", "")
 
 
@@ -486,7 +485,8 @@ def test_an_encoding_without_the_marks_gets_ascii() -> None:
 
 
 SLOW = """
-import sys, time, types
+import sys, time
+import ddpdoctor.check
 from ddpdoctor import cli
 
 def check(pitfalls, options, on_verdict, on_start):
@@ -496,7 +496,7 @@ def check(pitfalls, options, on_verdict, on_start):
     finally:
         print("cleared up", flush=True)
 
-sys.modules["ddpdoctor.check"] = types.SimpleNamespace(check=check, CheckOptions=dict)
+ddpdoctor.check.check = check
 sys.argv = ["ddpdoctor", "check"]
 cli.main()
 """

@@ -83,8 +83,8 @@ def lint(root: Path, folder: str) -> list[Found]:
     return [
         Found(
             folder=folder,
-            file=each["location"]["path"].removeprefix(f"{folder}/"),
-            line=each["location"]["line"],
+            file=each["places"][0]["place"]["file"].removeprefix(f"{folder}/"),
+            line=each["places"][0]["place"]["line"],
             code=each["code"],
             level=each["certainty"],
             cause=each["cause"],

@@ -14,10 +14,10 @@ from ddpdoctor.options import (
     FailOnOption,
     OutputOption,
     RedactOption,
-    ReportFormat,
     ReportFormatOption,
 )
 from ddpdoctor.report import output
+from ddpdoctor.report.formats import ReportFormat
 
 
 def attach(
@@ -61,20 +61,21 @@ def attach(
     from ddpdoctor.attach.hosts import attach_on, told
     from ddpdoctor.attach.session import NothingFound, look
     from ddpdoctor.attach.session import attach as attach_here
-    from ddpdoctor.report.run import RunReport
-    from ddpdoctor.report.run.delivery import deliver
+    from ddpdoctor.report.job import of_job
+    from ddpdoctor.report.redaction import redacted
 
     if tell:
         typer.echo(told(look(pids or ())))
         raise typer.Exit(0)
     with complaining_about(NothingFound):
         seen = attach_on(hosts, over) if hosts else attach_here(pids or ())
-    report = RunReport.of(
+    report = of_job(
         "attach",
         seen.attempts,
         annotate(list(seen.findings)),
-        command=("ddpdoctor", "attach", *map(str, pids or ())),
+        subject=("ddpdoctor", "attach", *map(str, pids or ())),
         not_seen=seen.not_seen,
     )
-    deliver(report, format_, target, colour, redact=redact)
+    shown = redacted(report) if redact else report
+    output.deliver(shown, format_.value, target, colour.value)
     raise typer.Exit(report.fails_on(fail_on.value))

@@ -15,7 +15,7 @@ from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.diagnose.stacks import awaited, judge_stacks
 from ddpdoctor.evidence import Evidence, Place, RankEvidence, Stuck
 from ddpdoctor.postmortem.frames import is_users
-from ddpdoctor.report.run import Attempt, RankLine
+from ddpdoctor.report.lives import Attempt, RankLine
 
 PAUSE = 1.0
 _AT_ONCE = 8

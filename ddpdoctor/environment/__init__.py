@@ -20,12 +20,9 @@ def examine(nproc: int | None = None, checkpoints: Path | None = None) -> Enviro
     `nproc` is how many ranks a launch to come will start here, `checkpoints` where it will save,
     if that is known.
     """
-    from ddpdoctor import __version__
     from ddpdoctor.environment.checks import findings
     from ddpdoctor.environment.facts import collect
     from ddpdoctor.environment.model import EnvironmentReport
 
     environment = collect(nproc=nproc, checkpoints=checkpoints)
-    return EnvironmentReport(
-        ddpdoctor=__version__, environment=environment, findings=tuple(findings(environment))
-    )
+    return EnvironmentReport(environment=environment, findings=tuple(findings(environment)))

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about
-from ddpdoctor.options import Colour, ColourOption, OutputOption, ReportFormat, ReportFormatOption
+from ddpdoctor.options import Colour, ColourOption, OutputOption, ReportFormatOption
 from ddpdoctor.report import output
+from ddpdoctor.report.formats import ReportFormat
 
 
 def env(
@@ -53,27 +54,23 @@ def env(
         output.check_writable(target)
 
     from ddpdoctor.environment import compare as comparing
-    from ddpdoctor.environment import examine, remedy
-    from ddpdoctor.environment import telling as environment
+    from ddpdoctor.environment import examine, remedy, telling
 
-    page = output.Page(colour=colour is Colour.always)
-    if not target:
-        page = output.Page.of(sys.stdout, colour.value)
     if files:
         with complaining_about(comparing.Unreadable):
             hosts = comparing.read(files)
-        differences = comparing.differences(hosts)
-        text = environment.compared(format_.value, [host.name for host in hosts], differences, page)
-        findings, unknown = tuple(differences), 0
+        report = telling.compared([h.name for h in hosts], comparing.differences(hosts))
+        unknown = 0
     else:
-        report = examine(nproc=nproc, checkpoints=checkpoints)
-        text = environment.rendered(format_.value, report, page)
-        findings, unknown = report.findings, environment.not_checked(report)
+        known = examine(nproc=nproc, checkpoints=checkpoints)
+        report, unknown = telling.told(known), telling.not_checked(known)
     if fix:
-        text = remedy.script(findings, remedy.shell_of(os.environ.get("SHELL")))
-    if target:
-        output.write_file(target, text)
+        script = remedy.script(report.findings, remedy.shell_of(os.environ.get("SHELL")))
+        if target:
+            output.write_file(target, script)
+        else:
+            output.write(sys.stdout, script)
     else:
-        output.write(sys.stdout, text)
-    wrong = any(finding.severity != "info" for finding in findings)
-    raise typer.Exit(wrong or (strict and bool(findings or unknown)))
+        output.deliver(report, format_.value, target, colour.value)
+    fails = report.fails_on("warning") or (strict and bool(report.findings or unknown))
+    raise typer.Exit(fails)

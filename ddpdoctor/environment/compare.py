@@ -14,12 +14,12 @@ from ddpdoctor.environment.model import (
     Clock,
     Cpus,
     Environment,
-    EnvironmentReport,
     Fabric,
     HostName,
     Kernel,
     Torch,
 )
+from ddpdoctor.report.model import Report
 
 # Set by launchers, and different on every host for good reason.
 _OWN_TO_EACH = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "NODE_RANK", "MACHINE_RANK")
@@ -67,7 +67,8 @@ def _environment(path: Path) -> Environment:
     try:
         if not path.is_file():
             raise Unreadable(f"{path} is no file")
-        return EnvironmentReport.model_validate_json(path.read_bytes()).environment
+        known = Report.model_validate_json(path.read_bytes()).data
+        return Environment.model_validate(known.get("environment"))
     except OSError as error:
         raise Unreadable(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:

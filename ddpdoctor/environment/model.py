@@ -398,9 +398,7 @@ class Environment(_Frozen):
 
 
 class EnvironmentReport(_Frozen):
-    """The one document of `ddpdoctor env`: the facts, and what is wrong with them."""
+    """What `ddpdoctor env` found: the facts, and what is wrong with them."""
 
-    schema_version: Literal[3] = 3
-    ddpdoctor: Text
     environment: Environment
     findings: tuple[Finding, ...]

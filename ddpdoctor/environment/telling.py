@@ -1,16 +1,12 @@
-"""`ddpdoctor env` for people: the facts in a line each, then what is wrong with them."""
+"""What `ddpdoctor env` reports: the facts in a line each, and what is wrong with them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
 
-from ddpdoctor.catalog import Finding, Severity
+from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.model import (
     Absent,
     Clock,
@@ -25,86 +21,35 @@ from ddpdoctor.environment.model import (
     TorchFailure,
     Unknown,
 )
-from ddpdoctor.report.model import Report, render
-from ddpdoctor.report.output import Page
+from ddpdoctor.report.model import Report
 from ddpdoctor.report.words import count, one_line
-
-_LOOKS: dict[Severity, tuple[str, str]] = {
-    "error": ("✗", "bold red"),
-    "warning": ("!", "yellow"),
-    "info": ("·", "cyan"),
-}
-
 
 _LACKS = "not checked ("
 
 
-def rendered(chosen: str, report: EnvironmentReport, page: Page) -> str:
-    """The report in the format of this name."""
-    if chosen == "json":
-        return report.model_dump_json(indent=2) + "\n"
-    return as_text(report, page) if chosen == "text" else render(told(report), chosen)
-
-
 def told(report: EnvironmentReport) -> Report:
     """What every format shows of it."""
-    unknown = [f"{name}: {value}" for name, value in facts(report.environment) if _LACKS in value]
+    known = tuple((one_line(n), one_line(v)) for n, v in facts(report.environment))
     return Report(
         command="env",
         verdict=summary(report),
         findings=report.findings,
-        not_seen=unknown,
-        facts=[(one_line(name), one_line(value)) for name, value in facts(report.environment)],
-        ddpdoctor=report.ddpdoctor,
+        not_seen=tuple(f"{name}: {value}" for name, value in known if _LACKS in value),
+        facts=known,
+        data={"environment": report.environment.model_dump(mode="json")},
     )
 
 
-def compared(chosen: str, hosts: Sequence[str], findings: Sequence[Finding], page: Page) -> str:
-    """What differs between hosts, in the format of this name."""
-    if chosen == "json":
-        document = {
-            "schema_version": 3,
-            "hosts": list(hosts),
-            "findings": [finding.model_dump(mode="json") for finding in findings],
-        }
-        return json.dumps(document, indent=2) + "\n"
-    said = f"{count(len(hosts), 'host')}: " + (
-        f"{count(len(findings), 'difference')}" if findings else "nothing that matters differs"
+def compared(hosts: Sequence[str], findings: Sequence[Finding]) -> Report:
+    """What differs between hosts."""
+    found = count(len(findings), "difference") if findings else "nothing that matters differs"
+    return Report(
+        command="env --compare",
+        verdict=f"{count(len(hosts), 'host')}: {found}",
+        findings=tuple(findings),
+        machine=", ".join(hosts),
+        data={"hosts": list(hosts)},
     )
-    if chosen != "text":
-        return render(Report("env --compare", said, findings, machine=", ".join(hosts)), chosen)
-    parts: list[RenderableType] = [_table(findings), Text()] if findings else []
-    return page.lay_out(*parts, Text(said, "bold"))
-
-
-def as_text(report: EnvironmentReport, page: Page | None = None) -> str:
-    """Facts, findings and counts, by default in 100 columns without colour."""
-    known = Table.grid(padding=(0, 2))
-    for name, value in facts(report.environment):
-        known.add_row(Text(one_line(name)), Text(one_line(value)))
-    parts: list[RenderableType] = [Text(f"ddpdoctor env  {report.ddpdoctor}\n", "bold"), known]
-    if report.findings:
-        parts += [Text(), _table(report.findings)]
-    return (page or Page()).lay_out(*parts, Text(f"\n{summary(report)}", "bold"))
-
-
-def _table(findings: Sequence[Finding]) -> Table:
-    wrong = Table.grid(padding=(0, 1))
-    for finding in findings:
-        mark, style = _LOOKS[finding.severity]
-        wrong.add_row(Text(mark, style), Text(finding.severity, style), _told(finding))
-    return wrong
-
-
-def _told(finding: Finding) -> Text:
-    said = Text(f"{finding.code} {one_line(finding.cause)}", "bold")
-    for note in finding.evidence:
-        said.append(f"\nnote: {one_line(note)}", "dim not bold")
-    said.append(f"\nhelp: {one_line(finding.cure.text)}", "not bold")
-    for command in finding.cure.commands:
-        said.append(f"\n$ {one_line(command)}", "cyan not bold")
-    said.append(f"\nmore: ddpdoctor explain {finding.code}", "dim not bold")
-    return said
 
 
 def summary(report: EnvironmentReport) -> str:

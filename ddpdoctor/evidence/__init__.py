@@ -51,7 +51,7 @@ from ddpdoctor.evidence.run_directory import (
     open_file,
     world_size,
 )
-from ddpdoctor.evidence.spans import spans
+from ddpdoctor.evidence.spans import in_words, spans
 
 __all__ = [
     "CUT_SHORT",
@@ -90,6 +90,7 @@ __all__ = [
     "attempt_name",
     "attempt_number",
     "boot",
+    "in_words",
     "logs",
     "noted_deaths",
     "open_file",

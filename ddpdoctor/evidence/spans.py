@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _FEW = 8
+_MOST_RUNS = 12
 
 
 def spans(ranks: Sequence[int]) -> list[int] | dict[str, int]:
@@ -22,3 +23,18 @@ def fits(said: Any, world_size: int) -> bool:
     if isinstance(said, dict):
         return bool(0 <= said["first"] <= said["last"] < world_size and said["step"] > 0)
     return all(0 <= member < world_size for member in said)
+
+
+def in_words(ranks: Iterable[int]) -> str:
+    """For people: "rank 0", "ranks 1, 2", "ranks 1, 4-7"; of many runs the first are told."""
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    told = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    rest = sum(map(len, runs[_MOST_RUNS:]))
+    more = f" and {rest} more" if rest else ""
+    many = sum(map(len, runs)) > 1
+    return f"rank{'s' if many else ''} {', '.join(told[:_MOST_RUNS])}{more}"

@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ddpdoctor.options import Colour, ColourOption, OutputOption
+from ddpdoctor.options import (
+    CodesOption,
+    Colour,
+    ColourOption,
+    OutputOption,
+    ReportFormatOption,
+    split,
+)
+from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.output import wants_colour
-
-
-class LintFormat(StrEnum):
-    """The formats of `lint`."""
-
-    text = "text"
-    concise = "concise"
-    json = "json"
-    junit = "junit"
-    markdown = "markdown"
-    sarif = "sarif"
-    html = "html"
-    perfetto = "perfetto"
-    github = "github"
-    gitlab = "gitlab"
-
-
-_Codes = Annotated[
-    list[str] | None,
-    typer.Option(metavar="CODE", help="A code, prefix (DDP4) or name; repeat, or use commas."),
-]
 
 
 def lint(
     paths: Annotated[
         list[str] | None, typer.Argument(metavar="PATH", help="Files and folders; - is stdin.")
     ] = None,
-    select: _Codes = None,
-    ignore: _Codes = None,
-    extend_select: _Codes = None,
-    format_: Annotated[
-        LintFormat, typer.Option("--format", envvar="DDPDOCTOR_FORMAT")
-    ] = LintFormat.text,
+    select: CodesOption = None,
+    ignore: CodesOption = None,
+    extend_select: CodesOption = None,
+    format_: ReportFormatOption = ReportFormat.text,
     output: OutputOption = None,
     statistics: Annotated[bool, typer.Option(help="Only count findings by rule.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Apply the safe fixes.")] = False,
@@ -84,9 +68,9 @@ def lint(
     never_in_files = Colour.never if output and colour is Colour.auto else colour
     options = LintOptions(
         paths=tuple(paths or ["."]),
-        select=_split(select),
-        ignore=_split(ignore),
-        extend_select=_split(extend_select),
+        select=tuple(split(select)),
+        ignore=tuple(split(ignore)),
+        extend_select=tuple(split(extend_select)),
         format=format_.value,
         output=output,
         colour=wants_colour(never_in_files.value, sys.stdout),
@@ -104,7 +88,3 @@ def lint(
         cache=not no_cache,
     )
     raise typer.Exit(run(options))
-
-
-def _split(codes: list[str] | None) -> tuple[str, ...]:
-    return tuple(c.strip() for entry in codes or () for c in entry.split(",") if c.strip())

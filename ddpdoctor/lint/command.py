@@ -12,11 +12,11 @@ from typing import TextIO
 from ddpdoctor.lint import baseline, configuration, files, fixing
 from ddpdoctor.lint.cache import Cache, default_folder
 from ddpdoctor.lint.configuration import Settings, UsageError
-from ddpdoctor.lint.formats import FORMATS, renderer
 from ddpdoctor.lint.linter import Result, lint
 from ddpdoctor.lint.report import Report
 from ddpdoctor.lint.rule import Diagnostic, Trouble
 from ddpdoctor.lint.suppression import is_suppressed
+from ddpdoctor.report.formats import ReportFormat
 
 _ROUNDS = 10
 _STDIN = "-"
@@ -105,8 +105,8 @@ def _examined(options: LintOptions, stdin: bytes | None) -> _Examined:
 
 
 def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) -> int:
-    if options.format not in FORMATS:
-        raise UsageError(f"no format {options.format!r}; there are {', '.join(FORMATS)}")
+    if options.format not in [*ReportFormat]:
+        raise UsageError(f"no format {options.format!r}; there are {', '.join(ReportFormat)}")
     seen = _examined(options, stdin)
     report, changed = seen.report, 0
     if options.fix or options.diff:
@@ -117,13 +117,24 @@ def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) ->
         count = baseline.write(options.write_baseline, report.diagnostics)
         print(f"{count} findings written to {options.write_baseline}", file=err)
         return 0
-    for trouble in report.troubles:
+    # Where stdout tells of them, stderr need not.
+    for trouble in report.troubles if options.format != "text" or options.statistics else ():
         print(f"{trouble.path}: {trouble.message}", file=err)
     text = _statistics(report) if options.statistics else None
     if text is None and not (options.fix and seen.given):
-        text = renderer(options.format)(report, options.colour)
+        text = shown(report, options.format, colour=options.colour)
     _emit(text or "", options, out)
     return _exit_code(report, seen.named, options)
+
+
+def shown(report: Report, format_: str, *, colour: bool = False) -> str:
+    """The report in a format."""
+    if format_ == "text" and not (report.diagnostics or report.troubles):
+        return f"{report.summary()}\n"  # all that there is of a clean file, which is most of them
+    from ddpdoctor.report.model import render
+    from ddpdoctor.report.output import Page
+
+    return render(report.told(), format_, Page(colour=colour))
 
 
 def _first(options: LintOptions) -> str:

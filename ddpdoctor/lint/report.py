@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,50 +43,30 @@ class Report:
         if self.diagnostics:
             parts[0] += f" ({certain} certain, {likely} likely)"
         parts[0] += f" in {self.files} file{'s' * (self.files != 1)}"
-        if self.fixed:
-            parts.append(f"{self.fixed} fixed")
-        if self.suppressed:
-            parts.append(f"{self.suppressed} suppressed")
-        if self.troubles:
-            parts.append(f"{len(self.troubles)} not checked")
         fixable = sum(each.fix is not None for each in self.diagnostics)
-        if fixable:
-            parts.append(f"{fixable} fixable with --fix")
-        return ", ".join(parts)
+        others = {
+            "fixed": self.fixed,
+            "suppressed": self.suppressed,
+            "not checked": len(self.troubles),
+            "fixable with --fix": fixable,
+        }
+        return ", ".join([*parts, *(f"{n} {what}" for what, n in others.items() if n)])
 
+    def told(self) -> Told:
+        """What every format shows of it."""
+        from ddpdoctor.report.excerpts import Excerpt
+        from ddpdoctor.report.model import Report as Told
 
-def location(each: Diagnostic) -> str:
-    """`file:line:column`, with the cell of a notebook in between."""
-    cell = f"cell {each.cell}:" if each.cell else ""
-    return f"{each.path}:{cell}{each.line}:{each.column}"
-
-
-def told(report: Report) -> Told:
-    """What the formats that all commands share show of it: a group per file."""
-    from ddpdoctor.report.model import Case, Group
-    from ddpdoctor.report.model import Report as Told
-    from ddpdoctor.report.run.model import Excerpt
-
-    findings, groups = [], []
-    for path, group in groupby(report.diagnostics, key=lambda each: each.path):
-        cases = []
-        for each in group:
-            findings.append(each.finding())
-            name = f"{each.code} {each.name} line {each.line}"
-            cases.append(Case(name, path, findings=(findings[-1],)))
-        groups.append(Group(path, cases=cases))
-    for trouble in report.troubles:
-        case = Case("not checked", trouble.path, skipped=trouble.message)
-        groups.append(Group(trouble.path, cases=[case]))
-    return Told(
-        command="lint",
-        verdict=report.summary(),
-        findings=findings,
-        groups=groups,
-        excerpts=[
-            Excerpt(file=each.path, line=each.line, first=each.line, lines=(each.excerpt,))
-            for each in report.diagnostics
-        ],
-        spans=[(each.column, each.end_line, each.end_column) for each in report.diagnostics],
-        directory=str(Path.cwd()),
-    )
+        lines = {(each.path, each.cell, each.line): each.excerpt for each in self.diagnostics}
+        return Told(
+            command="lint",
+            verdict=self.summary(),
+            findings=tuple(each.finding() for each in self.diagnostics),
+            not_seen=tuple(f"{each.path}: {each.message}" for each in self.troubles),
+            excerpts=tuple(
+                Excerpt(file=path, cell=cell, line=line, first=line, lines=(text,))
+                for (path, cell, line), text in lines.items()
+            ),
+            directory=str(Path.cwd()),
+            data={"files": self.files, "fixed": self.fixed, "suppressed": self.suppressed},
+        )

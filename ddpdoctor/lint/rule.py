@@ -113,31 +113,37 @@ class Diagnostic:
 
     def finding(self) -> Finding:
         """The same in the shape that all commands share."""
-        from ddpdoctor.catalog import Cure, Finding, RankPlace
+        from ddpdoctor import catalog
         from ddpdoctor.evidence import Place
 
-        place = Place(self.path, self.line, self.function)
-        cure: Literal["safe", "unsafe", "manual"] = "manual"
+        here = Place(self.path, self.line, self.function)
+        places = [catalog.RankPlace(ranks=(), place=here, doing="")]
+        for at in self.related:
+            there = Place(at.path, at.line, "")
+            places.append(catalog.RankPlace(ranks=(), place=there, doing=at.message))
+        cure = catalog.Cure(text=self.help)
         if self.fix:
-            cure = "safe" if self.fix.safe else "unsafe"
-        chain = (
-            RankPlace(ranks=(), place=Place(at.path, at.line, ""), doing=at.message)
-            for at in self.related
-        )
-        return Finding(
+            edits = tuple(
+                catalog.Edit(start=e.start, end=e.end, text=e.text) for e in self.fix.edits
+            )
+            applicability: Literal["safe", "unsafe"] = "safe" if self.fix.safe else "unsafe"
+            cure = catalog.Cure(text=self.help, applicability=applicability, edits=edits)
+        return catalog.Finding(
             code=self.code,
             title=self.name,
             severity="error" if self.confidence == "certain" else "warning",
             certainty=self.confidence,
             ranks=(),
-            places=(RankPlace(ranks=(), place=place, doing=self.message), *chain),
+            places=tuple(places),
             cause=self.message,
-            cure=Cure(
-                text=self.help or f"See `ddpdoctor explain {self.code}`.",
-                commands=(f"ddpdoctor explain {self.code}",),
-                applicability=cure,
-            ),
+            cure=cure,
             evidence=self.notes,
+            span=catalog.Span(
+                column=self.column,
+                end_line=max(self.line, self.end_line),
+                end_column=self.end_column,
+                cell=self.cell,
+            ),
         )
 
 

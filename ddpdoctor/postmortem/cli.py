@@ -16,10 +16,10 @@ from ddpdoctor.options import (
     FailOnOption,
     OutputOption,
     RedactOption,
-    ReportFormat,
     ReportFormatOption,
 )
 from ddpdoctor.report import output
+from ddpdoctor.report.formats import ReportFormat
 
 
 def diagnose(
@@ -50,8 +50,9 @@ def diagnose(
     from ddpdoctor.annotate import annotate
     from ddpdoctor.diagnose.hosts import located
     from ddpdoctor.postmortem.material import NothingToRead, read, read_hosts, read_stream
-    from ddpdoctor.report.run import Attempt, RunReport
-    from ddpdoctor.report.run.delivery import deliver
+    from ddpdoctor.report.job import of_job
+    from ddpdoctor.report.lives import Attempt
+    from ddpdoctor.report.redaction import redacted
 
     with complaining_about(NothingToRead):
         if len(paths) > 1:
@@ -59,14 +60,15 @@ def diagnose(
         else:
             (path,) = paths
             material = read_stream(sys.stdin.buffer) if path == "-" else read(Path(path))
-    report = RunReport.of(
+    report = of_job(
         "diagnose",
         [Attempt.of(name, evidence) for name, evidence in material.attempts],
         located(annotate(material.judge()), material.attempts[-1][1]),
-        command=("ddpdoctor", "diagnose", *paths),
+        subject=("ddpdoctor", "diagnose", *paths),
         not_seen=material.not_seen,
     )
     if not report.findings and not any(attempt.ranks for attempt in report.attempts):
         raise Complaint(f"in {' '.join(paths)} {'; '.join(report.not_seen)}")
-    deliver(report, format_, target, colour, redact=redact)
+    shown = redacted(report) if redact else report
+    output.deliver(shown, format_.value, target, colour.value)
     raise typer.Exit(report.fails_on(fail_on.value))

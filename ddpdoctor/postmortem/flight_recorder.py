@@ -24,13 +24,13 @@ from ddpdoctor.evidence import (
     Place,
     RankEvidence,
     Stuck,
+    in_words,
     open_file,
     pair_key,
 )
 from ddpdoctor.postmortem import unpickling
 from ddpdoctor.postmortem.frames import is_users
 from ddpdoctor.postmortem.material import Material, NothingToRead
-from ddpdoctor.report import words
 
 _LARGEST = 1 << 30
 _MOST_ENTRIES = 200_000
@@ -87,7 +87,7 @@ def read(paths: Iterable[Path]) -> Material:
     evidence = _together(found)
     absent = [rank.rank for rank in evidence.ranks if rank.rank not in found]
     if absent:
-        troubles.append(f"there is no dump of {words.ranks(absent)}")
+        troubles.append(f"there is no dump of {in_words(absent)}")
     return Material(
         (("flight recorder", evidence),), lambda: judge_record(evidence), tuple(troubles)
     )

@@ -25,6 +25,7 @@ from ddpdoctor.evidence import (
     RankReader,
     attempt_number,
     boot,
+    in_words,
     logs,
     noted_deaths,
     open_file,
@@ -32,7 +33,8 @@ from ddpdoctor.evidence import (
 )
 from ddpdoctor.postmortem.material import Material, NothingToRead
 from ddpdoctor.report import words
-from ddpdoctor.report.run import RankLine, RunReport
+from ddpdoctor.report.lives import RankLine
+from ddpdoctor.report.model import Report
 
 _LARGEST_REPORT = 1 << 28
 _ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL})
@@ -45,7 +47,7 @@ class _Part:
     folder: Path
     codes: dict[int, int]
     """Exit codes by process."""
-    report: RunReport | None
+    report: Report | None
     name: str
 
 
@@ -125,11 +127,11 @@ def _together(parts: list[_Part]) -> tuple[Evidence, list[str]]:
     untimed = [number for number, reader in readers.items() if reader.shift is None]
     troubles = []
     if silent:
-        troubles.append(f"{words.ranks(silent)} of {size} wrote nothing")
+        troubles.append(f"{in_words(silent)} of {size} wrote nothing")
     if torn:
-        troubles.append(f"lines that cannot be read stand in the log of {words.ranks(torn)}")
+        troubles.append(f"lines that cannot be read stand in the log of {in_words(torn)}")
     if untimed:
-        troubles.append(f"the clock of {words.ranks(untimed)} is not known: no deadlock is proven")
+        troubles.append(f"the clock of {in_words(untimed)} is not known: no deadlock is proven")
     troubles += words.cut_short([rank.rank for rank in ranks if rank.cut_short])
     evidence = Evidence(size, ranks, damaged=bool(torn), one_time=not untimed)
     evidence.attempt = attempt_number(parts[0].name) or 0
@@ -137,15 +139,15 @@ def _together(parts: list[_Part]) -> tuple[Evidence, list[str]]:
     return evidence, troubles
 
 
-def _report(folder: Path) -> RunReport | None:
+def _report(folder: Path) -> Report | None:
     try:
         with open_file(folder / REPORT) as file:
-            return RunReport.model_validate_json(file.read(_LARGEST_REPORT))
+            return Report.model_validate_json(file.read(_LARGEST_REPORT))
     except (OSError, ValueError, RecursionError):
         return None
 
 
-def _lines(report: RunReport | None, attempt: str) -> tuple[RankLine, ...]:
+def _lines(report: Report | None, attempt: str) -> tuple[RankLine, ...]:
     same = (a.ranks for a in (report.attempts if report else ()) if a.name == attempt)
     return next(same, ())
 
@@ -204,9 +206,9 @@ def _still_running(evidence: Evidence) -> list[str]:
     lines = []
     if living:
         verb = "run" if len(living) > 1 else "runs"
-        lines.append(f"{words.ranks(living)} still {verb}: what is said here may change")
+        lines.append(f"{in_words(living)} still {verb}: what is said here may change")
     if unknown:
-        lines.append(f"how {words.ranks(unknown)} ended is not known: nobody wrote it down")
+        lines.append(f"how {in_words(unknown)} ended is not known: nobody wrote it down")
     return lines
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from ddpdoctor.catalog import Finding
 from ddpdoctor.probe.finding import finding
 from ddpdoctor.probe.model import Measured, ProbeReport
+from ddpdoctor.report.model import Report
 
 SLOWER = 1.5
 """Times as long, in the median over all sizes: less is noise from run to run."""
@@ -26,14 +27,15 @@ def read(path: Path) -> Measured:
     try:
         if not path.is_file():
             raise NotComparable(f"{path} is no file")
-        report = ProbeReport.model_validate_json(path.read_bytes())
+        known = Report.model_validate_json(path.read_bytes()).data
+        measured = ProbeReport.model_validate({"findings": (), **known}).measured
     except OSError as error:
         raise NotComparable(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:
         raise NotComparable(f"{path} is no JSON report of this version's `probe`") from error
-    if report.measured is None:
+    if measured is None:
         raise NotComparable(f"{path} is of a probe that lost a rank before it had measured")
-    return report.measured
+    return measured
 
 
 def slower(now: Measured, then: Measured) -> list[Finding]:

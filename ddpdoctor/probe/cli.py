@@ -4,57 +4,43 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ddpdoctor import __version__
 from ddpdoctor.complaints import Complaint, complaining_about, leaving_in_order, need
-from ddpdoctor.options import Colour, ColourOption, OutputOption
+from ddpdoctor.options import (
+    Backend,
+    BackendOption,
+    Colour,
+    ColourOption,
+    OutputOption,
+    ReportFormatOption,
+)
 from ddpdoctor.report import output
+from ddpdoctor.report.formats import ReportFormat
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Finding
     from ddpdoctor.probe.model import Measured
 
 
-class ProbeBackend(StrEnum):
-    """The library that the ranks communicate with."""
-
-    auto = "auto"
-    gloo = "gloo"
-    nccl = "nccl"
-
-
-class ProbeFormat(StrEnum):
-    """The formats of `probe`."""
-
-    text = "text"
-    json = "json"
-    junit = "junit"
-    markdown = "markdown"
-    sarif = "sarif"
-    html = "html"
-    perfetto = "perfetto"
-    png = "png"
-
-
 def probe(
     nproc: Annotated[
         int | None, typer.Option(min=1, help="Ranks on this machine; under a launcher: its own.")
     ] = None,
-    backend: Annotated[
-        ProbeBackend, typer.Option(help="How the ranks communicate.")
-    ] = ProbeBackend.auto,
+    backend: BackendOption = Backend.auto,
     seconds: Annotated[
         float, typer.Option(min=1, max=3600, help="How long to measure, about.")
     ] = 20.0,
     against: Annotated[
         Path | None, typer.Option(metavar="OLD.json", help="Tell what became slower since.")
     ] = None,
-    format_: Annotated[ProbeFormat, typer.Option("--format")] = ProbeFormat.text,
+    png: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw what was measured into this file too.")
+    ] = None,
+    format_: ReportFormatOption = ReportFormat.text,
     target: OutputOption = None,
     colour: ColourOption = Colour.auto,
 ) -> None:
@@ -66,21 +52,19 @@ def probe(
     Exit code: 0 all is well; 1 a result is wrong, a rank is lost, or something is slow.
     """
     need("torch", "torch")
-    if format_ is ProbeFormat.png:
+    if png:
         need("crystal", "matplotlib")
-        if target is None:
-            raise Complaint("a picture needs a file: -o FILE.png")
-    if target:
-        output.check_writable(target)
+    for path in filter(None, (target, png)):
+        output.check_writable(path)
 
-    from ddpdoctor.probe import telling as pages
+    from ddpdoctor.probe import telling
     from ddpdoctor.probe.against import NotComparable, read, slower
     from ddpdoctor.probe.judge import judge
     from ddpdoctor.probe.model import ProbeReport
 
     with complaining_about(NotComparable):
         then = read(against) if against else None
-    if backend is ProbeBackend.nccl:
+    if backend is Backend.nccl:
         _check_nccl()
     measured, found = _perform(nproc, backend.value, seconds)
     if measured:
@@ -90,17 +74,12 @@ def probe(
                 found += slower(measured, then)
     if measured is None and not found:
         return  # rank 0 tells
-    report = ProbeReport(ddpdoctor=__version__, measured=measured, findings=tuple(found))
-    page = output.Page(colour=colour is Colour.always)
-    if target is None:
-        page = output.Page.of(sys.stdout, colour.value)
-    if format_ is ProbeFormat.png and target:
-        pages.write_png(report, target)
-    elif target:
-        output.write_file(target, pages.rendered(format_.value, report, page))
-    else:
-        output.write(sys.stdout, pages.rendered(format_.value, report, page))
-    raise typer.Exit(any(finding.severity != "info" for finding in found))
+    report = ProbeReport(measured=measured, findings=tuple(found))
+    if png:
+        telling.write_png(report, png)
+    told = telling.told(report)
+    output.deliver(told, format_.value, target, colour.value)
+    raise typer.Exit(told.fails_on("warning"))
 
 
 def _perform(

@@ -95,10 +95,8 @@ class Measured(_Frozen):
 
 
 class ProbeReport(_Frozen):
-    """The one document of `ddpdoctor probe`."""
+    """What a probe found."""
 
-    schema_version: Literal[1] = 1
-    ddpdoctor: str
     measured: Measured | None
     """None where a rank was lost before the end."""
     findings: tuple[Finding, ...]

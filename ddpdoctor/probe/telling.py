@@ -1,66 +1,69 @@
-"""`ddpdoctor probe` for people and machines: text, JSON, and pictures as HTML and PNG."""
+"""What `ddpdoctor probe` reports: tables, pictures as SVG, and the same as a PNG."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from ddpdoctor.catalog import Finding
-from ddpdoctor.probe.model import Measured, Point, ProbeReport, RankFacts
-from ddpdoctor.report.model import Case, Group, Report, render
-from ddpdoctor.report.output import OutputError, Page
+from ddpdoctor.probe.model import Link, Measured, Point, ProbeReport, RankFacts
+from ddpdoctor.report.model import Case, Group, Report, State
+from ddpdoctor.report.output import OutputError
 from ddpdoctor.report.words import count, one_line
 
-_LOOKS = {"error": ("✗", "bold red"), "warning": ("!", "yellow"), "info": ("·", "cyan")}
 _MATRIX = 16
-"""Up to so many ranks the matrix of pairs is printed whole."""
-
-
-def rendered(chosen: str, report: ProbeReport, page: Page) -> str:
-    """The report in the format of this name."""
-    if chosen == "json":
-        return report.model_dump_json(indent=2) + "\n"
-    return as_text(report, page) if chosen == "text" else render(told(report), chosen)
+"""Up to so many ranks the matrix of pairs is told whole."""
+_STATES: dict[str, State] = {"right": "good", "wrong": "bad", "unsupported": "unknown"}
 
 
 def told(report: ProbeReport) -> Report:
-    """What every format shows of it: a case for each collective, the ranks, and the pictures."""
+    """What every format shows of it: curves, pairs, ranks, a case for each collective, pictures."""
     if (measured := report.measured) is None:
-        return Report("probe", summary(report), report.findings, ddpdoctor=report.ddpdoctor)
-    ranks = Group(
-        "Ranks",
-        columns=("rank", "host", "device", "matrix products", "forward and backward"),
-        rows=[
-            (str(r.rank), r.host, r.device, _seconds(r.compute), _seconds(r.step))
-            for r in _worth_showing(measured)
-        ],
-    )
-    curves = Group(
-        "Bandwidth by size",
-        columns=("operation", "size", "time", "bus bandwidth"),
-        rows=[
-            (p.operation, _size(p.size), _seconds(p.seconds), _rate(p.bus_bandwidth))
-            for p in measured.points
-        ],
-    )
+        return Report(
+            command="probe",
+            verdict=summary(report),
+            findings=report.findings,
+            data=report.model_dump(mode="json", exclude={"findings"}),
+        )
     pictures = [("Bus bandwidth by size", _curve_picture(measured))]
     pictures += [("Pairs of ranks", _pair_picture(measured))] if measured.links else []
     pictures += [("Ranks", _rank_picture(measured))]
     return Report(
         command="probe",
         verdict=summary(report),
+        notes=(f"A rank copies {_rate(measured.copy_bandwidth)} in its own memory: the ceiling.",),
         findings=report.findings,
-        groups=[_checks(measured), curves, ranks],
-        machine=_heading(measured).removeprefix("ddpdoctor probe  "),
-        pictures=pictures,
+        groups=tuple(_groups(measured)),
+        machine=_machine(measured),
+        pictures=tuple(pictures),
         seconds=measured.seconds,
-        ddpdoctor=report.ddpdoctor,
+        data=report.model_dump(mode="json", exclude={"findings"}),
+    )
+
+
+def _groups(measured: Measured) -> Iterator[Group]:
+    yield _checks(measured)
+    yield _curves(measured)
+    if measured.links and measured.world_size <= _MATRIX:
+        yield _pairs(measured)
+    elif measured.links:
+        slowest = sorted(measured.links, key=lambda link: link.bandwidth)[:8]
+        yield Group(
+            title=f"The slowest of {len(measured.links)} pairs",
+            columns=("ranks", "bandwidth", "latency"),
+            rows=tuple((f"{p.first} and {p.second}", *_link(p)) for p in slowest),
+        )
+    yield Group(
+        title="Ranks",
+        columns=("rank", "host", "device", "matrix products", "forward and backward"),
+        rows=(
+            *(
+                (str(r.rank), r.host, r.device, _seconds(r.compute), _seconds(r.step))
+                for r in _worth_showing(measured)
+            ),
+            ("all", "", "a whole DDP step", "", _seconds(measured.full_step)),
+        ),
     )
 
 
@@ -70,29 +73,15 @@ def _checks(measured: Measured) -> Group:
         name, said = f"{check.operation} of {check.dtype}", one_line(check.detail)
         wrong = ("wrong", said, said) if check.state == "wrong" else None
         skipped = said or check.state if check.state == "unsupported" else ""
-        cases.append(Case(name, "ddpdoctor.probe", failure=wrong, skipped=skipped))
+        cases.append(Case(name=name, classname="ddpdoctor.probe", failure=wrong, skipped=skipped))
     return Group(
-        "Results",
+        title="Results",
         columns=("operation", "result", "type", "what was wrong"),
-        rows=[(c.operation, c.state, c.dtype, c.detail) for c in measured.checks],
-        loud=frozenset(n for n, c in enumerate(measured.checks) if c.state == "wrong"),
-        cases=cases,
+        rows=tuple((c.operation, c.state, c.dtype, c.detail) for c in measured.checks),
+        states=tuple(_STATES[check.state] for check in measured.checks),
+        is_detail=True,
+        cases=tuple(cases),
     )
-
-
-def as_text(report: ProbeReport, page: Page | None = None) -> str:
-    """Curves, pairs, ranks, findings and a sentence."""
-    parts: list[RenderableType] = []
-    if measured := report.measured:
-        copied = f"{_rate(measured.copy_bandwidth)} is what a rank copies in its own memory"
-        parts += [Text(_heading(measured), "bold"), Text(), _curves(measured)]
-        parts += [Text(f"ceiling: {copied}", "dim"), Text()]
-        if measured.links:
-            parts += [_pairs(measured), Text()]
-        parts += [_ranks(measured), Text()]
-    for finding in report.findings:
-        parts += [_told(finding), Text()]
-    return (page or Page()).lay_out(*parts, Text(summary(report), "bold"))
 
 
 def summary(report: ProbeReport) -> str:
@@ -108,101 +97,59 @@ def summary(report: ProbeReport) -> str:
     return f"{told}; {count(len(bad), 'problem')} ({report.measured.seconds:.1f} s)"
 
 
-def _heading(measured: Measured) -> str:
+def _machine(measured: Measured) -> str:
     hosts = len({rank.host for rank in measured.ranks})
     where = f"{count(hosts, 'host')}" if hosts > 1 else measured.ranks[0].host
     joined = max(rank.rendezvous for rank in measured.ranks)
     return (
-        f"ddpdoctor probe  {count(measured.world_size, 'rank')} on {where}, {measured.backend}, "
+        f"{count(measured.world_size, 'rank')} on {where}, {measured.backend}, "
         f"{measured.ranks[0].device}, torch {measured.ranks[0].torch}; joined in {joined:.2f} s"
     )
 
 
-def _curves(measured: Measured) -> Table:
+def _curves(measured: Measured) -> Group:
+    """A row for each size, and two columns for each operation."""
     operations = list(dict.fromkeys(point.operation for point in measured.points))
     by_size = {(point.operation, point.size): point for point in measured.points}
-    table = Table.grid(padding=(0, 2))
-    table.add_row(
-        Text("size", "dim"),
-        *(Text(f"{one}: time, bus", "dim", justify="right") for one in operations),
+    heads = [(f"{one}: time", "bus bandwidth") for one in operations]
+    return Group(
+        title="Bandwidth by size",
+        columns=("size", *(head for pair in heads for head in pair)),
+        rows=tuple(
+            (_size(size), *(t for one in operations for t in _point(by_size.get((one, size)))))
+            for size in sorted({point.size for point in measured.points})
+        ),
     )
-    for size in sorted({point.size for point in measured.points}):
-        cells = [by_size.get((operation, size)) for operation in operations]
-        table.add_row(Text(_size(size), justify="right"), *map(_cell, cells))
-    return table
 
 
-def _cell(point: Point | None) -> Text:
-    if point is None:
-        return Text("")
-    shown = f"{_seconds(point.seconds):>9}  {_rate(point.bus_bandwidth):>10}"
-    return Text(shown, justify="right")
+def _point(point: Point | None) -> tuple[str, str]:
+    return (_seconds(point.seconds), _rate(point.bus_bandwidth)) if point else ("", "")
 
 
-def _pairs(measured: Measured) -> Table:
-    table = Table.grid(padding=(0, 2))
-    size = measured.world_size
-    if size > _MATRIX:
-        slowest = sorted(measured.links, key=lambda link: link.bandwidth)[:8]
-        table.add_row(Text(f"slowest of {len(measured.links)} pairs", "dim"))
-        for link in slowest:
-            table.add_row(
-                Text(f"ranks {link.first} and {link.second}"),
-                Text(_rate(link.bandwidth), justify="right"),
-                Text(_seconds(link.latency), justify="right"),
-            )
-        return table
+def _pairs(measured: Measured) -> Group:
+    """Above the diagonal the rates, below it the latencies."""
+    ranks = range(measured.world_size)
     by_pair = {(link.first, link.second): link for link in measured.links}
-    table.add_row(Text("pairs", "dim"), *(Text(f"{rank}", justify="right") for rank in range(size)))
-    for row in range(size):
-        cells = []
-        for column in range(size):
-            pair = by_pair.get((min(row, column), max(row, column)))
-            # Above the diagonal the rates, below it the latencies.
-            shown = "" if pair is None else _rate(pair.bandwidth)
-            if pair and row > column:
-                shown = _seconds(pair.latency)
-            cells.append(Text(shown, justify="right"))
-        table.add_row(Text(f"rank {row}"), *cells)
-    return table
+
+    def cell(row: int, column: int) -> str:
+        pair = by_pair.get((min(row, column), max(row, column)))
+        return _link(pair)[row > column] if pair else ""
+
+    return Group(
+        title="Pairs",
+        columns=("", *map(str, ranks)),
+        rows=tuple((f"rank {row}", *(cell(row, column) for column in ranks)) for row in ranks),
+    )
 
 
-def _ranks(measured: Measured) -> Table:
-    table = Table.grid(padding=(0, 2))
-    words = ("rank", "host", "device", "matrix products", "forward and backward")
-    table.add_row(*(Text(word, "dim") for word in words))
-    for rank in _worth_showing(measured):
-        table.add_row(
-            Text(str(rank.rank)),
-            Text(one_line(rank.host)),
-            Text(one_line(rank.device)),
-            Text(_seconds(rank.compute), justify="right"),
-            Text(_seconds(rank.step), justify="right"),
-        )
-    table.add_row(Text(""), Text("all"), Text("a DDP step"), Text(""), _right(measured.full_step))
-    return table
+def _link(link: Link) -> tuple[str, str]:
+    return _rate(link.bandwidth), _seconds(link.latency)
 
 
 def _worth_showing(measured: Measured) -> Sequence[RankFacts]:
     if measured.world_size <= _MATRIX:
         return measured.ranks
     return sorted(measured.ranks, key=lambda rank: -rank.compute)[:8]
-
-
-def _right(seconds: float) -> Text:
-    return Text(_seconds(seconds), justify="right")
-
-
-def _told(finding: Finding) -> Text:
-    mark, style = _LOOKS[finding.severity]
-    said = Text(f"{mark} {finding.code} {one_line(finding.cause)}", style)
-    for note in finding.evidence:
-        said.append(f"\n  note: {one_line(note)}", "dim not bold")
-    said.append(f"\n  help: {one_line(finding.cure.text)}", "not bold")
-    for command in finding.cure.commands:
-        said.append(f"\n  $ {one_line(command)}", "cyan not bold")
-    said.append(f"\n  more: ddpdoctor explain {finding.code}", "dim not bold")
-    return said
 
 
 def _size(size: float) -> str:

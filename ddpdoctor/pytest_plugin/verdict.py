@@ -10,8 +10,9 @@ from ddpdoctor.diagnose import Deadlock, diagnose
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import World
 from ddpdoctor.observation import Observation
+from ddpdoctor.report import as_text
+from ddpdoctor.report.job import of_job
 from ddpdoctor.report.output import Page
-from ddpdoctor.report.run import RunReport, as_text
 
 
 class Verdict:
@@ -46,7 +47,7 @@ class Verdict:
         found = annotate(diagnose(self._observation.evidence))
         told = [each for each in found if each.severity == "error" and each.is_narrow]
         after = self._proven_after
-        report = RunReport.of("run", [], told, command=sys.argv, proven_after=after)
+        report = of_job("run", [], told, subject=sys.argv, proven_after=after)
         page = Page.of(sys.stdout, "never")
         return "\n".join(as_text.finding(report, each, page) for each in report.findings).rstrip()
 

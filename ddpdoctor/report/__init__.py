@@ -1,5 +1,5 @@
-"""Reports: one model of what `check` found, and one renderer per format.
+"""Reports: one model of what a command has found, and one renderer per format.
 
-The renderers are pure functions of the model. They look at no clock, no catalogue and no machine,
-so that a report that was saved as JSON can be read back and shown in any other form.
+The renderers are pure functions of the model. They look at no clock and at no machine, and know no
+command: what a command tells differently, it says in the model.
 """

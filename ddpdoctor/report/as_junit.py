@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from xml.etree import ElementTree
 
 from ddpdoctor.catalog import Finding
+from ddpdoctor.report.as_text import finding as as_text
 from ddpdoctor.report.model import Case, Group, Report
 from ddpdoctor.report.output import Page
-from ddpdoctor.report.run.as_text import finding as as_text
 from ddpdoctor.report.words import one_line
 
 _NOT_IN_XML = re.compile(r"[^\t\n\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
 
-def render(report: Report) -> str:
+def render(report: Report, page: Page | None = None) -> str:
     """The report as one `testsuites` document."""
     root = ElementTree.Element("testsuites", name=f"ddpdoctor {report.command}")
     for group in _suites(report):
@@ -34,16 +33,23 @@ def render(report: Report) -> str:
 def _suites(report: Report) -> list[Group]:
     """The groups with cases; the last, or one of its own, has what belongs to none of them too."""
     groups = [group for group in report.groups if group.cases]
-    last = groups.pop() if groups else Group(report.command, properties=dict(report.facts))
+    last = groups.pop() if groups else Group(title=report.command, properties=dict(report.facts))
     name = f"ddpdoctor.{report.command}"
     cases = [case for group in (*groups, last) for case in group.cases]
     known = {id(finding) for case in cases for finding in case.findings}
     alone = [finding for finding in report.findings if id(finding) not in known]
-    others = [Case(f"{each.code} {each.title}", name, findings=(each,)) for each in alone]
-    others += [Case("not seen", name, skipped=reason) for reason in report.not_seen]
+    others = [
+        Case(
+            name=" at ".join(filter(None, (f"{each.code} {each.title}", report.where(each)))),
+            classname=name,
+            findings=(each,),
+        )
+        for each in alone
+    ]
+    others += [Case(name="not seen", classname=name, skipped=why) for why in report.not_seen]
     if not cases and not others:
-        others = [Case("nothing was found", name, out=report.verdict)]
-    return [*groups, replace(last, cases=(*last.cases, *others))]
+        others = [Case(name="nothing was found", classname=name, out=report.verdict)]
+    return [*groups, last.model_copy(update={"cases": (*last.cases, *others)})]
 
 
 def _add_suite(root: ElementTree.Element, report: Report, group: Group) -> None:

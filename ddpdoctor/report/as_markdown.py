@@ -6,24 +6,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ddpdoctor.catalog import Finding
+from ddpdoctor.report import words
 from ddpdoctor.report.model import Group, Report
-from ddpdoctor.report.run import words
+from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import plain_markdown
 
 _MOST = 1000
 """Findings that are told; GitHub shows no page that long."""
 
 
-def render(report: Report) -> str:
+def render(report: Report, page: Page | None = None) -> str:
     """The report as one Markdown document."""
     return "\n\n".join(filter(None, _parts(report))) + "\n"
 
 
 def _parts(report: Report) -> Iterator[str]:
     yield f"# ddpdoctor {report.command}"
-    yield code(report.subject) if report.subject else ""
+    yield code(" ".join(report.subject)) if report.subject else ""
     yield plain_markdown(report.verdict)
     yield plain_markdown(report.about)
+    yield _list("", report.notes)
     for each in report.findings[:_MOST]:
         yield _finding(report, each)
     more = Counter(f"{each.code} {each.title}" for each in report.findings[_MOST:])
@@ -46,8 +48,8 @@ def _group(group: Group) -> str:
     if not group.rows:
         return ""
     rows = [[plain_markdown(cell) for cell in row] for row in group.rows]
-    for n in group.loud:
-        rows[n][1] = f"**{rows[n][1]}**"
+    for row, state in zip(rows, group.states, strict=False):
+        row[1] = f"**{row[1]}**" if state == "bad" else row[1]
     head = f"## {plain_markdown(group.title)}"
     return "\n\n".join(filter(None, (head, plain_markdown(group.note), _rows(group.columns, rows))))
 
@@ -57,9 +59,9 @@ def _finding(report: Report, finding: Finding) -> str:
     sure = plain_markdown(words.headline(report, finding))
     parts = [
         f"## {head} ({finding.severity}, {sure})",
-        table(("ranks", "line", "function", "doing", "waits"), words.rows(finding)),
+        table(words.COLUMNS, words.rows(finding)),
     ]
-    if (excerpt := report.excerpt_at(finding.place)) is not None:
+    if (excerpt := report.excerpt_of(finding)) is not None:
         marked = (
             f"{'>' if number == excerpt.line else ' '} {number} {line}"
             for number, line in enumerate(excerpt.lines, excerpt.first)
@@ -69,7 +71,7 @@ def _finding(report: Report, finding: Finding) -> str:
         f"**Cause:** {plain_markdown(finding.cause)}",
         _list("**Evidence:**", finding.evidence),
         _list("**As a consequence:**", finding.consequences),
-        f"**Remedy:** {plain_markdown(words.remedy(finding))}",
+        f"**Remedy:** {plain_markdown(' '.join(words.remedy(finding)))}",
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -88,7 +90,7 @@ def _rows(columns: Sequence[str], rows: list[list[str]]) -> str:
 
 def _list(title: str, items: Iterable[str]) -> str:
     lines = [f"- {plain_markdown(item)}" for item in items]
-    return "\n".join([title, "", *lines]) if lines else ""
+    return "\n".join([title, "", *lines]).strip() if lines else ""
 
 
 def code(text: str) -> str:

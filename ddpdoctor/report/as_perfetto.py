@@ -9,14 +9,15 @@ that came last. Times are microseconds since the first thing that is known of th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 from ddpdoctor.evidence import Place
+from ddpdoctor.report.as_json import document
+from ddpdoctor.report.lives import Attempt, Call, Mark, RankLine, completed
 from ddpdoctor.report.model import Report
-from ddpdoctor.report.run.model import Attempt, Call, Mark, RankLine, completed
+from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import one_line
 
 _CALLS, _LIFE, _FILES = 1, 2, 3
@@ -28,25 +29,24 @@ _PER_ATTEMPT = 1_000_000
 """Process numbers of one launch lie below those of the next."""
 
 
-def render(report: Report) -> str:
+def render(report: Report, page: Page | None = None) -> str:
     """All launches, one below the other; the findings are marks at the head."""
     events: list[dict[str, Any]] = []
     for number, attempt in enumerate(report.attempts):
         events += _attempt(attempt, number * _PER_ATTEMPT)
     events += _findings(report)
-    document = {
+    trace = {
         "displayTimeUnit": "ms",
         "otherData": {
             "command": f"ddpdoctor {report.command}",
             "verdict": one_line(report.verdict),
-            "subject": one_line(report.subject),
+            "subject": one_line(" ".join(report.subject)),
             "version": report.ddpdoctor,
             "environment": dict(report.facts),
         },
         "traceEvents": events,
     }
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode("utf-8") + "\n"
+    return document(trace)
 
 
 def _attempt(attempt: Attempt, first: int) -> Iterator[dict[str, Any]]:

@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
-from itertools import zip_longest
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 from ddpdoctor.catalog import Finding, entries
 from ddpdoctor.evidence import Place
+from ddpdoctor.report import words
+from ddpdoctor.report.as_json import document
 from ddpdoctor.report.model import Report
-from ddpdoctor.report.run import words
+from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import one_line
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _MOST = 5000
 """GitHub shows no more results of a run."""
-_Span = tuple[int, int, int] | None
 
 
-def render(report: Report) -> str:
+def render(report: Report, page: Page | None = None) -> str:
     """The report as one run. Findings without a line are notes on the run itself."""
-    known = list(zip_longest(report.findings, report.spans))
-    placed = [(finding, span) for finding, span in known if finding.place is not None][:_MOST]
+    known = zip(report.findings, fingerprints(report), strict=True)
+    placed = [(each, fingerprint) for each, fingerprint in known if each.place is not None][:_MOST]
     others = [finding for finding in report.findings if finding.place is None]
     titles = {finding.code: finding.title for finding, _ in reversed(placed)}
     codes = list(dict.fromkeys(finding.code for finding, _ in placed))
-    seen: Counter[str] = Counter()
     notes = [one_line(f"{each.code} {each.title}: {each.cause}") for each in others]
     notes += [one_line(f"not seen: {line}") for line in report.not_seen]
-    document = {
+    log = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
         "runs": [
@@ -46,7 +45,10 @@ def render(report: Report) -> str:
                 },
                 "columnKind": "unicodeCodePoints",
                 "properties": {"environment": dict(report.facts)},
-                "results": [_result(report, each, span, codes, seen) for each, span in placed],
+                "results": [
+                    _result(report, each, codes.index(each.code), fingerprint)
+                    for each, fingerprint in placed
+                ],
                 "invocations": [
                     {
                         "executionSuccessful": True,
@@ -58,8 +60,7 @@ def render(report: Report) -> str:
             }
         ],
     }
-    text = json.dumps(document, indent=2, ensure_ascii=False)
-    return text.encode("utf-8", "replace").decode("utf-8") + "\n"
+    return document(log, indent=2)
 
 
 def _rule(code: str, title: str) -> dict[str, Any]:
@@ -80,57 +81,62 @@ def _rule(code: str, title: str) -> dict[str, Any]:
     return rule
 
 
-def _result(
-    report: Report, finding: Finding, span: _Span, codes: list[str], seen: Counter[str]
-) -> dict[str, Any]:
-    first, *others = [
-        _location(report, at.place, at.doing) for at in finding.places if at.place is not None
-    ]
-    if span is not None:
-        column, end, end_column = span
-        region = {"startColumn": column, "endLine": end, "endColumn": end_column}
+def _result(report: Report, finding: Finding, rule: int, fingerprint: str) -> dict[str, Any]:
+    placed = [(at, at.place) for at in finding.places if at.place is not None]
+    first, *others = [_location(report, place, at.doing or finding.cause) for at, place in placed]
+    if (span := finding.span) is not None:
+        region = {
+            "startColumn": span.column,
+            "endLine": span.end_line,
+            "endColumn": span.end_column,
+        }
         first["physicalLocation"]["region"] |= region
-    uri = first["physicalLocation"]["artifactLocation"]["uri"]
-    excerpt = report.excerpt_at(finding.place)
-    line = excerpt.lines[excerpt.line - excerpt.first].strip() if excerpt else ""
-    key = repr((finding.code, uri, line))
-    seen[key] += 1
-    digest = hashlib.sha256(f"{key} {seen[key]}".encode("utf-8", "replace")).hexdigest()[:16]
+    # The places from which it follows, from where it begins: no rank stands at them.
+    chain = [found for (at, _), found in zip(placed, (first, *others), strict=True) if not at.ranks]
+    steps = [{"location": each} for each in reversed(chain)]
     text = [
         f"{one_line(finding.cause)} ({words.headline(report, finding)})",
         *(one_line(" ".join(filter(None, row))) for row in words.rows(finding)),
         *map(one_line, (*finding.evidence, *finding.consequences)),
-        f"help: {words.remedy(finding)}",
+        f"help: {' '.join(words.remedy(finding))}",
     ]
     return {
         "ruleId": finding.code,
-        "ruleIndex": codes.index(finding.code),
+        "ruleIndex": rule,
         "level": _LEVELS[finding.severity],
         "message": {"text": "\n".join(text)},
         "locations": [first],
         "relatedLocations": [{"id": n, **each} for n, each in enumerate(others, 1)],
-        "codeFlows": _flows(report, finding),
-        "partialFingerprints": {"primaryLocationLineHash": f"{digest}:{seen[key]}"},
+        "codeFlows": [{"threadFlows": [{"locations": steps}]}] if len(steps) > 1 else [],
+        "partialFingerprints": {"primaryLocationLineHash": fingerprint},
     }
 
 
-def _flows(report: Report, finding: Finding) -> list[dict[str, Any]]:
-    """The places from which it follows, from where it begins: no rank stands at them."""
-    steps = [
-        {"location": _location(report, at.place, at.doing)}
-        for at in reversed(finding.places)
-        if at.place is not None and not at.ranks
-    ]
-    return [{"threadFlows": [{"locations": steps}]}] if len(steps) > 1 else []
+def fingerprints(report: Report) -> Iterator[str]:
+    """What names each finding for a server that compares commits: not its line, which moves.
+
+    The same again in a file is told apart by its number.
+    """
+    seen: Counter[str] = Counter()
+    for finding in report.findings:
+        excerpt = report.excerpt_of(finding)
+        path = uri(report, finding.place) if finding.place else ""
+        key = repr((finding.code, path, excerpt.marked.strip() if excerpt else ""))
+        seen[key] += 1
+        digest = hashlib.sha256(f"{key} {seen[key]}".encode("utf-8", "replace")).hexdigest()[:16]
+        yield f"{digest}:{seen[key]}"
+
+
+def uri(report: Report, place: Place) -> str:
+    """Relative to the working directory where it can be: servers want that."""
+    return quote(report.path(place), errors="replace")
 
 
 def _location(report: Report, place: Place, message: str) -> dict[str, Any]:
-    """Relative to the working directory where it can be: code scanning wants that."""
-    path = report.shown(place).rpartition(":")[0]
-    location: dict[str, Any] = {
+    return {
+        "message": {"text": one_line(message)},
         "physicalLocation": {
-            "artifactLocation": {"uri": quote(path, errors="replace")},
+            "artifactLocation": {"uri": uri(report, place)},
             "region": {"startLine": max(1, place.line)},
-        }
+        },
     }
-    return location | ({"message": {"text": one_line(message)}} if message else {})

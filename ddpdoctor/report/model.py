@@ -1,36 +1,36 @@
 """What a command has to say: the one model that every format is rendered from.
 
-A command fills in what it has. `FORMATS` are found by name: a new format is one file with a
-`render(report)`, and its name here.
+A command fills in what it has. JSON is this model as it is; `schema.json` beside it describes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from ddpdoctor import __version__
+from ddpdoctor.catalog import Finding
+from ddpdoctor.evidence import Place
+from ddpdoctor.report.excerpts import Excerpt
+from ddpdoctor.report.lives import Attempt
+from ddpdoctor.report.output import Page
 
-if TYPE_CHECKING:
-    from ddpdoctor.catalog import Finding
-    from ddpdoctor.evidence import Place
-    from ddpdoctor.report.run.model import Attempt, Excerpt
-
-FORMATS: Final = {
-    "junit": "ddpdoctor.report.as_junit",
-    "sarif": "ddpdoctor.report.as_sarif",
-    "markdown": "ddpdoctor.report.as_markdown",
-    "html": "ddpdoctor.report.html",
-    "perfetto": "ddpdoctor.report.as_perfetto",
-}
+SCHEMA_VERSION: Final = 4
+_GRAVITY: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "never": 3}
+State = Literal["", "good", "noted", "partly", "unseen", "unknown", "bad"]
+EndedBy = Literal["job", "doctor", "signal"]
 
 
-@dataclass(frozen=True)
-class Case:
+class _Frozen(BaseModel):
+    # What a newer doctor has added is no reason not to read the rest.
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Case(_Frozen):
     """One thing that was looked at, and what came of it, as a CI server counts it."""
 
     name: str
@@ -43,73 +43,101 @@ class Case:
     """Why it could not be looked at, if so."""
     out: str = ""
     seconds: float | None = None
-    properties: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = {}
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(_Frozen):
     """Things that belong together: the forms of a pitfall, the ranks of a launch, a file."""
 
     title: str
     note: str = ""
     columns: tuple[str, ...] = ()
-    rows: Sequence[Sequence[str]] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
     """What people read of it."""
-    loud: frozenset[int] = frozenset()
-    """The rows whose second cell is to be seen."""
-    cases: Sequence[Case] = ()
+    states: tuple[State, ...] = ()
+    """Of each row; none where rows have none."""
+    sentences: int = 0
+    """So many columns, the last ones, hold sentences, which a terminal tells below each other."""
+    is_detail: bool = False
+    """Told where there is room: not in a terminal."""
+    cases: tuple[Case, ...] = Field(default=(), exclude=True)
     """What a CI server reads of it."""
-    seconds: float | None = None
-    properties: dict[str, str] = field(default_factory=dict)
+    seconds: float | None = Field(default=None, exclude=True)
+    properties: dict[str, str] = Field(default={}, exclude=True)
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(_Frozen):
     """One run of a command, complete in itself."""
 
+    schema_version: Literal[4] = SCHEMA_VERSION
+    ddpdoctor: str = __version__
     command: str
-    verdict: str
-    """One line: what was found, counted."""
-    findings: Sequence[Finding] = ()
-    """The gravest first."""
-    groups: Sequence[Group] = ()
-    not_seen: Sequence[str] = ()
-    to_do: Sequence[tuple[str, str, str]] = ()
-    """(code, what to do, the command to try), besides the cures of the findings."""
-    facts: Sequence[tuple[str, str]] = ()
-    """(name, value) of what is known of the machine."""
-    subject: str = ""
+    subject: tuple[str, ...] = ()
     """The command line that was looked at."""
     machine: str = ""
     """What it ran on, on one line."""
-    excerpts: Sequence[Excerpt] = ()
-    spans: Sequence[tuple[int, int, int]] = ()
-    """For each finding, where that is known: first column, last line, column behind the end."""
-    pictures: Sequence[tuple[str, str]] = ()
-    """(title, SVG) that the command has drawn, escaped."""
-    attempts: Sequence[Attempt] = ()
-    """Of a job: its launches, the last one last."""
-    proven_after: float | None = None
     directory: str = ""
     """Paths are shown relative to it."""
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    started: datetime = Field(default_factory=lambda: datetime.now(UTC))
     seconds: float = 0.0
-    ddpdoctor: str = __version__
+    verdict: str
+    """One line: what was found, counted."""
+    notes: tuple[str, ...] = ()
+    """What explains the verdict, or belongs to it: a line each."""
+    findings: tuple[Finding, ...] = ()
+    """The gravest first."""
+    not_seen: tuple[str, ...] = ()
+    """What could not be watched or known, a line each."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """(name, value) of what is known of the machine."""
+    groups: tuple[Group, ...] = ()
+    to_do: tuple[tuple[str, str, str], ...] = ()
+    """(code, what to do, the command to try), besides the cures of the findings."""
+    excerpts: tuple[Excerpt, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    """Of a job: its launches, the one that it ended with last."""
+    exit_code: int | None = None
+    """Of a job."""
+    signal: int | None = None
+    """The signal that ended the job."""
+    ended_by: EndedBy | None = None
+    """"signal": somebody asked the job to end; None: not known, or it goes on."""
+    proven_after: float | None = None
+    """Seconds from the last rank's blocking to the proof of the deadlock."""
+    run_dir: str = ""
+    """Where the ranks' logs lie."""
+    data: dict[str, Any] = {}
+    """What this command alone has measured, as its own model writes it."""
+    pictures: tuple[tuple[str, str], ...] = Field(default=(), exclude=True)
+    """(title, SVG) that the command has drawn, escaped."""
 
-    def excerpt_at(self, place: Place | None) -> Excerpt | None:
+    def excerpt_at(self, place: Place | None, cell: int = 0) -> Excerpt | None:
         """The source lines around a place, if they are there."""
-        return self._by_line.get((place.file, place.line)) if place is not None else None
+        return self._by_line.get((place.file, cell, place.line)) if place is not None else None
+
+    def excerpt_of(self, finding: Finding) -> Excerpt | None:
+        """Those around its first place."""
+        return self.excerpt_at(finding.place, finding.span.cell if finding.span else 0)
 
     @cached_property
-    def _by_line(self) -> dict[tuple[str, int], Excerpt]:
-        return {(each.file, each.line): each for each in self.excerpts}
+    def _by_line(self) -> dict[tuple[str, int, int], Excerpt]:
+        return {(each.file, each.cell, each.line): each for each in self.excerpts}
 
-    def shown(self, place: Place) -> str:
-        """A place as a path: relative to the working directory where it lies below it."""
-        file = place.file
-        if self.directory:
-            file = file.removeprefix(f"{self.directory.rstrip('/')}/")
-        return f"{file}:{place.line}"
+    def path(self, place: Place) -> str:
+        """Of its file: relative to the working directory where it lies below it."""
+        below = f"{self.directory.rstrip('/')}/" if self.directory else ""
+        return place.file.removeprefix(below)
+
+    def where(self, finding: Finding) -> str:
+        """The line to look at first, as editors jump to it: "train.py:57", "nb.ipynb:cell 3:1:5".
+
+        "" if there is none.
+        """
+        if (place := finding.place) is None:
+            return ""
+        cell = f"cell {finding.span.cell}:" if finding.span and finding.span.cell else ""
+        column = f":{finding.span.column}" if finding.span else ""
+        return f"{self.path(place)}:{cell}{place.line}{column}"
 
     @property
     def about(self) -> str:
@@ -117,8 +145,17 @@ class Report:
         when = f"{self.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         return ", ".join(filter(None, (self.machine, f"ddpdoctor {self.ddpdoctor}", when)))
 
+    def fails_on(self, severity: str) -> bool:
+        """Whether a finding is as grave as this, or graver; none is as grave as "never"."""
+        return any(_GRAVITY[each.severity] >= _GRAVITY[severity] for each in self.findings)
 
-def render(report: Report, format_: str) -> str:
-    """The report in one of FORMATS."""
-    text: str = import_module(FORMATS[format_]).render(report)
+
+def gravest_first(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Among equals, the order stays that of the diagnosis."""
+    return tuple(sorted(findings, key=lambda finding: -_GRAVITY[finding.severity]))
+
+
+def render(report: Report, format_: str, page: Page | None = None) -> str:
+    """The report in one of `ReportFormat`; `page` is what text is laid out for."""
+    text: str = import_module(f"{__package__}.as_{format_}").render(report, page or Page())
     return text

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal, TextIO
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from ddpdoctor.report.model import Report
+
 MAX_WIDTH = 100
 """Columns of a page; wider lines are hard to read, and a narrow terminal gets narrower ones."""
 
@@ -70,6 +72,16 @@ class Page:
         for part in parts:
             console.print(part)
         return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def deliver(report: Report, format_: str, target: Path | None, choice: ColourChoice) -> None:
+    """Render a report, and write it to a file or to stdout. Raises OutputError."""
+    from ddpdoctor.report.model import render
+
+    if target:
+        write_file(target, render(report, format_, Page(colour=choice == "always")))
+    else:
+        write(sys.stdout, render(report, format_, Page.of(sys.stdout, choice)))
 
 
 def open_closed_streams() -> None:

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,13 +17,13 @@ from ddpdoctor.options import (
     FailOn,
     Hosts,
     RedactOption,
-    ReportFormat,
     ReportFormatOption,
 )
 from ddpdoctor.report import output
+from ddpdoctor.report.formats import ReportFormat
 
 if TYPE_CHECKING:
-    from ddpdoctor.report.run import RunReport
+    from ddpdoctor.report.model import EndedBy, Report
     from ddpdoctor.run.audience import Audience
     from ddpdoctor.run.session import Session
     from ddpdoctor.run.teller import Teller
@@ -88,8 +88,8 @@ def run(
         output.check_writable(target)
 
     from ddpdoctor.evidence import OUTPUT, REPORT
-    from ddpdoctor.report.run import render
-    from ddpdoctor.report.run.redaction import redacted
+    from ddpdoctor.report.model import render
+    from ddpdoctor.report.redaction import redacted
     from ddpdoctor.run import folder, session
     from ddpdoctor.run.job import CannotStart, Signals, is_terminal
     from ddpdoctor.run.teller import Teller
@@ -148,15 +148,16 @@ def _view(output: Path | None, teller: Teller) -> Iterator[Audience]:
         yield Audience(teller.found, teller.stalled, teller.went_on, teller.withdrawn, status.look)
 
 
-def _report(outcome: Session) -> RunReport:
-    from ddpdoctor.report.run import Attempt, RunReport
+def _report(outcome: Session) -> Report:
+    from ddpdoctor.report.job import of_job
+    from ddpdoctor.report.lives import Attempt
 
-    ended_by: Literal["job", "doctor", "signal"] = "doctor" if outcome.ended_by_doctor else "job"
-    return RunReport.of(
+    ended_by: EndedBy = "doctor" if outcome.ended_by_doctor else "job"
+    return of_job(
         "run",
         [Attempt.of(world.folder.name, world.evidence) for world in outcome.worlds.all],
         outcome.findings,
-        command=outcome.options.command,
+        subject=outcome.options.command,
         started=outcome.started,
         seconds=outcome.seconds,
         status=outcome.status,

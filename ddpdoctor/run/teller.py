@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.report import output
-from ddpdoctor.report.run import RunReport, as_text, render, words
-from ddpdoctor.report.run.redaction import redacted
-from ddpdoctor.report.words import one_line, ranks
+from ddpdoctor.evidence import in_words
+from ddpdoctor.report import as_text, output
+from ddpdoctor.report.job import of_job
+from ddpdoctor.report.model import Report
+from ddpdoctor.report.redaction import redacted
+from ddpdoctor.report.words import one_line
 from ddpdoctor.run.job import is_terminal
 
 
@@ -38,7 +40,7 @@ class Teller:
     def went_on(self, finding: Finding) -> None:
         """Take it back."""
         if not is_terminal():
-            self._write(f"ddpdoctor: {ranks(finding.ranks)} came after all\n")
+            self._write(f"ddpdoctor: {in_words(finding.ranks)} came after all\n")
 
     def withdrawn(self, finding: Finding) -> None:
         """Say that what was told is not so: the job has refuted it."""
@@ -47,31 +49,32 @@ class Teller:
             title = f"{finding.code} {finding.title}"
             self._write(f"ddpdoctor: {title} is withdrawn: the job has gone on, and refutes it\n")
 
-    def conclude(self, report: RunReport, last_words: Path | None) -> None:
+    def conclude(self, report: Report, last_words: Path | None) -> None:
         """Tell what has not been told yet, what could not be seen, and a summary.
 
         `last_words` is where the launcher's own are, if they were put aside.
         """
-        if report.exit_code == 0 and not report.fails_on("warning"):
+        shown = self._public(report)
+        known = zip(report.findings, shown.findings, strict=True)
+        new = tuple(told for each, told in known if _identity(each) not in self._told)
+        text = as_text.render(shown.model_copy(update={"findings": new}), self._page)
+        if not report.findings or (report.exit_code == 0 and not report.fails_on("warning")):
             # A job that is well is not spoken of: what is merely of interest is in report.json.
-            report = report.model_copy(update={"findings": ()})
-        new = tuple(each for each in report.findings if _identity(each) not in self._told)
-        text = render(self._public(report.model_copy(update={"findings": new})), "text", self._page)
-        if report.findings and not new:
-            text += f"{words.summary(report)}\n"
+            unseen = shown.model_copy(update={"findings": (), "verdict": ""})
+            text = as_text.render(unseen, self._page) if shown.not_seen else ""
         if last_words is not None and not self._redact:
             text += f"what the launcher said as it was ended (or --verbose): {last_words}\n"
         self._write(text)
 
-    def _about(self, finding: Finding) -> RunReport:
-        return self._public(RunReport.of("run", [], [finding], command=self._command))
+    def _about(self, finding: Finding) -> Report:
+        return self._public(of_job("run", [], [finding], subject=self._command))
 
     def _write(self, text: str) -> None:
         """Nobody may be there to read it: that is no reason to stop watching."""
         with contextlib.suppress(output.OutputError, BrokenPipeError):
             output.write(sys.stderr, text)
 
-    def _public(self, report: RunReport) -> RunReport:
+    def _public(self, report: Report) -> Report:
         return redacted(report) if self._redact else report
 
 

@@ -74,7 +74,7 @@ class Check:
         if (report := scene.report()) is None:
             yield f"no report: {scene.text('err')[-300:]}"
             return
-        for verdict in report["verdicts"]:
+        for verdict in report["data"]["verdicts"]:
             if verdict["status"] in ("misdiagnosed", "not checked") or (
                 verdict["kind"] == "fix" and verdict["status"] == "fails"
             ):
@@ -84,7 +84,8 @@ class Check:
     def tells_of_loss(self, scene: Scene) -> Iterator[str]:
         """What is wrong with how it tells of a rank that was killed."""
         report, told = scene.report(), scene.text("err")
-        evidence = [each["evidence"] for each in (report or {"verdicts": []})["verdicts"]]
+        verdicts = report["data"]["verdicts"] if report else []
+        evidence = [each["evidence"] for each in verdicts]
         if not any("killed" in each or "SIGKILL" in each for each in (*evidence, told)):
             yield f"exit code {scene.status}, and no word of the kill: {told} {evidence}"
 
@@ -407,7 +408,7 @@ def _two_checks(random: Any) -> Case:
 def _lacked_room(status: int | None, report: str) -> bool:
     """Whether it says that, beside the other, there was no room for some, and no more than that."""
     try:
-        verdicts = json.loads(report)["verdicts"]
+        verdicts = json.loads(report)["data"]["verdicts"]
     except (ValueError, KeyError):
         return False
     left_out = [each["evidence"] for each in verdicts if each["status"] == "not checked"]

@@ -40,8 +40,8 @@ def test_faults_end_with_1_and_the_document_holds_facts_and_findings(bare: dict[
     assert ended.stderr == ""
     assert "s3cr3t" not in ended.stdout
     document = json.loads(ended.stdout)
-    assert document["schema_version"] == 3
-    assert document["environment"]["torch"]["version"] == "2.13.0"
+    assert document["schema_version"] == 4
+    assert document["data"]["environment"]["torch"]["version"] == "2.13.0"
     codes = {(one["code"], one["severity"]) for one in document["findings"]}
     assert {("DDP109", "warning"), ("DDP107", "error"), ("DDP105", "warning")} <= codes
 
@@ -57,7 +57,7 @@ def test_a_rank_that_torchrun_started_is_healthy() -> None:
         timeout=120,
     )
     document = json.loads(ended.stdout)
-    assert document["environment"]["launchers"][0]["name"] == "torchrun"
+    assert document["data"]["environment"]["launchers"][0]["name"] == "torchrun"
     assert [one["code"] for one in document["findings"] if one["severity"] != "info"] == []
 
 

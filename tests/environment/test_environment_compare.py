@@ -10,6 +10,8 @@ import pytest
 from ddpdoctor import cli
 from ddpdoctor.environment.compare import Host, Unreadable, differences, read
 from ddpdoctor.environment.model import Environment, EnvironmentReport, HostName, Torch
+from ddpdoctor.environment.telling import told
+from ddpdoctor.report.model import render
 
 With = Callable[..., Environment]
 
@@ -73,9 +75,9 @@ def test_what_could_not_be_found_out_on_a_host_is_no_difference(environment_with
 
 
 def written(folder: Path, one: Host) -> Path:
-    report = EnvironmentReport(ddpdoctor="0", environment=one.environment, findings=())
+    report = EnvironmentReport(environment=one.environment, findings=())
     path = folder / f"{one.name}.json"
-    path.write_text(report.model_dump_json())
+    path.write_text(render(told(report), "json"))
     return path
 
 
@@ -102,7 +104,7 @@ def test_the_command_tells_it_in_every_format(
         assert "NCCL_PROTO differs between hosts" in said
         assert "LL: a" in said
         if chosen == "json":
-            assert json.loads(said)["hosts"] == ["a", "b"]
+            assert json.loads(said)["data"]["hosts"] == ["a", "b"]
     assert cli.run(["env", "--compare", paths[0], paths[0]]) == 0
 
 

@@ -252,5 +252,5 @@ def test_a_rank_of_a_real_launcher_has_no_warning(
     document = json.loads((tmp_path / "env.json").read_text())
     assert [one for one in document["findings"] if one["severity"] != "info"] == []
     named = {"srun": "srun", "mpirun": "Open MPI", "torchrun": "torchrun", "accelerate": "torchrun"}
-    launchers = [one["name"] for one in document["environment"]["launchers"]]
+    launchers = [one["name"] for one in document["data"]["environment"]["launchers"]]
     assert named.get(launcher) in (launchers or [None])

@@ -237,7 +237,7 @@ def test_fixing_a_sample_cures_it_and_fixing_twice_changes_nothing(lint: Lint, n
     old = (SAMPLES / name).read_text()
     Path(name).write_text(old)
     before = json.loads(lint(name, format="json", unsafe_fixes=True)[1])["findings"]
-    fixable = [each for each in before if each["fix"]]
+    fixable = [each for each in before if each["cure"]["edits"]]
     lint(name, fix=True, unsafe_fixes=True)
     once = Path(name).read_text()
     lint(name, fix=True, unsafe_fixes=True)
@@ -245,7 +245,7 @@ def test_fixing_a_sample_cures_it_and_fixing_twice_changes_nothing(lint: Lint, n
     assert parses(once)
     left = json.loads(lint(name, format="json")[1])["findings"]
     assert (once != old) == bool(fixable)
-    assert not [each for each in left if each["fix"]]
+    assert not [each for each in left if each["cure"]["edits"]]
 
 
 @pytest.mark.parametrize("name", bad_samples())

@@ -38,7 +38,7 @@ def test_a_named_failure_is_reproduced_and_recognised_and_its_fixes_hold(
     options = ("--nproc", "2", "--backend", backend, "--format", "json")
     done = doctor("check", "--select", code, *options, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
-    verdicts = json.loads(done.stdout)["verdicts"]
+    verdicts = json.loads(done.stdout)["data"]["verdicts"]
     assert {v["status"] for v in verdicts if v["kind"] == "broken"} == {"recognised"}
     assert {v["status"] for v in verdicts if v["kind"] == "fix"} == {"holds"}
 

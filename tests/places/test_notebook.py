@@ -53,7 +53,7 @@ def test_a_cell_is_read_with_those_that_ran_before_it(shell: Shell, capsys: Capt
     assert capsys.readouterr().err == ""
     shell.run("if dist.get_rank() == 0:\n    dist.barrier()")
     told = capsys.readouterr().err
-    assert told.count("DDP401") == 1
+    assert told.count("✖ DDP401") == 1
     assert "cell 2:2:5" in told
     shell.run("print('well')")
     assert capsys.readouterr().err == "", "what was told is not told again"

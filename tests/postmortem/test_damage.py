@@ -16,7 +16,10 @@ from ddpdoctor.evidence import DEATHS, REPORT, RankReader
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 from ddpdoctor.postmortem.material import NothingToRead, read
-from ddpdoctor.report.run import FORMATS, Attempt, RunReport, render
+from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.job import of_job
+from ddpdoctor.report.lives import Attempt
+from ddpdoctor.report.model import render
 from tests.postmortem.test_run_directory import blocked, event, log_of, write
 
 BODIES = Path(__file__).parent.parent / "watch" / "training_bodies.py"
@@ -48,8 +51,8 @@ def judged(folder: Path) -> None:
         return
     findings = annotate(material.judge())
     attempts = [Attempt.of(name, evidence) for name, evidence in material.attempts]
-    report = RunReport.of("diagnose", attempts, findings, command=("x",))
-    for format_ in FORMATS:
+    report = of_job("diagnose", attempts, findings, subject=("x",))
+    for format_ in ReportFormat:
         render(report, format_)
 
 

@@ -150,7 +150,7 @@ def test_of_a_single_dump_nobody_is_blamed(tmp_path: Path) -> None:
     found = read(tmp_path / "nccl_trace_rank_0")
     (finding,) = found.judge()
     assert (finding.title, finding.ranks) == ("missing-call", ())
-    assert found.not_seen == ("there is no dump of ranks 1-2",)
+    assert found.not_seen == ("there is no dump of ranks 1, 2",)
 
 
 def test_a_send_that_nobody_receives_is_no_reason_to_blame(tmp_path: Path) -> None:

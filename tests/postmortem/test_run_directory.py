@@ -11,7 +11,9 @@ import pytest
 
 from ddpdoctor.evidence import DEATHS, REPORT, boot
 from ddpdoctor.postmortem.material import Material, read
-from ddpdoctor.report.run import Attempt, RunReport, as_json
+from ddpdoctor.report.job import of_job
+from ddpdoctor.report.lives import Attempt
+from ddpdoctor.report.model import Report, render
 
 WAIT = ["/site-packages/torch/distributed/distributed_c10d.py", 5356, "barrier"]
 
@@ -140,11 +142,11 @@ def test_ranks_that_were_ended_while_they_waited_have_not_died_of_it(tmp_path: P
 def test_the_report_of_the_run_tells_best_how_ranks_ended(tmp_path: Path) -> None:
     write(tmp_path, {0: event("start", 10.0, pid=77, torch="2", world_size=1, boot="b")})
     ((name, evidence),) = material(tmp_path).attempts
-    report = RunReport.of("run", [Attempt.of(name, evidence)], [], command=("python",))
-    line = report.ranks[0].model_copy(update={"signal": 11, "ended_at": 15.0})
+    report = of_job("run", [Attempt.of(name, evidence)], [], subject=("python",))
+    line = report.attempts[-1].ranks[0].model_copy(update={"signal": 11, "ended_at": 15.0})
     attempt = report.attempts[0].model_copy(update={"ranks": (line,)})
     report = report.model_copy(update={"attempts": (attempt,)})
-    (tmp_path / REPORT).write_text(as_json.render(report))
+    (tmp_path / REPORT).write_text(render(report, "json"))
     (finding,) = material(tmp_path).judge()
     assert "SIGSEGV" in finding.cause
 
@@ -180,8 +182,8 @@ def test_the_command_reads_a_log_from_stdin_and_may_be_told_not_to_fail(tmp_path
         "-", "--format", "json", "-o", str(target), "--fail-on", "never", stdin=log.read_bytes()
     )
     assert done.returncode == 0, done.stderr
-    report = RunReport.model_validate_json(target.read_text())
-    assert (report.kind, report.findings[0].code) == ("diagnose", "DDP102")
+    report = Report.model_validate_json(target.read_text())
+    assert (report.command, report.findings[0].code) == ("diagnose", "DDP102")
 
 
 @pytest.mark.parametrize("name", ["gone", "empty", "folder", "unreadable.bin"])

@@ -1,7 +1,7 @@
 import pytest
 from report_samples import VERDICTS, report_of
 
-from ddpdoctor.report.check import CheckReport
+from ddpdoctor.check.telling import CheckReport
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from ddpdoctor.catalog import Cure, Finding, Kind, RankPlace, Status, Verdict
+from ddpdoctor.check.telling import CheckReport, Heading
 from ddpdoctor.evidence import Place
-from ddpdoctor.report.check import CheckReport, Heading
 
 ADVICE_FOR_SAMPLER = "000 error 1"
 ADVICE_FOR_UNUSED = "000 error 3"
@@ -303,7 +303,6 @@ VERDICTS = (
 def report_of(*verdicts: Verdict) -> CheckReport:
     codes = {verdict.code for verdict in verdicts}
     return CheckReport(
-        ddpdoctor="0.1.0",
         python="3.11.7",
         torch="2.13.0",
         platform="Linux x86_64",

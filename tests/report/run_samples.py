@@ -16,7 +16,9 @@ from ddpdoctor.evidence import (
     RankEvidence,
     Stuck,
 )
-from ddpdoctor.report.run import Attempt, RunReport
+from ddpdoctor.report.job import of_job
+from ddpdoctor.report.lives import Attempt
+from ddpdoctor.report.model import Report
 
 STARTED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 EVIL = "\x1b[31m</pre><script>alert(1)</script>\r\n| # `x` &amp;\x00\udcff"
@@ -98,7 +100,7 @@ def blocked_world(file: str, size: int) -> Evidence:
     return Evidence(size, ranks)
 
 
-def evil_report(folder: Path) -> RunReport:
+def evil_report(folder: Path) -> Report:
     """Everything that comes of the job tries to break out."""
     file = Path(script(folder))
     file.write_text(file.read_text().replace("PATH)", "'\x1b[31m</pre>')"))
@@ -110,19 +112,17 @@ def evil_report(folder: Path) -> RunReport:
         consequences=(EVIL,),
         cure=Cure(text=EVIL),
     )
-    return report(finding, command=("python", EVIL), not_seen=(EVIL,))
+    return report(finding, subject=("python", EVIL), not_seen=(EVIL,))
 
 
-def report(*findings: Finding, **changes: Any) -> RunReport:
+def report(*findings: Finding, **changes: Any) -> Report:
     """A run of three ranks that the doctor ended."""
     fields: dict[str, Any] = {
-        "command": ("torchrun", "train.py", "--name", "secret"),
+        "subject": ("torchrun", "train.py", "--name", "secret"),
         "started": STARTED,
         "seconds": 12.34,
         "status": -9,
         "ended_by": "doctor",
         "proven_after": 0.71,
     }
-    return RunReport.of(
-        "run", [Attempt.of("attempt-0", evidence())], findings, **(fields | changes)
-    )
+    return of_job("run", [Attempt.of("attempt-0", evidence())], findings, **(fields | changes))

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from report_samples import report_of, verdict
+from rich.cells import cell_len
 from run_samples import EVIL, STARTED, deadlock
 from run_samples import report as run_report
 from test_html import Page, parted
@@ -17,21 +18,22 @@ from test_report_environment import finding as env_finding
 from test_report_environment import full
 from test_report_environment import report as env_report
 
+from ddpdoctor.check.telling import told as check
 from ddpdoctor.cli import application
 from ddpdoctor.environment import telling as environment
 from ddpdoctor.lint.report import Report as LintReport
-from ddpdoctor.lint.report import told as lint
 from ddpdoctor.lint.rule import Diagnostic, Trouble
 from ddpdoctor.probe import telling as probe
 from ddpdoctor.probe.model import Check, Link, Measured, Point, ProbeReport, RankFacts
-from ddpdoctor.report.check import told as check
-from ddpdoctor.report.model import FORMATS, Report, render
+from ddpdoctor.report import as_json
+from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.model import Report, render
 
 CAUSE = "the ranks part here, and wait for ever"
 
 
 def of_run(said: str) -> Report:
-    return run_report(deadlock(cause=said), not_seen=(said,)).told()
+    return run_report(deadlock(cause=said), not_seen=(said,))
 
 
 def of_check(said: str) -> Report:
@@ -41,7 +43,7 @@ def of_check(said: str) -> Report:
 
 def of_lint(said: str) -> Report:
     found = Diagnostic("a.py", 3, 5, "DDP401", "share-it", "certain", said, (said,), said, 3, 9)
-    return lint(LintReport([found], [Trouble("b.py", said)], files=2))
+    return LintReport([found], [Trouble("b.py", said)], files=2).told()
 
 
 def of_env(said: str) -> Report:
@@ -79,7 +81,7 @@ def of_probe(said: str) -> Report:
         seconds=1.0,
     )
     found = env_finding("error", said)
-    return probe.told(ProbeReport(ddpdoctor="0", measured=measured, findings=(found,)))
+    return probe.told(ProbeReport(measured=measured, findings=(found,)))
 
 
 COMMANDS: dict[str, Callable[[str], Report]] = {
@@ -148,7 +150,7 @@ def is_perfetto(text: str) -> None:
 def test_a_trace_binds_the_members_of_a_collective_in_the_order_in_which_they_came(
     tmp_path: Path,
 ) -> None:
-    text = render(parted(tmp_path, 4).told(), "perfetto")
+    text = render(parted(tmp_path, 4), "perfetto")
     is_perfetto(text)
     events = json.loads(text)["traceEvents"]
     first = [(each["ph"], each["pid"]) for each in events if each.get("id") == 1]
@@ -159,7 +161,34 @@ def test_a_trace_binds_the_members_of_a_collective_in_the_order_in_which_they_ca
     assert waits["dur"] == pytest.approx(200_000)
 
 
+def is_text(text: str) -> None:
+    assert max(map(cell_len, text.splitlines())) <= 100
+
+
+def is_concise(text: str) -> None:
+    assert all(re.match(r".+: DDP\d{3} .+ \[\w+\]$", line) for line in text.splitlines())
+
+
+def is_json(text: str) -> None:
+    Report.model_validate_json(text)
+    assert json.loads(text).keys() == json.loads(as_json.schema())["properties"].keys()
+
+
+def is_github(text: str) -> None:
+    assert all(re.match(r"::(error|warning|notice) .+::.+", line) for line in text.splitlines())
+
+
+def is_gitlab(text: str) -> None:
+    for issue in json.loads(text):
+        assert {"description", "check_name", "fingerprint", "severity", "location"} == {*issue}
+
+
 SHAPES = {
+    "text": is_text,
+    "concise": is_concise,
+    "json": is_json,
+    "github": is_github,
+    "gitlab": is_gitlab,
     "junit": is_junit,
     "sarif": is_sarif,
     "markdown": is_markdown,
@@ -169,16 +198,16 @@ SHAPES = {
 
 
 @every
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", ReportFormat)
 def test_every_command_is_told_in_every_format(command: str, format_: str) -> None:
     text = render(COMMANDS[command](CAUSE), format_)
     SHAPES[format_](text)
-    assert CAUSE in text
+    assert CAUSE in " ".join(text.split())
     assert re.search(r"DDP\d{3}|wrong", text)
 
 
 @every
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", ReportFormat)
 def test_nothing_that_is_hostile_breaks_any_of_them(command: str, format_: str) -> None:
     text = render(COMMANDS[command](EVIL), format_)
     text.encode()
@@ -186,12 +215,13 @@ def test_nothing_that_is_hostile_breaks_any_of_them(command: str, format_: str) 
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", text)
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", ReportFormat)
 def test_a_finding_reads_the_same_whichever_command_gives_it(format_: str) -> None:
     told = {
-        render(Report(f"COMMAND-{name}", "", [deadlock()], started=STARTED), format_).replace(
-            f"COMMAND-{name}", ""
-        )
+        render(
+            Report(command=f"COMMAND-{name}", verdict="", findings=(deadlock(),), started=STARTED),
+            format_,
+        ).replace(f"COMMAND-{name}", "")
         for name in COMMANDS
     }
     assert len(told) == 1
@@ -217,11 +247,13 @@ def test_every_command_with_a_report_takes_every_format() -> None:
     taken.pop("explain")  # its pages are no report
     assert taken.keys() >= {"attach", "check", "diagnose", "env", "lint", "probe", "run"}
     for name, formats in taken.items():
-        assert {"text", "json", *FORMATS} <= formats, name
+        assert formats == {*ReportFormat}, name
 
 
 def test_the_report_room_knows_no_command() -> None:
     room = Path(environment.__file__).parent.parent / "report"
+    # Nor is there a format that is no file, nor a file that is no format.
+    assert {file.stem for file in room.glob("as_*")} == {f"as_{each}" for each in ReportFormat}
     commands = "attach|check|configure|environment|lint|postmortem|probe|run|train"
     for file in room.rglob("*.py"):
         assert not re.search(rf"ddpdoctor\.({commands})\b", file.read_text()), file

@@ -15,10 +15,10 @@ from run_samples import SOURCE, blocked_world, deadlock, evil_report, report, sc
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
-from ddpdoctor.report.html.lanes import lanes
-from ddpdoctor.report.model import Report
-from ddpdoctor.report.model import render as render_told
-from ddpdoctor.report.run import Attempt, RunReport, render
+from ddpdoctor.report.as_html.lanes import lanes
+from ddpdoctor.report.job import of_job
+from ddpdoctor.report.lives import Attempt
+from ddpdoctor.report.model import Report, render
 
 EMPTY = ("meta", "input")
 
@@ -47,7 +47,7 @@ def told(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", page).replace("&#x27;", "'").split())
 
 
-def parted(folder: Path, size: int) -> RunReport:
+def parted(folder: Path, size: int) -> Report:
     """`size` ranks, of which one waits in a barrier that the others never call."""
     file = script(folder)
     others = tuple(range(1, size))
@@ -55,11 +55,11 @@ def parted(folder: Path, size: int) -> RunReport:
         RankPlace(ranks=(0,), place=Place(file, 4, "save"), doing="barrier #9", waits_for=others),
         RankPlace(ranks=others, place=Place(file, 1, "fit"), doing="all_reduce #9", waits_for=(0,)),
     )
-    return RunReport.of(
+    return of_job(
         "run",
         [Attempt.of("attempt-0-34729", blocked_world(file, size))],
         [deadlock(file, places=places), *many(file)],
-        command=("torchrun", "train.py"),
+        subject=("torchrun", "train.py"),
         status=-9,
         ended_by="doctor",
         proven_after=0.7,
@@ -129,7 +129,7 @@ def test_thousands_of_ranks_are_folded_with_the_few_on_top(tmp_path: Path) -> No
 
 
 def test_what_only_read_the_source_tells_no_story() -> None:
-    page = render_told(Report("lint", "1 finding", [deadlock()]), "html")
+    page = render(Report(command="lint", verdict="", findings=(deadlock(),)), "html")
     assert "What happened" not in page
     assert "What happened" in render(report(deadlock()), "html")
 
@@ -140,7 +140,7 @@ def test_a_rank_that_stood_still_before_is_blocked_after_what_it_did(tmp_path: P
     assert first.stuck is not None
     # The heartbeat saw it idle, before it saved and then called what it never came out of.
     first.stuck = replace(first.stuck, since=108.0, waiting=())
-    made = RunReport.of("run", [Attempt.of("a", world)], [deadlock()], command=("x",))
+    made = of_job("run", [Attempt.of("a", world)], [deadlock()], subject=("x",))
     page = told(render(made, "html"))
     assert page.index("rank 0 saved last.pt") < page.index("rank 0 blocked in a call")
 
@@ -154,7 +154,7 @@ def test_a_folder_that_a_library_makes_is_not_drawn_as_what_the_job_did(tmp_path
 def test_the_page_is_inert_but_for_our_own_script(tmp_path: Path) -> None:
     page = render(evil_report(tmp_path), "html")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    ours = resources.files("ddpdoctor.report.html").joinpath("page.js").read_text()
+    ours = resources.files("ddpdoctor.report.as_html").joinpath("page.js").read_text()
     assert scripts == [ours]
     digest = base64.b64encode(hashlib.sha256(ours.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in page
@@ -175,7 +175,7 @@ def test_a_hundred_thousand_findings_make_a_page_that_opens(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_every_ink_can_be_read_on_its_paper(scheme: int) -> None:
-    style = resources.files("ddpdoctor.report.html").joinpath("page.css").read_text()
+    style = resources.files("ddpdoctor.report.as_html").joinpath("page.css").read_text()
     palette = dict(re.findall(r"--(\w+): (#\w+)", style.split("prefers-color-scheme")[scheme]))
     inks = ("ink", "dim", "error", "warning", "info", "well")
     for ink, paper in itertools.product(inks, ("paper", "card")):

@@ -9,8 +9,9 @@ from rich.cells import cell_len
 
 from ddpdoctor.catalog import Cure, Finding, Severity
 from ddpdoctor.environment import model as facts
-from ddpdoctor.environment import telling as environment
 from ddpdoctor.environment.model import EnvironmentReport
+from ddpdoctor.environment.telling import told
+from ddpdoctor.report.model import render
 from ddpdoctor.report.output import Page
 
 PYTHON = facts.Python(
@@ -147,7 +148,7 @@ def finding(severity: Severity, text: str) -> Finding:
 
 
 def report(known: facts.Environment, *findings: Finding) -> EnvironmentReport:
-    return EnvironmentReport(ddpdoctor="0.1.0", environment=known, findings=findings)
+    return EnvironmentReport(environment=known, findings=findings)
 
 
 @pytest.mark.parametrize(
@@ -175,11 +176,11 @@ def report(known: facts.Environment, *findings: Finding) -> EnvironmentReport:
     ],
 )
 def test_every_fact_is_told(fact: str) -> None:
-    assert fact in " ".join(environment.as_text(report(full())).split())
+    assert fact in " ".join(render(told(report(full())), "text").split())
 
 
 def test_what_could_not_be_found_out_is_told_and_counted() -> None:
-    text = environment.as_text(report(empty()))
+    text = render(told(report(empty())), "text")
     assert text.count("not checked (permission denied)") == 12
     assert "torch        none (not installed)" in text
     assert "0 errors, 0 warnings, 0 harmless, 14 not checked" in text
@@ -187,10 +188,10 @@ def test_what_could_not_be_found_out_is_told_and_counted() -> None:
 
 def test_a_finding_shows_evidence_cure_and_command() -> None:
     found = finding("warning", "NCCL_TIMEOUT=3600 has no effect")
-    text = environment.as_text(report(full(), found))
-    assert "! warning DDP109 NCCL_TIMEOUT=3600 has no effect" in text
-    for opening in ("note: ", "help: ", "$ "):
-        assert f"          {opening}NCCL_TIMEOUT=3600 has no effect" in text
+    text = render(told(report(full(), found)), "text")
+    assert "▲ DDP109 variable-ignored · proven\n" in text
+    for opening in ("Cause     ", "Evidence  ", "Remedy    ", "          $ "):
+        assert f"  {opening}NCCL_TIMEOUT=3600 has no effect" in text
     assert text.endswith("\n0 errors, 1 warning, 0 harmless, 1 not checked\n")
 
 
@@ -198,14 +199,14 @@ def test_a_finding_shows_evidence_cure_and_command() -> None:
 def test_no_text_of_a_finding_makes_a_line_too_long_or_moves_the_cursor(
     text: str, width: int
 ) -> None:
-    shown = environment.as_text(report(full(), finding("error", text)), Page(width))
+    shown = render(told(report(full(), finding("error", text))), "text", Page(width))
     assert max(map(cell_len, shown.split("\n"))) <= width
     assert shown.replace("\n", "").isprintable()
 
 
 @given(st.text())
 def test_no_text_of_a_finding_acts_in_markdown(text: str) -> None:
-    shown = environment.rendered("markdown", report(full(), finding("error", text)), Page())
+    shown = render(told(report(full(), finding("error", text))), "markdown")
     ours = ["<details>", "<summary>", "</summary>", "</details>"]
     assert re.findall(r"(?<!\\)(?:\\\\)*(<[^>]*>?)", shown) == ours
     assert "| NCCL\\_DEBUG | INFO (read by NCCL) |" in shown

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ddpdoctor.check.telling import CheckReport
 from ddpdoctor.report import output
-from ddpdoctor.report.check import CheckReport
 from ddpdoctor.report.output import OutputError
 from ddpdoctor.report.progress import LiveProgress
 

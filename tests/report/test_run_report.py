@@ -11,9 +11,13 @@ from run_samples import deadlock, evidence, evil_report, report, script
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Evidence
+from ddpdoctor.report import as_json
+from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.lives import Attempt
+from ddpdoctor.report.model import Report, render
 from ddpdoctor.report.output import Page
-from ddpdoctor.report.run import FORMATS, Attempt, Format, RunReport, as_json, render
-from ddpdoctor.report.run.redaction import redacted
+from ddpdoctor.report.redaction import redacted
+from ddpdoctor.run.teller import Teller
 
 
 def info(**changes: object) -> Finding:
@@ -22,26 +26,27 @@ def info(**changes: object) -> Finding:
     ).model_copy(update=changes)
 
 
-def test_a_run_with_nothing_to_tell_is_told_in_nothing() -> None:
-    assert render(report(), "text") == ""
+def test_a_run_with_nothing_to_tell_is_told_in_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    teller = Teller(["train"], Page(), redact=False)
+    teller.conclude(report(run_dir=Path("kept")), None)
+    assert capsys.readouterr().err == ""
+    teller.conclude(report(not_seen=["rank 2 wrote nothing"]), None)
+    assert capsys.readouterr().err == "? not seen: rank 2 wrote nothing\n"
 
 
 def test_the_text_shows_who_waits_for_whom_at_which_line(tmp_path: Path) -> None:
     text = render(report(deadlock(script(tmp_path))), "text")
     assert text.startswith(
         "✖ DDP401 rank-conditional-collective · deadlock proven 0.7 s after the last rank blocked\n"
-        "  rank 0     train.py:4  save_checkpoint  barrier #413     waits for 1-2\n"
-        "  ranks 1-2  train.py:1  Trainer.fit      all_reduce #413  wait for 0\n"
+        "  rank 0      train.py:4  save_checkpoint  barrier #413     waits for 1, 2\n"
+        "  ranks 1, 2  train.py:1  Trainer.fit      all_reduce #413  wait for 0\n"
     )
     assert "  4 |     dist.barrier()\n    |     ^^^^^^^^^^^^^^\n" in text
     assert "  Remedy    Call it on every rank. ddpdoctor explain DDP401\n" in text
     assert text.endswith("1 error; 3 ranks, ended by the doctor, 12.3 s\n")
 
 
-def test_what_was_not_seen_comes_first_even_if_nothing_is_wrong() -> None:
-    assert render(report(not_seen=["rank 2 wrote nothing"]), "text") == (
-        "? not seen: rank 2 wrote nothing\n"
-    )
+def test_what_was_not_seen_comes_first() -> None:
     text = render(report(deadlock(), not_seen=["rank 2 wrote nothing"]), "text")
     assert text.startswith("? not seen: rank 2 wrote nothing\n\n✖ DDP401")
 
@@ -68,8 +73,10 @@ def test_a_warning_fails_on_warnings_and_on_less(severity: str, fails: bool) -> 
     assert report(deadlock(severity="warning")).fails_on(severity) is fails
 
 
-@pytest.mark.parametrize("format_", FORMATS)
-def test_no_format_lets_the_job_write_control_characters(tmp_path: Path, format_: Format) -> None:
+@pytest.mark.parametrize("format_", ReportFormat)
+def test_no_format_lets_the_job_write_control_characters(
+    tmp_path: Path, format_: ReportFormat
+) -> None:
     text = render(evil_report(tmp_path), format_, Page(colour=False))
     text.encode()
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", text)
@@ -82,14 +89,15 @@ def test_colour_is_only_where_it_was_asked_for() -> None:
 
 def test_json_is_read_back_as_the_same_report(tmp_path: Path) -> None:
     made = report(deadlock(script(tmp_path)), run_dir=tmp_path)
-    again = RunReport.model_validate_json(render(made, "json"))
-    assert again == made
-    assert json.loads(render(made, "json"))["schema_version"] == 1
+    again = Report.model_validate_json(render(made, "json"))
+    left_out = {"groups": {"__all__": {"cases", "seconds"}}}  # for CI servers alone
+    assert again.model_dump(exclude=left_out) == made.model_dump(exclude=left_out)
+    assert json.loads(render(made, "json"))["schema_version"] == 4
 
 
 def test_json_of_a_newer_doctor_is_read_without_what_is_unknown() -> None:
     document = json.loads(render(report(deadlock()), "json")) | {"mood": "good"}
-    assert RunReport.model_validate(document).findings[0].code == "DDP401"
+    assert Report.model_validate(document).findings[0].code == "DDP401"
 
 
 def test_the_json_schema_in_the_repository_is_that_of_the_model() -> None:
@@ -146,7 +154,7 @@ def test_the_fingerprint_of_a_finding_does_not_depend_on_the_line_number(tmp_pat
 
 
 def test_a_rank_is_told_by_how_it_ended() -> None:
-    fates = {line.rank: line.fate for line in report().ranks}
+    fates = {line.rank: line.fate for line in report().attempts[-1].ranks}
     assert fates == {
         0: "blocked in barrier #413, then ended",
         1: "raised ValueError",
@@ -164,8 +172,10 @@ def test_the_clocks_of_different_hosts_are_not_compared() -> None:
     assert [mark.at for mark in attempt.ranks[1].marks] == [0.0, 2.0]
 
 
-@pytest.mark.parametrize("format_", FORMATS)
-def test_redaction_leaves_out_paths_source_and_arguments(tmp_path: Path, format_: Format) -> None:
+@pytest.mark.parametrize("format_", ReportFormat)
+def test_redaction_leaves_out_paths_source_and_arguments(
+    tmp_path: Path, format_: ReportFormat
+) -> None:
     finding = deadlock(
         script(tmp_path),
         cause=f"FileNotFoundError: no '{tmp_path}/secret.pt' nor data/secret.csv in `secret()`",
@@ -177,7 +187,8 @@ def test_redaction_leaves_out_paths_source_and_arguments(tmp_path: Path, format_
     assert str(tmp_path) not in text
     assert "torch.save" not in text
     assert "train.py" in text
-    assert "save_checkpoint" in text.replace("\\", "")
+    if format_ not in ("concise", "github", "gitlab"):  # these tell no function
+        assert "save_checkpoint" in text.replace("\\", "")
 
 
 def test_a_source_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:

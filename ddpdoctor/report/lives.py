@@ -1,31 +1,15 @@
-"""What became of a job: the model that every format is rendered from.
-
-The source lines that a report shows are read when it is made, so that a report that was saved as
-JSON can be read back anywhere and shown in any other form.
-"""
+"""The lives of ranks, as a report tells and draws them: what evidence comes to, rank by rank."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ddpdoctor import __version__
-from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence, signal_name
-from ddpdoctor.report.model import Case, Group, Report
 
-SCHEMA_VERSION: Final = 1
-_GRAVITY: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "never": 3}
-_AROUND = 2
-"""Lines that are shown before and after the one that a finding names."""
-_LARGEST_SOURCE = 4 << 20
-_LONGEST_LINE = 500
 _MARKS = 40
 _DID = {
     "save": "saved",
@@ -36,9 +20,6 @@ _DID = {
 }
 _CALLS = 6000
 """Collectives that are kept of an attempt: the latest of each rank, as many of every one."""
-_STACKS = 32
-_EXCERPTS = 400
-
 
 CallKey = tuple[str, int, str]
 MarkKind = Literal["joining", "blocked", "exception", "warning", "paused", "file", "step", "end"]
@@ -155,163 +136,6 @@ class Attempt(_Frozen):
         )
 
 
-class Excerpt(_Frozen):
-    """Some lines of the user's source around the one that a finding names."""
-
-    file: str
-    line: int
-    first: int
-    """Number of the first of `lines`."""
-    lines: tuple[str, ...]
-
-
-class RunReport(_Frozen):
-    """What became of a job, complete in itself."""
-
-    schema_version: Literal[1] = SCHEMA_VERSION
-    ddpdoctor: str = __version__
-    kind: Literal["run", "diagnose", "attach"]
-    """The command that made it."""
-    command: tuple[str, ...]
-    """The job's command under `run`; else what was looked at."""
-    directory: str = ""
-    """The working directory, which paths are shown relative to."""
-    started: datetime
-    seconds: float = 0.0
-    exit_code: int | None = None
-    signal: int | None = None
-    """The signal that ended the job."""
-    ended_by: Literal["job", "doctor", "signal"] | None = None
-    """"signal": somebody asked the job to end; None: not known, or it goes on."""
-    proven_after: float | None = None
-    """Seconds from the last rank's blocking to the proof of the deadlock."""
-    attempts: tuple[Attempt, ...] = ()
-    """The last one is the one that the job ended with."""
-    findings: tuple[Finding, ...] = ()
-    not_seen: tuple[str, ...] = ()
-    """What could not be watched or known, a line each."""
-    run_dir: str = ""
-    """Where the ranks' logs lie."""
-    excerpts: tuple[Excerpt, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        kind: Literal["run", "diagnose", "attach"],
-        attempts: Sequence[Attempt],
-        findings: Sequence[Finding],
-        *,
-        command: Sequence[str],
-        started: datetime | None = None,
-        seconds: float = 0.0,
-        status: int | None = None,
-        ended_by: Literal["job", "doctor", "signal"] | None = None,
-        proven_after: float | None = None,
-        not_seen: Sequence[str] = (),
-        run_dir: Path | None = None,
-    ) -> RunReport:
-        """Read the source lines that the findings name. `status` is as Popen.returncode gives it.
-
-        The gravest findings come first; among equals, the order is that of the diagnosis.
-        """
-        ordered = sorted(findings, key=lambda finding: -_GRAVITY[finding.severity])
-        return cls(
-            kind=kind,
-            command=tuple(command),
-            directory=_working_directory(),
-            started=started or datetime.now(UTC),
-            seconds=seconds,
-            exit_code=status if status is not None and status >= 0 else None,
-            signal=-status if status is not None and status < 0 else None,
-            ended_by=ended_by,
-            proven_after=proven_after,
-            attempts=tuple(attempts),
-            findings=tuple(ordered),
-            not_seen=tuple(not_seen),
-            run_dir=str(run_dir) if run_dir else "",
-            excerpts=_excerpts(_worth_reading(ordered, attempts)),
-        )
-
-    @property
-    def world_size(self) -> int:
-        """Ranks of the last attempt."""
-        return self.attempts[-1].world_size if self.attempts else 0
-
-    @property
-    def ranks(self) -> tuple[RankLine, ...]:
-        """The ranks of the last attempt."""
-        return self.attempts[-1].ranks if self.attempts else ()
-
-    def excerpt_at(self, place: Place | None) -> Excerpt | None:
-        """The source lines around a place, if they could be read."""
-        if place is None:
-            return None
-        same = (e for e in self.excerpts if (e.file, e.line) == (place.file, place.line))
-        return next(same, None)
-
-    def told(self) -> Report:
-        """What every format shows of it: the ranks of each launch, and a case for every rank."""
-        from ddpdoctor.report.run import words
-
-        groups = [self._group(attempt) for attempt in self.attempts]
-        return Report(
-            command=self.kind,
-            verdict=words.summary(self),
-            findings=self.findings,
-            groups=groups,
-            not_seen=self.not_seen,
-            subject=" ".join(self.command),
-            excerpts=self.excerpts,
-            attempts=self.attempts,
-            proven_after=self.proven_after,
-            directory=self.directory,
-            started=self.started,
-            seconds=self.seconds,
-            ddpdoctor=self.ddpdoctor,
-        )
-
-    def _group(self, attempt: Attempt) -> Group:
-        from ddpdoctor.report.run import words
-
-        rows = words.fates(attempt.ranks)
-        group = Group(
-            title=words.launch(self, attempt),
-            columns=("ranks", "line", "function", "doing", "fate"),
-            rows=[tuple(row) for row in rows],
-            seconds=self.seconds,
-        )
-        if attempt is not self.attempts[-1]:
-            return group
-        name = f"ddpdoctor.{self.kind}"
-        by_rank: dict[int, list[Finding]] = {line.rank: [] for line in attempt.ranks}
-        alone: list[Finding] = []
-        for finding in self.findings:
-            # One failure for one cause, whichever number of ranks share it.
-            by_rank.get(min(finding.ranks, default=-1), alone).append(finding)
-        cases = [
-            Case(
-                f"rank {line.rank}",
-                name,
-                findings=tuple(by_rank[line.rank]),
-                out=f"{line.fate}; {line.steps} optimizer steps",
-            )
-            for line in attempt.ranks
-        ]
-        cases.append(Case("job", name, findings=tuple(alone), out=words.summary(self)))
-        return replace(group, cases=cases)
-
-    def fails_on(self, severity: str) -> bool:
-        """Whether a finding is as grave as this, or graver; none is as grave as "never"."""
-        return any(_GRAVITY[f.severity] >= _GRAVITY[severity] for f in self.findings)
-
-    def shown(self, place: Place) -> str:
-        """A place as a path: relative to the working directory where it lies below it."""
-        file = place.file
-        if self.directory:
-            file = file.removeprefix(f"{self.directory.rstrip('/')}/")
-        return f"{file}:{place.line}"
-
-
 def completed(lines: Sequence[RankLine]) -> dict[CallKey, float]:
     """When the last rank called each collective that no rank of its group has left out."""
     known: dict[CallKey, list[float]] = {}
@@ -322,62 +146,6 @@ def completed(lines: Sequence[RankLine]) -> dict[CallKey, float]:
                 known.setdefault(call.key, []).append(call.at)
                 members.setdefault(call.group, set()).add(line.rank)
     return {key: max(times) for key, times in known.items() if len(times) == len(members[key[0]])}
-
-
-def _worth_reading(findings: Sequence[Finding], attempts: Sequence[Attempt]) -> Iterator[Place]:
-    """The first place of each finding, then the others, then where the ranks stood and how."""
-    yield from (finding.place for finding in findings if finding.place is not None)
-    yield from (p.place for finding in findings for p in finding.places if p.place is not None)
-    lines = attempts[-1].ranks if attempts else ()
-    stacks = dict.fromkeys(line.stack or tuple(filter(None, [line.place])) for line in lines)
-    yield from (place for stack in list(stacks)[:_STACKS] for place in reversed(stack))
-    yield from (call.place for line in lines for call in line.calls if call.place is not None)
-
-
-def _excerpts(places: Iterable[Place]) -> tuple[Excerpt, ...]:
-    sources: dict[str, list[str]] = {}
-    found: dict[tuple[str, int], Excerpt] = {}
-    for place in places:
-        if (place.file, place.line) in found:
-            continue
-        if place.file not in sources:
-            sources[place.file] = _lines_of(place.file)
-        if (read := _excerpt(place, sources[place.file])) is not None:
-            found[place.file, place.line] = read
-            if len(found) == _EXCERPTS:
-                break
-    return tuple(found.values())
-
-
-def _lines_of(file: str) -> list[str]:
-    """The source; nothing where it cannot be read as text."""
-    path = Path(file)
-    try:
-        if not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
-            return []
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except (OSError, ValueError):
-        return []
-
-
-def _excerpt(place: Place, lines: Sequence[str]) -> Excerpt | None:
-    if not 0 < place.line <= len(lines) or not lines[place.line - 1].strip():
-        return None
-    first = max(1, place.line - _AROUND)
-    last = min(len(lines), place.line + _AROUND)
-    return Excerpt(
-        file=place.file,
-        line=place.line,
-        first=first,
-        lines=tuple(line[:_LONGEST_LINE] for line in lines[first - 1 : last]),
-    )
-
-
-def _working_directory() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109 - Path.cwd() would do the same
-    except OSError:  # somebody has removed it
-        return ""
 
 
 def _fate(rank: RankEvidence) -> str:

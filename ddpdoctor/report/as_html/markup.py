@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import PurePath
 
-from ddpdoctor.report.run.model import Excerpt
+from ddpdoctor.report.excerpts import Excerpt
 from ddpdoctor.report.words import one_line
 
 _QUOTED = re.compile(r"`([^`]+)`")

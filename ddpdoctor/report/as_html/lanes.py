@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from ddpdoctor.report.html.markup import seconds, text
-from ddpdoctor.report.run.model import Attempt, Call, CallKey, Mark, RankLine, completed
-from ddpdoctor.report.words import count, ranks
+from ddpdoctor.evidence import in_words
+from ddpdoctor.report.as_html.markup import seconds, text
+from ddpdoctor.report.lives import Attempt, Call, CallKey, Mark, RankLine, completed
+from ddpdoctor.report.words import count
 
 _LANES, _ALONE, _BANDS = 64, 32, 24
 _WIDTH, _LANE, _TOP, _BAR = 1000, 34, 19, 11
@@ -97,7 +98,7 @@ def _name(lane: _Lane) -> str:
     told = first.fate
     if lane.is_band:
         told = ", ".join(f"{number} {fate}" for fate, number in fates.most_common(3))
-    who = ranks([line.rank for line in lane.lines])
+    who = in_words([line.rank for line in lane.lines])
     return (
         f'<li data-ranks="{first.rank}-{lane.lines[-1].rank}"><b>{text(who)}</b> {text(told)}</li>'
     )

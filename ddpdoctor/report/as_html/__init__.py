@@ -10,19 +10,19 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import resources
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.report import as_markdown
-from ddpdoctor.report.html.lanes import lanes
-from ddpdoctor.report.html.markup import items, prose, seconds, source, table, text
-from ddpdoctor.report.html.story import marks_of, story
+from ddpdoctor.evidence import in_words
+from ddpdoctor.report import as_markdown, words
+from ddpdoctor.report.as_html.lanes import lanes
+from ddpdoctor.report.as_html.markup import items, prose, seconds, source, table, text
+from ddpdoctor.report.as_html.story import marks_of, story
+from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Group, Report
-from ddpdoctor.report.run import words
-from ddpdoctor.report.run.model import Attempt
-from ddpdoctor.report.words import count, ranks
+from ddpdoctor.report.output import Page
+from ddpdoctor.report.words import count
 
 _MOST_FINDINGS = 200
 """That are told in full; the others are counted."""
@@ -32,7 +32,7 @@ _ISSUE_FINDINGS, _ISSUE_LENGTH = 10, 60_000
 _MOST_ROWS = 400
 
 
-def render(report: Report) -> str:
+def render(report: Report, page: Page | None = None) -> str:
     """The report as one page."""
     script, style = _asset("page.js"), _asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -107,7 +107,8 @@ def _verdict(report: Report) -> str:
             f"<p>{text(said)}</p>",
         ]
     parts += [
-        f"<p><code>{text(report.subject)}</code></p>" if report.subject else "",
+        f"<p><code>{text(' '.join(report.subject))}</code></p>" if report.subject else "",
+        *(f'<p class="dim">{prose(note)}</p>' for note in report.notes),
         f'<p class="dim">ddpdoctor {report.command}: {text(report.about)}</p></header>',
     ]
     return "\n".join(parts)
@@ -123,8 +124,8 @@ def _group(group: Group) -> str:
     if not group.rows:
         return ""
     rows = [[text(cell) for cell in row] for row in group.rows]
-    for n in group.loud:
-        rows[n][1] = f"<strong>{rows[n][1]}</strong>"
+    for row, state in zip(rows, group.states, strict=False):
+        row[1] = f"<strong>{row[1]}</strong>" if state == "bad" else row[1]
     told = table(prose(group.note), group.columns, rows)
     return f"<section><h2>{text(group.title)}</h2>{told}</section>"
 
@@ -183,7 +184,7 @@ def _files(attempt: Attempt) -> Iterator[tuple[str, ...]]:
         who = sorted({rank for rank, _, _ in times})
         first = min(at for _, at, _ in times)
         took = max(took for _, _, took in times)
-        yield text(said), text(ranks(who)), seconds(first), text(place), seconds(took)
+        yield text(said), text(in_words(who)), seconds(first), text(place), seconds(took)
 
 
 def _findings(report: Report) -> str:
@@ -208,15 +209,15 @@ def _findings(report: Report) -> str:
 
 
 def _finding(report: Report, finding: Finding, is_open: bool) -> str:
-    rows = [tuple(map(text, row)) for row in words.rows(finding)[:16]]
-    excerpt = report.excerpt_at(finding.place)
+    rows = [tuple(map(text, row)) for row in islice(words.rows(finding), 16)]
+    excerpt = report.excerpt_of(finding)
     return "\n".join(
         (
             f'<details class="finding {finding.severity}"{" open" if is_open else ""}>',
             f"<summary><b>{text(finding.code)}</b> {text(finding.title)} <small>"
             f"{finding.severity}, {text(words.headline(report, finding))}</small></summary>",
             f"<p><b>Cause:</b> {prose(finding.cause)}</p>",
-            table("", ("ranks", "line", "function", "doing", "waits"), rows),
+            table("", words.COLUMNS, rows),
             source(excerpt) if excerpt else "",
             items("Evidence", finding.evidence),
             items("As a consequence", finding.consequences),
@@ -227,7 +228,7 @@ def _finding(report: Report, finding: Finding, is_open: bool) -> str:
 
 def _issue(report: Report) -> str:
     """What people paste elsewhere."""
-    short = replace(report, findings=report.findings[:_ISSUE_FINDINGS])
+    short = report.model_copy(update={"findings": report.findings[:_ISSUE_FINDINGS]})
     issue = as_markdown.render(short)
     if len(issue) > _ISSUE_LENGTH:
         issue = f"{issue[:_ISSUE_LENGTH]}\n\n(cut short)\n"

@@ -6,27 +6,38 @@ CheckReport.of(pitfalls, verdicts, backend="gloo", nproc=4, started=..., seconds
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from importlib import metadata
-from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
 from ddpdoctor import __version__
-from ddpdoctor.catalog import Pitfall, Severity, Symptom, Verdict
-from ddpdoctor.report.model import Case, Group, Report
-from ddpdoctor.report.words import (
-    KINDS,
-    STATUSES,
-    advice_sentence,
-    count_sentence,
-    details,
-    located,
-    what_to_do,
-)
+from ddpdoctor.catalog import Finding, Pitfall, Severity, Status, Symptom, Verdict
+from ddpdoctor.evidence import in_words
+from ddpdoctor.report.model import Case, Group, Report, State
+from ddpdoctor.report.words import KINDS, count, one_line
 
-SCHEMA_VERSION: Final = 1
+_STATUSES: dict[Status, tuple[str, State]] = {
+    "recognised": ("reproduced", "noted"),
+    "misdiagnosed": ("reproduced", "bad"),
+    "not reproduced": ("not reproduced", "unseen"),
+    "holds": ("holds", "good"),
+    "in part": ("holds in part", "partly"),
+    "aid": ("an aid, no cure", "noted"),
+    "fails": ("DOES NOT HOLD", "bad"),
+    "not checked": ("not checked", "unknown"),
+}
+_LEGEND = (
+    "Recognised: the diagnosis named this failure, on the right ranks and line. Holds: all ranks "
+    "ended well, every assertion in them held, and the diagnosis found nothing. In brackets: which "
+    "document advises it; `ddpdoctor explain CODE` names it."
+)
+_DIGITS = re.compile(r"\d+")
+_REPORT_IT = (
+    "This should not happen. Keep what the ranks wrote, and report it with `ddpdoctor env`."
+)
 
 
 class Heading(BaseModel):
@@ -65,15 +76,10 @@ class Summary(BaseModel):
 
 
 class CheckReport(BaseModel):
-    """One run of `check`, complete in itself.
-
-    Unknown fields are ignored when it is read back, so that an older doctor reads a newer one.
-    """
+    """What one run of `check` found: the `data` of its report."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    schema_version: Literal[1] = SCHEMA_VERSION
-    ddpdoctor: str
     python: str
     torch: str
     platform: str
@@ -108,7 +114,6 @@ class CheckReport(BaseModel):
             for v, variant in enumerate(pitfall.variants)
         }
         return cls(
-            ddpdoctor=__version__,
             python=platform.python_version(),
             torch=_torch_version(),
             platform=f"{platform.system()} {platform.machine()}",
@@ -147,7 +152,6 @@ class CheckReport(BaseModel):
             not_checked=sum(verdict.status == "not checked" for verdict in self.verdicts),
         )
 
-    @computed_field  # type: ignore[prop-decorator]
     @property
     def not_checked(self) -> dict[str, tuple[str, ...]]:
         """By reason, the "CODE variant" that could not be performed here."""
@@ -185,49 +189,58 @@ def _torch_version() -> str:
 def told(report: CheckReport) -> Report:
     """What every format shows of it: a group per pitfall, a row and a case per variant."""
     problems = [verdict for verdict in report.verdicts if verdict.is_problem]
+    unseen = [
+        f"Not checked: {', '.join(names)}: {one_line(reason)}"
+        for reason, names in report.not_checked.items()
+    ]
     return Report(
         command="check",
-        verdict=" ".join(filter(None, (advice_sentence(report), count_sentence(report)))),
+        verdict=" ".join(filter(None, (_advice_sentence(report), _count_sentence(report)))),
+        notes=(*unseen, _LEGEND),
         findings=tuple(each for verdict in problems for each in verdict.findings[:1]),
         groups=tuple(_group(report, heading) for heading in report.pitfalls),
-        to_do=tuple(what_to_do(report)),
+        to_do=tuple(_what_to_do(report)),
         machine=f"{report.nproc} ranks on {report.backend}, torch {report.torch}, "
         f"Python {report.python}, {report.platform}",
         started=report.started,
         seconds=sum(verdict.seconds for verdict in report.verdicts),
-        ddpdoctor=report.ddpdoctor,
+        data=report.model_dump(mode="json"),
     )
 
 
 def _group(report: CheckReport, heading: Heading) -> Group:
     verdicts, broken = report.of_pitfall(heading.code), report.broken(heading.code)
-    loud = {n for n, each in enumerate(verdicts) if each.is_problem or each.status == "fails"}
     return Group(
         title=f"{heading.code} {heading.title}",
         note=f"{', '.join(heading.symptoms).capitalize()}. {heading.summary}",
-        columns=("form", "verdict", "what it does", "what was seen", "source"),
-        rows=[
-            (KINDS[v.kind], STATUSES[v.status], v.summary, details(v, broken), v.source)
+        columns=("form", "verdict", "what it does", "what was seen"),
+        rows=tuple(
+            (KINDS[v.kind], _STATUSES[v.status][0], _summary(v), _details(v, broken))
             for v in verdicts
-        ],
-        loud=frozenset(loud),
-        cases=[_case(verdict) for verdict in verdicts],
+        ),
+        states=tuple(_STATUSES[v.status][1] for v in verdicts),
+        sentences=2,
+        cases=tuple(_case(verdict) for verdict in verdicts),
         properties={
             "nproc": str(report.nproc),
             "backend": report.backend,
             "torch": report.torch,
             "python": report.python,
-            "ddpdoctor": report.ddpdoctor,
+            "ddpdoctor": __version__,
         },
     )
 
 
+def _summary(verdict: Verdict) -> str:
+    return f"{verdict.summary} [{verdict.source}]" if verdict.source else verdict.summary
+
+
 def _case(verdict: Verdict) -> Case:
     """Advice that does not hold passes, as it does for the exit code."""
-    seen = details(verdict)
+    seen = _details(verdict)
     failure, skipped = None, ""
     if verdict.is_problem:
-        text = "\n".join(f"{f.code} {located(f)}" for f in verdict.findings)
+        text = "\n".join(f"{f.code} {_located(f)}" for f in verdict.findings)
         failure = verdict.status.replace(" ", "-"), seen, text
     elif verdict.status in ("not checked", "not reproduced"):
         skipped = f"{verdict.status}: {seen}"
@@ -237,7 +250,100 @@ def _case(verdict: Verdict) -> Case:
         findings=verdict.findings if verdict.is_problem else (),
         failure=failure,
         skipped=skipped,
-        out=f"{verdict.summary}\n{STATUSES[verdict.status]}: {seen}",
+        out=f"{verdict.summary}\n{_STATUSES[verdict.status][0]}: {seen}",
         seconds=verdict.seconds,
         properties={"status": verdict.status, "source": verdict.source},
     )
+
+
+def _located(finding: Finding) -> str:
+    """Who is to blame, where, and why: "rank 2 at train.py:57: cause"."""
+    return one_line(f"{_who(finding)}: {finding.cause}")
+
+
+def _who(finding: Finding) -> str:
+    who = in_words(finding.ranks) if finding.ranks else "no single rank"
+    return f"{who} at {finding.place}" if finding.place else who
+
+
+def _details(verdict: Verdict, broken: Verdict | None = None) -> str:
+    """The evidence for a verdict, on one line; a race says in how many launches it showed.
+
+    `broken` is the verdict on the broken form: what fails in the same way need not be told twice.
+    """
+    opening = {"recognised": "recognised", "misdiagnosed": "NOT RECOGNISED"}.get(verdict.status, "")
+    if verdict.launches > 1 and (verdict.failed_launches or verdict.kind == "broken"):
+        opening += f" in {verdict.failed_launches} of {verdict.launches} launches"
+    evidence = verdict.evidence
+    if verdict.status != "misdiagnosed" and (finding := _named(verdict)):
+        same = broken and broken != verdict and _alike(finding, _named(broken))
+        evidence = f"the same failure, {_who(finding)}" if same else _located(finding)
+    return one_line(f"{opening}: {evidence}".lstrip(": "))
+
+
+def _named(verdict: Verdict) -> Finding | None:
+    """The finding that is this very pitfall, where it comes first or was asked for."""
+    found = verdict.findings if verdict.status == "recognised" else verdict.findings[:1]
+    return next((finding for finding in found if finding.code == verdict.code), None)
+
+
+def _alike(one: Finding, other: Finding | None) -> bool:
+    """Whether two findings say the same, but for which rank it was."""
+    return other is not None and _DIGITS.sub("", one.cause) == _DIGITS.sub("", other.cause)
+
+
+def _what_to_do(report: CheckReport) -> Iterator[tuple[str, str, str]]:
+    """(code, what to do, the command to try) for each pitfall with a row that went wrong."""
+    for heading in report.pitfalls:
+        verdicts = report.of_pitfall(heading.code)
+        if any(verdict.status == "fails" for verdict in verdicts):
+            yield heading.code, heading.remedy, f"ddpdoctor explain {heading.code}"
+        if any(verdict.is_problem for verdict in verdicts):
+            yield heading.code, _REPORT_IT, f"ddpdoctor check --select {heading.code} --run-dir DIR"
+
+
+def problem_lines(report: CheckReport) -> Iterator[str]:
+    """A line for each verdict that makes `check` fail: what it is of, and the evidence."""
+    for verdict in report.verdicts:
+        if verdict.is_problem:
+            form = f"{verdict.code} {KINDS[verdict.kind]} ({one_line(verdict.summary)})"
+            yield f"{form}: {_details(verdict, report.broken(verdict.code))}"
+
+
+def _advice_sentence(report: CheckReport) -> str:
+    """What became of the advice; "" if none was tried."""
+    summary = report.summary
+    aids = summary.advice_aids
+    tried = summary.advice_holds + summary.advice_in_part + aids + summary.advice_fails
+    if not tried:
+        return ""
+    no_cures = f"{aids} {'is an aid and no cure' if aids == 1 else 'are aids and no cures'}, "
+    return (
+        f"Of {count(tried, 'piece')} of advice in circulation, "
+        f"{summary.advice_holds} {_verb(summary.advice_holds, 'hold')}, "
+        f"{summary.advice_in_part} {_verb(summary.advice_in_part, 'hold')} in part"
+        f"{', ' + no_cures if aids else ' '}and "
+        f"{summary.advice_fails} {_verb(summary.advice_fails, 'do')} not, "
+        f"on this machine with torch {report.torch}."
+    )
+
+
+def _count_sentence(report: CheckReport) -> str:
+    """The counts that decide the exit code."""
+    summary = report.summary
+    seen = summary.recognised + summary.misdiagnosed
+    fixes = summary.fixes_hold + summary.fixes_fail
+    launchers = f", {report.launcher_seconds:.1f} s of it launchers"
+    left_out = f", {report.left_out} left out by --suite quick" if report.left_out else ""
+    return (
+        f"{seen} of {count(seen + summary.not_reproduced, 'failure')} reproduced, "
+        f"{summary.recognised} recognised; "
+        f"{summary.fixes_hold} of {count(fixes, 'fix')} {_verb(summary.fixes_hold, 'hold')}; "
+        f"{count(summary.problems, 'problem')}, {summary.not_checked} not checked"
+        f"{left_out} ({report.seconds:.1f} s{launchers if report.launcher_seconds >= 1 else ''})"
+    )
+
+
+def _verb(number: int, verb: str) -> str:
+    third = "does" if verb == "do" else f"{verb}s"
+    return third if number == 1 else verb

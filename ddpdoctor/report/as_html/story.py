@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ddpdoctor.catalog import Finding, RankPlace
-from ddpdoctor.evidence import Place
-from ddpdoctor.report.html.markup import code, prose, seconds, source, text
+from ddpdoctor.evidence import Place, in_words
+from ddpdoctor.report import words
+from ddpdoctor.report.as_html.markup import code, prose, seconds, source, text
+from ddpdoctor.report.lives import Attempt, Call, Mark, RankLine, completed
 from ddpdoctor.report.model import Report
-from ddpdoctor.report.run import words
-from ddpdoctor.report.run.model import Attempt, Call, Mark, RankLine, completed
-from ddpdoctor.report.words import ranks
 
 _MOST_EVENTS = 14
 _MOST_PARTIES = 4
@@ -99,7 +98,7 @@ def _row(said: str, place: Place | None, event: _Event) -> str:
     if event.last - event.first >= 0.05:
         when = f"{when.removesuffix(' s')}–{seconds(event.last)}"
     where = f" at <b>{text(place)}</b>" if place else ""
-    return f"<li><time>{when}</time> {text(ranks(event.who))} {text(said)}{where}</li>"
+    return f"<li><time>{when}</time> {text(in_words(event.who))} {text(said)}{where}</li>"
 
 
 @dataclass
@@ -126,8 +125,8 @@ def _parties(report: Report, finding: Finding) -> list[_Party]:
 def _party(report: Report, finding: Finding, party: _Party) -> str:
     first = party.places[0]
     to_blame = not set(party.who).isdisjoint(finding.ranks)
-    who = text(ranks(party.who) + words.on(first.hosts)) if party.who else "in the source"
-    waits = f", waits for {text(ranks(first.waits_for))}" if first.waits_for else ""
+    who = text(in_words(party.who) + words.on(first.hosts)) if party.who else "in the source"
+    waits = f", waits for {text(in_words(first.waits_for))}" if first.waits_for else ""
     body = "".join(_frames(report, party))
     kind = ' class="culprit"' if to_blame else ""
     return f"<article{kind}><h3>{who}</h3><p>{prose(first.doing)}{waits}</p>{body}</article>"
@@ -150,7 +149,8 @@ def _frames(report: Report, party: _Party) -> Iterator[str]:
         yield f'<ol class="stack">{"".join(rows)}</ol>'
     if here is not None:
         excerpt = report.excerpt_at(here)
-        yield f"<p><span>{text(here.function)}</span> <b>{text(report.shown(here))}</b></p>"
+        line = text(f"{report.path(here)}:{here.line}")
+        yield f"<p><span>{text(here.function)}</span> <b>{line}</b></p>"
         yield source(excerpt) if excerpt else ""
 
 
@@ -167,7 +167,7 @@ def _line(report: Report, place: Place) -> str:
     excerpt = report.excerpt_at(place)
     if excerpt is None:
         return ""
-    return f"<code>{code(excerpt.lines[excerpt.line - excerpt.first].strip())}</code>"
+    return f"<code>{code(excerpt.marked.strip())}</code>"
 
 
 def marks_of(attempt: Attempt, kind: str) -> Iterator[tuple[RankLine, Mark]]:

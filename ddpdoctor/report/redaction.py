@@ -12,7 +12,9 @@ from typing import TypeVar
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
-from ddpdoctor.report.run.model import Attempt, Call, Mark, RankLine, RunReport
+from ddpdoctor.report.job import completed_by
+from ddpdoctor.report.lives import Attempt, Call, Mark, RankLine
+from ddpdoctor.report.model import Report
 
 _LEFT_OUT = "…"
 _TELLING = ("file", "warning")
@@ -21,19 +23,18 @@ Placed = TypeVar("Placed", Mark, Call)
 _QUOTED = re.compile(r"`[^`]*`|'[^'\n]*'|\"[^\"\n]*\"")
 
 
-def redacted(report: RunReport) -> RunReport:
-    """The same report, with nothing in it that was the user's own."""
-    return report.model_copy(
-        update={
-            "command": (PurePath(report.command[0]).name, _LEFT_OUT) if report.command else (),
-            "directory": "",
-            "attempts": tuple(_attempt(each) for each in report.attempts),
-            "findings": tuple(redacted_finding(each) for each in report.findings),
-            "not_seen": tuple(map(_text, report.not_seen)),
-            "run_dir": "",
-            "excerpts": (),
-        }
-    )
+def redacted(report: Report) -> Report:
+    """The same report on a job, with nothing in it that was the user's own."""
+    told = {
+        "subject": (PurePath(report.subject[0]).name, _LEFT_OUT) if report.subject else (),
+        "directory": "",
+        "attempts": tuple(_attempt(each) for each in report.attempts),
+        "findings": tuple(redacted_finding(each) for each in report.findings),
+        "not_seen": tuple(map(_text, report.not_seen)),
+        "run_dir": "",
+        "excerpts": (),
+    }
+    return completed_by(report.model_copy(update=told))
 
 
 def redacted_finding(finding: Finding) -> Finding:
