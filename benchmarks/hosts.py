@@ -21,7 +21,6 @@ from ddpdoctor.diagnose import prove_deadlock
 from ddpdoctor.evidence import LOG_NAME, Evidence, LogReader, RankReader, spans
 from ddpdoctor.hosts.company import First, Member
 from ddpdoctor.hosts.messages import Meeting
-from ddpdoctor.hosts.post import Post
 from ddpdoctor.observation import Observation
 
 _PLACE = ["/home/u/train.py", 42, "main"]
@@ -35,9 +34,8 @@ _LONGEST = 60.0
 class _Wire:
     """Stands for a post: keeps what is sent until it is carried over."""
 
-    is_full = False
-
     def __init__(self) -> None:
+        self.is_full = False
         self.sent: list[bytes] = []
         self.inbox: list[bytes] = [b""]
 
@@ -49,6 +47,9 @@ class _Wire:
         """What was carried here."""
         taken, self.inbox = self.inbox, []
         return taken
+
+    def close(self) -> None:
+        """Carry no more."""
 
 
 class _Log:
@@ -76,7 +77,7 @@ class _Host:
         self.wire = _Wire()
         self.told = {rank: list[bytes]() for rank in ranks}
         """What a connection that is new has to be told."""
-        self.member = Member(meeting, cast(Post, self.wire), self._open)
+        self.member = Member(meeting, self.wire, self._open)
 
     def _open(self, rank: int) -> LogReader:
         self.logs[rank].lines = [*self.told[rank]]
@@ -100,7 +101,7 @@ class _Simulation:
         self._folder, self._ours = folder, range(each)
         self.wire = _Wire()
         self.observation = Observation(folder, self.size)
-        self.first = First(meeting, cast(Post, self.wire), self.observation)
+        self.first = First(meeting, self.wire, self.observation)
         self.hosts = [
             _Host(range(each * host, each * (host + 1)), self.size, folder, meeting)
             for host in range(1, hosts)

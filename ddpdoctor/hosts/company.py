@@ -48,7 +48,7 @@ class Company(ABC):
     told_to_end = ""
     """What was proven, once the first doctor says that the job is to be ended."""
 
-    def __init__(self, meeting: Meeting, post: Post | EitherPost) -> None:
+    def __init__(self, meeting: Meeting, post: Post) -> None:
         self.fates: dict[int, Fate] = {}
         """How ranks of other hosts ended."""
         self._token, self._post = meeting.token, post
@@ -97,9 +97,7 @@ class Company(ABC):
 class Member(Company):
     """A doctor that is not the first."""
 
-    def __init__(
-        self, meeting: Meeting, post: Post | EitherPost, open_log: Callable[[int], LogReader]
-    ) -> None:
+    def __init__(self, meeting: Meeting, post: Post, open_log: Callable[[int], LogReader]) -> None:
         super().__init__(meeting, post)
         self.verdict: str | None = None
         """What the first doctor has found, in a word or two, once it has concluded."""
@@ -249,7 +247,7 @@ class First(Company):
 
     speaks_elsewhere = False
 
-    def __init__(self, meeting: Meeting, post: Post | EitherPost, ledger: Observation) -> None:
+    def __init__(self, meeting: Meeting, post: Post, ledger: Observation) -> None:
         super().__init__(meeting, post)
         self.refused = 0
         """Messages that were not of one of us."""
@@ -431,7 +429,7 @@ def meet(
     return First(meeting, post, ledger) if is_first else Member(meeting, post, open_log)
 
 
-def _post(meeting: Meeting, run_dir: Path | None, *, first: bool) -> Post | EitherPost | None:
+def _post(meeting: Meeting, run_dir: Path | None, *, first: bool) -> Post | None:
     """The way to the others, or what finds it. Raises OSError."""
 
     def store() -> Post:

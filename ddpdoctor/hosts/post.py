@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from abc import ABC, abstractmethod
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
 from ddpdoctor.hosts import courier
 from ddpdoctor.hosts.messages import Meeting
@@ -24,12 +24,27 @@ _MOST_WAITING = 1024
 """Messages that may wait to be sent; with more, the connection counts as broken."""
 
 
-class Post(ABC):
-    """Sends and receives messages by two threads, which may block where a doctor may not."""
+class Post(Protocol):
+    """Sends and receives messages."""
+
+    is_full: bool
+    """Something that was to be sent is lost."""
+
+    def send(self, message: bytes) -> None:
+        """Hand a message over, if one can still be taken."""
+
+    def taken(self) -> list[bytes]:
+        """What has come since the last call; of no bytes where the connection is new."""
+
+    def close(self) -> None:
+        """Send no more; what was handed over is still sent."""
+
+
+class ThreadedPost(ABC):
+    """By two threads, which may block where a doctor may not."""
 
     def __init__(self) -> None:
         self.is_full = False
-        """Something that was to be sent is lost."""
         self._sent = queue.Queue[bytes | None](_MOST_WAITING)
         self._received = queue.Queue[bytes](_MOST_WAITING)
 
@@ -38,14 +53,14 @@ class Post(ABC):
             threading.Thread(target=carry, name="post", daemon=True).start()
 
     def send(self, message: bytes) -> None:
-        """Hand a message over, if one can still be taken."""
+        """Hand it to the thread that sends."""
         try:
             self._sent.put_nowait(message)
         except queue.Full:
             self.is_full = True
 
     def taken(self) -> list[bytes]:
-        """What has come since the last call; of no bytes where the connection is new."""
+        """What the thread that receives has brought."""
         found = []
         with contextlib.suppress(queue.Empty):
             while True:
@@ -53,7 +68,7 @@ class Post(ABC):
         return found
 
     def close(self) -> None:
-        """Send no more; what was handed over is still sent."""
+        """End the thread that sends, after what it has."""
         with contextlib.suppress(queue.Full):
             self._sent.put_nowait(None)
 
@@ -64,7 +79,7 @@ class Post(ABC):
     def _carry_in(self) -> None: ...
 
 
-class StorePost(Post):
+class StorePost(ThreadedPost):
     """By a courier, to a store on the first host. Raises OSError if none can be started."""
 
     def __init__(self, meeting: Meeting, *, first: bool) -> None:

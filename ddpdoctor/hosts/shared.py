@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ddpdoctor.hosts import courier
 from ddpdoctor.hosts.messages import Meeting
-from ddpdoctor.hosts.post import Post
+from ddpdoctor.hosts.post import Post, ThreadedPost
 
 _LOOK = 0.25
 """Seconds between two looks: each opens every file."""
@@ -30,7 +30,7 @@ _TO_WRITE = 2.0
 """Seconds that the last message gets to be written."""
 
 
-class FolderPost(Post):
+class FolderPost(ThreadedPost):
     """By files in a folder of the run's. Raises OSError if nothing can be written there."""
 
     def __init__(self, run_dir: Path, meeting: Meeting, *, first: bool) -> None:
@@ -106,7 +106,7 @@ class EitherPost:
 
     def __init__(self, folder: Post, store: Callable[[], Post] | None, *, first: bool) -> None:
         self._open_store = store
-        self._ways = [folder]
+        self._ways: list[Post] = [folder]
         self._first, self._began = first, time.monotonic()
         if first:
             self._add_store()

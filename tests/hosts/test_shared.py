@@ -10,7 +10,7 @@ import pytest
 
 from ddpdoctor.hosts import shared
 from ddpdoctor.hosts.messages import MOST, Meeting
-from ddpdoctor.hosts.post import Post
+from ddpdoctor.hosts.post import Post, ThreadedPost
 from ddpdoctor.hosts.shared import EitherPost, FolderPost
 from tests.hosts.test_company import meeting
 from tests.hosts.test_post import until
@@ -34,7 +34,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., FolderPost]]:
         post.close()
 
 
-def hears(post: Post | EitherPost, *expected: bytes) -> list[bytes]:
+def hears(post: Post, *expected: bytes) -> list[bytes]:
     """What has come until all that is expected has."""
     heard: list[bytes] = []
     until(lambda: heard.extend(post.taken()) is None and {*expected} <= {*heard}, 20)
@@ -104,7 +104,7 @@ def test_what_was_said_last_is_written_before_a_doctor_goes(opened, tmp_path: Pa
     assert hears(member, said[-1])[1:] == said
 
 
-class Silent(Post):
+class Silent(ThreadedPost):
     """A store where nobody is, or that says this."""
 
     said: tuple[bytes, ...] = ()
