@@ -1,6 +1,7 @@
 """The program: what the command `ddpdoctor` starts, and `python -m ddpdoctor` under a launcher."""
 
 import contextlib
+import gc
 import os
 import signal
 from types import FrameType
@@ -24,6 +25,7 @@ def main() -> NoReturn:
     finally:
         if ours:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # there is nothing left to tell
+        gc.freeze()  # else all that is left, as lint's syntax trees, is walked before the end
 
 
 def _leave(number: int = signal.SIGINT, frame: FrameType | None = None) -> NoReturn:

@@ -305,7 +305,7 @@ class Heads:
         found = self._program.loader.text(line[0], always=True)
         first = self._statement(line)[1]
         inner: ast.stmt | None = None
-        for node in ast.walk(found.tree) if found is not None else ():
+        for node in found.nodes if found is not None else ():
             if isinstance(node, ast.stmt) and node.lineno == first:
                 inner = node
         return inner
@@ -429,7 +429,7 @@ class Heads:
         found = self._program.loader.text(file, always=True)
         around = {
             node.lineno
-            for node in (ast.walk(found.tree) if found is not None else ())
+            for node in (found.nodes if found is not None else ())
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and (not line or node.lineno <= line <= (node.end_lineno or node.lineno))
         }

@@ -91,7 +91,7 @@ def _of_interest(text: Text, reaching: frozenset[int], library: Library) -> set[
     found: set[int] = set()
     asked: Collection[int] = ()
     may_list = SAMPLES.search(text.source.text) is not None
-    for node in ast.walk(text.tree):
+    for node in text.nodes:
         if isinstance(node, ast.ClassDef) and may_list:
             found |= _giving_samples(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

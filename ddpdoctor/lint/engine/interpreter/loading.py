@@ -52,6 +52,7 @@ class Text:
     has_main: bool = False
     _statements: list[tuple[int, int, str]] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
+    _nodes: list[ast.AST] = field(default_factory=list)
     _generators: dict[int, bool] = field(default_factory=dict)
 
     @property
@@ -60,6 +61,13 @@ class Text:
         if not self._lines:
             self._lines = self.source.lines
         return self._lines
+
+    @property
+    def nodes(self) -> list[ast.AST]:
+        """All of the file, outer ones first: several ask for it."""
+        if not self._nodes:
+            self._nodes = list(ast.walk(self.tree))
+        return self._nodes
 
     @property
     def is_script(self) -> bool:

@@ -460,7 +460,7 @@ def _lone(vm: Machine, loaded: Loaded, wanted: set[int]) -> list[tuple[str, Valu
                         found.append((f"{name}.{each.name}", itself, info.number))
     called = {
         each.func.attr if isinstance(each.func, ast.Attribute) else getattr(each.func, "id", "")
-        for each in ast.walk(loaded.text.tree)
+        for each in loaded.text.nodes
         if isinstance(each, ast.Call)
     }
     classes: dict[int, bool] = {}

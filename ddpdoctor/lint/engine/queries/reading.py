@@ -19,7 +19,7 @@ def reads(run: Run, name: str) -> bool:
         names = run.answers["reads"] = set()
         for path in sorted(run.vm.files):
             source = run.source(path)
-            for node in ast.walk(source.tree) if source else ():
+            for node in source.nodes if source else ():
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                     names.add(node.attr)
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -103,7 +103,7 @@ def _returned_there(run: Run, why: Why) -> tuple[ast.AST, str] | None:
     source = run.source(why.place.path)
     if source is None:
         return None
-    for function in ast.walk(source.tree):
+    for function in source.nodes:
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         last = function.end_lineno or function.lineno

@@ -43,7 +43,7 @@ def check(run: Run) -> Iterator[Hit]:
     source = run.source(run.path)
     if source is None or not run.is_entry:
         return
-    for owner in ast.walk(source.tree):
+    for owner in source.nodes:
         if not isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         for name, attribute in _kept(owner):
@@ -96,11 +96,11 @@ def _changes(run: Run, attribute: str) -> Iterator[Place]:
             continue
         first = {
             id(each)
-            for function in ast.walk(text.tree)
+            for function in text.nodes
             if isinstance(function, ast.FunctionDef) and function.name == "__init__"
             for each in ast.walk(function)
         }
-        for node in ast.walk(text.tree):
+        for node in text.nodes:
             if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store):
                 continue
             if node.attr == attribute and id(node) not in first:

@@ -130,7 +130,7 @@ def _call_that_names_it(run: Run, save: Event, path: ast.AST, way: Way) -> Calle
 
 def _function_around(run: Run, file: str, node: ast.AST) -> ast.FunctionDef | None:
     source = run.source(file)
-    for each in ast.walk(source.tree) if source is not None else ():
+    for each in source.nodes if source is not None else ():
         if isinstance(each, ast.FunctionDef) and node in ast.walk(each):
             return each
     return None

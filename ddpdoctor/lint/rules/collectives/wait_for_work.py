@@ -61,7 +61,7 @@ def check(run: Run) -> Iterator[Hit]:
 def _is_never_read(run: Run, event: Event) -> bool:
     """Whether the call is bound to a name that its function never reads."""
     source = run.source(event.path)
-    for function in ast.walk(source.tree) if source is not None else ():
+    for function in source.nodes if source is not None else ():
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         for node in ast.walk(function):

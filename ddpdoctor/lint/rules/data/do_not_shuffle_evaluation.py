@@ -85,7 +85,7 @@ def _sounds_so(run: Run, event: Event) -> bool:
     first, last, _ = source.statement(call.lineno)
     statements = (
         each
-        for each in ast.walk(source.tree)
+        for each in source.nodes
         if isinstance(each, ast.Assign) and first <= each.lineno <= last
     )
     names = [dotted(target) for each in statements for target in targets(each)]

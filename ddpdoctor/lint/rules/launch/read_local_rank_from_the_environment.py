@@ -76,7 +76,7 @@ def _texts(run: Run) -> Iterator[Text]:
 
 def _is_read(text: Text, name: str) -> bool:
     """Whether a file reads `args.local_rank`, or `["local_rank"]` of a dictionary of it."""
-    for node in ast.walk(text.tree):
+    for node in text.nodes:
         match node:
             case ast.Attribute(attr=attribute, ctx=ast.Load()) if attribute == name:
                 return True

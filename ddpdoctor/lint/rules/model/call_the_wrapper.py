@@ -130,7 +130,7 @@ def _name_of(source: Text, event: Event, wrap: Event) -> str:
     lines = [each.place.line for each in (event, wrap)]
     if wrap.path != event.path or len({source.statement(line)[2] for line in lines}) > 1:
         return ""
-    for each in ast.walk(source.tree):
+    for each in source.nodes:
         if isinstance(each, ast.Assign) and each.value is wrap.node and len(each.targets) == 1:
             return ast.unparse(each.targets[0])
     return ""

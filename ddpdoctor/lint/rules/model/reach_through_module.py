@@ -72,5 +72,5 @@ def _is_conditional(run: Run, wrap: Event) -> bool:
     source = run.source(wrap.path)
     return source is None or any(
         isinstance(each, ast.If | ast.IfExp) and any(inner is wrap.node for inner in ast.walk(each))
-        for each in ast.walk(source.tree)
+        for each in source.nodes
     )

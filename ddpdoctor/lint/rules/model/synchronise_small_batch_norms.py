@@ -94,7 +94,7 @@ def _few_by_name(run: Run, wrap: Event) -> Place | None:
     if source is None:
         return None
     around = source.statement(wrap.place.line)[2]
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant):
             continue
         if source.statement(node.lineno)[2] not in (around, "<module>"):

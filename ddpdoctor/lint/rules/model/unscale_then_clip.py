@@ -95,7 +95,7 @@ def _fix(run: Run, clip: Event, step: Event, line: str) -> Fix | None:
     source = run.source(clip.path)
     if source is None or clip.path != step.path or clip.function != step.function:
         return None
-    for each in ast.walk(source.tree):
+    for each in source.nodes:
         if isinstance(each, ast.Expr | ast.Assign) and each.value is clip.node:
             edit = insert_line_before(source, each, line)
             return Fix((edit,)) if edit else None
