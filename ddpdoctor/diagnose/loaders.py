@@ -94,8 +94,9 @@ def dealers(kin: Kin, *, by_rank: bool = True) -> Iterator[RankPlace]:
 
 
 def makers(kin: Kin) -> Iterator[RankPlace]:
-    """The constructor of its dataset, if that is the user's."""
+    """The constructor of its dataset, if that is the user's; of a stream, what gives its samples."""
     ranks = tuple(sorted(kin))
-    made_at = kin[ranks[0]].made_at
-    if made_at is not None:
-        yield RankPlace(ranks=ranks, place=made_at, doing="makes the dataset")
+    loader = kin[ranks[0]]
+    if loader.made_at is not None:
+        doing = "gives the samples" if loader.iterable else "makes the dataset"
+        yield RankPlace(ranks=ranks, place=loader.made_at, doing=doing)

@@ -163,6 +163,8 @@ class Epoch:
     """How often set_epoch had been called."""
     batches: int = 0
     """Batches drawn, at least; exactly if it has ended, and for the first 16 of early epochs."""
+    reached: int = 0
+    """Batches drawn when the rank was last seen to stand still in it."""
     steps: int = 0
     """Optimizer steps between its first and its last batch."""
     graded: bool = False
@@ -214,7 +216,7 @@ class Loader:
     elements: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Attributes with one element for each sample: digests in their order and regardless of it."""
     made_at: Place | None = None
-    """The constructor of its dataset."""
+    """The constructor of its dataset; of a stream, what gives its samples."""
     deals: dict[str, tuple[int, Place]] = field(default_factory=dict)
     """Attributes that the user's own sampler goes by: the number, and the line that reads it."""
     epochs: dict[int, Epoch] = field(default_factory=dict)

@@ -60,7 +60,7 @@ class _Heart:
     def __init__(self, log: Log, pending: Pending, main: int) -> None:
         self._log, self._pending, self._main = log, pending, main
         self._first = main
-        self._issued = harmless(pending.issued)
+        self._issued, self._passes = harmless(pending.issued), harmless(log.passes)
         self._clock = time.pthread_getcpuclockid(main)
         self._seen: tuple[int, int] | None = None
         self._since = self._cpu = 0.0
@@ -137,6 +137,7 @@ class _Heart:
             "waiting": pending.outstanding(),
             "awaited": pending.awaited(),
             "issued": issued,
+            "passes": self._passes() or [],
             "other_threads_communicate": bool(pending.threads - {self._main}),
         }
 

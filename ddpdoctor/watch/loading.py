@@ -85,6 +85,7 @@ class Loading:
         self._loaders: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
         self._numbered = 0
         self._told: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        log.passes = self._under_way
 
     @harmless
     def sampler_built(self, sampler: Any) -> None:
@@ -221,6 +222,11 @@ class Loading:
             if known.last is not None and not known.last.ended:
                 self._write(known.last)
 
+    def _under_way(self) -> list[tuple[int, int, int]]:
+        last = (known.last for known in self._loaders.values())
+        passes = (each for each in last if each is not None and each.written and not each.ended)
+        return [(each.loader, each.number, each.batches) for each in passes]
+
     def _write(self, current: _Pass) -> None:
         if current.loader < 0 or not current.written or self._lines >= _LINES:
             return
@@ -266,7 +272,7 @@ class Loading:
             identity=fingerprint.identity,
             listings=fingerprint.listings,
             elements=fingerprint.elements,
-            made_at=_constructor(dataset),
+            made_at=_maker(dataset),
             by_rank=datasets.deals_by_rank(dataset, loader.collate_fn, loop),
             members=members,
             members_place=self._places.get(loader.dataset) if members is not None else None,
@@ -354,9 +360,13 @@ def _lines(code: CodeType) -> Iterator[tuple[int, dis.Instruction]]:
 
 
 @harmless
-def _constructor(dataset: Any) -> Frame | None:
-    """The user's code that has made this dataset."""
-    code = getattr(type(dataset).__init__, "__code__", None)
+def _maker(dataset: Any) -> Frame | None:
+    """The user's code that has made this dataset; of a stream, what gives its samples."""
+    from torch.utils.data import IterableDataset
+
+    kind = type(dataset)
+    maker = kind.__iter__ if isinstance(dataset, IterableDataset) else kind.__init__
+    code = getattr(maker, "__code__", None)
     if code is None or not is_users(code):
         return None
     return code.co_filename, code.co_firstlineno, code.co_qualname

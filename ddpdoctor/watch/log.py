@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -59,6 +60,8 @@ class Log:
         self._lock = threading.RLock()
         self._ways: dict[tuple[int, ...], int] = {}
         self._codes: list[CodeType] = []
+        self.passes: Callable[[], list[tuple[int, int, int]]] = list
+        """Passes over loaders that are not over: loader, number, batches drawn."""
         self.wrappers: list[weakref.ref[Any]] = []
         """The DDPs that were built, by their numbers."""
         self._early: deque[tuple[str, bytes]] | None = deque(maxlen=_EARLY_LIMIT)

@@ -45,8 +45,8 @@ def _ran_out(case: Case, kin: loaders.Kin) -> dict[int, int] | None:
             continue
         counts = {
             rank: epoch.batches
-            if epoch.ended or agreed
-            else max(epoch.batches, kin[rank].batches or 0)
+            if epoch.ended
+            else max(epoch.batches, epoch.reached, 0 if agreed else kin[rank].batches or 0)
             for rank, epoch in epochs.items()
         }
         if max(counts.values()) > min(ended):
@@ -103,6 +103,7 @@ def _finding(
         place = loaders.latest_epoch(loader).place
         places.append(RankPlace(ranks=short, place=place, doing="iterates it"))
     places += loaders.dealers(kin)
+    places += loaders.makers(kin) if loader.iterable else ()
     return Finding(
         code="DDP207",
         title="uneven-batches",

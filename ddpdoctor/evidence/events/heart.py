@@ -18,6 +18,10 @@ _PAUSES = 32
 def stuck(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """The main thread has idled in one call."""
     _remember(rank, rank.stuck or rank.working, time)
+    for loader, number, batches in given.pop("passes", ()):
+        passes = rank.loaders[loader].epochs if loader < len(rank.loaders) else {}
+        if number in passes:
+            passes[number] = replace(passes[number], reached=batches)
     rank.stuck, rank.working = _stuck(rank, given, time), None
 
 

@@ -24,7 +24,7 @@ class Shards(IterableDataset):
 
 def write_shards(folder):
     os.makedirs(folder, exist_ok=True)
-    for number, count in enumerate([24, 20, 16, 12]):
+    for number, count in enumerate([90, 85, 76, 60]):
         with open(os.path.join(folder, f"part-{number}.jsonl"), "w") as out:
             for i in range(count):
                 x = [float(i % 5), float(i % 3), float(number)]
