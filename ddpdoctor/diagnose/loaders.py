@@ -94,7 +94,7 @@ def dealers(kin: Kin, *, by_rank: bool = True) -> Iterator[RankPlace]:
 
 
 def makers(kin: Kin) -> Iterator[RankPlace]:
-    """The constructor of its dataset, if that is the user's; of a stream, what gives its samples."""
+    """The user's constructor of its dataset; of a stream, what gives its samples."""
     ranks = tuple(sorted(kin))
     loader = kin[ranks[0]]
     if loader.made_at is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.evidence import Evidence, FileEvent, RankEvidence
@@ -24,6 +25,28 @@ def saved_by_several(evidence: Evidence) -> Iterator[Written]:
     for by_rank in found.values():
         if len(by_rank) > 1:
             yield list(by_rank.values())
+
+
+def made_later(
+    evidence: Evidence, rank: RankEvidence, file: FileEvent
+) -> tuple[RankEvidence, FileEvent] | None:
+    """Who of its host made the folder of a file, after this rank had failed to find it there.
+
+    That making it succeeded proves that it was not there before.
+    """
+    folders = {str(each) for each in Path(file.path).parents}
+    made = [
+        (other, event)
+        for other in evidence.ranks
+        if other.boot == rank.boot
+        for event in other.files
+        if event.action == "mkdir" and not event.error and event.path in folders
+    ]
+    innermost = max(made, key=lambda each: len(each[1].path), default=None)
+    if innermost is None or innermost[0] is rank:
+        return None
+    ended = innermost[1].ended
+    return innermost if ended is None or ended > file.begun else None
 
 
 def is_checkpoint(save: FileEvent) -> bool:

@@ -216,6 +216,38 @@ def test_a_save_into_a_folder_that_another_rank_has_cleared_is_named() -> None:
     raised(found[0], "RuntimeError", error, 70)
     finding = only(found)
     assert (finding.code, finding.ranks, lines(finding)) == ("DDP514", (0,), [73, 70])
+    found[2].files = [file("mkdir", "/run/1", 49.5)]
+    assert only(found).code == "DDP400"  # it was there again
+
+
+@pytest.mark.parametrize(
+    ("made", "by", "code"), [(51.0, 2, "DDP407"), (45.0, 2, "DDP511"), (51.0, 0, "DDP511")]
+)
+def test_a_save_into_a_folder_that_another_rank_makes_later_is_a_missing_wait(
+    made: float, by: int, code: str
+) -> None:
+    found = world()
+    error = "Parent directory /run/1 does not exist."
+    found[0].files = [file("save", "/run/1/last.pt", 50.0, error=f"RuntimeError: {error}")]
+    found[by].files.append(file("mkdir", "/run/1", made))
+    raised(found[0], "RuntimeError", error, 70)
+    raised(found[1], "RuntimeError", "Connection closed by peer", 90)
+    finding = only(found)
+    assert (finding.code, finding.ranks) == (code, (0,))
+
+
+@pytest.mark.parametrize("by_all", [True, False])
+def test_a_temporary_name_that_several_ranks_rename_is_found_by_the_first(by_all: bool) -> None:
+    found = world()
+    for rank in found:
+        name = "/data/words.tmp" if by_all else f"/data/words.{rank.rank}"
+        rename = file("replace", "/data/words.pkl", 51.0, source=name)
+        rank.files = [file("save", name, 50.0, by="pickle"), rename]
+    error = "FileNotFoundError: '/data/words.tmp'"
+    found[1].files[1] = replace(found[1].files[1], error=error)
+    raised(found[1], "FileNotFoundError", error, 73)
+    finding = only(found)
+    assert (finding.code, lines(finding)) == (("DDP212", [70, 73]) if by_all else ("DDP400", [73]))
 
 
 def test_a_folder_that_was_there_before_is_another_matter() -> None:

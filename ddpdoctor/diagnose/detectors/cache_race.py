@@ -14,27 +14,29 @@ from ddpdoctor.evidence import FileEvent
 
 @detector(precedence=205)
 def detect(case: Case) -> Iterator[Finding]:
-    """Name the files that several ranks wrote before training, and that some of them read."""
+    """Name the files that several ranks wrote before training, and that some of them read.
+
+    They may have renamed them before: of one temporary name, only the first finds it.
+    """
     for written in saved_by_several(case.evidence):
         if any(save.step or is_checkpoint(save) for _, save in written):
             continue
-        loads = [
-            (rank, file)
-            for rank in case.evidence.ranks
-            for file in rank.files
-            if file.action == "load" and file.path == written[0][1].path
-        ]
-        if loads:
-            failed = [(rank.rank, load) for rank, load in loads if load.error]
-            yield _finding(case, written, loads[0][1], failed)
+        path = written[0][1].path
+        files = [(rank, file) for rank in case.evidence.ranks for file in rank.files]
+        renamed = [(rank, file) for rank, file in files if file.source == path]
+        names = {path, *(file.path for _, file in renamed)}
+        loads = [(r, file) for r, file in files if file.action == "load" and file.path in names]
+        failed = [(rank, file) for rank, file in (*loads, *renamed) if file.error]
+        if loads or failed:
+            yield _finding(case, written, (failed or loads)[0][1], failed)
 
 
-def _finding(
-    case: Case, written: Written, load: FileEvent, failed: list[tuple[int, FileEvent]]
-) -> Finding:
+def _finding(case: Case, written: Written, use: FileEvent, failed: Written) -> Finding:
     first = written[0][1]
     name, ranks = Path(first.path).name, tuple(rank.rank for rank, _ in written)
-    torn = f"; rank {failed[0][0]} read it half written" if failed else ""
+    is_read = use.action == "load"
+    found = "read it half written" if is_read else "found that another had renamed it"
+    torn = f"; rank {failed[0][0].rank} {found}" if failed else ""
     return Finding(
         code="DDP212",
         title="cache-race",
@@ -43,12 +45,14 @@ def _finding(
         ranks=ranks,
         places=(
             RankPlace(ranks=ranks, place=first.place, doing=f"wrote {name}"),
-            RankPlace(ranks=ranks, place=load.place, doing=f"read {name}"),
+            RankPlace(
+                ranks=ranks, place=use.place, doing=f"{'read' if is_read else 'renamed'} {name}"
+            ),
         ),
         cause=f"{len(ranks)} ranks built {name}, each for itself and in the same place{torn}.",
         cure=Cure(
             text="Build it on rank 0 under a temporary name, rename it, and let the others wait."
         ),
-        evidence=tuple(f"rank {rank}: {each.error}" for rank, each in failed),
+        evidence=tuple(f"rank {rank.rank}: {each.error}" for rank, each in failed),
         consequences=tuple(caused_by(case, first.path)),
     )

@@ -9,6 +9,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, first_line
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
+from ddpdoctor.diagnose.sharing import made_later
 from ddpdoctor.evidence import FileEvent, RankEvidence
 
 _ASKED_TO_END = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")
@@ -20,8 +21,8 @@ def detect(case: Case) -> Iterator[Finding]:
     raised = {each.rank.rank: each for each in case.raised}
     for rank in case.evidence.ranks:
         save = _failed(rank)
-        if save is None:
-            continue
+        if save is None or made_later(case.evidence, rank, save):
+            continue  # or it is DDP407
         fatal = raised.get(rank.rank)
         if fatal is not None:
             others = case.deadlock is not None or bool(case.casualties)

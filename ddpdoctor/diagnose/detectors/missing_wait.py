@@ -1,4 +1,4 @@
-"""DDP407: a rank reads a file that another has not written yet."""
+"""DDP407: a rank reads a file, or writes into a folder, that another has not made yet."""
 
 from __future__ import annotations
 
@@ -8,12 +8,51 @@ from pathlib import Path
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, callers
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.sharing import made_later
 from ddpdoctor.evidence import FileEvent, RankEvidence
 
 
 @detector(precedence=265)
 def detect(case: Case) -> Iterator[Finding]:
-    """Name the readers, and the line that wrote it too late."""
+    """Name those that came too early, and the line that made it too late."""
+    yield from _read(case)
+    yield from _saved(case)
+
+
+def _saved(case: Case) -> Iterator[Finding]:
+    """A save into a folder that another rank has made since."""
+    early = [
+        (raised, save, *found)
+        for raised in case.raised
+        for save in [f for f in raised.rank.files if f.action == "save"][-1:]
+        if save.error and (found := made_later(case.evidence, raised.rank, save))
+    ]
+    if not early:
+        return
+    case.explain(*(raised for raised, *_ in early))
+    _, save, maker, folder = early[0]
+    name, ranks = Path(folder.path).name, tuple(raised.rank.rank for raised, *_ in early)
+    yield Finding(
+        code="DDP407",
+        title="missing-wait",
+        severity="error",
+        certainty="proven",
+        ranks=ranks,
+        places=(
+            RankPlace(ranks=ranks, place=save.place, doing=f"saved into {name}"),
+            RankPlace(ranks=(maker.rank,), place=folder.place, doing=f"made {name}"),
+            *callers(ranks, save.way, save.place),
+        ),
+        cause=f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} saved into the "
+        f"folder {name} before rank {maker.rank} had made it.",
+        cure=Cure(text="Make it on every rank (exist_ok=True), or wait for it in a barrier."),
+        evidence=(f"saved {(folder.begun - save.begun) * 1000:.0f} ms before it was made",),
+        consequences=case.consequences(),
+    )
+
+
+def _read(case: Case) -> Iterator[Finding]:
+    """A read of a file that another rank has written since."""
     writes = _writes(case) if case.raised else {}
     early = [
         (raised, load, *found)

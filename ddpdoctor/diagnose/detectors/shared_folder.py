@@ -66,18 +66,22 @@ def _changes(case: Case) -> Changes:
 def _clash(changes: Changes, raised: Raised) -> tuple[RankEvidence, FileEvent] | None:
     """The rank, and what it did before, that left nothing to make or to find.
 
-    Of those that made a folder it is the first, of those that removed it the last.
+    Of those that made a folder it is the first, of those that removed it the last. A folder that
+    was made again since is there.
     """
-    rank = raised.rank
+    rank, time = raised.rank, raised.exception.time
     action = _UNDONE_BY.get(raised.exception.type)
     # The last one: failures before it were caught, as exist_ok=True does.
     paths = [f.path for f in reversed(rank.files) if f.error and f.action == action]
     paths += [] if action == "mkdir" else _parents(raised)
     for path in paths:
+        before = [each for each in changes.get((rank.boot, path), ()) if each[1].begun < time]
+        made = max((e.begun for _, e in before if e.action == "mkdir"), default=0.0)
+        wanted = action or "rmtree"
         done = [
             (other, event)
-            for other, event in changes.get((rank.boot, path), ())
-            if event.action == (action or "rmtree") and event.begun < raised.exception.time
+            for other, event in before
+            if event.action == wanted and (wanted == "mkdir" or event.begun > made)
         ]
         if any(other is not rank for other, _ in done):
             first = action == "mkdir"
