@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
 from ddpdoctor.probe.model import Link, Measured, Point, ProbeReport, RankFacts
+from ddpdoctor.report import drawing
 from ddpdoctor.report.model import Case, Group, Report, State
 from ddpdoctor.report.output import OutputError
 from ddpdoctor.report.words import count, one_line
@@ -170,62 +171,22 @@ def _rate(rate: float) -> str:
     return f"{rate / 1e9:.2f} GB/s" if rate >= 1e8 else f"{rate / 1e6:.2f} MB/s"
 
 
-_Scale = Callable[[float], float]
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 860, 320, 80, 40
+_WIDTH = 860
 
 
 def _curve_picture(measured: Measured) -> str:
-    operations = list(dict.fromkeys(point.operation for point in measured.points))
-    sizes = [point.size for point in measured.points]
+    ceiling = measured.copy_bandwidth
     rates = [max(1.0, point.bus_bandwidth) for point in measured.points]
-    low = math.floor(math.log10(min(rates)))
-    high = math.ceil(math.log10(max([*rates, measured.copy_bandwidth])))
-    first, last = math.log2(min(sizes)), math.log2(max(sizes)) or 1.0
-
-    def across(size: float) -> float:
-        return _LEFT + (math.log2(size) - first) / max(1e-9, last - first) * (_WIDTH - _LEFT - 140)
-
-    def up(rate: float) -> float:
-        share = (math.log10(max(1.0, rate)) - low) / max(1, high - low)
-        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - 20)
-
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="bandwidth by size">']
-    for power in range(low, high + 1):
-        y = up(10.0**power)
-        parts.append(
-            f'<line x1="{_LEFT}" x2="{_WIDTH - 130}" y1="{y:.1f}" y2="{y:.1f}" '
-            f'stroke="var(--line)"/><text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">'
-            f"{_rate(10.0**power)}</text>"
-        )
-    for size in sorted(set(sizes))[::2]:
-        parts.append(
-            f'<text x="{across(size):.1f}" y="{_HEIGHT - 16}" text-anchor="middle">'
-            f"{_size(size)}</text>"
-        )
-    for number, operation in enumerate(operations):
-        points = [point for point in measured.points if point.operation == operation]
-        parts.append(_line(points, across, up, f"var(--{'abc'[number % 3]})"))
-    y = up(measured.copy_bandwidth)
-    parts.append(
-        f'<line x1="{_LEFT}" x2="{_WIDTH - 130}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--dim)" '
-        f'stroke-dasharray="5 4"/><text x="{_WIDTH - 124}" y="{y + 4:.1f}">memory copy</text>'
-    )
-    return "".join((*parts, "</svg>"))
-
-
-def _line(points: Sequence[Point], across: _Scale, up: _Scale, colour: str) -> str:
-    places = [(across(one.size), up(one.bus_bandwidth)) for one in points]
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    dots = "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"><title>{_size(one.size)}: '
-        f"{_rate(one.bus_bandwidth)}, {_seconds(one.seconds)}</title></circle>"
-        for one, (x, y) in zip(points, places, strict=True)
-    )
-    x, y = places[-1]
-    label = f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{escape(points[0].operation)}</text>'
-    return (
-        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>{dots}{label}'
-    )
+    low, high = math.floor(math.log10(min(rates))), math.ceil(math.log10(max([*rates, ceiling])))
+    sizes = sorted({float(point.size) for point in measured.points})
+    series: dict[str, list[drawing.Point]] = {}
+    for p in measured.points:
+        told = f"{_size(p.size)}: {_rate(p.bus_bandwidth)}, {_seconds(p.seconds)}"
+        series.setdefault(p.operation, []).append((p.size, max(1.0, p.bus_bandwidth), told))
+    across = drawing.Axis([*sizes[:-1:2], sizes[-1]], _size, math.log2)
+    up = drawing.Axis([10.0**power for power in range(low, high + 1)], _rate, math.log10)
+    limit = (ceiling, "memory copy")
+    return drawing.curves("bandwidth by size", series, across, up, limit)
 
 
 def _pair_picture(measured: Measured) -> str:
@@ -234,7 +195,8 @@ def _pair_picture(measured: Measured) -> str:
     rates = {(link.first, link.second): link for link in measured.links}
     best = max(link.bandwidth for link in measured.links)
     width = 40 + cell * size
-    parts = [f'<svg viewBox="0 0 {width} {width}" width="{width}" role="img" aria-label="pairs">']
+    size_here = f'style="width:{width}px;min-width:0" viewBox="0 0 {width} {width}"'
+    parts = [f'<svg {size_here} role="img" aria-label="pairs">']
     for row in range(size):
         if cell >= 14 or row % 16 == 0:
             middle = 40 + (row + 0.5) * cell

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,6 +21,10 @@ _DID = {
 }
 _CALLS = 6000
 """Collectives that are kept of an attempt: the latest of each rank, as many of every one."""
+_STEPS = 200
+_PARAMETERS = 50
+_PARTIES = 3
+"""Of ranks whose metrics differ, so many are told."""
 
 CallKey = tuple[str, int, str]
 MarkKind = Literal["joining", "blocked", "exception", "warning", "paused", "file", "step", "end"]
@@ -111,6 +116,34 @@ class RankLine(_Frozen):
         )
 
 
+class Step(_Frozen):
+    """An optimizer step that was looked at: when the ranks came to it."""
+
+    step: int
+    ranks: int
+    """How many did."""
+    first: float
+    """Seconds since the first thing that is known of its attempt."""
+    last: float
+    slowest: int
+    """The rank that came last."""
+
+
+class Parameter(_Frozen):
+    """One that a wrapper should keep the same on all ranks, and that is not."""
+
+    name: str
+    versions: tuple[int, ...]
+    """How many there are of it, at each of the steps."""
+
+
+class Metric(_Frozen):
+    """What a learning rate follows (ReduceLROnPlateau), on ranks that saw the same."""
+
+    ranks: tuple[int, ...]
+    values: tuple[float, ...]
+
+
 class Attempt(_Frozen):
     """One set of ranks that belong together: a launcher that restarts a job makes a new one."""
 
@@ -119,6 +152,13 @@ class Attempt(_Frozen):
     ranks: tuple[RankLine, ...]
     seconds: float = 0.0
     """From the first to the last thing that is known of it."""
+    steps: tuple[Step, ...] = ()
+    """The latest that were looked at."""
+    parameter_steps: tuple[int, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    """Of those that are apart, the first."""
+    parameters_apart: int = 0
+    metrics: tuple[Metric, ...] = ()
 
     @classmethod
     def of(cls, name: str, evidence: Evidence) -> Attempt:
@@ -133,7 +173,49 @@ class Attempt(_Frozen):
             world_size=evidence.world_size,
             ranks=tuple(RankLine.of(rank, zero[rank.boot], calls) for rank in evidence.ranks),
             seconds=max((max(times) - min(times) for times in clocks.values() if times), default=0),
+            steps=tuple(_steps(evidence, zero))[-_STEPS:],
+            **_apart(evidence),
+            metrics=tuple(_metrics(evidence)),
         )
+
+
+def _steps(evidence: Evidence, zero: dict[str, float]) -> Iterator[Step]:
+    came: dict[int, list[tuple[float, int]]] = {}
+    for rank in evidence.ranks:
+        reached = {each.step: each.time for each in rank.samples if each.time}
+        for number, time in reached.items():
+            came.setdefault(number, []).append((max(0.0, time - zero[rank.boot]), rank.rank))
+    for number, times in sorted(came.items()):
+        (first, _), (last, slowest) = min(times), max(times)
+        yield Step(step=number, ranks=len(times), first=first, last=last, slowest=slowest)
+
+
+def _apart(evidence: Evidence) -> dict[str, Any]:
+    """The parameters of wrappers whose digests differ between ranks, the first to part first."""
+    digests: dict[str, dict[int, set[str]]] = {}
+    for rank in evidence.ranks:
+        for sample in rank.samples:
+            for name, digest in sample.parameters.items() if sample.wrapper is not None else ():
+                digests.setdefault(name, {}).setdefault(sample.step, set()).add(digest)
+    apart = {n: by_step for n, by_step in digests.items() if max(map(len, by_step.values())) > 1}
+    steps = sorted({step for by_step in apart.values() for step in by_step})[-_STEPS:]
+    found = [
+        Parameter(name=name, versions=tuple(len(by_step.get(step, ())) for step in steps))
+        for name, by_step in apart.items()
+    ]
+    found.sort(key=lambda each: [n <= 1 for n in each.versions])
+    told = tuple(found[:_PARAMETERS])
+    return {"parameter_steps": steps, "parameters": told, "parameters_apart": len(found)}
+
+
+def _metrics(evidence: Evidence) -> Iterator[Metric]:
+    alike: dict[tuple[float, ...], list[int]] = {}
+    for rank in evidence.ranks:
+        values = tuple(each.metric for each in rank.plateaus if math.isfinite(each.metric))
+        if values:
+            alike.setdefault(values[-_STEPS:], []).append(rank.rank)
+    for values, ranks in list(alike.items())[:_PARTIES]:
+        yield Metric(ranks=tuple(ranks), values=values)
 
 
 def completed(lines: Sequence[RankLine]) -> dict[CallKey, float]:

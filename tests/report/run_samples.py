@@ -13,7 +13,9 @@ from ddpdoctor.evidence import (
     FileEvent,
     Group,
     Place,
+    Plateau,
     RankEvidence,
+    Sample,
     Stuck,
 )
 from ddpdoctor.report.job import of_job
@@ -94,6 +96,17 @@ def blocked_world(file: str, size: int) -> Evidence:
         main = Place(file, 5, "main")
         rank.stuck = Stuck(109.5, 112.0, (main, last[1]), last[1], (waiting,))
         rank.fate = Fate(number, rank.pid, None, 9, 112.5, killed_by_us=True)
+        rank.samples = [
+            Sample(
+                optimizer=0,
+                step=step,
+                parameters={"head.weight": f"w{step}", "head.bias": f"b{step}{apart}"},
+                wrapper=0,
+                time=100.0 + step + late,
+            )
+            for step, apart in ((1, ""), (2, ""), (4, number % 2), (8, number % 2))
+        ]
+        rank.plateaus = [Plateau(n, 1.0 / n + late, None) for n in (1, 2, 3)]
         cache = FileEvent("mkdir", "/tmp/torchinductor_root", 100.5, 100.5, fit)
         rank.files = [cache, FileEvent("save", "/a/last.pt", 109.0, 109.05, save)][: 2 - number]
         ranks.append(rank)

@@ -151,6 +151,34 @@ def test_a_folder_that_a_library_makes_is_not_drawn_as_what_the_job_did(tmp_path
     assert "torchinductor" not in page
 
 
+def test_steps_are_drawn_with_the_time_of_one_and_the_skew_between_ranks(tmp_path: Path) -> None:
+    page = render(parted(tmp_path, 4), "html")
+    drawn = re.findall(r"<polyline.*?</text>", page)
+    said = [(told(each), re.findall("<title>(.*?)</title>", each)) for each in drawn]
+    assert said == [
+        ("time of a step", ["step 2: 1000.0 ms", "step 4: 1000.0 ms", "step 8: 1000.0 ms"]),
+        ("rank skew", [f"step {n}: 200.0 ms" for n in (1, 2, 4, 8)]),
+        ("ranks 0-2", ["1: 1", "2: 0.5", "3: 0.333333"]),
+        ("rank 3", ["1: 1.2", "2: 0.7", "3: 0.533333"]),
+    ]
+
+
+def test_parameters_that_part_are_told_with_the_step_since_when_and_equal_ones_are_not(
+    tmp_path: Path,
+) -> None:
+    page = told(render(parted(tmp_path, 4), "html"))
+    assert "1 parameter not the same on all ranks" in page
+    assert "head.bias same same 2 versions 2 versions" in page
+    assert "head.weight" not in page
+
+
+def test_files_have_a_lane_each(tmp_path: Path) -> None:
+    page = render(parted(tmp_path, 2), "html")
+    (drawn,) = re.findall(r'<div class="files">.*?</div>', page)
+    assert re.findall("<li>(.*?)</li>", drawn) == ["saved last.pt"]
+    assert re.findall("<title>(.*?)</title>", drawn) == ["9.00 s: rank 0 saved last.pt"]
+
+
 def test_the_page_is_inert_but_for_our_own_script(tmp_path: Path) -> None:
     page = render(evil_report(tmp_path), "html")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)

@@ -14,11 +14,11 @@ from importlib import resources
 from itertools import islice, zip_longest
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.evidence import in_words
 from ddpdoctor.report import as_markdown, words
 from ddpdoctor.report.as_html.lanes import lanes
 from ddpdoctor.report.as_html.markup import items, prose, seconds, source, table, text
-from ddpdoctor.report.as_html.story import marks_of, story
+from ddpdoctor.report.as_html.story import story
+from ddpdoctor.report.as_html.training import training
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Group, Report
 from ddpdoctor.report.output import Page
@@ -137,8 +137,7 @@ def _attempt(report: Report, group: Group, attempt: Attempt, blamed: set[int]) -
     parts = [
         drawn,
         table("Each rank", ("ranks", "where", "in", "doing", "end"), _fates(group)),
-        table("Steps", ("step", "first rank", "per step", "last rank", "skew"), _steps(attempt)),
-        table("Files", ("what", "by", "when", "line", "took"), _files(attempt)),
+        *training(attempt),
     ]
     body = "\n".join(filter(None, parts))
     head = text(group.title)
@@ -156,35 +155,6 @@ def _fates(group: Group) -> Iterator[tuple[str, ...]]:
         yield f"<b>{who}</b>", place, function, doing, waits
     if len(rows) > _MOST_ROWS:
         yield f"and {len(rows) - _MOST_ROWS} more", "", "", "", ""
-
-
-def _steps(attempt: Attempt) -> Iterator[tuple[str, ...]]:
-    """The steps that were looked at: when the ranks came to them, and how far apart."""
-    reached: dict[int, list[tuple[float, int]]] = {}
-    for line, mark in marks_of(attempt, "step"):
-        reached.setdefault(int(mark.text.rpartition(" ")[2]), []).append((mark.at, line.rank))
-    before: tuple[int, float] | None = None
-    for step, times in sorted(reached.items()):
-        (first, _), (last, slowest) = min(times), max(times)
-        each = ""
-        if before and first > before[1]:
-            each = f"{1000 * (first - before[1]) / (step - before[0]):.1f} ms"
-        skew = f"{1000 * (last - first):.1f} ms" if len(times) > 1 else ""
-        yield f"{step}", seconds(first), each, f"{seconds(last)} (rank {slowest})", skew
-        before = step, first
-
-
-def _files(attempt: Attempt) -> Iterator[tuple[str, ...]]:
-    found: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
-    for line, mark in marks_of(attempt, "file"):
-        key = mark.text, str(mark.place or "")
-        found.setdefault(key, []).append((line.rank, mark.at, mark.until - mark.at))
-    ordered = sorted(found.items(), key=lambda each: min(at for _, at, _ in each[1]))
-    for (said, place), times in ordered[:50]:
-        who = sorted({rank for rank, _, _ in times})
-        first = min(at for _, at, _ in times)
-        took = max(took for _, _, took in times)
-        yield text(said), text(in_words(who)), seconds(first), text(place), seconds(took)
 
 
 def _findings(report: Report) -> str:

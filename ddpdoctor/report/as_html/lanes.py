@@ -6,13 +6,13 @@ others are folded into bands whose shade is the share of ranks that wait.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.evidence import in_words
 from ddpdoctor.report.as_html.markup import seconds, text
+from ddpdoctor.report.drawing import steps
 from ddpdoctor.report.lives import Attempt, Call, CallKey, Mark, RankLine, completed
 from ddpdoctor.report.words import count
 
@@ -214,13 +214,8 @@ def _links(drawn: list[_Lane], attempt: Attempt, span: float) -> str:
 
 
 def _axis(span: float) -> str:
-    power = 10.0 ** math.floor(math.log10(span / 6))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= span / 6)
-    ticks = (
-        f'<span style="left:{100 * n * step / span:.2f}%">{n * step:.6g} s</span>'
-        for n in range(int(span * 0.97 / step) + 1)
-    )
-    return "".join(ticks)
+    ticks = (at for at in steps(span) if at <= span * 0.97)
+    return "".join(f'<span style="left:{100 * at / span:.2f}%">{at:.6g} s</span>' for at in ticks)
 
 
 def _x(at: float, span: float) -> float:

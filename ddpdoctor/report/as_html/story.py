@@ -9,7 +9,7 @@ from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place, in_words
 from ddpdoctor.report import words
 from ddpdoctor.report.as_html.markup import code, prose, seconds, source, text
-from ddpdoctor.report.lives import Attempt, Call, Mark, RankLine, completed
+from ddpdoctor.report.lives import Attempt, Call, RankLine, completed
 from ddpdoctor.report.model import Report
 
 _MOST_EVENTS = 14
@@ -168,9 +168,3 @@ def _line(report: Report, place: Place) -> str:
     if excerpt is None:
         return ""
     return f"<code>{code(excerpt.marked.strip())}</code>"
-
-
-def marks_of(attempt: Attempt, kind: str) -> Iterator[tuple[RankLine, Mark]]:
-    """All marks of a kind, with the rank that they belong to."""
-    for line in attempt.ranks:
-        yield from ((line, mark) for mark in line.marks if mark.kind == kind)

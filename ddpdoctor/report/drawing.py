@@ -1,0 +1,79 @@
+"""Curves as inline SVG, in the colours of the page that they stand on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 860, 300, 90, 150, 20, 40
+_COLOURS = "abc"
+
+Point = tuple[float, float, str]
+"""(x, y, what it says)"""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What a direction means: values in order, and the words for one."""
+
+    ticks: Sequence[float]
+    """The first and the last are its ends."""
+    words: Callable[[float], str]
+    scale: Callable[[float], float] = float
+    """As math.log10."""
+
+    def share(self, value: float) -> float:
+        """0 at the first end, 1 at the last."""
+        low, high = self.scale(self.ticks[0]), self.scale(self.ticks[-1])
+        return (self.scale(value) - low) / ((high - low) or 1.0)
+
+
+def steps(most: float, about: int = 6) -> list[float]:
+    """Round numbers from 0 until all is covered."""
+    power = 10.0 ** math.floor(math.log10(most / about)) if most > 0 else 1.0
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * about >= most)
+    return [n * step for n in range(math.ceil(most / step - 1e-9) + 1)]
+
+
+def curves(
+    said: str, series: Mapping[str, Sequence[Point]], x: Axis, y: Axis, limit: tuple[float, str]
+) -> str:
+    """A line for each of the series, and one across at a limit that has a name ("" for none)."""
+
+    def across(value: float) -> float:
+        return _LEFT + x.share(value) * (_WIDTH - _LEFT - _RIGHT)
+
+    def up(value: float) -> float:
+        return _HEIGHT - _BOTTOM - y.share(value) * (_HEIGHT - _BOTTOM - _TOP)
+
+    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(said)}">']
+    for value in y.ticks:
+        parts.append(_across(up(value), 'stroke="var(--line)"'))
+        parts.append(_text(_LEFT - 8, up(value) + 4, y.words(value), "end"))
+    parts += [_text(across(at), _HEIGHT - 16, x.words(at), "middle") for at in x.ticks]
+    for colour, (name, points) in zip(_COLOURS * len(series), series.items(), strict=False):
+        places = [(across(at), up(value)) for at, value, _ in points]
+        path = " ".join(f"{px:.1f},{py:.1f}" for px, py in places)
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="var(--{colour})" stroke-width="2"/>'
+        )
+        parts += [
+            f'<circle cx="{px:.1f}" cy="{py:.1f}" r="3" fill="var(--{colour})">'
+            f"<title>{escape(title)}</title></circle>"
+            for (px, py), (_, _, title) in zip(places, points, strict=True)
+        ]
+        parts.append(_text(places[-1][0] + 8, places[-1][1] + 4, name))
+    if limit[1]:
+        parts.append(_across(up(limit[0]), 'stroke="var(--dim)" stroke-dasharray="5 4"'))
+        parts.append(_text(_WIDTH - _RIGHT + 8, up(limit[0]) + 4, limit[1]))
+    return "".join((*parts, "</svg>"))
+
+
+def _across(y: float, how: str) -> str:
+    return f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" {how}/>'
+
+
+def _text(x: float, y: float, said: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(said)}</text>'
