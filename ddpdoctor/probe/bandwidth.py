@@ -5,6 +5,7 @@ Algorithm and bus bandwidth are those of nccl-tests (doc/PERFORMANCE.md there).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import torch
@@ -14,15 +15,20 @@ from ddpdoctor.probe.model import Point
 from ddpdoctor.probe.talk import Talk
 
 SIZES = tuple(4**power for power in range(2, 14))  # 16 bytes to 64 MiB
+_ALWAYS = 1 << 20
 _COPY = 1 << 26
 
 
 def points(talk: Talk, budget: float) -> list[Point]:
-    """Every operation at every size, for about `budget` seconds."""
+    """Every operation at every size, for about `budget` seconds; the large ones while they last."""
+    begun, budget = time.monotonic(), max(0.0, talk.agreed(budget))
     each = budget / (len(SIZES) * len(_OPERATIONS))
     found = []
-    for name, (prepare, factor) in _OPERATIONS.items():
+    for number, (name, (prepare, factor)) in enumerate(_OPERATIONS.items(), 1):
         for size in SIZES:
+            late = talk.agreed(time.monotonic() - begun) > budget * number / len(_OPERATIONS)
+            if late and size > _ALWAYS:
+                break
             talk.progress.tell("bandwidth", f"{name} of {in_bytes(size)}")
             seconds = talk.timed(prepare(talk, size), each)
             rate = size / seconds

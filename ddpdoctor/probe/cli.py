@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,6 +52,7 @@ def probe(
 
     Exit code: 0 all is well; 1 a result is wrong, a rank is lost, or something is slow.
     """
+    begun = time.time()
     need("torch", "torch")
     if png:
         need("crystal", "matplotlib")
@@ -66,7 +68,7 @@ def probe(
         then = read(against) if against else None
     if backend is Backend.nccl:
         _check_nccl()
-    measured, found = _perform(nproc, backend.value, seconds)
+    measured, found = _perform(nproc, backend.value, seconds, begun)
     if measured:
         found = judge(measured)
         if then:
@@ -83,13 +85,13 @@ def probe(
 
 
 def _perform(
-    nproc: int | None, backend: str, seconds: float
+    nproc: int | None, backend: str, seconds: float, begun: float
 ) -> tuple[Measured | None, list[Finding]]:
     if _is_a_rank():
         if nproc is not None:
             raise Complaint("under a launcher the number of ranks is the launcher's: no --nproc")
-        return _as_a_rank(backend, seconds)
-    return _alone(nproc or 4, backend, seconds)
+        return _as_a_rank(backend, seconds, begun)
+    return _alone(nproc or 4, backend, seconds, begun)
 
 
 def _is_a_rank() -> bool:
@@ -143,7 +145,7 @@ def _check_nccl() -> None:
         raise Complaint("no GPU is seen, and NCCL needs one for each rank: take --backend gloo")
 
 
-def _as_a_rank(backend: str, seconds: float) -> tuple[Measured | None, list[Finding]]:
+def _as_a_rank(backend: str, seconds: float, begun: float) -> tuple[Measured | None, list[Finding]]:
     from ddpdoctor.probe.finding import finding
     from ddpdoctor.probe.progress import Progress
     from ddpdoctor.probe.rank import PeerLost, measure
@@ -151,7 +153,7 @@ def _as_a_rank(backend: str, seconds: float) -> tuple[Measured | None, list[Find
     rank = int(os.environ["RANK"])
     with Progress(rank) as progress:
         try:
-            return measure(backend, seconds, progress), []
+            return measure(backend, seconds, progress, begun), []
         except PeerLost as lost:
             return None, [
                 finding(
@@ -164,7 +166,9 @@ def _as_a_rank(backend: str, seconds: float) -> tuple[Measured | None, list[Find
             ]
 
 
-def _alone(nproc: int, backend: str, seconds: float) -> tuple[Measured | None, list[Finding]]:
+def _alone(
+    nproc: int, backend: str, seconds: float, begun: float
+) -> tuple[Measured | None, list[Finding]]:
     from ddpdoctor.launch import LaunchError
     from ddpdoctor.probe import local
     from ddpdoctor.probe.finding import finding
@@ -180,7 +184,7 @@ def _alone(nproc: int, backend: str, seconds: float) -> tuple[Measured | None, l
         drawn.start()
     try:
         with complaining_about(LaunchError), leaving_in_order():
-            return local.probe(nproc, backend, seconds, on_stage), []
+            return local.probe(nproc, backend, seconds, begun, on_stage), []
     except local.RankLost as lost:
         cure = "Look at what ended it: memory, a limit, or somebody's kill."
         return None, [finding("DDP723", "error", str(lost), cure, ranks=(lost.rank,), proven=True)]

@@ -29,16 +29,24 @@ class RankLost(Exception):
 
 
 def probe(
-    nproc: int, backend: str, seconds: float, on_stage: Callable[[str], None] = lambda _: None
+    nproc: int, backend: str, seconds: float, begun: float, on_stage: Callable[[str], None]
 ) -> Measured:
-    """Measure with `nproc` ranks of this machine. Raises RankLost, and LaunchError."""
+    """Measure with `nproc` ranks of this machine. Raises RankLost, and LaunchError.
+
+    `begun` is when the user's command was, by the clock.
+    """
     with ForkServer() as server:
         folder = server.fresh_run_dir()
         job = Job(
             target="ddpdoctor.probe.rank:in_folder",
             nproc=nproc,
             run_dir=folder,
-            kwargs={"folder": str(folder), "backend": backend, "seconds": seconds},
+            kwargs={
+                "folder": str(folder),
+                "backend": backend,
+                "seconds": seconds,
+                "begun": begun,
+            },
             env={"MASTER_PORT": str(_free_port())},
         )
         with server.launch(job) as world:

@@ -24,37 +24,50 @@ _LAST_WORDS = 3.0
 """Seconds that a rank which lost a peer waits for the others to say that they live."""
 
 
+_TO_START, _LEAST = 6.0, 5.0
+"""Seconds that starting may take beside the measuring; and those that are measured at least."""
+
+
 class PeerLost(Exception):
     """Another rank is gone; the message says which, as far as this one can know."""
 
 
-def in_folder(folder: str, backend: str, seconds: float) -> None:
+def in_folder(folder: str, backend: str, seconds: float, begun: float) -> None:
     """A rank that `local` has started: what rank 0 measured goes into a file."""
     rank = int(os.environ["RANK"])
     with Progress(rank, Path(folder, f"rank-{rank}.{STAGE}")) as progress:
-        measured = measure(backend, seconds, progress)
+        measured = measure(backend, seconds, progress, begun)
     if measured:
         Path(folder, RESULT).write_text(measured.model_dump_json(), encoding="utf-8")
 
 
-def measure(backend: str, seconds: float, progress: Progress) -> Measured | None:
-    """Everything, in about `seconds`; None on all ranks but 0. Raises PeerLost."""
+def measure(backend: str, seconds: float, progress: Progress, begun: float) -> Measured | None:
+    """Everything, in about `seconds`; None on all ranks but 0. Raises PeerLost.
+
+    `begun` is when the user's command was, by the clock: a slow start leaves less to measure.
+    """
     # The newest torch calls some collectives by other names, which older ones do not have.
     warnings.filterwarnings("ignore", ".*is deprecated", FutureWarning, r"torch\.distributed")
-    begun = time.monotonic()
+    joining = time.monotonic()
     chosen, device = _device(backend)
     dist.init_process_group(chosen, timeout=timedelta(seconds=max(20.0, seconds)))
     talk = Talk(dist.get_rank(), dist.get_world_size(), device, progress)
     try:
         talk.together()
-        facts = _facts(talk, time.monotonic() - begun)
-        measured = _measure(talk, facts, chosen, seconds)
+        facts = _facts(talk, time.monotonic() - joining)
+        measured = _measure(talk, facts, chosen, talk.agreed(_left(seconds, begun)))
     except RuntimeError as error:
         raise PeerLost(_who_is_gone(talk, error)) from error
-    measured = measured.model_copy(update={"seconds": time.monotonic() - begun})
+    measured = measured.model_copy(update={"seconds": time.monotonic() - joining})
     talk.together()
     dist.destroy_process_group()
     return measured if talk.rank == 0 else None
+
+
+def _left(seconds: float, begun: float) -> float:
+    """What a slow start has left of the time."""
+    gone = time.time() - begun
+    return min(seconds, max(_LEAST, seconds + _TO_START - gone))
 
 
 def _device(backend: str) -> tuple[str, torch.device]:
@@ -79,8 +92,10 @@ def _facts(talk: Talk, rendezvous: float) -> RankFacts:
 
 
 def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Measured:
+    begun = time.monotonic()
     checked = correctness.checks(talk, seconds * 0.25)
-    points = bandwidth.points(talk, seconds * 0.4)
+    # What values took too long is missing here.
+    points = bandwidth.points(talk, begun + seconds * 0.65 - time.monotonic())
     copied = bandwidth.copy_bandwidth(talk)
     pairs, all_pairs = links.links(talk, seconds * 0.25) if talk.size > 1 else ([], True)
     talk.progress.tell("pace")

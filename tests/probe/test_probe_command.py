@@ -22,6 +22,7 @@ from ddpdoctor.launch import World
 from ddpdoctor.probe import local, telling
 from ddpdoctor.probe.model import ProbeReport
 from ddpdoctor.probe.progress import read
+from ddpdoctor.probe.rank import _left
 from ddpdoctor.report.model import Report, render
 
 COMMAND = [sys.executable, "-m", "ddpdoctor", "probe", "--format", "json", "--seconds"]
@@ -77,6 +78,11 @@ def test_a_report_is_comparable_with_itself(
     old.write_text(render(telling.told(report), "json"))
     monkeypatch.setattr("ddpdoctor.probe.cli._perform", lambda *_: (report.measured, []))
     assert cli.run(["probe", "--against", str(old), "-o", str(tmp_path / "new.json")]) in (0, 1)
+
+
+@pytest.mark.parametrize(("gone", "left"), [(1.0, 20.0), (12.0, 14.0), (60.0, 5.0)])
+def test_a_slow_start_is_made_up_for_by_measuring_less(gone: float, left: float) -> None:
+    assert _left(20.0, time.time() - gone) == pytest.approx(left, abs=0.5)
 
 
 def meanwhile(act: Callable[[World, Path], None], monkeypatch: pytest.MonkeyPatch) -> None:
