@@ -9,7 +9,6 @@ import contextlib
 import os
 import runpy
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from typing import Any
 from ddpdoctor.launch import fork_server, rank, server
 from ddpdoctor.run import job
 from ddpdoctor.watch import arrival
+from tests.ports import free_port
 
 JOB = Path(__file__).with_name("job.py")
 LAUNCHER = "launcher"
@@ -118,10 +118,8 @@ def _become(command: Sequence[str]) -> int:
 
 def launch(number: int, arguments: Sequence[str]) -> int:
     """Ranks, in the manner of mpirun; the largest of their statuses is left in a file, too."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    world = {"WORLD_SIZE": str(number), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    world = {"WORLD_SIZE": str(number), **meeting}
     ranks = []
     for each in range(number):
         ranks.append(os.fork())

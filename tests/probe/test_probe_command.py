@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +23,7 @@ from ddpdoctor.probe.model import ProbeReport
 from ddpdoctor.probe.progress import read
 from ddpdoctor.probe.rank import _left
 from ddpdoctor.report.model import Report, render
+from tests.ports import free_port
 
 COMMAND = [sys.executable, "-m", "ddpdoctor", "probe", "--format", "json", "--seconds"]
 
@@ -105,7 +105,7 @@ def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def kill(world: World, folder: Path) -> None:
-        while not (folder / "rank-1.stage").exists():
+        while not (world.ended or (folder / "rank-1.stage").exists()):
             time.sleep(0.05)
         os.kill(world.ranks[1].pid, signal.SIGKILL)
 
@@ -254,7 +254,7 @@ def test_a_rank_that_gets_little_of_a_cpu_is_named(
     little_cpu: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def slow_down(world: World, folder: Path) -> None:
-        while read(folder / "rank-1.stage")[0] not in ("links", "pace"):
+        while not world.ended and read(folder / "rank-1.stage")[0] not in ("links", "pace"):
             time.sleep(0.02)
         (little_cpu / "cgroup.procs").write_text(str(world.ranks[1].pid))
 
@@ -267,12 +267,17 @@ def test_a_rank_that_gets_little_of_a_cpu_is_named(
 def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
     ranks: Callable[..., list[subprocess.Popen[str]]],
 ) -> None:
-    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "GLOO_SOCKET_IFNAME": "lo"}
+    where = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
     started = ranks([[], [], []], "60", **where)
     of_rank_1 = psutil.Process(started[1].pid)
     deadline = time.monotonic() + 120
-    while len(of_rank_1.net_connections("tcp")) < 4 and time.monotonic() < deadline:
-        time.sleep(0.05)  # the store, a listener, and both peers
+    while len(of_rank_1.net_connections("tcp")) < 4:  # the store, a listener, and both peers
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     started[1].kill()
     for rank in (0, 2):
         out, _ = started[rank].communicate(timeout=120)
@@ -280,12 +285,6 @@ def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
         (found,) = report_in(out).findings
         assert found.code == "DDP723"
         assert "rank 1 said nothing more" in found.cause
-
-
-def free_port() -> str:
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return str(asked.getsockname()[1])
 
 
 def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(

@@ -1,17 +1,18 @@
 """python launch.py N SCRIPT [ARGUMENT...]: N ranks with RANK set, as mpirun starts them."""
 
 import os
-import socket
 import subprocess
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.ports import free_port
 
 
 def main() -> int:
     number, *command = sys.argv[1:]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    world = {"WORLD_SIZE": number, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    world = {"WORLD_SIZE": number, **meeting}
     ranks = [
         subprocess.Popen(
             [sys.executable, *command],

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.ports import free_port
+
 _CONFIGURATION = """
 ClusterName=ddpdoctor
 SlurmctldHost={host}(127.0.0.1)
@@ -44,7 +46,7 @@ def cluster(folder: Path) -> Iterator[dict[str, str]]:
     """Starts it, and gives the environment in which srun finds it."""
     for name in ("state", "spool"):
         (folder / name).mkdir(parents=True)
-    controller, daemon = _free_ports()
+    controller, daemon = free_port(), free_port()
     configuration = folder / "slurm.conf"
     host = socket.gethostname().partition(".")[0]
     configuration.write_text(
@@ -75,7 +77,7 @@ def cluster(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def _wait_until_idle(ours: dict[str, str]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while time.monotonic() < deadline:
         state = subprocess.run(
             ["sinfo", "--noheader", "--format=%T"],
@@ -88,10 +90,3 @@ def _wait_until_idle(ours: dict[str, str]) -> None:
             return
         time.sleep(0.2)
     raise TimeoutError("the cluster of this machine did not start")
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        for each in (one, other):
-            each.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]

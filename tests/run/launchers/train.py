@@ -19,27 +19,43 @@ def first_of(*names):
     return next((int(os.environ[name]) for name in names if name in os.environ), 0)
 
 
-def train(rank, what):
-    world = 3 if what == "init" else 2
-    dist.init_process_group("gloo", rank=rank, world_size=world)
-    model = DistributedDataParallel(nn.Linear(4, 1))
+def steps_by_ddp(model):
+    model = DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(4):
         optimizer.zero_grad()
         model(torch.ones(2, 4)).sum().backward()
         optimizer.step()
+        yield step
+
+
+def steps_by_hand(model):
+    """Without what imports torch._dynamo, which takes each rank a second."""
+    for step in range(4):
+        model.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+            parameter.data -= 0.05 * parameter.grad
+        yield step
+
+
+def train(rank, what):
+    world = 3 if what == "init" else 2
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    model = nn.Linear(4, 1)
+    for step in steps_by_ddp(model) if what in ("well", "drift") else steps_by_hand(model):
         if step == 1 and what == "hang" and rank == 0:
             dist.barrier()  # the barrier
         if step == 1 and what == "crash" and rank == 1:
             raise ValueError("a bad sample")  # the crash
         if step == 1 and what == "drift" and rank == 1:
-            model.module.bias.data.add_(1.0)  # the drift
+            model.bias.data.add_(1.0)  # the drift
         if step == 1 and what == "long":
             Path(f"trains-{rank}").touch()
             while True:
                 time.sleep(0.05)
     os.write(1, f"rank {rank} trained\n".encode())
-    del model, optimizer
     dist.destroy_process_group()
 
 
