@@ -63,7 +63,7 @@ class Relay:
         self._is_cut, self._is_laid = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._carry, name="cable", daemon=True)
         self._thread.start()
-        assert self._is_laid.wait(10)
+        assert self._is_laid.wait(60)
 
     def cut(self) -> None:
         """Carry no more."""

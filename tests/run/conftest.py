@@ -69,7 +69,7 @@ def ended(start: Doctor) -> Callable[..., tuple[int, str, str]]:
 
     def run(command: list[str], *options: str, **more: str) -> tuple[int, str, str]:
         process = start(command, *options, **more)
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=240)
         return process.returncode, out, err
 
     return run

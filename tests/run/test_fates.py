@@ -40,7 +40,7 @@ def test_a_status_is_known_though_the_parent_was_quicker(
 
 def taken(deaths: Deaths, number: int) -> list[Death]:
     found: list[Death] = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while len(found) < number:
         found += deaths.taken()
         assert time.monotonic() < deadline, found

@@ -30,7 +30,7 @@ def test_signals_while_the_report_is_written_do_not_lose_it(start: Doctor, tmp_p
     assert process.poll() is None
     report = json.loads((tmp_path / "pipe").read_text())
     assert report["findings"][0]["ranks"] == [1]
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == signal.SIGKILL, "the launcher's own code"
     assert "rank 1 ended by SIGKILL" in err
 

@@ -46,7 +46,7 @@ def started(
                 )
         yield processes
     finally:
-        left = psutil.wait_procs(living(folder), 10)[1]
+        left = psutil.wait_procs(living(folder), 60)[1]
         for each in left:
             each.kill()
         for process in processes:
@@ -115,7 +115,7 @@ def test_a_link_that_goes_down_for_long_is_named_and_without_the_first_doctor_th
         wait_until(lambda: sum(map(has_brought, living(tmp_path))) == 2)
         hosts.link(up=False)
         errors = tmp_path / "1.err"
-        wait_until(lambda: b"host-lost" in errors.read_bytes(), 30)
+        wait_until(lambda: b"host-lost" in errors.read_bytes())
         told = errors.read_bytes()
         assert b"nothing is heard of node02, which runs rank 1" in told
         assert b"proven 0" not in told
@@ -126,7 +126,7 @@ def test_a_link_that_goes_down_for_long_is_named_and_without_the_first_doctor_th
         time.sleep(1)
         assert not (tmp_path / "2.json").exists()
         (tmp_path / "enough").touch()
-        assert jobs[1].wait(60) == 0
+        assert jobs[1].wait(150) == 0
     other = report(tmp_path, 2)
     assert (other["exit_code"], other["findings"]) == (0, [])
     assert other["not_seen"] == ["node01 has not told what was found there"]

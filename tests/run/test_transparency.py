@@ -51,7 +51,7 @@ def test_ranks_have_what_they_have_without_a_doctor_but_for_what_the_readme_name
     seen = []
     for doctor in (True, False):
         process = start(ranks(2, "state"), doctor=doctor)
-        _, err = process.communicate(timeout=90)
+        _, err = process.communicate(timeout=240)
         assert process.returncode == 0, err
         files = [tmp_path / f"state-{rank}.json" for rank in (0, 1)]
         seen.append([json.loads(file.read_text()) for file in files])
@@ -141,7 +141,7 @@ def test_a_signal_to_the_doctor_is_the_jobs(start: Doctor, number: int) -> None:
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
     expected = {signal.SIGTERM: 41, signal.SIGHUP: 42, signal.SIGINT: 43}
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == expected[signal.Signals(number)]
 
 
