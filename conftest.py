@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 _MARK = "DDPDOCTOR_TEST_SESSION"
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 
 settings.register_profile("ddpdoctor", deadline=None)  # the machine may be busy
 settings.load_profile("ddpdoctor")

@@ -91,7 +91,17 @@ def _start(mode: str, folder: Path, begun: list[subprocess.Popen[bytes]]) -> Non
     while not all((folder / name).exists() for name in wanted):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(0.5)  # from the mark to the call that blocks
+    ranks = [psutil.Process(each.pid) for each in begun]
+    for rank in [*ranks, *(child for each in ranks for child in each.children(recursive=True))]:
+        _wait_until_it_waits(rank)
+
+
+def _wait_until_it_waits(process: psutil.Process) -> None:
+    """From the mark to the call that blocks."""
+    spent = None
+    while process.status() != psutil.STATUS_SLEEPING or process.cpu_times() != spent:
+        spent = process.cpu_times()
+        time.sleep(0.3)
 
 
 def _may_look() -> bool:
@@ -99,14 +109,16 @@ def _may_look() -> bool:
     spy = stacks.py_spy()
     if spy is None:
         return False
-    stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    code = "import time; print('ready', flush=True); time.sleep(600)"
+    stranger = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     try:
-        time.sleep(0.5)
+        assert stranger.stdout is not None
+        stranger.stdout.readline()
         command = [spy, "dump", "--nonblocking", "--pid", str(stranger.pid)]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
     finally:
         stranger.kill()
-        stranger.wait()
+        stranger.communicate()
 
 
 needs_py_spy = pytest.mark.skipif(

@@ -37,7 +37,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., FolderPost]]:
 def hears(post: Post, *expected: bytes) -> list[bytes]:
     """What has come until all that is expected has."""
     heard: list[bytes] = []
-    until(lambda: heard.extend(post.taken()) is None and {*expected} <= {*heard}, 20)
+    until(lambda: heard.extend(post.taken()) is None and {*expected} <= {*heard})
     return heard
 
 

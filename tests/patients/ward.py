@@ -22,7 +22,7 @@ from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 from tests.patients.patient import Patient, Score
 
-DEADLINE = 40.0
+DEADLINE = 120.0
 _PRELOAD = ("ddpdoctor.watch.watching", "torch.utils.data", "torch.nn.parallel", "torch.optim")
 _FINDINGS = TypeAdapter(tuple[Finding, ...])
 

@@ -84,10 +84,20 @@ def test_a_model_may_be_alive_when_the_test_ends(attempt: int) -> None:
     model(torch.ones(2, 4)).sum().backward()
 
 
-def test_a_rank_that_is_done_stays_until_the_others_are() -> None:
+@pytest.fixture
+def is_done(shared_path: Path) -> Iterator[Path]:
+    """What is there once rank 0 has returned from the test."""
+    yield shared_path / "is done"
+    if dist.get_rank() == 0:
+        (shared_path / "is done").touch()
+
+
+def test_a_rank_that_is_done_stays_until_the_others_are(is_done: Path) -> None:
     first = psutil.Process(everybodys(os.getpid())[0])
     if dist.get_rank() == 1:
-        time.sleep(0.5)  # rank 0 has long returned
+        while not is_done.exists():
+            time.sleep(0.01)
+        time.sleep(0.5)  # in which it would end
         assert first.status() != psutil.STATUS_ZOMBIE
 
 

@@ -19,7 +19,7 @@ from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 
 BODIES = Path(__file__).with_name("communication_bodies.py")
-PATIENCE = 30.0
+PATIENCE = 120.0
 WORLD = 3
 
 

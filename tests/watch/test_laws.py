@@ -14,7 +14,7 @@ from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 
 BODIES = Path(__file__).with_name("laws_bodies.py")
-PATIENCE = 40.0
+PATIENCE = 120.0
 
 
 def line(comment: str) -> int:
