@@ -101,7 +101,7 @@ def fit(
         seed=config.random_seed,
     )
     loader = make_loader(samples, sampler, collate, config.num_workers, world)
-    timer = PhaseTimer(device)
+    timer = PhaseTimer(device, named=config.profile_steps is not None)
 
     with (
         curves(config, world) as curve,
@@ -122,12 +122,11 @@ def fit(
             for window in timer.loading(windows(loader, config.accumulation_steps)):
                 # Counted over the whole window and all ranks, before the first backward: the last
                 # window of an epoch is shorter, and shares of it differ by rank. Whether a rank
-                # was asked to end travels along, so that all know it after the same step.
+                # was asked to end travels along, so that all know it after the same step. The sums
+                # travel while the first forward calculates.
                 mine = [sum(batch.weight for batch in window), request.received]
                 totals = torch.tensor(mine, dtype=torch.float64, device=device)
-                if world.world_size > 1:
-                    dist.all_reduce(totals)
-                count = totals[0].clamp(min=1)  # no masked residue anywhere: a loss of 0
+                adding = dist.all_reduce(totals, async_op=True) if world.world_size > 1 else None
                 seen = len(window) * plan.batch_size * world.world_size
                 progress.consumed = min(progress.consumed + seen, len(samples))
                 done = (progress.epoch + progress.consumed / len(samples)) / config.n_epochs
@@ -142,6 +141,9 @@ def fit(
                         ):
                             summed = loss_sum(net, batch.to(device))
                         with timer.phase("backward"):
+                            if adding is not None:
+                                adding.wait()
+                            count = totals[0].clamp(min=1)  # nothing to learn anywhere: a loss of 0
                             mean = global_mean(summed, count, world)
                             torch.autograd.backward(scaler.scale(mean))
                     loss += summed.detach()

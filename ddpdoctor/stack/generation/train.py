@@ -189,7 +189,7 @@ def _fit(
 
     progress, batches, steps = whole.progress, len(loader), config.accumulation_steps
     each = plan.batch_size * world.world_size  # samples that all ranks have at a time
-    timer = PhaseTimer(accelerator.device)
+    timer = PhaseTimer(accelerator.device, named=config.profile_steps is not None)
     total = torch.zeros((), dtype=torch.float64, device=accelerator.device)
     with (
         progress_bar(world) as show,
