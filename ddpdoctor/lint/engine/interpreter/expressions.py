@@ -151,8 +151,6 @@ def _compare(vm: Machine, node: ast.Compare) -> Value:
         result = found if result is None else folding.both(result, found, True)
         left = right
     assert result is not None
-    if result.agree.divergent and result.why is not None and not isinstance(result.what, Table):
-        return result
     return result
 
 

@@ -71,7 +71,6 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         return Value(NOTHING, UNKNOWN), Value(NOTHING, UNKNOWN)
     value = objects.current(vm, value)
     agree, why = value.agree, value.why
-    element_agree, element_why = agree, why
     count = objects.without_order(value)
     if isinstance(what, Tensor):
         return Value(Tensor(vm.site(node, "element"), what.of), agree, why), Value(NOTHING, SAME)
@@ -79,10 +78,7 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         return Value(NOTHING, agree, why), Value(NOTHING, agree, why)
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
-    return (
-        Value(term("element", what), element_agree, element_why),
-        Value(NOTHING, count.agree, count.why),
-    )
+    return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
 
 
 def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:

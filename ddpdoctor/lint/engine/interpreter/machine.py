@@ -22,7 +22,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
     Class,
-    Const,
     Either,
     Func,
     Lib,
@@ -37,7 +36,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     Why,
     term,
-    text,
 )
 from ddpdoctor.lint.engine.libraries import Effect, Library
 from ddpdoctor.lint.engine.trees import Function
@@ -49,10 +47,10 @@ ALL_ALONE = 20_000
 READING = 10_000
 ELSEWHERE = ""
 AT_TOP = 3_000
+"""What the statements that bind one name of an imported module may use."""
 EITHER = "either"
 """How what is another value on each way was computed."""
 BY_SOME = "some ranks alone go this way"
-"""What the statements that bind one name of an imported module may use."""
 
 
 class Left(Exception):
@@ -447,25 +445,3 @@ def _has_init(seq: Seq, depth: int = 12) -> bool:
         elif not isinstance(each, Exit) and depth and _has_init(each.body, depth - 1):
             return True
     return False
-
-
-def described(node: ast.AST) -> str:
-    """An expression as users wrote it, in backticks."""
-    return f"`{text(node)}`"
-
-
-__all__ = [
-    "NOTHING",
-    "ClassInfo",
-    "Const",
-    "Frame",
-    "FunctionInfo",
-    "Left",
-    "LoopRecord",
-    "Machine",
-    "Object",
-    "Path",
-    "Spent",
-    "TryRecord",
-    "described",
-]

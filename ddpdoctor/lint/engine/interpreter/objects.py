@@ -490,12 +490,6 @@ _NOT_HOW_MANY = ("order", "chance", "shard")
 """Of a local content: in another order, or other things that are meant to be as many."""
 
 
-def is_empty_or_known(vm: Machine, value: Value) -> bool:
-    """Whether the elements of a container are known one by one."""
-    found = content(vm, value)
-    return found is not None and isinstance(found.what, Tuple)
-
-
 def clear(vm: Machine, made: Value) -> None:
     """A dictionary that begins empty."""
     if vm.store.get((made.what, "keys")) is not None:  # one was made here before

@@ -291,12 +291,8 @@ def _assert(vm: Machine, node: ast.Assert) -> bool:
 
 def _if(vm: Machine, node: ast.If) -> bool:
     condition = objects.truthy(vm, evaluate(vm, node.test))
-    paths = vm.ways(condition, _narrowed(vm, node), _way(vm, node.orelse))
+    paths = vm.ways(condition, _way(vm, node.body), _way(vm, node.orelse))
     return vm.choose(node, node.test, condition, paths) is not None
-
-
-def _narrowed(vm: Machine, node: ast.If) -> Callable[[], Value | None]:
-    return _way(vm, node.body)
 
 
 def _match(vm: Machine, node: ast.Match) -> bool:
@@ -428,9 +424,6 @@ def _count_in_generator(vm: Machine, count: Value) -> None:
 
 def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     source = evaluate(vm, node.iter)
-    made = vm.object(source)
-    if made is not None and made.type == "manager":
-        pass
     one, count = elements(vm, source, node.iter)
     content = objects.content(vm, source)
     if isinstance(content.what if content else None, Tuple):

@@ -12,7 +12,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     OPEN,
     RANKS,
-    SAME,
     Class,
     Const,
     Either,
@@ -27,10 +26,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
-    Why,
     blended,
     mix,
-    term,
 )
 
 Key = tuple[Any, str]
@@ -304,11 +301,3 @@ def _by_mask(values: list[Value], states: list[State]) -> Table | None:
         else:
             entries.append(OPEN)
     return Table(tuple(entries))
-
-
-def because(text: str, why: Why) -> Why:
-    """The same reason, one step on."""
-    return Why(text, why.place, why)
-
-
-__all__ = ["SAME", "Key", "State", "Store", "Writes", "because", "divergent", "term"]
