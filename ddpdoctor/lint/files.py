@@ -19,7 +19,7 @@ def collect(paths: Iterable[str], exclude: Iterable[str] = ()) -> Iterator[str]:
     seen: set[str] = set()
     patterns = tuple(exclude)
     for path in paths:
-        found = _below(path, patterns) if Path(path).is_dir() else [path]
+        found = _below(path.rstrip("/") or "/", patterns) if Path(path).is_dir() else [path]
         for each in found:
             if each not in seen:
                 seen.add(each)

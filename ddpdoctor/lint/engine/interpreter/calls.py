@@ -209,8 +209,11 @@ def _is_handed_in(vm: Machine, node: ast.AST, info: FunctionInfo) -> bool:
 def _see_through(called: Called) -> None:
     """A function that does nothing but call another is that other, as far as the tree tells."""
     match called.body.items:
-        case [Called() as inner] | [Called() as inner, Exit(kind="return")]:
+        case [Called() as inner]:
             called.name, called.body = inner.name, inner.body
+        case [Called() as inner, Exit(kind="return", node=ast.Return(value=value))]:
+            if value is inner.node:
+                called.name, called.body = inner.name, inner.body
 
 
 def _handed_on(vm: Machine, info: FunctionInfo) -> Callable[[Value], Value] | None:

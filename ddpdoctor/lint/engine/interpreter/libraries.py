@@ -539,6 +539,7 @@ def wrap(
     made = vm.new(node, objects.DDP)
     vm.store.distributed.add(made.number)
     vm.store.put((made, "module"), module)
+    objects.switch(vm, module)
     if module.what != NOTHING:
         vm.wrapped[module.what] = made.number
     for word, value in kwargs.items():
@@ -755,6 +756,8 @@ def _event(
     if kind == "save" and vm.type_of(saved := values.get("object", NONE)) == "dict":
         values["keys"] = objects.keys(vm, saved)  # as they are now: a way may be taken back
     event = vm.emit(kind, name.rpartition(".")[2], node, **values)
+    if owner is not None and "buffer" in values:
+        _keep_buffer(vm, owner, values["name"], values["buffer"])
     result = effect.option("result")
     if kind == "at_exit" and args:
         vm.exits[event] = _done_later(vm, args, kwargs, node)
@@ -806,6 +809,13 @@ def _event(
         agree, why = blended([inside(vm, each) for each in (*args, *kwargs.values())])
         return _computed(vm, name, list(args), agree, why, node)
     return Value(_identity(vm, name, args, node), SAME)
+
+
+def _keep_buffer(vm: Machine, module: Value, name: Value, buffer: Value) -> None:
+    if isinstance(name.constant, str):
+        vm.store.put((module.what, name.constant), buffer)
+        if isinstance(buffer.what, Tensor):
+            vm.buffers.add(buffer.what)
 
 
 def _rank_given(vm: Machine, environment: Value) -> Value:
@@ -895,6 +905,8 @@ def forward(
     if is_wrapper:
         vm.emit("forward", "forward", node, model=model, **values)
         module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
+        for buffer in vm.buffers:  # of which every rank is sent those of rank 0
+            objects.touch(vm, Value(buffer), SAME)
         for each in every:
             if each.agree.kind == "unknown":
                 fed = vm.why("it is fed to the model: each rank has its own data", node)

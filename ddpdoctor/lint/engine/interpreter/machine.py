@@ -200,6 +200,8 @@ class Machine:
         """The fuel for what the workers of loaders do."""
         self.wrapped: dict[Any, int] = {}
         """Module -> the wrapper that was put around it."""
+        self.buffers: set[What] = set()
+        """The tensors that are buffers of a module."""
         self.joined = False
         """Whether a process group has been joined."""
         self.exits: dict[Event, Seq] = {}

@@ -381,7 +381,8 @@ def _of_tensor(
         whole = name in ("fill_", "copy_", "zero_")
         if whole:
             agree, why = blended([*args, *kwargs.values()])
-        objects.touch(vm, owner, agree, why)
+        by = Value(args[0].what if args else NOTHING, *blended([*args, *kwargs.values()]))
+        objects.change(vm, owner, agree, why, by, node)
         return Value(owner.what, agree, why)
     if name in ("size", "dim", "element_size"):
         return Value(term("of", owner.what, name), objects.of_size(owner), why)

@@ -41,6 +41,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    Why,
     blended,
     local,
     mix,
@@ -94,6 +95,15 @@ def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
             vm.store.put((what, "~"), Value(what, agree, why))
     elif isinstance(what, Tensor | Term):
         vm.store.put((what, "~"), Value(what, agree, why))
+
+
+def change(
+    vm: Machine, owner: Value, agree: Agreement, why: Why | None, by: Value, node: ast.AST
+) -> None:
+    """A tensor is changed in place by a value; of a buffer that is an event."""
+    if owner.what in vm.buffers:
+        vm.emit("buffer", "", node, buffer=owner, by=by)
+    touch(vm, owner, agree, why)
 
 
 def fresh(vm: Machine, value: Value) -> Value:
@@ -179,13 +189,14 @@ def parts(held: dict[Ref, dict[str, Value]], module: What) -> set[int]:
     return found
 
 
-def switch(vm: Machine, module: Value, training: Value) -> None:
-    """`module.train(training)`, with all its parts."""
+def switch(vm: Machine, module: Value, training: Value | None = None) -> None:
+    """`module.train(training)`, with all its parts; without a mode, the one in which they begin."""
     for number in parts(vm.store.held(), module.what):
         part = Ref(number)
         if is_module(vm, Value(part)) or vm.objects[number].type == DDP:
             vm.store.begin((part, TRAINING), TRUE)
-            vm.store.put((part, TRAINING), training)
+            if training is not None:
+                vm.store.put((part, TRAINING), training)
 
 
 TRAINING = "training"
@@ -221,6 +232,8 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     if isinstance(what, Tensor):
         if name in ("T", "mT", "H", "mH"):
             return owner  # the same numbers, seen another way
+        if name == "data":
+            return Value(Tensor(what.site), owner.agree, owner.why)
         if name in ("shape", "ndim", "dtype", "size"):
             return Value(term("of", what, name), of_size(owner), owner.why)
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
@@ -543,7 +556,7 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
         is_whole = isinstance(key.what, Const)
         if is_whole and not current(vm, owner).agree.divergent:
             agree, why = (value.agree, value.why) if value.agree.divergent else (agree, why)
-        touch(vm, owner, agree, why)
+        change(vm, owner, agree, why, value, node)
         if isinstance(key.what, Const):
             vm.store.put((what, f"[{key.what.value!r}]"), value)
 
@@ -806,7 +819,7 @@ def bind(vm: Machine, target: ast.expr, value: Value) -> None:
                 bounds = [evaluate(vm, x) for x in (index.lower, index.upper, index.step) if x]
                 own = [each for each in bounds if each.agree.divergent]
                 agree, why = blended([current(vm, made), value, *own])
-                touch(vm, made, agree, why)
+                change(vm, made, agree, why, value, target)
             else:
                 set_item(vm, made, evaluate(vm, index), value, target)
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
@@ -840,6 +853,10 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
                 return
     if isinstance(what, Ref | Term | Tensor):
         vm.emit("set_attribute", name, node, owner=owner, value=value)
+    old = vm.store.get((what, name))
+    if old is not None and old.what in vm.buffers and isinstance(value.what, Tensor):
+        vm.emit("buffer", name, node, buffer=old, by=value)
+        vm.buffers.add(value.what)
     vm.store.put((what, name), value)
 
 

@@ -132,7 +132,7 @@ def _augmented(vm: Machine, node: ast.AugAssign) -> bool:
     new = folding.binary(node.op, old, value)
     if isinstance(old.what, Tensor) and isinstance(new.what, Tensor):
         new = Value(Tensor(old.what.site, new.what.of), new.agree, new.why)
-        objects.touch(vm, new, new.agree, new.why)
+        objects.change(vm, new, new.agree, new.why, value, node)
     elif isinstance(new.what, Tensor):
         new = computed_by(vm, node, node.op.__class__.__name__, old, value, new)
     vm.emit(

@@ -94,7 +94,7 @@ torch.nn.Dropout2d                                  event kind=dropout p=p@0 res
 torch.nn.Dropout3d                                  event kind=dropout p=p@0 result=pure
 torch.nn.AlphaDropout                               event kind=dropout p=p@0 result=pure
 torch.nn.functional.dropout                         event kind=dropout p=p@1 result=pure
-torch.nn.Module.register_buffer                     event kind=register name=name@0
+torch.nn.Module.register_buffer                     event kind=register name=name@0 buffer=tensor@1
 torch.nn.Module.register_parameter                  event kind=register name=name@0
 torch.nn.Module.register_module                     event kind=register name=name@0
 torch.nn.Module.add_module                          event kind=register name=name@0

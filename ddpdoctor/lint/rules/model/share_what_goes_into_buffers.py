@@ -1,0 +1,84 @@
+"""Buffer that each rank fills with its own.
+
+## What it does
+Finds buffers of a wrapped model that its forward changes by what it computes of this rank's own
+batch, and that the output is computed from: a queue of keys, a codebook, a centre.
+
+## Why is this bad?
+DDP sends the buffers of rank 0 to all ranks before each forward. What the others have put into
+theirs is lost, and the model learns from what rank 0 alone has seen.
+
+## Example
+```python
+self.queue[at : at + len(keys)] = keys
+```
+
+## Use instead
+```python
+keys = concat_all_gather(keys)
+self.queue[at : at + len(keys)] = keys
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Exit, Seq, events, walk
+from ddpdoctor.lint.engine.interpreter.values import Tensor, What
+from ddpdoctor.lint.engine.queries.wrapping import origins
+from ddpdoctor.lint.rule import About, Hit, Related
+
+ABOUT = About(code="DDP321", name="buffer-overwritten", confidence="likely")
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield what forwards of wrappers put into buffers, and do not share."""
+    if not run.vm.buffers:
+        return
+    told: set[int] = set()
+    for forward, way in events(run.root, "forward"):
+        kept = run.vm.store.get((forward.values["model"].what, "#broadcast_buffers"))
+        inner = way[-1].rest[0] if way[-1].rest else None
+        if "no_grad" in forward.scopes or (kept is not None and kept.is_const(False)):
+            continue
+        for event in _filled(run, inner.body) if isinstance(inner, Called) else ():
+            if id(event.node) not in told:
+                told.add(id(event.node))
+                yield Hit(
+                    event.node,
+                    "each rank fills this buffer with its own: DDP overwrites it with rank 0's",
+                    notes=(Related.at(forward.place, "the next forward sends it to all ranks"),),
+                    why=event.values["by"].why,
+                    help="gather or reduce what goes into it, or DDP(..., broadcast_buffers=False)",
+                    path=event.path,
+                )
+
+
+def _filled(run: Run, forward: Seq) -> list[Event]:
+    """The changes of buffers by the rank's own data, of those that a forward goes by."""
+    changes = [event for event, _ in events(forward, "buffer")]
+    used = {
+        each.what
+        for node, _ in walk(forward)
+        if isinstance(node, Exit) and node.kind == "return" and node.value is not None
+        for each in origins(run, node.value)
+    }
+    for event in reversed(changes):
+        if event.values["buffer"].what in used:
+            used |= {each.what for each in origins(run, event.values["by"])}
+    found: list[Event] = []
+    filled: set[What] = set()
+    for event in changes:
+        buffer, by = event.values["buffer"].what, event.values["by"]
+        if buffer in used and _is_own(event):
+            follows = any(each.what in filled for each in origins(run, by))
+            found += [] if follows else [event]
+            filled.add(buffer)
+    return found
+
+
+def _is_own(event: Event) -> bool:
+    by = event.values["by"]
+    return isinstance(by.what, Tensor) and by.agree.cause in ("data", "shard", "chance")
