@@ -32,9 +32,9 @@ def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     """(one element for all, a value that agrees as the number of rounds does)."""
     one, count = _elements(vm, value, node)
     if count.agree.cause == "shard":  # meant to be equally large, and nobody knows better
-        count = Value(count.what, UNKNOWN)
         if one.agree.cause in ("", "shard"):
             one = Value(one.what, local("data", False), value.why or count.why)
+        count = Value(count.what, UNKNOWN)
     return one, count
 
 

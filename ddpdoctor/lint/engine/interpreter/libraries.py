@@ -55,7 +55,7 @@ _REASONS = {
     "machine": "a property of this process or machine",
     "disk": "a file may be there for one rank and not yet for another",
 }
-_OF_THE_KIND = ("device", "dtype", "layout", "pin_memory", "requires_grad")
+OF_THE_KIND = ("device", "dtype", "layout", "pin_memory", "requires_grad")
 """Arguments that say where a tensor lies and of which kind it is, not what is in it."""
 _TENSOR_MAKERS = ("torch.", "torchvision.", "torchaudio.")
 FLAGS = {
@@ -186,7 +186,7 @@ def _pure(
 ) -> Value:
     if owner is not None:
         args = [owner, *args]
-    every = [*args, *(value for word, value in kwargs.items() if word not in _OF_THE_KIND)]
+    every = [*args, *(value for word, value in kwargs.items() if word not in OF_THE_KIND)]
     flat = [inside(vm, each) for each in every]
     agree, why = blended(flat)
     if name in ("os.path.join", "pathlib.Path", "pathlib.PurePath"):
@@ -252,6 +252,9 @@ def _count(
             sampler = vm.store.get((source.what, "sampler"))
             known = sampler is not None and "DistributedSampler" in vm.type_of(sampler)
             return Value(term("len", source.what), SAME if known else UNKNOWN)
+        told = _own_length(vm, source, node) if name == "len" else None
+        if told is not None:
+            return told
         if name == "len" and isinstance(source.what, Tensor):
             return Value(term("len", source.what), objects.of_size(source), source.why)
         if name.endswith("sorted"):
@@ -278,6 +281,18 @@ def _count(
     made_tensor = any(isinstance(each.what, Tensor) for each in items)
     what = Tensor(vm.site(node), of) if made_tensor else _identity(vm, name, items, node)
     return Value(what, agree, why)
+
+
+def _own_length(vm: Machine, value: Value, node: ast.AST) -> Value | None:
+    """What an object of the user's says of its length."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    made = vm.object(value)
+    if made is None or made.cls < 0:
+        return None
+    if objects.class_attribute(vm, made.cls, "__len__") is None:
+        return None
+    return call_value(vm, objects.attribute(vm, value, "__len__", node), [], {}, node)
 
 
 def sorted_by_time(vm: Machine, key: Value | None, element: Value, node: ast.AST) -> Value | None:
@@ -681,6 +696,8 @@ def _new(
     work = Value(made) if type == "torch.distributed.Work" else NONE
     if "**" in kwargs or any(each.what == Term("*") for each in args):
         values["rest"] = Value(Term("*"), UNKNOWN)
+    if effect.option("has"):
+        values |= _by_position(args, kwargs)
     event = vm.emit("new", name, node, object=Value(made), work=work, **values)
     result = Value(made)
     if type == "torch.utils.data.DataLoader":

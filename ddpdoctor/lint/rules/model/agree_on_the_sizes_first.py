@@ -1,0 +1,82 @@
+"""Model whose size is this rank's own.
+
+## What it does
+Finds layers of a wrapped model whose sizes come of what this rank alone has read: the words of its
+part of the data, its highest label, its longest sequence.
+
+## Why is this bad?
+DDP wants the same parameters on every rank. Where the sizes differ it raises on every rank but the
+first, or gloo ends the process in the first backward.
+
+## Example
+```python
+net = DDP(nn.Embedding(len(words_of(my_part)), 64))
+```
+
+## Use instead
+```python
+size = torch.tensor(len(words_of(my_part)))
+dist.all_reduce(size, dist.ReduceOp.MAX)
+net = DDP(nn.Embedding(int(size), 64))
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.libraries import OF_THE_KIND
+from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import NONE, Ref, Tensor, Term, Value
+from ddpdoctor.lint.engine.queries.wrapping import parts
+from ddpdoctor.lint.rule import About, Hit, Related
+
+ABOUT = About(code="DDP310", name="different-models", confidence="likely")
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield wraps of models whose layers are of another size on each rank."""
+    layers = {
+        event.values["object"].what: (event, size)
+        for event, _ in events(run.root, "new")
+        if (size := _own_size(event)) is not None
+    }
+    for wrap, _ in events(run.root, "wrap") if layers else ():
+        if not wrap.values.get("kw_process_group", NONE).is_const(None):
+            continue  # of one group: others may have another model
+        inside = parts(run, wrap.values["module"].what)
+        found = next((layers[Ref(each)] for each in sorted(inside) if Ref(each) in layers), None)
+        if found is not None:
+            layer, size = found
+            yield Hit(
+                wrap.node,
+                "ranks wrap models of different size: what each has read for itself decides it",
+                notes=(Related.at(layer.place, f"{layer.name}() is made as large"),),
+                why=size.why,
+                help="agree on the size first (all_reduce the largest), then build",
+                path=wrap.path,
+            )
+
+
+def _own_size(event: Event) -> Value | None:
+    """The argument of a layer by which it has another size on each rank."""
+    for name, value in event.values.items():
+        is_size = name.startswith("arg") or name.removeprefix("kw_") not in (name, *OF_THE_KIND)
+        if is_size and value.agree.cause in ("data", "shard") and not _is_shape(value.what):
+            return value if _is_shown(value) else None
+    return None
+
+
+def _is_shape(what: object) -> bool:
+    """Whether it is a tensor's: of a batch all dimensions but the first are alike."""
+    if not isinstance(what, Term):
+        return False
+    return (what.op == "of" and isinstance(what.args[0], Tensor)) or any(map(_is_shape, what.args))
+
+
+def _is_shown(value: Value) -> bool:
+    """Whether the rank is seen to take its part of what decides."""
+    chain = value.why.chain() if value.why is not None else ()
+    return value.agree.sure or any(each.text == OWN_PART for each in chain)
