@@ -9,3 +9,13 @@ def train(net, loader, optimizer, k):
         if (i + 1) % k == 0:
             optimizer.step()
             optimizer.zero_grad()
+
+
+def train_in_windows(net, stream, optimizer, steps, window):
+    model = DDP(net)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        for _ in range(window):
+            loss = model(next(stream)).mean() / window
+            loss.backward()  # <-- DDP304
+        optimizer.step()

@@ -13,3 +13,27 @@ def train(net, loader, optimizer, k):
         if last:
             optimizer.step()
             optimizer.zero_grad()
+
+
+def train_in_windows(net, stream, optimizer, steps, window):
+    model = DDP(net)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        for micro in range(window):
+            model.require_backward_grad_sync = micro == window - 1
+            (model(next(stream)).mean() / window).backward()
+        optimizer.step()
+
+
+def train_a_critic(critic, net, stream, optimizer, steps):
+    model, judge = DDP(net), DDP(critic)
+    for _ in range(steps):
+        for _ in range(5):
+            optimizer[1].zero_grad()
+            judge(next(stream)).mean().backward()
+            optimizer[1].step()
+        optimizer[0].zero_grad()
+        parts = model(next(stream))
+        for part in (parts.mean(), parts.square().mean()):
+            part.backward(retain_graph=True)
+        optimizer[0].step()

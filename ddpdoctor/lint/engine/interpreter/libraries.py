@@ -922,8 +922,7 @@ def forward(
     if is_wrapper:
         vm.emit("forward", "forward", node, model=model, **values)
         module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
-        for buffer in vm.buffers:  # of which every rank is sent those of rank 0
-            objects.touch(vm, Value(buffer), SAME)
+        objects.send_buffers(vm)
         for each in every:
             if each.agree.kind == "unknown":
                 fed = vm.why("it is fed to the model: each rank has its own data", node)

@@ -308,6 +308,9 @@ def call_unknown(
         name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
     if RANK_CALL.match(name) or MAIN_NAME.match(name):
         return _hint_of_call(vm, name, Value(NOTHING, UNKNOWN))
+    if isinstance(callee.what, Term) and callee.what.op == "picked":
+        of, index = callee.what.args
+        vm.emit("one_of_parts", name, node, of=Value(of), index=Value(index, callee.agree))
     wrapper = vm.wrapped.get(callee.what)
     if wrapper is not None:
         return wrapped_forward(vm, callee, wrapper, args, kwargs, node)
@@ -381,6 +384,7 @@ def _of_tensor(
         whole = name in ("fill_", "copy_", "zero_")
         if whole:
             agree, why = blended([*args, *kwargs.values()])
+            vm.emit("overwrite", name, node, object=owner)
         by = Value(args[0].what if args else NOTHING, *blended([*args, *kwargs.values()]))
         objects.change(vm, owner, agree, why, by, node)
         return Value(owner.what, agree, why)

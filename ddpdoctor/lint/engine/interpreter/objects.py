@@ -106,6 +106,12 @@ def change(
     touch(vm, owner, agree, why)
 
 
+def send_buffers(vm: Machine) -> None:
+    """Before a forward every rank is sent the buffers of rank 0."""
+    for buffer in vm.buffers:
+        touch(vm, Value(buffer), SAME)
+
+
 def fresh(vm: Machine, value: Value) -> Value:
     """A value that is made here anew, whatever was done to the last one made here."""
     if vm.store.get((value.what, "~")) is not None:

@@ -17,7 +17,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import NOTHING, Ref, Term, Value, What
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Place, Ref, Term, Value, What
 from ddpdoctor.lint.engine.queries.wrapping import attributes, mentioned, parts
 
 
@@ -133,6 +133,15 @@ def switches(run: Run, seq: Seq) -> Iterator[Choice]:
             layers = [used(run, arm.body) for arm in node.arms if not _raises(arm.body)]
             if any(each != layers[0] for each in layers[1:]):
                 yield node
+
+
+def decided_by(run: Run, seq: Seq) -> Iterator[tuple[Value, Place]]:
+    """What decides in a forward which layers take part, and where: a condition, or an index."""
+    for choice in switches(run, seq):
+        yield choice.condition, choice.place
+    for event, _ in events(seq, "one_of_parts"):
+        if any(has_parameters(run, each) for each in parts(run, event.values["of"].what)):
+            yield event.values["index"], event.place
 
 
 def depends(run: Run, condition: Value, forward: Forward) -> bool:

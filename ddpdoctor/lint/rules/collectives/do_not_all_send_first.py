@@ -31,19 +31,17 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Const
 from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.exchanging import rings
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP417", name="send-recv-deadlock", confidence="likely")
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield the first of two blocking calls that all ranks make in one order."""
+    """Yield the first of the blocking calls by which ranks wait for each other."""
     told: set[int] = set()
-    for (first, at), (second, to) in pairwise(events(run.root, "send", "recv")):
-        if first.kind == second.kind or not (_is_for_each(first) and _is_for_each(second)):
-            continue
-        one, other = doers(at), doers(to)
-        if one.mask != EVERYONE or one != other or id(first.node) in told:
+    for first, second in (*_in_one_order(run), *_in_a_ring(run)):
+        if id(first.node) in told:
             continue
         told |= {id(first.node), id(second.node)}
         word = "sends" if first.kind == "send" else "receives"
@@ -54,6 +52,22 @@ def check(run: Run) -> Iterator[Hit]:
             help="even ranks send first and odd ones receive, or dist.batch_isend_irecv",
             path=first.path,
         )
+
+
+def _in_one_order(run: Run) -> Iterator[tuple[Event, Event]]:
+    """Two calls that all ranks make one after the other, whoever their peers are."""
+    for (first, at), (second, to) in pairwise(events(run.root, "send", "recv")):
+        if first.kind != second.kind and _is_for_each(first) and _is_for_each(second):
+            one, other = doers(at), doers(to)
+            if one.mask == EVERYONE and one == other:
+                yield first, second
+
+
+def _in_a_ring(run: Run) -> Iterator[tuple[Event, Event]]:
+    """Two calls in which ranks are that wait for each other, where all peers are known."""
+    for ring in rings(run):
+        if len({each.kind for each in ring}) == 1:
+            yield ring[-1], ring[0]
 
 
 def _is_for_each(event: Event) -> bool:

@@ -31,8 +31,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Term, text
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Const, Term, text
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -52,17 +52,46 @@ def check(run: Run) -> Iterator[Hit]:
         loop = _loop(way)
         if loop is None or not made_by(event.values.get("loss")) & numbers:
             continue
+        if _is_window(run, loop, way, steps):
+            yield _hit(event, Related.at(loop.place, "the optimizer steps after this loop"))
+            continue
         inside = [each for each in steps if _loop(each) is loop]
         every = [choice for each in inside if (choice := _every_so_often(run, each, loop, way))]
         if inside and len(every) == len(inside):
             steps_if = f"the optimizer steps only `if {text(every[0].test)}`"
-            yield Hit(
-                event.node,
-                "every micro-batch reduces all gradients: accumulation without no_sync",
-                notes=(Related.at(every[0].place, steps_if),),
-                help="run all but the last micro-batch inside `with model.no_sync():`",
-                path=event.path,
-            )
+            yield _hit(event, Related.at(every[0].place, steps_if))
+
+
+def _hit(backward: Event, why: Related) -> Hit:
+    return Hit(
+        backward.node,
+        "every micro-batch reduces all gradients: accumulation without no_sync",
+        notes=(why,),
+        help="run all but the last micro-batch inside `with model.no_sync():`",
+        path=backward.path,
+    )
+
+
+def _is_window(run: Run, loop: Loop, way: Way, steps: list[Way]) -> bool:
+    """Whether a loop of forwards and backwards is all that comes before each step."""
+    if any(True for _ in events(loop.body, "step", "zero_grad")) or _is_once(loop):
+        return False
+    if not any(True for _ in events(loop.body, "forward")):
+        return False  # the losses of one forward
+    depth = next(number for number, each in enumerate(way) if each.node is loop)
+    body = way[depth].seq
+    around = next(
+        (each.node for each in reversed(way[:depth]) if isinstance(each.node, Loop)), None
+    )
+    return around is not None and any(
+        each.seq is body and each.index > way[depth].index for step in steps for each in step
+    )
+
+
+def _is_once(loop: Loop) -> bool:
+    """Whether a loop has one round, as far as its count tells."""
+    what = loop.count.what
+    return isinstance(what, Term) and what.args == (Const(1),)
 
 
 def _is_controlled(run: Run) -> bool:

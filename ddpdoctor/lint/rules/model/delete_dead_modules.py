@@ -38,9 +38,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, events
-from ddpdoctor.lint.engine.interpreter.values import FALSE, Ref, Term, Value, text
-from ddpdoctor.lint.engine.queries.forwards import depends, forward_of, learns, switches
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.values import FALSE, Ref, Term, Value
+from ddpdoctor.lint.engine.queries.forwards import decided_by, depends, forward_of, learns
 from ddpdoctor.lint.engine.queries.reading import reads, reads_all
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -92,9 +92,9 @@ def _switched(run: Run) -> Iterator[Hit]:
         wrapper = wrap.values["wrapper"].what
         forward = forward_of(run, wrap.values["module"])
         by_argument = {
-            id(each.test)
-            for each in (switches(run, forward.seq) if forward else ())
-            if forward is not None and depends(run, each.condition, forward)
+            place
+            for condition, place in (decided_by(run, forward.seq) if forward else ())
+            if forward is not None and depends(run, condition, forward)
         }
         for event, way in events(run.root, "forward"):
             if event.values["model"].what != wrapper or "no_grad" in event.scopes:
@@ -103,12 +103,12 @@ def _switched(run: Run) -> Iterator[Hit]:
             inner = way[-1].rest[0] if way[-1].rest else None
             if not isinstance(inner, Called) or not any(_learns(each) for each in loops):
                 continue
-            for choice in switches(run, inner.body):
-                if id(choice.test) in by_argument and _changes(run, choice):
+            for condition, place in decided_by(run, inner.body):
+                if place in by_argument and _changes(run, condition):
                     yield Hit(
                         wrap.node,
                         "some steps leave a part of this model out: its parameters get no gradient",
-                        notes=(Related.at(choice.place, f"`{text(choice.test)}` decides it"),),
+                        notes=(Related.at(place, "this decides it in the forward"),),
                         help="find_unused_parameters=True, or use every part in every step",
                         path=wrap.path,
                     )
@@ -119,12 +119,11 @@ def _learns(loop: Loop) -> bool:
     return any(True for _ in events(loop.body, "backward"))
 
 
-def _changes(run: Run, choice: Choice) -> bool:
-    """Whether a condition differs from one step to the next."""
-    agree = choice.condition.agree
-    if agree.divergent:
-        return agree.sure
-    found = mentioned(run, choice.condition)
+def _changes(run: Run, condition: Value) -> bool:
+    """Whether a condition, or an index, differs from one step to the next."""
+    if condition.agree.divergent:
+        return condition.agree.sure
+    found = mentioned(run, condition)
     if any(isinstance(each, Term) and each.op in _SETTINGS for each in found):
         return False
     return any(isinstance(each, Term) and each.op in _CHANGES for each in found)

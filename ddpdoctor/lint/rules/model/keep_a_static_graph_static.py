@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.queries.forwards import depends, forward_of, switches
+from ddpdoctor.lint.engine.queries.forwards import decided_by, depends, forward_of
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP317", name="static-graph-changed", confidence="likely")
@@ -44,13 +44,13 @@ def check(run: Run) -> Iterator[Hit]:
         forward = forward_of(run, wrap.values["module"])
         if forward is None:
             continue
-        for switch in switches(run, forward.seq):
-            if not depends(run, switch.condition, forward):
+        for condition, place in decided_by(run, forward.seq):
+            if not depends(run, condition, forward):
                 continue
             yield Hit(
                 wrap.node,
                 "static_graph=True, but what forward is given decides which parts it uses",
-                notes=(Related.at(switch.place, "it decides in the forward"),),
+                notes=(Related.at(place, "it decides in the forward"),),
                 help="find_unused_parameters=True, or two wrappers",
                 path=wrap.path,
             )
