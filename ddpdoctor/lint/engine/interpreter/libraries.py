@@ -922,7 +922,6 @@ def forward(
     if is_wrapper:
         vm.emit("forward", "forward", node, model=model, **values)
         module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
-        objects.send_buffers(vm)
         for each in every:
             if each.agree.kind == "unknown":
                 fed = vm.why("it is fed to the model: each rank has its own data", node)

@@ -387,7 +387,7 @@ def _of_tensor(
             vm.emit("overwrite", name, node, object=owner)
         by = Value(args[0].what if args else NOTHING, *blended([*args, *kwargs.values()]))
         objects.change(vm, owner, agree, why, by, node)
-        return Value(owner.what, agree, why)
+        return objects.current(vm, owner)
     if name in ("size", "dim", "element_size"):
         return Value(term("of", owner.what, name), objects.of_size(owner), why)
     if name in _ARCCOS:

@@ -103,13 +103,9 @@ def change(
     """A tensor is changed in place by a value; of a buffer that is an event."""
     if owner.what in vm.buffers:
         vm.emit("buffer", "", node, buffer=owner, by=by)
+        if agree.divergent:  # until the next forward, or whoever sends it round
+            agree, why = UNKNOWN, None
     touch(vm, owner, agree, why)
-
-
-def send_buffers(vm: Machine) -> None:
-    """Before a forward every rank is sent the buffers of rank 0."""
-    for buffer in vm.buffers:
-        touch(vm, Value(buffer), SAME)
 
 
 def fresh(vm: Machine, value: Value) -> Value:

@@ -494,7 +494,6 @@ def _call_alone(
     vm: Machine, what: Func, owner: int, info: FunctionInfo, made: dict[int, Value]
 ) -> None:
     """Run a function; methods of one class run on one object, which keeps what they have set."""
-    objects.send_buffers(vm)
     has_self = owner >= 0 and "staticmethod" not in what.flags
     arguments = _unknown_arguments(vm, info, skip=1 if has_self else 0)
     args: list[Value] = []

@@ -24,6 +24,7 @@ dist.all_reduce(total)
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import EITHER
@@ -46,9 +47,11 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if loop is None or total is None or not isinstance(total.what, Tensor):
             continue
-        added = next(_on(loop.body, "add_up", "old", total.what.site), None)
+        added = next(filter(_adds, _on(loop.body, "add_up", "old", total.what.site)), None)
         begun = any(_on(loop.body, "overwrite", "object", total.what.site))
-        if added is not None and not begun and not _is_made_in(run, total, loop):
+        if added is None or begun or any(_on(run.root, "iterate", "element", total.what.site)):
+            continue
+        if not _is_made_in(run, total, loop):
             told.add(id(event.node))
             yield Hit(
                 event.node,
@@ -63,6 +66,14 @@ def _sums(event: Event) -> bool:
     how = event.values.get("reduce")
     is_sum = how is None or (isinstance(how.what, Lib) and how.what.name.endswith((".SUM", ".AVG")))
     return is_sum and is_world(event.values.get("group"))
+
+
+def _adds(event: Event) -> bool:
+    """Whether one thing grows, and not an element of several."""
+    node = event.node
+    if not isinstance(node, ast.AugAssign) or not isinstance(node.op, ast.Add):
+        return False
+    return isinstance(node.target, ast.Name | ast.Attribute)
 
 
 def _loop(way: Way) -> Loop | None:
