@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from ddpdoctor.environment.redaction import safe_line
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import ForkServer, Job, World
@@ -73,15 +75,25 @@ def _failed(fates: list[Fate]) -> Fate | None:
 
 
 def _lost(fate: Fate, folder: Path, world: World) -> RankLost:
-    stage, detail = read(folder / f"rank-{fate.rank}.{_STAGE}")
-    doing = f"{stage} ({detail})" if detail else stage or STAGES[0]
+    rank = fate.rank
     if fate.signal:
         how = f"was ended by {signal.Signals(fate.signal).name}"
+    elif stopped := [one.rank for one in world.ranks if _is_stopped(one.pid)]:
+        rank, how = stopped[0], "is stopped, as by SIGSTOP"  # the one that ended had waited for it
     else:
         how = f"ended with exit code {fate.exit_code}"
-        said = world.job.rank_file(fate.rank, "stderr").read_text("utf-8", "replace").strip()
+        said = world.job.rank_file(rank, "stderr").read_text("utf-8", "replace").strip()
         how += f": {safe_line(said.splitlines()[-1])}" if said else ""
-    return RankLost(fate.rank, f"rank {fate.rank} {how}, while {doing}")
+    stage, detail = read(folder / f"rank-{rank}.{_STAGE}")
+    doing = f"{stage} ({detail})" if detail else stage or STAGES[0]
+    return RankLost(rank, f"rank {rank} {how}, while {doing}")
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _stuck(folder: Path, world: World) -> RankLost:

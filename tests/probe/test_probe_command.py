@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -17,7 +18,8 @@ import pytest
 import torch
 
 from ddpdoctor import cli
-from ddpdoctor.launch import World
+from ddpdoctor.evidence import Fate
+from ddpdoctor.launch import Rank, World
 from ddpdoctor.probe import local, telling
 from ddpdoctor.probe.model import ProbeReport
 from ddpdoctor.probe.progress import read
@@ -114,6 +116,27 @@ def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert (found["code"], found["certainty"], found["ranks"]) == ("DDP723", "proven", [1])
     assert "rank 1 was ended by SIGKILL" in found["cause"]
+
+
+def test_of_ranks_that_waited_for_one_that_is_stopped_that_one_is_named(tmp_path: Path) -> None:
+    def said(rank: int, name: str) -> Path:
+        (tmp_path / name).write_text("PeerLost: rank 1 said nothing more")
+        return tmp_path / name
+
+    with subprocess.Popen(["sleep", "60"]) as process:
+        ranks = [
+            Rank(number, pid, tmp_path, tmp_path)
+            for number, pid in ((0, os.getpid()), (1, process.pid))
+        ]
+        world: Any = SimpleNamespace(ranks=ranks, job=SimpleNamespace(rank_file=said))
+        gave_up = Fate(rank=0, pid=0, exit_code=1, signal=None, time=0.0)
+        before = local._lost(gave_up, tmp_path, world)
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        after = local._lost(gave_up, tmp_path, world)
+        process.kill()
+    assert (before.rank, after.rank) == (0, 1)
+    assert str(after) == "rank 1 is stopped, as by SIGSTOP, while joining"
 
 
 def test_a_password_in_what_a_rank_was_told_is_in_no_report() -> None:
