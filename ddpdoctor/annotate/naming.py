@@ -281,6 +281,15 @@ def _loop(reason: Reason, party: Party) -> Name | None:
     condition = text(reason.test)
     if isinstance(reason.turn.node.node, ast.While):
         return _stop(f"the loop runs `while {condition}` ({reason.where})")
+    if reason.filled_by_some is not None:
+        told = f"{party.waits} runs once for each of `{condition}` ({reason.where})"
+        return Name(
+            "DDP401",
+            "rank-conditional-collective",
+            f"{told}, which holds something on some ranks only: the other ranks never reach it.",
+            "Call it on every rank.",
+            "fills it on some ranks only",
+        )
     if (act := reason.acted_on) is not None:
         where = f"under `{text(act.test)}` ({PurePath(act.path).name}:{act.test.lineno})"  # type: ignore[attr-defined]
         told = f"goes through `{condition}` ({reason.where}), which is told how it goes"

@@ -17,6 +17,7 @@ from typing import Literal
 
 from ddpdoctor.lint.engine.interpreter.folding import of_world
 from ddpdoctor.lint.engine.interpreter.loading import Loader
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -147,13 +148,23 @@ class Reason:
         return loop.test if isinstance(loop, ast.While) else loop
 
     @property
+    def filled_by_some(self) -> Why | None:
+        """Of a loop: the rank's condition under which what it goes through was filled."""
+        if self.turn.shape != "loop" or self.kind != "rank" or self.why is None:
+            return None
+        return next((each for each in self.why.chain() if each.text == BY_SOME), None)
+
+    @property
     def path(self) -> str:
         """The file of the decision."""
-        return self.turn.node.path
+        filled = self.filled_by_some
+        return filled.place.path if filled is not None else self.turn.node.path
 
     @property
     def line(self) -> int:
         """Where it is made: the statement that leaves, or the condition."""
+        if self.filled_by_some is not None:
+            return self.filled_by_some.place.line
         if self.acted_on is not None:
             return getattr(self.acted_on.test, "lineno", 1)
         if self.turn.exit is not None and self.turn.exit.path == self.path:
@@ -181,7 +192,7 @@ class Reason:
     @property
     def where(self) -> str:
         """The place of the condition."""
-        return f"{PurePath(self.path).name}:{getattr(self.test, 'lineno', 1)}"
+        return f"{PurePath(self.turn.node.path).name}:{getattr(self.test, 'lineno', 1)}"
 
     def _stands(self) -> str:
         node, condition, holds = self.turn.node.node, text(self.test), True

@@ -296,6 +296,32 @@ def main(values):
     assert refined.ranks == ((0,) if code == "DDP418" else ()), "of a tie, the one in the loop"
 
 
+@pytest.mark.parametrize(("kept", "code"), [("if rank == 0:", "DDP401"), ("if data:", "DDP400")])
+def test_what_one_rank_alone_has_put_into_a_loop_is_decided_by_the_rank(
+    tmp_path: Path, kept: str, code: str
+) -> None:
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + f"""
+def save():
+    dist.barrier()  # the save
+def main(data):
+    hooks, rank = [], dist.get_rank()
+    {kept}
+        hooks.append(save)  # the hook
+    for hook in hooks:
+        hook()  # the call
+    dist.all_reduce(torch.zeros(1))  # the end
+""",
+    )
+    saves = script.at(0, "barrier #4", "the call", "the save")
+    refined = only(finding(saves, script.at(1, "all_reduce #4", "the end")))
+    assert refined.code == code
+    decided = Place(str(script.file), script.place("the hook").line - 1, "main")
+    assert (decided in [each.place for each in refined.places]) == (code == "DDP401")
+
+
 def test_an_exit_of_one_rank_is_the_place_of_an_early_exit(tmp_path: Path) -> None:
     script = Script(
         tmp_path,
