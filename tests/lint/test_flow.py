@@ -27,6 +27,8 @@ BUGS = {
     "@chief\ndef save():\n    dist.barrier()  # BUG\nsave()\n",
     "a dictionary": HEAD
     + "info = {'who': dist.get_rank()}\nif info['who'] == 0:\n    dist.barrier()  # BUG\n",
+    "a rank of the environment, as the text that it is": HEAD
+    + "import os\nif os.environ['RANK'] == '0':\n    dist.barrier()  # BUG\n",
     "a tuple that is compared": HEAD + "import sys\nfor step in range(9):\n"
     "    if (dist.get_rank(), step) == (int(sys.argv[1]), 3):\n        dist.barrier()  # BUG\n",
     "a flag of a flag": HEAD + "boss = False\nif dist.get_rank() == 0:\n    boss = True\n"

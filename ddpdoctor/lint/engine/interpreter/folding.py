@@ -213,7 +213,7 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     if identity and not right.is_const(None):
         function = operator.eq if isinstance(op, ast.Is) else operator.ne
     if isinstance(left.what, Table) or isinstance(right.what, Table):
-        one, other = entries(left), entries(right)
+        one, other = entries(_as_number(left)), entries(_as_number(right))
         if one is not None and other is not None:
             found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
             first = found[0]
@@ -239,6 +239,14 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     if agree.kind == "rank" and is_size:  # of what the rank has seeded or shaped: it is no rank
         agree = local("", agree.sure)
     return Value(what, agree, why)
+
+
+def _as_number(value: Value) -> Value:
+    """Text that tells a number as that: the ranks of the environment are text until `int`."""
+    said = value.constant
+    if isinstance(said, str) and said.isdecimal():
+        return Value(Const(int(said)), value.agree, value.why)
+    return value
 
 
 def _has_table(what: object) -> bool:
