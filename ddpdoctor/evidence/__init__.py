@@ -8,11 +8,12 @@ imported into the user's training process.
 from ddpdoctor.evidence import events  # noqa: F401 - that it registers itself
 from ddpdoctor.evidence.clock import Clock
 from ddpdoctor.evidence.event import KINDS
-from ddpdoctor.evidence.model import (
+from ddpdoctor.evidence.model import Evidence, RankEvidence
+from ddpdoctor.evidence.reader import LogReader, RankReader
+from ddpdoctor.evidence.records import (
     MAKING_GROUPS,
     Collective,
     Epoch,
-    Evidence,
     ExceptionRecord,
     Fate,
     FileEvent,
@@ -21,7 +22,6 @@ from ddpdoctor.evidence.model import (
     ModelCopy,
     Place,
     Plateau,
-    RankEvidence,
     Sample,
     Sampler,
     Seed,
@@ -32,7 +32,6 @@ from ddpdoctor.evidence.model import (
     pair_key,
     signal_name,
 )
-from ddpdoctor.evidence.reader import LogReader, RankReader
 from ddpdoctor.evidence.run_directory import (
     CUT_SHORT,
     DAMAGED,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ddpdoctor.evidence.model import Place
+from ddpdoctor.evidence.records import Place
 
 if TYPE_CHECKING:
     from ddpdoctor.evidence.model import RankEvidence

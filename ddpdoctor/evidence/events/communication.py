@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ddpdoctor.evidence.event import event, typed
-from ddpdoctor.evidence.model import Collective, Place, RankEvidence
+from ddpdoctor.evidence.model import RankEvidence
+from ddpdoctor.evidence.records import Collective, Place
 
 _WINDOW = 8192
 """At least so many collectives are remembered, the latest; twice as many at most."""

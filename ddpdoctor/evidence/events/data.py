@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.evidence.event import event, record, typed
-from ddpdoctor.evidence.model import Epoch, Loader, Place, RankEvidence, Sampler
+from ddpdoctor.evidence.model import RankEvidence
+from ddpdoctor.evidence.records import Epoch, Loader, Place, Sampler
 
 record("sampler", into="samplers")(Sampler)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from ddpdoctor.evidence.checking import checked
 from ddpdoctor.evidence.event import event, typed
-from ddpdoctor.evidence.model import Place, RankEvidence
+from ddpdoctor.evidence.model import RankEvidence
+from ddpdoctor.evidence.records import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ddpdoctor.evidence.event import event, value_of
-from ddpdoctor.evidence.model import ExceptionRecord, Place, RankEvidence
+from ddpdoctor.evidence.model import RankEvidence
+from ddpdoctor.evidence.records import ExceptionRecord, Place
 
 _MOST = 64
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.evidence.event import event, typed
-from ddpdoctor.evidence.model import FileEvent, RankEvidence
+from ddpdoctor.evidence.model import RankEvidence
+from ddpdoctor.evidence.records import FileEvent
 
 
 @event("file")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ddpdoctor.evidence.checking import checked
 from ddpdoctor.evidence.event import record
-from ddpdoctor.evidence.model import Place
+from ddpdoctor.evidence.records import Place
 
 
 @record("given", most=256)

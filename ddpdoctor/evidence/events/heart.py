@@ -7,7 +7,8 @@ from typing import Any
 
 from ddpdoctor.evidence.event import event, typed
 from ddpdoctor.evidence.events.communication import collective_of
-from ddpdoctor.evidence.model import RankEvidence, Stuck
+from ddpdoctor.evidence.model import RankEvidence
+from ddpdoctor.evidence.records import Stuck
 
 _PAUSE = 0.5
 """Seconds from which on standing still is remembered."""

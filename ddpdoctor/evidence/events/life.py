@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from ddpdoctor.evidence.event import PASSING, event, record, typed, value_of
-from ddpdoctor.evidence.model import Group, Place, RankEvidence, Warned
+from ddpdoctor.evidence.model import RankEvidence
+from ddpdoctor.evidence.records import Group, Place, Warned
 
 
 @event("anew")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ddpdoctor.evidence.event import event, record, typed
-from ddpdoctor.evidence.model import (
+from ddpdoctor.evidence.model import RankEvidence
+from ddpdoctor.evidence.records import (
     ModelCopy,
     Place,
     Plateau,
-    RankEvidence,
     Sample,
     Seed,
     StateLoad,
