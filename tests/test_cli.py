@@ -405,6 +405,14 @@ def test_every_command_that_reports_has_the_same_options(command: str, capsys: C
     assert "json" in told
 
 
+def test_a_job_starts_whatever_format_is_set_for_lint(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DDPDOCTOR_FORMAT", "github")
+    assert cli.run(["run", "--run-dir", "/proc/none", "--", "true"]) == 2
+    assert "cannot make the folder /proc/none" in capsys.readouterr().err
+
+
 def test_env_writes_its_json_to_a_file(
     examined: Callable[[Severity], None], capsys: Capture, tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ _RANGES = re.compile(r"([^,\[\]]+)(?:\[([0-9,-]+)\])?([^,\[\]]*)(?:,|$)")
 
 def attach_on(hosts: str, over: str) -> Seen:
     """Look at the ranks of all these hosts. Raises NothingFound."""
-    names = named(hosts)
+    names = hosts_in(hosts)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = [*pool.map(lambda name: _ask(name, over), names)]
     looks = [each for each in answers if isinstance(each, Look)]
@@ -39,7 +39,7 @@ def attach_on(hosts: str, over: str) -> Seen:
     raise NothingFound("; ".join((*nothing, *silent)))
 
 
-def named(hosts: str) -> list[str]:
+def hosts_in(hosts: str) -> list[str]:
     """The names in a list as Slurm writes it: "login,gpu[07-09,12]"."""
     found = []
     for head, ranges, tail in _RANGES.findall(hosts):

@@ -24,7 +24,7 @@ from typing import Literal
 
 from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
 from ddpdoctor.check.telling import CheckReport
-from ddpdoctor.evidence import in_words
+from ddpdoctor.evidence import named
 from ddpdoctor.launch import ForkServer, Lost, NoRoom
 from ddpdoctor.launch.capacity import is_full, kills_for_memory
 from ddpdoctor.launch.gpus import visible
@@ -330,7 +330,7 @@ def _read_off_source(pitfall: Pitfall, variant: Variant) -> str:
 
 def _told(finding: Finding) -> str:
     """A finding in one line. A broken assertion is told as what it is: an invariant, not a code."""
-    who = in_words(finding.ranks) if finding.ranks else "no single rank"
+    who = named(finding.ranks) if finding.ranks else "no single rank"
     at = f" at {finding.place}" if finding.place else ""
     if finding.cause.startswith("AssertionError: "):
         return f"{finding.cause.removeprefix('AssertionError: ')} ({who}{at})"

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, computed_field
 
 from ddpdoctor import __version__
 from ddpdoctor.catalog import Finding, Pitfall, Severity, Status, Symptom, Verdict
-from ddpdoctor.evidence import in_words
+from ddpdoctor.evidence import named
 from ddpdoctor.report.model import Case, Group, Report, State
 from ddpdoctor.report.words import KINDS, count, one_line
 
@@ -262,7 +262,7 @@ def _located(finding: Finding) -> str:
 
 
 def _who(finding: Finding) -> str:
-    who = in_words(finding.ranks) if finding.ranks else "no single rank"
+    who = named(finding.ranks) if finding.ranks else "no single rank"
     return f"{who} at {finding.place}" if finding.place else who
 
 

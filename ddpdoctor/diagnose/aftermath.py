@@ -14,7 +14,7 @@ from ddpdoctor.diagnose import diagnose
 from ddpdoctor.diagnose.case import Case, is_casualty, sides
 from ddpdoctor.diagnose.detectors import left_without_words
 from ddpdoctor.diagnose.waiting import Blocked, normal_op
-from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence
+from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence, named
 
 
 def judge_record(evidence: Evidence) -> list[Finding]:
@@ -122,7 +122,7 @@ def _absent(first: Collective, same: list[Blocked], absent: list[RankEvidence]) 
     unknown = tuple(rank.rank for rank in absent if rank not in known)
     lasts = [f"the last that rank {r.rank} issued was {_last(r, first)}" for r in known[:4]]
     if unknown:
-        lasts.append(f"of {_ranks(unknown)} there is no record")
+        lasts.append(f"of {named(unknown)} there is no record")
     return Finding(
         code="DDP400",
         title="missing-call",
@@ -133,10 +133,10 @@ def _absent(first: Collective, same: list[Blocked], absent: list[RankEvidence]) 
             *(RankPlace(ranks=(r.rank,), place=_place(r, first), doing="seen last") for r in known),
             *_sides(same, ranks),
         ),
-        cause=f"{_ranks(tuple(each.rank for each in same))} waited in {name}, and "
-        f"{_ranks(ranks)} never came to it: {'; '.join(lasts)}.",
+        cause=f"{named(tuple(each.rank for each in same))} waited in {name}, and "
+        f"{named(ranks)} never came to it: {'; '.join(lasts)}.",
         cure=Cure(
-            text=f"Look at what {_ranks(ranks)} did instead: an exception, a loop that ended "
+            text=f"Look at what {named(ranks)} did instead: an exception, a loop that ended "
             "early, or a call under a condition."
         ),
     )
@@ -144,7 +144,7 @@ def _absent(first: Collective, same: list[Blocked], absent: list[RankEvidence]) 
 
 def _mismatch(first: Collective, same: list[Blocked]) -> Finding:
     places = tuple(sides(same))
-    names = " and ".join(sorted({f"{place.doing} on {_ranks(place.ranks)}" for place in places}))
+    names = " and ".join(sorted({f"{place.doing} on {named(place.ranks)}" for place in places}))
     few, many = places[0].ranks, places[-1].ranks
     return Finding(
         code="DDP402",
@@ -168,7 +168,7 @@ def _in_a_group(first: Collective, same: list[Blocked]) -> Finding:
         certainty="evidence",
         ranks=(),
         places=_sides(same, ()),
-        cause=f"{_ranks(ranks)} waited in {_name(first)} of group {first.group} until the timeout; "
+        cause=f"{named(ranks)} waited in {_name(first)} of group {first.group} until the timeout; "
         "nothing tells who else belongs to that group.",
         cure=Cure(text="Look for what the other members of the group did instead."),
     )
@@ -183,7 +183,7 @@ def _all_came(first: Collective, same: list[Blocked]) -> Finding:
         certainty="evidence",
         ranks=(),
         places=_sides(same, ()),
-        cause=f"{_ranks(ranks)} all came to {_name(first)}, and it never "
+        cause=f"{named(ranks)} all came to {_name(first)}, and it never "
         "completed: no call is missing there. Either the sizes differ, or the network or a device "
         "failed, or a rank was so late that the others had given up.",
         cure=Cure(
@@ -219,7 +219,3 @@ def _last(rank: RankEvidence, awaited: Collective) -> str:
 def _place(rank: RankEvidence, awaited: Collective) -> Place | None:
     theirs = (c.place for c in reversed(rank.collectives) if c.group == awaited.group and c.place)
     return next(theirs, None)
-
-
-def _ranks(ranks: tuple[int, ...]) -> str:
-    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ddpdoctor.catalog import Finding, Phase, RankPlace
 from ddpdoctor.diagnose.proof import prove_deadlock
 from ddpdoctor.diagnose.waiting import Blocked, Deadlock
-from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, Stuck
+from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, Stuck, named
 
 _CASUALTY = re.compile(
     r"Connection (closed|reset) by|Broken pipe|Socket closed|Connection refused|Connection timeout|"
@@ -24,7 +24,6 @@ _PARTS: dict[str, Phase] = {
     "DistributedDataParallel.forward": "forward",
     "_engine_run_backward": "backward",
 }
-_RUNS = 12
 _CALLERS = 3
 """Of the lines that lead to a place so many are told."""
 ASKED_TO_END = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
@@ -167,20 +166,6 @@ def first_line(message: str, limit: int = 120) -> str:
     """The first line of a message, shortened."""
     line = message.strip().splitlines()[0] if message.strip() else ""
     return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def named(ranks: Iterable[int]) -> str:
-    """The words for some ranks, as in "rank 0" or "ranks 1, 4-7"."""
-    runs: list[list[int]] = []
-    for rank in sorted(ranks):
-        if runs and rank == runs[-1][-1] + 1:
-            runs[-1].append(rank)
-        else:
-            runs.append([rank])
-    told = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
-    more = f" and {len(told) - _RUNS} more" if len(told) > _RUNS else ""
-    many = sum(map(len, runs)) > 1
-    return f"rank{'s' if many else ''} {', '.join(told[:_RUNS])}{more}"
 
 
 def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import named, way
-from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence
+from ddpdoctor.diagnose.case import way
+from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence, named
 
 _C10D = "torch/distributed/distributed_c10d.py"
 _DDP = "torch/nn/parallel/distributed.py"

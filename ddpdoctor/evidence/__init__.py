@@ -50,7 +50,7 @@ from ddpdoctor.evidence.run_directory import (
     open_file,
     world_size,
 )
-from ddpdoctor.evidence.spans import in_words, spans
+from ddpdoctor.evidence.spans import named, spans
 
 __all__ = [
     "CUT_SHORT",
@@ -89,8 +89,8 @@ __all__ = [
     "attempt_name",
     "attempt_number",
     "boot",
-    "in_words",
     "logs",
+    "named",
     "noted_deaths",
     "open_file",
     "pair_key",

@@ -25,7 +25,7 @@ def fits(said: Any, world_size: int) -> bool:
     return all(0 <= member < world_size for member in said)
 
 
-def in_words(ranks: Iterable[int]) -> str:
+def named(ranks: Iterable[int]) -> str:
     """For people: "rank 0", "ranks 1, 2", "ranks 1, 4-7"; of many runs the first are told."""
     runs: list[list[int]] = []
     for rank in sorted(ranks):

@@ -24,7 +24,7 @@ from ddpdoctor.evidence import (
     Place,
     RankEvidence,
     Stuck,
-    in_words,
+    named,
     open_file,
     pair_key,
 )
@@ -87,7 +87,7 @@ def read(paths: Iterable[Path]) -> Material:
     evidence = _together(found)
     absent = [rank.rank for rank in evidence.ranks if rank.rank not in found]
     if absent:
-        troubles.append(f"there is no dump of {in_words(absent)}")
+        troubles.append(f"there is no dump of {named(absent)}")
     return Material(
         (("flight recorder", evidence),), lambda: judge_record(evidence), tuple(troubles)
     )

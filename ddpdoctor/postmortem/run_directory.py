@@ -25,8 +25,8 @@ from ddpdoctor.evidence import (
     RankReader,
     attempt_number,
     boot,
-    in_words,
     logs,
+    named,
     noted_deaths,
     open_file,
     world_size,
@@ -127,11 +127,11 @@ def _together(parts: list[_Part]) -> tuple[Evidence, list[str]]:
     untimed = [number for number, reader in readers.items() if reader.shift is None]
     troubles = []
     if silent:
-        troubles.append(f"{in_words(silent)} of {size} wrote nothing")
+        troubles.append(f"{named(silent)} of {size} wrote nothing")
     if torn:
-        troubles.append(f"lines that cannot be read stand in the log of {in_words(torn)}")
+        troubles.append(f"lines that cannot be read stand in the log of {named(torn)}")
     if untimed:
-        troubles.append(f"the clock of {in_words(untimed)} is not known: no deadlock is proven")
+        troubles.append(f"the clock of {named(untimed)} is not known: no deadlock is proven")
     troubles += words.cut_short([rank.rank for rank in ranks if rank.cut_short])
     evidence = Evidence(size, ranks, damaged=bool(torn), one_time=not untimed)
     evidence.attempt = attempt_number(parts[0].name) or 0
@@ -206,9 +206,9 @@ def _still_running(evidence: Evidence) -> list[str]:
     lines = []
     if living:
         verb = "run" if len(living) > 1 else "runs"
-        lines.append(f"{in_words(living)} still {verb}: what is said here may change")
+        lines.append(f"{named(living)} still {verb}: what is said here may change")
     if unknown:
-        lines.append(f"how {in_words(unknown)} ended is not known: nobody wrote it down")
+        lines.append(f"how {named(unknown)} ended is not known: nobody wrote it down")
     return lines
 
 

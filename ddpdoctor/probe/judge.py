@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from ddpdoctor.catalog import Finding
+from ddpdoctor.evidence import named
 from ddpdoctor.probe.finding import finding
 from ddpdoctor.probe.model import Link, Measured, RankFacts
 
@@ -38,7 +39,7 @@ def _wrong_results(measured: Measured) -> Iterator[Finding]:
             yield finding(
                 "DDP720",
                 "error",
-                f"{check.operation} of {check.dtype} gives wrong results on {_ranks(check.ranks)}",
+                f"{check.operation} of {check.dtype} gives wrong results on {named(check.ranks)}",
                 "Take another backend or version; report it with the output of `ddpdoctor env`.",
                 ranks=check.ranks,
                 notes=(check.detail, f"backend: {measured.backend}"),
@@ -51,7 +52,7 @@ def _mixed_versions(measured: Measured) -> Iterator[Finding]:
     if len(versions) > 1:
         by_version = [
             f"torch {version}: "
-            + _ranks([one.rank for one in measured.ranks if one.torch == version])
+            + named([one.rank for one in measured.ranks if one.torch == version])
             for version in sorted(versions)
         ]
         yield finding(
@@ -167,8 +168,3 @@ def _clocks_apart(measured: Measured) -> Iterator[Finding]:
                 "Start a time daemon, such as chrony, on every host.",
                 notes=("harmless for training: but the times in the hosts' logs do not compare",),
             )
-
-
-def _ranks(ranks: Sequence[int]) -> str:
-    shown = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
-    return f"rank{'s' if len(ranks) > 1 else ''} {shown}"

@@ -9,7 +9,7 @@ from math import inf
 from textwrap import shorten
 from typing import Literal
 
-from ddpdoctor.evidence import in_words
+from ddpdoctor.evidence import named
 
 Outcome = Literal["passed", "skipped", "xfailed", "failed"]
 
@@ -97,7 +97,7 @@ def _failure(culprit: Ending, endings: Sequence[Ending], verdict: str = "") -> s
 
 def _deadline(endings: Sequence[Ending], timeout: float, verdict: str) -> str:
     stuck = [ending.rank for ending in endings if ending.outcome == "stuck"]
-    first = verdict or f"not over after {timeout:g} s on {in_words(stuck)} (of {_all(endings)})"
+    first = verdict or f"not over after {timeout:g} s on {named(stuck)} (of {_all(endings)})"
     return "\n\n".join([first, _list(endings), *_stacks(endings)])
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ddpdoctor.catalog import Finding, Kind, RankPlace
-from ddpdoctor.evidence import in_words
+from ddpdoctor.evidence import named
 from ddpdoctor.report.model import Report
 
 KINDS: dict[Kind, str] = {"broken": "broken", "documented": "advice", "fix": "fix"}
@@ -68,7 +68,7 @@ def rows(finding: Finding) -> Iterator[Row]:
         first, waits = same[0], ""
         if first.waits_for:
             verb = "waits" if len(numbers) == 1 else "wait"
-            waits = f"{verb} for {in_words(first.waits_for).partition(' ')[2]}"
+            waits = f"{verb} for {named(first.waits_for).partition(' ')[2]}"
         hosts = tuple(dict.fromkeys(host for each in same for host in each.hosts))
         yield row(numbers, hosts, first, waits)
 
@@ -76,7 +76,7 @@ def rows(finding: Finding) -> Iterator[Row]:
 def row(numbers: Sequence[int], hosts: Sequence[str], at: RankPlace, waits: str) -> Row:
     """Of ranks on these hosts that stand there and do that."""
     return (
-        f"{in_words(numbers)}{on(hosts)}" if numbers else "",
+        f"{named(numbers)}{on(hosts)}" if numbers else "",
         one_line(str(at.place)) if at.place else "",
         # As people call it: without the functions around it.
         one_line(at.place.function.rpartition("<locals>.")[2]) if at.place else "",
@@ -97,6 +97,6 @@ def cut_short(numbers: Sequence[int]) -> list[str]:
     if not numbers:
         return []
     return [
-        f"no room was left for the evidence of {in_words(numbers)} (is the disk full?): nothing is "
+        f"no room was left for the evidence of {named(numbers)} (is the disk full?): nothing is "
         "concluded from what is not there"
     ]

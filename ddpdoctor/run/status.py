@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Self
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.diagnose.case import named
 from ddpdoctor.diagnose.joining import Gathering, gathering, state
+from ddpdoctor.evidence import named
 from ddpdoctor.report.words import one_line
 from ddpdoctor.run.worlds import World
 

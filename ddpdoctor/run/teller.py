@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.evidence import in_words
+from ddpdoctor.evidence import named
 from ddpdoctor.report import as_text, output
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.model import Report
@@ -40,7 +40,7 @@ class Teller:
     def went_on(self, finding: Finding) -> None:
         """Take it back."""
         if not is_terminal():
-            self._write(f"ddpdoctor: {in_words(finding.ranks)} came after all\n")
+            self._write(f"ddpdoctor: {named(finding.ranks)} came after all\n")
 
     def withdrawn(self, finding: Finding) -> None:
         """Say that what was told is not so: the job has refuted it."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.attach.hosts import attach_on, named, told
+from ddpdoctor.attach.hosts import attach_on, hosts_in, told
 from ddpdoctor.attach.processes import Job, RankProcess
 from ddpdoctor.attach.session import Look, NothingFound
 from ddpdoctor.attach.stacks import Sample
@@ -50,11 +50,11 @@ def _only_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_names_in_a_list_are_those_that_slurm_means() -> None:
-    assert named("login,gpu[07-09,12],b[1-2]x") == [
+    assert hosts_in("login,gpu[07-09,12],b[1-2]x") == [
         *("login", "gpu07", "gpu08", "gpu09", "gpu12", "b1x", "b2x"),
     ]
-    assert named("node01") == ["node01"]
-    assert named("10.0.0.1,10.0.0.2,10.0.0.1") == ["10.0.0.1", "10.0.0.2"]
+    assert hosts_in("node01") == ["node01"]
+    assert hosts_in("10.0.0.1,10.0.0.2,10.0.0.1") == ["10.0.0.1", "10.0.0.2"]
 
 
 def test_ranks_of_two_hosts_that_wait_apart_are_one_finding_that_names_the_hosts(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddpdoctor.evidence import in_words
+from ddpdoctor.evidence import named
 from ddpdoctor.pytest_plugin.judgement import Ending, judge
 
 LOST = "RuntimeError: [/build/gloo/transport/tcp/pair.cc:553] Connection closed by peer [::1]:1"
@@ -77,8 +77,8 @@ def test_casualties_without_a_cause_are_a_failure_all_the_same(endings: list[End
 @given(worlds(passed, stuck))
 def test_ranks_that_did_not_end_are_named_with_their_stacks(endings: list[Ending]) -> None:
     text = judge(endings, timeout=2.5).text
-    named = in_words([e.rank for e in endings if e.outcome == "stuck"])
-    assert text.startswith(f"not over after 2.5 s on {named} (of {among(endings)})\n")
+    stuck = named([e.rank for e in endings if e.outcome == "stuck"])
+    assert text.startswith(f"not over after 2.5 s on {stuck} (of {among(endings)})\n")
     assert text.count("train.py") == sum(e.outcome == "stuck" for e in endings)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from report_samples import VERDICTS, finding, report_of, verdict
 
 from ddpdoctor.check.telling import CheckReport, told
-from ddpdoctor.evidence import in_words
+from ddpdoctor.evidence import named
 from ddpdoctor.report import output
 from ddpdoctor.report.model import render
 from ddpdoctor.report.output import Page
@@ -176,4 +176,4 @@ def test_ascii_keeps_the_layout(report: CheckReport) -> None:
     ],
 )
 def test_ranks_are_told_as_spans(numbers: tuple[int, ...], words: str) -> None:
-    assert in_words(numbers) == words
+    assert named(numbers) == words

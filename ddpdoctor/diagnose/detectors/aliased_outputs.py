@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, callers, named
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Collective, Place
+from ddpdoctor.evidence import Collective, Place, named
 
 
 @detector(precedence=402)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Collective, Place, RankEvidence
+from ddpdoctor.evidence import Collective, Place, RankEvidence, named
 
 _SIZES = "op.preamble.length <= op.nbytes"
 _RECENT = 2.0

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, callers, named
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import ended_well
-from ddpdoctor.evidence import Collective, Place
+from ddpdoctor.evidence import Collective, Place, named
 
 _GATHERED = ("all_gather", "all_gather_into_tensor")
 _ENOUGH = 2

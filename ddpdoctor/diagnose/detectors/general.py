@@ -6,9 +6,9 @@ import signal
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Died, Raised, callers, first_line, last_seen, named
+from ddpdoctor.diagnose.case import Case, Died, Raised, callers, first_line, last_seen
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import signal_name
+from ddpdoctor.evidence import named, signal_name
 
 _NATIVE = "Look at the last place: a crash of native code, of an extension or of a data loader."
 _NOBODY_KNOWS = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, is_casualty, named, sides
+from ddpdoctor.diagnose.case import Case, is_casualty, sides
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.waiting import held_up
-from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.evidence import RankEvidence, named
 
 _LONG = 7.0
 """Seconds after which it is told: TCP finds a link that was down for 3 s again within these."""

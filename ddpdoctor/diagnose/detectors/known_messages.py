@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Raised, first_line, named
+from ddpdoctor.diagnose.case import Case, Raised, first_line
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.messages import MESSAGES, Message
-from ddpdoctor.evidence import ExceptionRecord, Place
+from ddpdoctor.evidence import ExceptionRecord, Place, named
 
 _NAMED = re.compile(r"[?]P<\w+>|[(][?]s[)]")
 _ANY = re.compile("|".join(f"(?:{_NAMED.sub('', message.pattern)})" for message in MESSAGES))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, first_line, named, way
+from ddpdoctor.diagnose.case import Case, first_line, way
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Group, RankEvidence, Stuck
+from ddpdoctor.evidence import Group, RankEvidence, Stuck, named
 
 _SILENCE = 3.0
 """Seconds without a sign of life, which a rank gives every second."""

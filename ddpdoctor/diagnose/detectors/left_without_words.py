@@ -6,9 +6,9 @@ import signal
 from collections.abc import Iterator, Sequence
 
 from ddpdoctor.catalog import Cure, Finding
-from ddpdoctor.diagnose.case import ASKED_TO_END, Case, Died, Raised, is_casualty, last_seen, named
+from ddpdoctor.diagnose.case import ASKED_TO_END, Case, Died, Raised, is_casualty, last_seen
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Evidence, Fate, RankEvidence
+from ddpdoctor.evidence import Evidence, Fate, RankEvidence, named
 
 _KEEP_WORDS = "Look for its last words (torchrun --log-dir DIR --tee 3 keeps each rank's)"
 _OF_SIGNAL = 128

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, callers, named
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import FileEvent, Place, RankEvidence
+from ddpdoctor.evidence import FileEvent, Place, RankEvidence, named
 from ddpdoctor.evidence.events.reads import Read
 
 _ENOUGH = 2

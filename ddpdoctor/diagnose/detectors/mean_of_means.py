@@ -13,10 +13,10 @@ from math import prod
 from statistics import geometric_mean
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import ended_well
-from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence import Place, RankEvidence, named
 from ddpdoctor.evidence.events.means import Mean
 
 _ENOUGH = 3

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Raised, named
+from ddpdoctor.diagnose.case import Case, Raised
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.joining import Gathering, gathering, state
-from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence import Place, RankEvidence, named
 
 _OVERDUE = 90.0
 """Seconds that no launcher takes from its first rank to its last."""

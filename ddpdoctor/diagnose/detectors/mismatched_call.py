@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Raised, named
+from ddpdoctor.diagnose.case import Case, Raised
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.histories import Mismatch, mismatches
-from ddpdoctor.evidence import Collective, Place
+from ddpdoctor.evidence import Collective, Place, named
 
 
 @detector(precedence=295)

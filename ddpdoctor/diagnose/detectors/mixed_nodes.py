@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.evidence import RankEvidence, named
 
 
 @detector(precedence=100)

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import is_a_replica
 from ddpdoctor.diagnose.shuffles import apart, common
-from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.evidence import RankEvidence, named
 from ddpdoctor.evidence.events.given import Given
 
 _MANY = 16

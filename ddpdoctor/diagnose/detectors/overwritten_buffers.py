@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing
-from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.evidence import RankEvidence, named
 from ddpdoctor.evidence.events.layout import Layout
 from ddpdoctor.evidence.events.overwritten import Buffers
 

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, callers, named
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import ended_well, is_a_replica
-from ddpdoctor.evidence import Collective, Place, RankEvidence, StateLoad
+from ddpdoctor.evidence import Collective, Place, RankEvidence, StateLoad, named
 
 _MEASURED = ("all_reduce", "reduce", "all_gather", "gather", "all_gather_into_tensor")
 

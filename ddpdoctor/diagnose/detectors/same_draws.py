@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import is_a_replica
-from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence import Place, RankEvidence, named
 from ddpdoctor.evidence.events.draws import Draw
 
 _ENOUGH = 2

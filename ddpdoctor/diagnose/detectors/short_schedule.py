@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Raised, callers, named
+from ddpdoctor.diagnose.case import Case, Raised, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import RankEvidence, Training
+from ddpdoctor.evidence import RankEvidence, Training, named
 from ddpdoctor.evidence.events.planned import Schedule
 
 _OVER = re.compile(r"Tried to step (\d+) times\. The (?:specified|total) number of .*?is (\d+)")

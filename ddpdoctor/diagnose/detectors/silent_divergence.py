@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, callers, named
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import Divergence, Replica, divergences, ended_well
-from ddpdoctor.evidence import Place, RankEvidence, StateLoad
+from ddpdoctor.evidence import Place, RankEvidence, StateLoad, named
 
 _SHOWN = 3
 _ROUNDING = 2e-6

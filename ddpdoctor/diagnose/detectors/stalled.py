@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, named, sides
+from ddpdoctor.diagnose.case import Case, sides
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.late import meanwhile
 from ddpdoctor.diagnose.waiting import Blocked, held_up
-from ddpdoctor.evidence import Evidence, RankEvidence
+from ddpdoctor.evidence import Evidence, RankEvidence, named
 
 _WORTH_A_WORD = 5.0
 """Seconds of waiting, where the job was ended meanwhile."""

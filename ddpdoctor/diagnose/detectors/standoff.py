@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Raised, first_line, named, sides
+from ddpdoctor.diagnose.case import Case, Raised, first_line, sides
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.histories import extra_call
 from ddpdoctor.diagnose.waiting import Deadlock, culprits
-from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence import Place, RankEvidence, named
 
 _WORLD = "0"
 _SHOWN = 8

@@ -10,7 +10,7 @@ from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
-from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.evidence import RankEvidence, named
 
 _INTERRUPTED = {signal.SIGINT, signal.SIGTERM}
 _CTRL_C = "KeyboardInterrupt"
@@ -111,7 +111,7 @@ def _finding(
         certainty="proven" if consequences else "evidence",
         ranks=short,
         places=tuple(places),
-        cause=f"{_ranks(short)} {how}: {fewest} in an epoch, where rank {more} has {most}, and "
+        cause=f"{named(short)} {how}: {fewest} in an epoch, where rank {more} has {most}, and "
         "each batch needs all ranks.",
         cure=Cure(
             text="Give every rank the same number of batches (DistributedSampler, drop_last, or a "
@@ -120,7 +120,3 @@ def _finding(
         evidence=tuple(f"rank {rank}: {counts[rank]} batches" for rank in sorted(counts)[:8]),
         consequences=consequences,
     )
-
-
-def _ranks(ranks: tuple[int, ...]) -> str:
-    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.diagnose import loaders, shuffles
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import named
 from ddpdoctor.evidence.events.meant import Meant
 
 _ENOUGH = 2

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, named
+from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import named
 from ddpdoctor.evidence.events.layout import Layout
 
 

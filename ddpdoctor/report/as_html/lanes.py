@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from ddpdoctor.evidence import in_words
+from ddpdoctor.evidence import named
 from ddpdoctor.report.as_html.markup import seconds, text
 from ddpdoctor.report.drawing import steps
 from ddpdoctor.report.lives import Attempt, Call, CallKey, Mark, RankLine, completed
@@ -98,7 +98,7 @@ def _name(lane: _Lane) -> str:
     told = first.fate
     if lane.is_band:
         told = ", ".join(f"{number} {fate}" for fate, number in fates.most_common(3))
-    who = in_words([line.rank for line in lane.lines])
+    who = named([line.rank for line in lane.lines])
     return (
         f'<li data-ranks="{first.rank}-{lane.lines[-1].rank}"><b>{text(who)}</b> {text(told)}</li>'
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ddpdoctor.catalog import Finding, RankPlace
-from ddpdoctor.evidence import Place, in_words
+from ddpdoctor.evidence import Place, named
 from ddpdoctor.report import words
 from ddpdoctor.report.as_html.markup import code, prose, seconds, source, text
 from ddpdoctor.report.lives import Attempt, Call, RankLine, completed
@@ -98,7 +98,7 @@ def _row(said: str, place: Place | None, event: _Event) -> str:
     if event.last - event.first >= 0.05:
         when = f"{when.removesuffix(' s')}–{seconds(event.last)}"
     where = f" at <b>{text(place)}</b>" if place else ""
-    return f"<li><time>{when}</time> {text(in_words(event.who))} {text(said)}{where}</li>"
+    return f"<li><time>{when}</time> {text(named(event.who))} {text(said)}{where}</li>"
 
 
 @dataclass
@@ -125,8 +125,8 @@ def _parties(report: Report, finding: Finding) -> list[_Party]:
 def _party(report: Report, finding: Finding, party: _Party) -> str:
     first = party.places[0]
     to_blame = not set(party.who).isdisjoint(finding.ranks)
-    who = text(in_words(party.who) + words.on(first.hosts)) if party.who else "in the source"
-    waits = f", waits for {text(in_words(first.waits_for))}" if first.waits_for else ""
+    who = text(named(party.who) + words.on(first.hosts)) if party.who else "in the source"
+    waits = f", waits for {text(named(first.waits_for))}" if first.waits_for else ""
     body = "".join(_frames(report, party))
     kind = ' class="culprit"' if to_blame else ""
     return f"<article{kind}><h3>{who}</h3><p>{prose(first.doing)}{waits}</p>{body}</article>"

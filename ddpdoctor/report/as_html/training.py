@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ddpdoctor.evidence import in_words
+from ddpdoctor.evidence import named
 from ddpdoctor.report.as_html.markup import seconds, table, text
 from ddpdoctor.report.drawing import Axis, Point, curves, steps
 from ddpdoctor.report.lives import Attempt, Mark, RankLine
@@ -62,7 +62,7 @@ def _metrics(attempt: Attempt) -> str:
     for each in attempt.metrics:
         points = [(float(n), value, f"{n}: {value:.6g}") for n, value in enumerate(each.values, 1)]
         if len(points) > 1:
-            told[in_words(each.ranks)] = points
+            told[named(each.ranks)] = points
     return _picture("The metric that the learning rate follows", "", "", told)
 
 
@@ -114,7 +114,7 @@ def _files(attempt: Attempt) -> Iterator[str]:
     for number, ((said, place), made) in enumerate(ordered):
         first = min(mark.at for _, mark in made)
         took = max(mark.until - mark.at for _, mark in made)
-        who = in_words({line.rank for line, _ in made})
+        who = named({line.rank for line, _ in made})
         rows.append((text(said), text(who), seconds(first), text(place), seconds(took)))
         drawn += [
             f'<rect class="file" x="{1000 * mark.at / span:.2f}" y="{number * _LANE + 4}" '
