@@ -101,8 +101,14 @@ def test_a_rank_may_begin_to_watch_before_it_joins(
 def test_a_process_that_is_watched_already_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starting, "_start", lambda folder: pytest.fail("it was begun"))
+    begun: list[Path | None] = []
+    monkeypatch.setattr(starting, "_start", begun.append)
+    monkeypatch.setattr(starting, "_begun", False)
     for variable in ("DDPDOCTOR_RUN", "DDPDOCTOR_DISABLE"):
         with monkeypatch.context() as here:
             here.setenv(variable, "1")
             watch.start(tmp_path)
+    assert begun == []
+    watch.start(tmp_path)
+    watch.start(tmp_path)
+    assert begun == [tmp_path]

@@ -229,9 +229,15 @@ def test_options_of_the_command_line_reach_the_ranks(tmp_path: Path) -> None:
     ],
 )
 def test_a_session_that_required_multigpu_tests_fails_if_none_was_executed(
-    folder: Path, arguments: list[str], status: int
+    tmp_path: Path, arguments: list[str], status: int
 ) -> None:
-    told, output = run(folder, *arguments)
+    (tmp_path / "test_without_torch.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.multigpu(n=64)\n"
+        "def test_gpus(): pass\n"
+        "def test_plain(): pass\n"
+    )
+    told, output = run(tmp_path, *arguments)
     assert told == status, output
     assert ("no multigpu test was executed" in output) == bool(status)
 

@@ -42,7 +42,9 @@ def destroy_one_group_then_all() -> None:
     dist.init_process_group("gloo")
     dist.new_group()
     dist.barrier()
-    dist.destroy_process_group(dist.new_group())
+    alone = dist.new_group()
+    dist.barrier()  # or who is first destroys it while another still connects
+    dist.destroy_process_group(alone)
     dist.barrier()
     dist.destroy_process_group()  # the end of the world
 
