@@ -7,10 +7,15 @@ import signal
 import sys
 import time
 import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from ddpdoctor.launch import ForkServer
 
 _MARK = "DDPDOCTOR_TEST_SESSION"
 _PATIENCE = 60.0
@@ -29,6 +34,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         os.environ[_MARK] = uuid.uuid4().hex
         config.add_cleanup(_require_that_nobody_is_left)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ForkServer]:
+    """Starts ranks, for all tests that need no server of their own: each imports torch."""
+    from ddpdoctor.launch import ForkServer  # not before torch's threads are told their number
+    from tests.patients.ward import PRELOAD
+
+    with ForkServer(PRELOAD) as server:
+        yield server
 
 
 def _require_that_nobody_is_left() -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ddpdoctor.launch import ForkServer
 from ddpdoctor.lint.linter import lint as lint_files
 from tests.lint.conftest import Lint
 from tests.patients.patient import Patient, patients
 from tests.patients.scoring import told
-from tests.patients.ward import Ward, ward
+from tests.patients.ward import Ward
 
 EVERYONE = patients()
 SICK = [patient for patient in EVERYONE if patient.marks]
@@ -71,9 +71,8 @@ def test_a_correct_script_is_not_accused(patient: Patient) -> None:
 
 
 @pytest.fixture(scope="module")
-def forked() -> Iterator[Ward]:
-    with ward() as here:
-        yield here
+def forked(server: ForkServer) -> Ward:
+    return Ward(server, really=False)
 
 
 @pytest.mark.parametrize("name", FIXED_BY_LINT)

@@ -7,13 +7,13 @@ Ranks are forked, which is quick; a few are started as their authors would start
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 
 import pytest
 
+from ddpdoctor.launch import ForkServer
 from tests.patients.patient import FOLDER, Patient, patients
 from tests.patients.scoring import told
-from tests.patients.ward import Ward, ward
+from tests.patients.ward import Ward
 
 EVERYONE = patients()
 FORKED = [patient for patient in EVERYONE if patient.launch == "torchrun"]
@@ -29,16 +29,14 @@ STARTING_RANKS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def forked() -> Iterator[Ward]:
-    with ward() as here:
-        yield here
+@pytest.fixture
+def forked(server: ForkServer) -> Ward:
+    return Ward(server, really=False)
 
 
-@pytest.fixture(scope="session")
-def as_users_do() -> Iterator[Ward]:
-    with ward(really=True) as here:
-        yield here
+@pytest.fixture
+def as_users_do(server: ForkServer) -> Ward:
+    return Ward(server, really=True)
 
 
 @pytest.mark.parametrize("patient", FORKED, ids=lambda patient: patient.name)

@@ -23,7 +23,7 @@ from ddpdoctor.observation import Observation
 from tests.patients.patient import Patient, Score
 
 DEADLINE = 120.0
-_PRELOAD = ("ddpdoctor.watch.watching", "torch.utils.data", "torch.nn.parallel", "torch.optim")
+PRELOAD = ("ddpdoctor.watch.watching", "torch.utils.data", "torch.nn.parallel", "torch.optim")
 _FINDINGS = TypeAdapter(tuple[Finding, ...])
 
 
@@ -98,5 +98,5 @@ def _as_a_user(patient: Patient, folder: Path) -> tuple[Finding, ...]:
 @contextmanager
 def ward(*, really: bool = False) -> Iterator[Ward]:
     """A ward with a fork server of its own."""
-    with ForkServer(_PRELOAD) as server:
+    with ForkServer(PRELOAD) as server:
         yield Ward(server, really=really)

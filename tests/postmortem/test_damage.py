@@ -31,29 +31,29 @@ ODD: tuple[Any, ...] = (
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def recorded(server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What two ranks write who train."""
     folder = tmp_path_factory.mktemp("recorded")
     env = {"DDPDOCTOR_RUN_DIR": str(folder)}
-    with (
-        ForkServer() as server,
-        server.launch(Job(f"{BODIES}:accumulate", 2, folder, env=env, watch=True)) as world,
-    ):
+    job = Job(f"{BODIES}:accumulate", 2, folder, env=env, watch=True)
+    with server.launch(job) as world:
         assert world.wait(60)
+        assert [fate.exit_code for fate in world.poll()] == [0, 0]
     return folder
 
 
-def judged(folder: Path) -> None:
-    """All that `diagnose` does, in each format."""
+def judged(folder: Path) -> bool:
+    """Do all that `diagnose` does, in each format; whether there was something to read."""
     try:
         material = read(folder)
     except NothingToRead:
-        return
+        return False
     findings = annotate(material.judge())
     attempts = [Attempt.of(name, evidence) for name, evidence in material.attempts]
     report = of_job("diagnose", attempts, findings, subject=("x",))
     for format_ in ReportFormat:
         render(report, format_)
+    return True
 
 
 def damaged(text: str, dice: random.Random) -> str:
@@ -106,15 +106,17 @@ def test_whatever_stands_in_the_logs_they_are_read(
     dice = random.Random(seed)
     trained = [(recorded / f"rank-{rank}.log").read_text() for rank in (0, 1)]
     deadlocked = [log_of(0, "barrier", 8), log_of(1, "all_reduce", 5)]
+    were_read = 0
     for number in range(40):
         texts = dice.choice((trained, deadlocked))
         folder = write(tmp_path / str(number), dict(enumerate(damaged(t, dice) for t in texts)))
         notes = [json.dumps({"pid": 999_000_000, "code": dice.choice(ODD)}) for _ in range(2)]
         (folder / DEATHS).write_text("\n".join([DEEP, *notes, "[]", "null"]))
-        judged(folder)
+        were_read += judged(folder)
         live = Observation(folder / "attempt-0-29500", 2)
         live.poll([])
         shutil.rmtree(folder)
+    assert were_read > 30
 
 
 def test_a_bad_line_costs_that_line_alone(tmp_path: Path) -> None:

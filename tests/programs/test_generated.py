@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from ddpdoctor.launch import ForkServer
 from tests.patients.patient import Patient
-from tests.patients.ward import Ward, ward
+from tests.patients.ward import Ward
 from tests.programs.generated import Program, programs
 
 
 @pytest.fixture(scope="module")
-def here() -> Iterator[Ward]:
-    with ward() as opened:
-        yield opened
+def here(server: ForkServer) -> Ward:
+    return Ward(server, really=False)
 
 
 @settings(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -21,12 +19,6 @@ from ddpdoctor.observation import Observation
 BODIES = Path(__file__).with_name("communication_bodies.py")
 PATIENCE = 120.0
 WORLD = 3
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with ForkServer(("ddpdoctor.watch",)) as server:
-        yield server
 
 
 def line(comment: str) -> int:

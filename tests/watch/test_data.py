@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from ddpdoctor.evidence import Place, RankEvidence
 from ddpdoctor.evidence.events.shuffled import Shuffled
@@ -25,12 +22,6 @@ def line(comment: str) -> int:
 def at(place: Place | None) -> int:
     assert place is not None
     return place.line
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with ForkServer() as server:
-        yield server
 
 
 def watched(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[RankEvidence]:

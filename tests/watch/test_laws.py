@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,13 +20,6 @@ def line(comment: str) -> int:
     lines = BODIES.read_text("utf-8").splitlines()
     (number,) = (n for n, text in enumerate(lines, 1) if text.endswith(f"# {comment}"))
     return number
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    preload = ("ddpdoctor.watch.watching", "torch.utils.data", "torch.nn.parallel", "torch.optim")
-    with ForkServer(preload) as server:
-        yield server
 
 
 def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Finding]:

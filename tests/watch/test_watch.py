@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,12 +21,6 @@ def line(comment: str) -> int:
     lines = BODIES.read_text("utf-8").splitlines()
     (number,) = (n for n, text in enumerate(lines, 1) if text.endswith(f"# {comment}"))
     return number
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with ForkServer() as server:
-        yield server
 
 
 class Watched:

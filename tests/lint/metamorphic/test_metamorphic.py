@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ddpdoctor.launch import ForkServer
 from tests.lint.metamorphic.program import Program, text
 from tests.lint.metamorphic.scoring import score, told_otherwise
 from tests.lint.metamorphic.subjects import Subject, subjects
 from tests.lint.metamorphic.transformations import all_transformations
 from tests.patients.patient import patients
-from tests.patients.ward import Ward, ward
+from tests.patients.ward import Ward
 
 FLOORS = json.loads(Path(__file__).with_name("floors.json").read_text(encoding="utf-8"))
 WAYS = all_transformations()
@@ -45,9 +45,8 @@ def test_every_transformation_has_a_floor_and_a_sentence() -> None:
 
 
 @pytest.fixture(scope="module")
-def forked() -> Iterator[Ward]:
-    with ward() as here:
-        yield here
+def forked(server: ForkServer) -> Ward:
+    return Ward(server, really=False)
 
 
 @pytest.mark.parametrize("name", WAYS)
