@@ -37,6 +37,7 @@ from ddpdoctor.stack.process_group import Backend, session
 from ddpdoctor.stack.resume import Epoch, Progress, Trained, reload_weights
 from ddpdoctor.stack.samplers import exact_shard
 from ddpdoctor.stack.trainer import fit
+from tests.stack.killing import killed_at
 
 N_SAMPLES = 37
 
@@ -197,11 +198,14 @@ def tiny(options: dict[str, Any]) -> dict[str, Any]:
     return {"n_epochs": 2, "batch_size": 8, **size, **options}
 
 
-def train_crystals(float64: bool = False, **options: Any) -> dict[str, Any]:
+def train_crystals(
+    float64: bool = False, save_kills: int | None = None, **options: Any
+) -> dict[str, Any]:
     """Train on the embedded data set, and return what two trainings can be compared by."""
     if float64:
         torch.set_default_dtype(torch.float64)
-    return summary(train_from_list(*dcdft(), **tiny(options)))
+    with killed_at(save_kills):
+        return summary(train_from_list(*dcdft(), **tiny(options)))
 
 
 def train_file(path: str, target: str, **options: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import torch
 from ase.build import bulk
 
+from ddpdoctor.launch import World
 from ddpdoctor.stack.crystal import (
     TrainingResult,
     dcdft,
@@ -28,9 +30,11 @@ from ddpdoctor.stack.errors import (
     LauncherError,
     MissingExtraError,
 )
+from ddpdoctor.stack.verification import verify_checkpoint
 from tests.stack.bodies import tiny, train_crystals
 
 Results = Callable[..., list[Any]]
+Launch = Callable[..., World]
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +72,24 @@ def test_4_ranks_come_to_the_same_result_as_1(
         assert (rank["world_size"], rank["weights"]) == (4, four[0]["weights"])
         for name in ("weights", "history", "test", "test_mae", "validation_mae"):
             torch.testing.assert_close(rank[name], one[name], rtol=1e-6, atol=1e-9)
+
+
+def test_a_training_whose_rank_is_killed_as_it_saves_resumes_to_the_bit(
+    launch: Launch, results: Results, tmp_path: Path
+) -> None:
+    # 56 crystals at 4 a rank: 7 steps an epoch, saved after 3, 6 and 7 of them.
+    options = {"batch_size": 4, "dropout": 0.2, "use_angle": True, "checkpoint_every": 3}
+    straight = results("train_crystals", 2, output_dir=str(tmp_path / "straight"), **options)
+    stopped = tmp_path / "stopped"
+    killed = launch(
+        "train_crystals", 2, {"DIES": "1"}, output_dir=str(stopped), save_kills=5, **options
+    )
+    assert [fate.rank for fate in killed.poll() if fate.signal == signal.SIGKILL] == [1]
+    for path in stopped.glob("step_*.pt"):
+        verify_checkpoint(path)
+    resumed = results("train_crystals", 2, output_dir=str(stopped), resume=True, **options)
+    for name in ("history", "weights", "test"):
+        assert [rank[name] for rank in resumed] == [rank[name] for rank in straight]
 
 
 @pytest.mark.parametrize("cached", [False, True])
