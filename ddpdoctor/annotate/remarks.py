@@ -8,7 +8,7 @@ a rank went on.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.annotate.text import Function, Text, read
@@ -50,6 +50,15 @@ def _texts(finding: Finding) -> Iterator[Text]:
             yield text
 
 
+def _statements(places: Iterable[RankPlace]) -> Iterator[tuple[Text, ast.stmt, int]]:
+    """The statements of some places, each with its file and the line."""
+    for at in places:
+        text = read(at.place.file) if at.place is not None else None
+        node = text.at(at.place.line) if text is not None and at.place is not None else None
+        if text is not None and node is not None and at.place is not None:
+            yield text, node, at.place.line
+
+
 def _option(finding: Finding, sources: Sources) -> Finding:
     """The line that declares --local-rank."""
 
@@ -89,11 +98,7 @@ def _stop(finding: Finding, sources: Sources) -> Finding:
     """What a condition that differs asks for."""
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
-        for at in finding.places[:1]:
-            text = read(at.place.file) if at.place is not None else None
-            node = text.at(at.place.line) if text is not None and at.place is not None else None
-            if text is None or node is None:
-                continue
+        for text, node, _ in _statements(finding.places[:1]):
             test = next(
                 (p.test for p in (node, *text.around(node)) if isinstance(p, ast.If | ast.While)),
                 None,
@@ -108,14 +113,10 @@ def _skip(finding: Finding, sources: Sources) -> Finding:
     """The statement by which the rank went on to the next round."""
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
-        for at in finding.places:
-            text = read(at.place.file) if at.place is not None else None
-            node = text.at(at.place.line) if text is not None and at.place is not None else None
-            if text is None or node is None or at.place is None:
-                continue
+        for text, node, line in _statements(finding.places):
             loop = next((p for p in text.around(node) if isinstance(p, ast.For | ast.While)), None)
             for each in ast.walk(loop) if loop is not None else ():
-                if isinstance(each, ast.Continue) and each.lineno >= at.place.line:
+                if isinstance(each, ast.Continue) and each.lineno >= line:
                     yield text, each, "goes on with the next round"
 
     return _with(finding, lines(), first=True)
@@ -125,19 +126,9 @@ def _set_order(finding: Finding, sources: Sources) -> Finding:
     """The set whose order decides."""
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
-        for at in finding.places[:1]:
-            text = read(at.place.file) if at.place is not None else None
-            node = text.at(at.place.line) if text is not None and at.place is not None else None
-            function = (
-                node
-                if isinstance(node, Function)
-                else text.function(node)
-                if text and node
-                else None
-            )
-            if text is None or function is None:
-                continue
-            for each in ast.walk(function):
+        for text, node, _ in _statements(finding.places[:1]):
+            function = node if isinstance(node, Function) else text.function(node)
+            for each in ast.walk(function) if function is not None else ():
                 if _is_unordered(each):
                     yield text, each, "has no order that processes share"
                 elif isinstance(each, ast.For):
