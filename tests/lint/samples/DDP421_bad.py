@@ -19,3 +19,8 @@ class Meter:
         for loss in losses:
             self.total += loss.detach()
             dist.all_reduce(self.total, op=dist.ReduceOp.SUM)  # <-- DDP421
+
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    Meter().follow([torch.ones(()), torch.zeros(())])

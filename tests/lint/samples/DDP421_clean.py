@@ -34,3 +34,8 @@ class Meter:
             dist.all_reduce(self.total)
             print(self.total)
             self.total.zero_()
+
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    Meter().follow([torch.ones(()), torch.zeros(())])

@@ -116,6 +116,8 @@ class Made:
     path: str
     inside: Event | None
     """The `no_sync` that was entered."""
+    order: int
+    """Which computation of the program it was."""
 
 
 @dataclass(slots=True)
@@ -194,6 +196,7 @@ class Machine:
         self.fuel = fuel
         self.made: dict[What, Made] = {}
         """How what is not known was computed, as far as it was seen."""
+        self.computations = 0
         self.inside: Event | None = None
         """The `no_sync` that is entered here."""
         self.reading = READING
@@ -252,7 +255,9 @@ class Machine:
     def computed(self, value: Value, by: str, of: tuple[Value, ...], node: ast.AST) -> Value:
         """Remember how a value was computed."""
         if isinstance(value.what, Tensor | Term) and value.what != NOTHING:
-            self.made[value.what] = Made(by, of, node, self.path, self.inside)
+            self.computations += 1
+            inside, order = self.inside, self.computations
+            self.made[value.what] = Made(by, of, node, self.path, inside, order)
         return value
 
     def note_read(self, owner: Value, key: Value | None = None) -> None:

@@ -348,7 +348,7 @@ def run_loop(
     """Run a body until nothing new comes of it, then go on from all the ways out of it."""
     if count.agree.divergent:
         _count_in_generator(vm, count)
-    outside, mask = vm.out, vm.mask
+    outside, mask, begun = vm.out, vm.mask, vm.computations
     base = vm.store.open() + 1
     record = LoopRecord(base - 1, len(vm.conditions))
     seq = Seq()
@@ -379,7 +379,7 @@ def run_loop(
         if not _settle(vm, states, count, vm.site(node, "loop")) or turn == _ROUNDS - 1:
             break
     if seq.items:
-        outside.items.append(Loop(node, vm.path, count, seq, vm.frame.name))
+        outside.items.append(Loop(node, vm.path, count, seq, vm.frame.name, begun=begun))
     head = vm.store.close()
     vm.mask = mask
     ways = [] if endless else [State(head, (), mask)]

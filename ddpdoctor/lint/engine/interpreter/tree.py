@@ -92,6 +92,8 @@ class Loop:
     function: str = "<module>"
     rounds: int = 0
     """How often, where it is known."""
+    begun: int = 0
+    """After how many computations of the program."""
 
     @property
     def place(self) -> Place:

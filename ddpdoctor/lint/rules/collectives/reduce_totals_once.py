@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Lib, Tensor, Value
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
@@ -77,9 +77,9 @@ def _adds(event: Event) -> bool:
 
 
 def _loop(way: Way) -> Loop | None:
-    """The innermost loop of the function, of which every round does it."""
+    """The innermost loop, of which every round does it."""
     for step in reversed(way):
-        if isinstance(step.node, Choice | Called):
+        if isinstance(step.node, Choice):
             return None
         if isinstance(step.node, Loop):
             return step.node
@@ -96,10 +96,5 @@ def _on(seq: Seq, kind: str, role: str, site: int) -> Iterator[Event]:
 
 def _is_made_in(run: Run, total: Value, loop: Loop) -> bool:
     """Whether each round begins another total."""
-    first, last = loop.place.line, getattr(loop.node, "end_lineno", None) or loop.place.line
-    return any(
-        made.by != EITHER
-        and made.path == loop.path
-        and first <= getattr(made.node, "lineno", 0) <= last
-        for _, made in computed_from(run, total)
-    )
+    made = (made for _, made in computed_from(run, total))
+    return any(each.by != EITHER and each.order > loop.begun for each in made)
