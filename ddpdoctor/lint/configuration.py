@@ -56,7 +56,7 @@ def load(start: Path, given: Path | None = None) -> Settings:
     for file in [given] if given else _candidates(start):
         try:
             document = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
             raise UsageError(f"{file} cannot be read: {error}") from error
         tool = document.get("tool", {})
         table = tool.get("ddpdoctor", {}) if isinstance(tool, dict) else {}

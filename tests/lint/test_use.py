@@ -149,7 +149,10 @@ def test_pyproject_configures(lint: Lint) -> None:
     assert [line.split(":")[0] for line in out.splitlines()] == ["hang.py"]
 
 
-@pytest.mark.parametrize("table", ["select = 1", "nonsense = []", "per-file-ignores = []", "]"])
+@pytest.mark.parametrize(
+    "table",
+    ["select = 1", "nonsense = []", "per-file-ignores = []", "]", f"a = {2000 * '['}{2000 * ']'}"],
+)
 def test_a_wrong_pyproject_is_a_usage_error(lint: Lint, table: str) -> None:
     write("hang.py", HANG)
     write("pyproject.toml", f"[tool.ddpdoctor.lint]\n{table}\n")
