@@ -22,20 +22,23 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Node,
     Seq,
     Step,
+    Way,
     events,
     walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
+    NOTHING,
     Const,
     Either,
     Ref,
+    Term,
     Value,
     What,
 )
 from ddpdoctor.lint.engine.queries.counting import Counts, counter_of
-from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, wrappers
 
 FLAG = "require_backward_grad_sync"
 _RELEVANT = ("backward", "step", "clip", "enter", "exit", "scope", "set_attribute")
@@ -90,9 +93,33 @@ def _unreduced(run: Run) -> Iterator[Unreduced]:
             held[event.values["owner"].what] = None
     if held:
         conditions = [node.condition for node, _ in walk(run.root) if isinstance(node, Choice)]
+        averaged = _averaged(run)
         for wrapper in held:
             rounds = _Rounds(run, wrapper, Counts(conditions), alone=len(held) == 1)
-            yield from rounds.find()
+            for each in rounds.find():
+                if each.event.kind != "step" or id(each.event) not in averaged:
+                    yield each
+
+
+def _averaged(run: Run) -> set[int]:
+    """The steps in whose loops ranks share weights as well, as local SGD does on purpose."""
+    weights = wrappers(run).keys()
+    sharing: set[int] = set()
+    for event, way in events(run.root, "collective"):
+        given = event.values.get("shares")
+        if given is not None and (_is_unknown(given) or mentioned(run, given) & weights):
+            sharing |= _loops_around(way)
+    steps = events(run.root, "step")
+    return {id(event) for event, way in steps if _loops_around(way) & sharing}
+
+
+def _is_unknown(value: Value) -> bool:
+    """Whether it may be weights, for all that is known: it was put together on several ways."""
+    return isinstance(value.what, Term) and value.what.op in (NOTHING.op, "joined")
+
+
+def _loops_around(way: Way) -> set[int]:
+    return {id(step.node) for step in way if isinstance(step.node, Loop)}
 
 
 class _Spent(Exception):

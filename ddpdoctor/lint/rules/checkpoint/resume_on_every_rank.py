@@ -78,6 +78,8 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
             continue
         if _is_made_for_itself(run, event, who.mask):
             continue
+        if run.is_entry and not _is_used_by_others(run, event, way, who.mask, order):
+            continue
         if _is_wrapped_later(run, event, wraps, order) or _is_shared_later(run, event, order):
             continue
         told.add(id(apart))
@@ -144,6 +146,16 @@ def _is_made_for_itself(run: Run, event: Event, mask: int) -> bool:
         if own is not None and own.what == target.what:
             return not doers(way).mask & ~mask
     return False
+
+
+def _is_used_by_others(run: Run, event: Event, way: Way, mask: int, order: dict[int, int]) -> bool:
+    """Whether ranks that restore nothing train or predict afterwards, as at a job's end none do."""
+    loops = {id(step.node) for step in way if isinstance(step.node, Loop)}
+    return any(
+        doers(at).mask & ~mask
+        and (order[id(use)] > order[id(event)] or any(id(step.node) in loops for step in at))
+        for use, at in events(run.root, "forward", "bare_forward", "backward", "step")
+    )
 
 
 def _is_wrapped_later(run: Run, event: Event, wraps: list[Event], order: dict[int, int]) -> bool:
