@@ -234,6 +234,29 @@ def _wrappers(vm: Machine, value: Value) -> frozenset[int]:
     return frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
 
 
+def _bounds(
+    vm: Machine,
+    name: str,
+    effect: Effect,
+    owner: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """Ranks that have agreed on the bound may have agreed on what each of them has."""
+    from ddpdoctor.lint.engine.interpreter.iteration import elements
+
+    if len(args) != 2:
+        return _pure(vm, name, effect, owner, args, kwargs, node)
+    one, count = elements(vm, args[0], node)
+    bound = args[1]
+    if bound.agree.divergent:
+        count = bound
+    elif count.agree.divergent:
+        count = Value(NOTHING, UNKNOWN)
+    return Value(Many(one), count.agree, count.why)
+
+
 def _count(
     vm: Machine,
     name: str,
@@ -1261,6 +1284,7 @@ _HANDLERS = {
     "local": _local,
     "pure": _pure,
     "count": _count,
+    "bounds": _bounds,
     "itself": _itself,
     "calls": _calls,
     "enters": _enters,

@@ -35,6 +35,7 @@ WORDS = {
     "local": "this rank's own; `cause` says why",
     "pure": "alike if its arguments are",
     "count": "alike although its argument's order is not (a length, a sum, a sorted list)",
+    "bounds": "goes through its first argument, and no further than its second says",
     "new": "makes an object of a `type`; further words name the arguments that it keeps; of a "
     "module, `has` says what of its own, `holds` where its parts are, `runs=each` that it runs them",
     "wraps": "wraps a module for data-parallel training",

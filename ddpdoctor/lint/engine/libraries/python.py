@@ -75,6 +75,7 @@ math.*                                  pure
 statistics.*                            pure
 operator.*                              pure
 itertools.count                         new type=itertools.count
+itertools.islice                        bounds
 itertools.*                             pure
 collections.defaultdict                 new type=dict
 collections.OrderedDict                 new type=dict
