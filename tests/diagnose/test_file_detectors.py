@@ -218,6 +218,8 @@ def test_a_save_into_a_folder_that_another_rank_has_cleared_is_named() -> None:
     assert (finding.code, finding.ranks, lines(finding)) == ("DDP514", (0,), [73, 70])
     found[2].files = [file("mkdir", "/run/1", 49.5)]
     assert only(found).code == "DDP400"  # it was there again
+    found[3].files = [file("save", "/run/1/last.pt", 48.0)]
+    assert only(found).code == "DDP514"  # and what had been saved in it was not
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from ddpdoctor.evidence import FileEvent, RankEvidence
 
 _UNDONE_BY = {"FileExistsError": "mkdir", "FileNotFoundError": "rmtree", "OSError": "rmtree"}
 """What somebody else has done, by what comes of it."""
+_SAVES = ("save", "replace")
 _QUOTED = re.compile(r"'([^']+)'")
 
 
@@ -51,14 +52,14 @@ def detect(case: Case) -> Iterator[Finding]:
 
 
 Changes = dict[tuple[str, str], list[tuple[RankEvidence, FileEvent]]]
-"""Folders that were made or removed in this run, by host and path."""
+"""Folders that were made or removed in this run, and files that were saved, by host and path."""
 
 
 def _changes(case: Case) -> Changes:
     found: Changes = {}
     for rank in case.evidence.ranks:
         for file in rank.files:
-            if file.action in ("mkdir", "rmtree") and not file.error:
+            if file.action in ("mkdir", "rmtree", *_SAVES) and not file.error:
                 found.setdefault((rank.boot, file.path), []).append((rank, file))
     return found
 
@@ -67,7 +68,7 @@ def _clash(changes: Changes, raised: Raised) -> tuple[RankEvidence, FileEvent] |
     """The rank, and what it did before, that left nothing to make or to find.
 
     Of those that made a folder it is the first, of those that removed it the last. A folder that
-    was made again since is there.
+    was made again since is there, but what had been saved in it is not.
     """
     rank, time = raised.rank, raised.exception.time
     action = _UNDONE_BY.get(raised.exception.type)
@@ -77,16 +78,21 @@ def _clash(changes: Changes, raised: Raised) -> tuple[RankEvidence, FileEvent] |
     for path in paths:
         before = [each for each in changes.get((rank.boot, path), ()) if each[1].begun < time]
         made = max((e.begun for _, e in before if e.action == "mkdir"), default=0.0)
+        since = min(made, _saved(changes, raised))
         wanted = action or "rmtree"
-        done = [
-            (other, event)
-            for other, event in before
-            if event.action == wanted and (wanted == "mkdir" or event.begun > made)
-        ]
-        if any(other is not rank for other, _ in done):
+        did = [each for each in before if each[1].action == wanted]
+        done = [each for each in did if wanted == "mkdir" or each[1].begun > since]
+        if done and any(other is not rank for other, _ in did):
             first = action == "mkdir"
             return min(done, key=lambda each: each[1].begun * (1 if first else -1))
     return None
+
+
+def _saved(changes: Changes, raised: Raised) -> float:
+    """When the file that is missing was saved last; never, if it was not."""
+    missing = [f.path for f in raised.rank.files[-1:] if f.error]
+    events = [each for path in missing for each in changes.get((raised.rank.boot, path), ())]
+    return max((e.begun for _, e in events if e.action in _SAVES), default=float("inf"))
 
 
 def _parents(raised: Raised) -> list[str]:
