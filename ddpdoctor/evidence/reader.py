@@ -13,7 +13,7 @@ from ddpdoctor.evidence.checking import check
 from ddpdoctor.evidence.clock import Clock, shift
 from ddpdoctor.evidence.event import KINDS
 from ddpdoctor.evidence.model import RankEvidence
-from ddpdoctor.evidence.run_directory import CUT_SHORT, DAMAGED, LOG_NAME, open_file
+from ddpdoctor.evidence.run_directory import CUT_SHORT, DAMAGED, LOG_NAME, boot, open_file
 from ddpdoctor.evidence.spans import fits
 
 _BLOCK = 1 << 20
@@ -134,7 +134,7 @@ class RankReader:
         if kind == "start":
             self.own_clock = Clock.of(event)
             self.shift = self.own_clock.ahead_of(self._clock or self.own_clock)
-            if self._ahead is not None:
+            if self._ahead is not None and self.own_clock.boot != boot():
                 self.shift = self._ahead
         if self.shift and kind != "anew":  # which happens at no time
             shift(event, self.shift)

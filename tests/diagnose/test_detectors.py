@@ -317,6 +317,12 @@ def test_a_load_that_came_before_the_save_read_the_old_version_and_is_the_same_r
     assert finding.place.line == 50
 
 
+def test_which_of_two_hosts_came_first_to_a_file_is_not_known_to_the_millisecond() -> None:
+    found = loads_of_best(9.0)
+    found[0].boot, found[1].boot = "node01", "node02"
+    assert diagnose(Evidence(WORLD, found)) == []
+
+
 def test_a_load_after_the_save_is_no_race() -> None:
     assert diagnose(Evidence(WORLD, loads_of_best(10.5))) == []
 
