@@ -17,6 +17,7 @@ from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.diagnose.aftermath import judge_log
 from ddpdoctor.diagnose.detectors.known_messages import is_known
 from ddpdoctor.evidence import (
+    DAMAGED,
     MOST_RANKS,
     Collective,
     Evidence,
@@ -84,7 +85,10 @@ class _Reading:
         parts = (self._tracebacks, self._watchdogs, self._summary)
         for line in lines(stream, wanted=lambda: parts[0].is_open or parts[2].is_open):
             whose = line if rank is None or line.rank is not None else replace(line, rank=rank)
-            if any(part.take(whose) for part in parts):
+            try:
+                if any(part.take(whose) for part in parts):
+                    continue
+            except DAMAGED:  # a damaged line costs itself alone
                 continue
             if len(self._loose) < _MOST_LOOSE and is_known(line.text):
                 self._loose.append(whose)

@@ -209,6 +209,19 @@ def test_a_log_that_was_cut_within_a_traceback_is_read_as_far_as_it_goes() -> No
 
 
 @pytest.mark.parametrize(
+    ("number", "damaged"),
+    [("Timeout(ms)=1800000", "Timeout(ms)=q800000"), ("line 51", f"line {10**24}")],
+)
+def test_a_damaged_number_costs_its_line_alone(number: str, damaged: str) -> None:
+    raised = (LOGS / "one-rank-raises.log").read_text()
+    watchdog = (LOGS / "nccl-one-rank-missing.log").read_text().splitlines()[1]
+    whole = f"{watchdog}\n{raised}"
+    assert number in whole
+    (finding,) = findings_of(whole.replace(number, damaged, 1))
+    assert (finding.title, finding.ranks) == ("exception", (1,))
+
+
+@pytest.mark.parametrize(
     ("content", "says"),
     [(b"", "is empty"), (bytes(range(256)) * 40, "is no text"), (b"\0" * 9000, "is no text")],
 )
