@@ -37,6 +37,10 @@ class Observation:
         reader.take_from(lines, ahead)
         self._news = True
 
+    def ahead(self, rank: int) -> float:
+        """Seconds that were added to this rank's times, to have them on this host's clock."""
+        return self._readers[rank].shift or 0.0
+
     def forget(self, rank: int) -> None:
         """What was told of this rank will be told again."""
         self._readers[rank].evidence.forget()

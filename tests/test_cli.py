@@ -135,7 +135,7 @@ def complaint(capsys: Capture) -> str:
         ("explain DDP101 --format html", "'html' is not one of 'text', 'json'"),
         ("explain DDP101 -o /proc/page.md", "cannot write /proc/page.md"),
         ("chekc", "chekc"),
-        ("train", "Missing command"),
+        ("train", "say what to train: crystal"),
         ("train fish", "fish"),
     ],
 )

@@ -335,11 +335,8 @@ class First(Company):
 
     def _at_once(self, evidence: Evidence) -> Evidence:
         """What is known, with only those waiting that did so in the last cut; and all that did."""
-        cut, told_by = self._rounds.cut, self._told_by
-        since = {
-            rank: began + (self._hosts[told_by[rank]].ahead if rank in told_by else 0.0)
-            for rank, began in cut.since.items()
-        }
+        cut = self._rounds.cut
+        since = {rank: began + self._ledger.ahead(rank) for rank, began in cut.since.items()}
         gone = {
             rank.rank
             for rank in evidence.ranks
@@ -397,7 +394,9 @@ class First(Company):
             host.ranks.add(rank)
         for fate in (Fate(**given) for given in said.get("fates", ())):
             if fate.rank in host.ranks:
-                self.fates[fate.rank] = replace(fate, time=fate.time + host.ahead)
+                self.fates[fate.rank] = replace(
+                    fate, time=fate.time + self._ledger.ahead(fate.rank)
+                )
                 self._known_since.setdefault(fate.rank, now)
         if "answer" in said:
             asked, waits = said["answer"]

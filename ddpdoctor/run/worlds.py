@@ -97,6 +97,11 @@ class World:
         return self.evidence.world_size
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all of its ranks have been seen."""
+        return all(rank.pid for rank in self.evidence.ranks)
+
+    @property
     def living(self) -> list[int]:
         """Processes of this host that are ranks and have not ended."""
         return [rank.pid for rank in self._ours() if rank.fate is None]
@@ -250,6 +255,7 @@ class Worlds:
         self._noted: list[Death] = []
         self._next_look = self._newest = 0.0
         self._boot = boot()
+        self._is_prepared = False
 
     @property
     def reached(self) -> bool:
@@ -324,6 +330,10 @@ class Worlds:
             if not self._alone:
                 world.meet(self._shared)
         self._noted = []
+        # Not before all are watched: meanwhile one could leave, and nobody would know how.
+        if not self._is_prepared and self.all and all(world.is_whole for world in self.all):
+            self._is_prepared = True
+            prepare()
 
     def _look_for_new(self) -> None:
         if time.monotonic() < self._next_look and not self._is_young:
@@ -332,7 +342,6 @@ class Worlds:
         known = {world.folder for world in self.all}
         for folder in _folders(self._run_dir):
             if folder not in known and (size := world_size(folder)):
-                prepare()
                 self.all.append(World(folder, size, self._deaths, self._memory, self._boot))
                 self._newest = time.monotonic()
 

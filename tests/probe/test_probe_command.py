@@ -296,11 +296,13 @@ def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
         "GLOO_SOCKET_IFNAME": "lo",
     }
     started = ranks([[], [], []], "60", **where)
-    of_rank_1 = psutil.Process(started[1].pid)
+    processes = [psutil.Process(each.pid) for each in started]
     deadline = time.monotonic() + 120
-    while len(of_rank_1.net_connections("tcp")) < 4:  # the store, a listener, and both peers
+    # The store, a listener, and both peers; a rank that were left while it joins could tell nobody.
+    while any(len(each.net_connections("tcp")) < 4 for each in processes):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    time.sleep(1)  # what they say to each other on a new connection shows nowhere
     started[1].kill()
     for rank in (0, 2):
         out, _ = started[rank].communicate(timeout=120)

@@ -199,7 +199,9 @@ def test_a_hang_is_proven_and_ended_with_1(launcher: Launcher, begin, tmp_path: 
     if launcher.name in BY_ELASTIC:
         (told,) = tmp_path.glob("reports/run-*/launcher.log")
         assert "SignalException" in told.read_text()
-        assert "closing signal SIGTERM" in told.read_text()
+        # Whether it then has ranks left to send a "closing signal" to, is a race of theirs.
+        assert "death signal" in told.read_text()
+        assert "death signal" not in err
         assert "closing signal" not in err
         assert "Traceback" not in err
         assert str(told) in err
