@@ -13,9 +13,13 @@ REFERENCE = Path(__file__).parent.parent / "reports" / "reference" / "gloo-4-ran
 
 def test_the_reference_has_every_form_of_the_catalogue_and_no_other() -> None:
     forms = {
-        (pitfall.code, KINDS[variant.kind], plain_markdown(variant.summary))
+        (
+            pitfall.code,
+            KINDS[each.kind],
+            plain_markdown(each.summary + (each.source and f" [{each.source}]")),
+        )
         for pitfall in catalog.load().values()
-        for variant in pitfall.variants
+        for each in pitfall.variants
     }
     assert set(verdicts(REFERENCE.read_text("utf-8"))) == forms
 
