@@ -7,6 +7,7 @@ import os
 import socket
 import time
 import warnings
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import torch
 import torch.distributed as dist
 
 from ddpdoctor.environment.redaction import safe_line
+from ddpdoctor.evidence import named
 from ddpdoctor.probe import bandwidth, clocks, correctness, links, pace
 from ddpdoctor.probe.model import Measured, RankFacts
 from ddpdoctor.probe.progress import Progress
@@ -52,12 +54,16 @@ def measure(backend: str, seconds: float, progress: Progress, begun: float) -> M
     chosen, device = _device(backend)
     dist.init_process_group(chosen, timeout=timedelta(seconds=max(20.0, seconds)))
     talk = Talk(dist.get_rank(), dist.get_world_size(), device, progress)
+    measured, lost = None, ""
     try:
         talk.together()
         facts = _facts(talk, time.monotonic() - joining)
         measured = _measure(talk, facts, chosen, talk.agreed(_left(seconds, begun)))
     except RuntimeError as error:
-        raise PeerLost(_who_is_gone(talk, error)) from error
+        lost = safe_line(str(error).strip().splitlines()[0])
+    if measured is None:
+        # Not in the handler: the error's frames hold the group, which is to go before it asks.
+        raise PeerLost(_who_is_gone(talk, lost))
     measured = measured.model_copy(update={"seconds": time.monotonic() - joining})
     talk.together()
     dist.destroy_process_group()
@@ -120,18 +126,29 @@ def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Meas
     )
 
 
-def _who_is_gone(talk: Talk, error: RuntimeError) -> str:
-    """Ask the store who still lives: each rank that lost a peer leaves a word there."""
-    said = safe_line(str(error).strip().splitlines()[0])
+def _who_is_gone(talk: Talk, said: str) -> str:
+    """Ask the store who still lives: each rank that lost a peer leaves a word there.
+
+    A rank that waits for this one, and not for the one that is gone, learns of it by the end of
+    this one's connections.
+    """
     at = f"rank {talk.rank} lost a peer while {talk.progress.words}"
     try:
         store = dist.distributed_c10d._get_default_store()
         store.set(f"ddpdoctor/alive/{talk.rank}", json.dumps(talk.progress.words))
+        if dist.get_backend() == "gloo":  # NCCL's watchdog tells every rank for itself
+            dist.destroy_process_group()
         time.sleep(_LAST_WORDS)
         silent = [rank for rank in range(talk.size) if not store.check([f"ddpdoctor/alive/{rank}"])]
+        store.set(f"ddpdoctor/asked/{talk.rank}", "")
+        if talk.rank == 0:  # its process hosts the store
+            living = [rank for rank in range(talk.size) if rank not in silent]
+            with suppress(RuntimeError):
+                store.wait(
+                    [f"ddpdoctor/asked/{rank}" for rank in living], timedelta(seconds=_LAST_WORDS)
+                )
     except (RuntimeError, ValueError):
         return f"{at}: the store is gone, and with it the process that hosts it ({said})"
     if not silent:
         return f"{at}, though all ranks live: the connection between two of them broke ({said})"
-    names = ", ".join(map(str, silent))
-    return f"{at}: rank{'s' if len(silent) > 1 else ''} {names} said nothing more ({said})"
+    return f"{at}: {named(silent)} said nothing more ({said})"

@@ -312,6 +312,45 @@ def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
         assert "rank 1 said nothing more" in found.cause
 
 
+WAITS_FOR_ONE_THAT_WAITS = """
+import os, signal, sys, time
+import torch, torch.distributed as dist
+from pathlib import Path
+from ddpdoctor.probe import rank
+from ddpdoctor.probe.progress import Progress
+
+def measure(talk, *_):
+    if talk.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.recv(torch.zeros(1), {0: 2, 2: 1}[talk.rank])
+
+rank._measure = measure
+with Progress(int(os.environ["RANK"]), Path(sys.argv[1], "stage")) as progress:
+    try:
+        rank.measure("gloo", 30.0, progress, time.time())
+    except rank.PeerLost as lost:
+        print(lost)
+"""
+
+
+def test_a_rank_that_waits_for_one_that_lost_a_peer_is_not_called_silent(tmp_path: Path) -> None:
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "3"}
+    (tmp_path / "ranks.py").write_text(WAITS_FOR_ONE_THAT_WAITS)
+    for name in ("0", "1", "2"):
+        (tmp_path / name).mkdir()
+    started = [
+        subprocess.Popen(
+            [sys.executable, str(tmp_path / "ranks.py"), str(tmp_path / name)],
+            stdout=subprocess.PIPE,
+            env=environ(RANK=name, GLOO_SOCKET_IFNAME="lo", **where),
+            text=True,
+        )
+        for name in ("0", "1", "2")
+    ]
+    said = [rank.communicate(timeout=120)[0] for rank in started]
+    assert all(": rank 1 said nothing more" in said[rank] for rank in (0, 2)), said
+
+
 def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(
     report: ProbeReport, tmp_path: Path
 ) -> None:
