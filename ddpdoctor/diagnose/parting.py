@@ -6,6 +6,7 @@ It is what most differences between ranks end in, so whoever finds the differenc
 from __future__ import annotations
 
 from ddpdoctor.diagnose.case import Case, first_line, is_casualty, sides
+from ddpdoctor.evidence import named
 
 
 def has_parted(case: Case) -> bool:
@@ -24,8 +25,8 @@ def explain_parting(case: Case) -> tuple[str, ...]:
     ]
     if case.deadlock is not None:
         told += [
-            f"rank{'s' if len(side.ranks) > 1 else ''} {', '.join(map(str, side.ranks))} "
-            f"then waited for ever in {side.doing}" + (f" at {side.place}" if side.place else "")
+            f"{named(side.ranks)} then waited for ever in {side.doing}"
+            + (f" at {side.place}" if side.place else "")
             for side in sides(case.deadlock.blocked)
         ]
         case.explain(case.deadlock)

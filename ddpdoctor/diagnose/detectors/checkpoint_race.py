@@ -34,11 +34,6 @@ class BadRead:
     raised: Raised | None
     """The exception of a torn read; None if the load went well and gave the previous version."""
 
-    @property
-    def is_timed(self) -> bool:
-        """Whether load and save were seen by one clock."""
-        return self.writer is not None and self.writer.boot == self.reader.boot
-
 
 def torn_reads(case: Case) -> list[BadRead]:
     """The ranks that a torn read ended, by rank."""
@@ -101,7 +96,7 @@ def detect(case: Case) -> Iterator[Finding]:
         code="DDP501",
         title="checkpoint-race",
         severity="error",
-        certainty="proven" if any(each.is_timed for each in bad) else "evidence",
+        certainty="proven" if any(each.save for each in bad) else "evidence",
         ranks=tuple(sorted({each.reader.rank for each in bad} | {e.rank.rank for e in early})),
         places=places(bad),
         cause=cause(bad[0]),
@@ -187,10 +182,12 @@ def _caused_by(exception: ExceptionRecord | None, load: FileEvent) -> bool:
 def _writer(
     case: Case, reader: RankEvidence, load: FileEvent
 ) -> tuple[RankEvidence | None, FileEvent | None]:
-    """The rank whose save of the same path was under way at some moment of the load."""
+    """The rank of its host whose save of the path was under way at some moment of the load."""
     for rank in case.evidence.ranks:
+        if rank is reader or rank.boot != reader.boot:
+            continue
         for save in rank.files:
-            if rank is reader or save.action != "save" or save.path != load.path:
+            if save.action != "save" or save.path != load.path:
                 continue
             ended = save.ended if save.ended is not None else float("inf")
             if save.begun < (load.ended or float("inf")) and load.begun < ended:

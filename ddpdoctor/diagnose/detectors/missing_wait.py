@@ -9,78 +9,55 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.sharing import made_later
-from ddpdoctor.evidence import FileEvent, RankEvidence
+from ddpdoctor.evidence import FileEvent, RankEvidence, named
+
+Early = tuple[Raised, FileEvent, RankEvidence, FileEvent]
+"""Who came too early and with what, and who made it then and how."""
 
 
 @detector(precedence=265)
 def detect(case: Case) -> Iterator[Finding]:
     """Name those that came too early, and the line that made it too late."""
-    yield from _read(case)
-    yield from _saved(case)
-
-
-def _saved(case: Case) -> Iterator[Finding]:
-    """A save into a folder that another rank has made since."""
-    early = [
+    writes = _writes(case) if case.raised else {}
+    read: list[Early] = [
+        (raised, load, *found)
+        for raised, load in _not_found(case)
+        if (found := _writer(writes, raised, load))
+    ]
+    if read:
+        cure = "Let every rank wait, in a barrier after the write, before it reads."
+        yield _finding(case, read, ("read", "wrote", "written"), cure)
+    saved: list[Early] = [
         (raised, save, *found)
         for raised in case.raised
         for save in [f for f in raised.rank.files if f.action == "save"][-1:]
         if save.error and (found := made_later(case.evidence, raised.rank, save))
     ]
-    if not early:
-        return
+    if saved:
+        cure = "Make it on every rank (exist_ok=True), or wait for it in a barrier."
+        yield _finding(case, saved, ("saved into", "made", "made"), cure)
+
+
+def _finding(case: Case, early: list[Early], verbs: tuple[str, str, str], cure: str) -> Finding:
     case.explain(*(raised for raised, *_ in early))
-    _, save, maker, folder = early[0]
-    name, ranks = Path(folder.path).name, tuple(raised.rank.rank for raised, *_ in early)
-    yield Finding(
+    _, use, maker, making = early[0]
+    used, made, been_made = verbs
+    name, ranks = Path(making.path).name, tuple(raised.rank.rank for raised, *_ in early)
+    by = (making.begun - use.begun) * 1000
+    return Finding(
         code="DDP407",
         title="missing-wait",
         severity="error",
         certainty="proven",
         ranks=ranks,
         places=(
-            RankPlace(ranks=ranks, place=save.place, doing=f"saved into {name}"),
-            RankPlace(ranks=(maker.rank,), place=folder.place, doing=f"made {name}"),
-            *callers(ranks, save.way, save.place),
+            RankPlace(ranks=ranks, place=use.place, doing=f"{used} {name}"),
+            RankPlace(ranks=(maker.rank,), place=making.place, doing=f"{made} {name}"),
+            *callers(ranks, use.way, use.place),
         ),
-        cause=f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} saved into the "
-        f"folder {name} before rank {maker.rank} had made it.",
-        cure=Cure(text="Make it on every rank (exist_ok=True), or wait for it in a barrier."),
-        evidence=(f"saved {(folder.begun - save.begun) * 1000:.0f} ms before it was made",),
-        consequences=case.consequences(),
-    )
-
-
-def _read(case: Case) -> Iterator[Finding]:
-    """A read of a file that another rank has written since."""
-    writes = _writes(case) if case.raised else {}
-    early = [
-        (raised, load, *found)
-        for raised, load in _not_found(case)
-        if (found := _writer(writes, raised, load))
-    ]
-    if not early:
-        return
-    case.explain(*(raised for raised, *_ in early))
-    _, load, writer, save = early[0]
-    name, ranks = Path(load.path).name, tuple(raised.rank.rank for raised, *_ in early)
-    yield Finding(
-        code="DDP407",
-        title="missing-wait",
-        severity="error",
-        certainty="proven",
-        ranks=ranks,
-        places=(
-            RankPlace(ranks=ranks, place=load.place, doing=f"read {name}"),
-            RankPlace(ranks=(writer.rank,), place=save.place, doing=f"wrote {name}"),
-            *callers(ranks, load.way, load.place),
-        ),
-        cause=f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} read {name} "
-        f"before rank {writer.rank} had written it.",
-        cure=Cure(text="Let every rank wait, in a barrier after the write, before it reads."),
-        evidence=(f"read {(save.begun - load.begun) * 1000:.0f} ms before the write began",)
-        if save.begun > load.begun
-        else (),
+        cause=f"{named(ranks)} {used} {name} before rank {maker.rank} had {been_made} it.",
+        cure=Cure(text=cure),
+        evidence=(f"{used} it {by:.0f} ms before that began",) if by > 0 else (),
         consequences=case.consequences(),
     )
 

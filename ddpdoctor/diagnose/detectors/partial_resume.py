@@ -10,7 +10,7 @@ from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
-from ddpdoctor.evidence import FileEvent, RankEvidence, StateLoad
+from ddpdoctor.evidence import FileEvent, RankEvidence, StateLoad, named
 
 _SHARING = ("broadcast", "all_gather", "scatter", "all_reduce", "recv")
 _SHARDED = "ZeroRedundancyOptimizer"
@@ -92,7 +92,7 @@ def _finding(
         doing = f"torch.load({Path(file.path).name})"
         places.insert(0, RankPlace(ranks=names, place=file.place, doing=doing))
         places += callers(names, file.way, file.place)
-    others = ", ".join(str(rank.rank) for rank in fresh)
+    others = named(rank.rank for rank in fresh)
     what = f"the state of {first.name}" + (f" from {Path(file.path).name}" if file else "")
     return Finding(
         code="DDP513",
@@ -101,8 +101,8 @@ def _finding(
         certainty="proven",
         ranks=names,
         places=tuple(places),
-        cause=f"rank{'s' if len(names) > 1 else ''} {', '.join(map(str, names))} resumed {what}; "
-        f"rank {others} did not, and trained on from a fresh state.",
+        cause=f"{named(names)} resumed {what}; {others} did not, and trained on from a fresh "
+        "state.",
         cure=Cure(text="Decide on rank 0 whether to resume, broadcast it, and load on every rank."),
         consequences=consequences,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import FileEvent, RankEvidence
+from ddpdoctor.evidence import FileEvent, RankEvidence, named
 
 _UNDONE_BY = {"FileExistsError": "mkdir", "FileNotFoundError": "rmtree", "OSError": "rmtree"}
 """What somebody else has done, by what comes of it."""
@@ -40,9 +40,8 @@ def detect(case: Case) -> Iterator[Finding]:
         certainty="proven",
         ranks=ranks,
         places=(late, early) if event.action == "mkdir" else (early, late),
-        cause=f"rank {other.rank} had {did} the folder {name} when "
-        f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} came to it: every rank "
-        "does so for itself.",
+        cause=f"rank {other.rank} had {did} the folder {name} when {named(ranks)} came to it: "
+        "every rank does so for itself.",
         cure=Cure(
             text="Make and clear the run folder on rank 0 alone, and let the others wait for it."
         ),

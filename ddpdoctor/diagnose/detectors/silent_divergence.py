@@ -378,7 +378,7 @@ def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
     loads = {replica.rank.rank: _loads(replica) for replica in found.replicas}
     ranks = tuple(sorted(rank for rank, of in loads.items() if of == max(loads.values())))
     rank = next(r.rank for r in found.replicas if r.rank.rank == ranks[0])
-    others = ", ".join(str(r) for r in sorted(loads) if r not in ranks)
+    others = named(rank for rank in loads if rank not in ranks)
     yield Finding(
         code="DDP513",
         title="resume-on-one-rank",
@@ -386,9 +386,8 @@ def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
         certainty="proven",
         ranks=ranks,
         places=tuple(_restores(rank, ranks, read=len({read for read, _ in loads.values()}) > 1)),
-        cause=f"only rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} restored "
-        f"the state of the training; rank {others} did not, and since then {listed(found.names)} "
-        f"differ ({found.interval}).",
+        cause=f"only {named(ranks)} restored the state of the training; {others} did not, and "
+        f"since then {listed(found.names)} differ ({found.interval}).",
         cure=Cure(text="Load on every rank, or load before the wrap: DDP then sends it to all."),
     )
 

@@ -12,6 +12,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders, shuffles
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import named
 
 
 @detector(precedence=445)
@@ -53,8 +54,8 @@ def _finding(
         ranks=others,
         places=(*made, *loaders.places(kin, "built the loader", sampler="built the sampler")),
         cause=f"{attribute} holds the same files on all ranks, but in another order on "
-        f"rank{'s' if len(others) > 1 else ''} {', '.join(map(str, others))}: index i is another "
-        "file there, so shards overlap and files are left out.",
+        f"{named(others)}: index i is another file there, so shards overlap and files are "
+        "left out.",
         cure=Cure(text="Sort the list by name on every rank before it is sampled."),
         evidence=(f"{len(set(orders.values()))} orders of one list on {len(orders)} ranks",),
     )
