@@ -1,5 +1,6 @@
 """What the README and CI say, against what is there."""
 
+import os
 import re
 import subprocess
 import sys
@@ -37,6 +38,29 @@ def test_the_readme_gives_the_main_job_as_a_whole_command() -> None:
     assert f"<!-- main job -->\n```sh\n{job}```\n<!-- end -->" in README
     assert job.startswith("python3 -m venv .venv && ")
     assert job.endswith(".venv/bin/ddpdoctor check --nproc 4\n")
+
+
+def test_the_first_thing_in_the_readme_is_what_run_says(tmp_path: Path) -> None:
+    sample = re.search(r"\$ ddpdoctor (run -- torchrun .*)\n((?:.|\n)*?)\n```", README)
+    assert sample
+    *words, script = sample[1].split()
+    said = tmp_path / "said.txt"
+    torchrun = str(Path(sys.executable).with_name("torchrun"))
+    words = [torchrun if word == "torchrun" else word for word in words]
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    done = subprocess.run(
+        [sys.executable, "-m", "ddpdoctor", "run", "-o", str(said), *words[1:], script],
+        cwd=tmp_path,
+        capture_output=True,
+        env={**os.environ, "COLUMNS": "100"},
+        check=False,
+    )
+    assert done.returncode == 1
+
+    def timeless(text: str) -> str:
+        return re.sub(r"proven \d+\.\d s after", "proven a moment after", text)
+
+    assert timeless(said.read_text(encoding="utf-8")).startswith(timeless(sample[2]) + "\n\n")
 
 
 COMMANDS = "check|explain|env|train|run|diagnose|attach|lint"

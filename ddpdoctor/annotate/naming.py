@@ -108,14 +108,14 @@ def _parties(finding: Finding, sources: Sources) -> Iterator[Party]:
 def _renamed(
     finding: Finding, name: Name, reason: Reason, party: Party, sources: Sources
 ) -> Finding:
-    """With the culprits' place first, then the decision, then the others as they were."""
+    """With the culprits' place and the decision first, and the way there; then the others."""
     ranks = party.at.ranks
     at = sources.place(reason.path, reason.line)
     places = [party.at, RankPlace(ranks=ranks, place=at, doing=name.doing)]
     others = [place for place in finding.places if place is not party.at]
-    others += _calls(party, sources, {at, *(each.place for each in finding.places)})
     if name.code in ("DDP405", "DDP410", "DDP418"):
         places.reverse()
+    places += _calls(party, sources, {at, *(each.place for each in finding.places)})
     # Of two equal sides, those that refresh, or go on looping, are named: the source is about them.
     is_tie = name.code in ("DDP418", "DDP505") and not finding.ranks
     is_theirs = is_tie or name.code in ("DDP401", "DDP406")
