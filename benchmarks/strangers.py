@@ -3,10 +3,10 @@
     python -m benchmarks.strangers FOLDER [--only buggy|clean|correct] [--verbose] [NAME...]
 
 FOLDER holds `manifest*.json` (one entry a script: id, file, cause, culprit_line, launch,
-world_size, and where they are known code, culprit_file and command) and the folders `buggy`,
-`clean` and `correct`. A hit has the code that the cause stands for (any, where it has none), and a
-line of the culprit: anywhere in the same statement, or two lines off. What is said of a clean or a
-correct script above info is an accusation.
+world_size, and where they are known code, culprit_file and command), may hold `correct.json` (such
+entries without a culprit), and has the folders `buggy`, `clean` and `correct`. A hit has the code
+that the cause stands for (any, where it has none), and a line of the culprit: anywhere in the same
+statement, or two lines off. What is told above info of a clean or correct script is an accusation.
 """
 
 from __future__ import annotations
@@ -189,7 +189,8 @@ def _send(leader: int, number: int) -> None:
 
 def outcomes(folder: Path, names: Sequence[str], only: str) -> Iterator[Outcome]:
     """Every script, one after the other."""
-    entries = [e for m in sorted(folder.glob("manifest*.json")) for e in json.loads(m.read_text())]
+    lists = [*sorted(folder.glob("manifest*.json")), *folder.glob("correct.json")]
+    entries = [entry for each in lists for entry in json.loads(each.read_text())]
     listed = {entry["id"] for entry in entries}
     for script in sorted((folder / "correct").glob("*.py")):
         if script.stem not in listed:

@@ -8,6 +8,7 @@ are written; who draws the same on every rank from one state draws the same numb
 from __future__ import annotations
 
 import sys
+import weakref
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +38,8 @@ class Draws:
         """Whether a forward pass of a wrapper is under way."""
         self._log = log
         self._drawn: list[dict[str, Any]] = []
+        self._fresh: list[tuple[dict[str, Any], weakref.ref[Any]]] = []
+        """Those drawn since the model was last given samples."""
         self._replaced = Replaced()
 
     @harmless
@@ -56,6 +59,14 @@ class Draws:
                 self._replace(numpy.random, name, numpy)
 
     @harmless
+    def fed(self, rows: int | None) -> None:
+        """The model is given so many samples: what was drawn for them is held, or was used up."""
+        self.rows = rows
+        for drawn, numbers in self._fresh:
+            drawn["kept"] = numbers() is not None
+        self._fresh.clear()
+
+    @harmless
     def close(self, step: int) -> None:
         """Write what was drawn, and listen no more."""
         if not self.is_open:
@@ -63,6 +74,7 @@ class Draws:
         self.is_open = False
         self._replaced.undo()
         drawn, self._drawn = self._drawn, []
+        self._fresh.clear()
         if drawn:
             self._log.write("draws", step=step, rows=self.rows, drawn=drawn)
 
@@ -81,15 +93,16 @@ class Draws:
 
     @harmless
     def _note(self, place: Frame, name: str, result: Any, state: str) -> None:
-        self._drawn.append(
-            {
-                "place": place,
-                "by": name,
-                "shape": list(getattr(result, "shape", ())),
-                "state": state,
-                "inside": bool(self.inside()),
-            }
-        )
+        drawn = {
+            "place": place,
+            "by": name,
+            "shape": list(getattr(result, "shape", ())),
+            "state": state,
+            "inside": bool(self.inside()),
+        }
+        self._drawn.append(drawn)
+        if drawn["shape"] and not drawn["inside"]:
+            self._fresh.append((drawn, weakref.ref(result)))
 
 
 @harmless

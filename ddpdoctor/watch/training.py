@@ -156,7 +156,7 @@ class _Training:
 
     def fed(self, passes: Passes, inputs: Any, kwargs: Any) -> None:
         """The model is given these samples, in one of the first passes or while draws are open."""
-        self.draws.rows = datasets.rows((inputs, kwargs))
+        self.draws.fed(datasets.rows((inputs, kwargs)))
         if passes.is_early:
             passes.is_early = bool(self.samples.note(passes.number, inputs, kwargs))
 

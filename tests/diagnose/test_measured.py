@@ -50,6 +50,12 @@ def own_order(rank: int, n: int) -> int:
     return (rank * BATCH * EPOCH // 2 + n) % (WORLD * BATCH * EPOCH)
 
 
+def filled_up(rank: int, n: int) -> int:
+    """Right shards, too short by a pass: the last is filled up with the first of another rank."""
+    number, size = n // BATCH % EPOCH, BATCH * EPOCH
+    return (rank + 1) % WORLD * size + n % BATCH if number == EPOCH - 1 else rank * size + n % size
+
+
 def test_samples_that_several_ranks_are_given_in_an_epoch_are_told() -> None:
     found = fed(own_order, told=True)
     assert (only(found).code, lines(only(found))) == ("DDP202", [60])
@@ -83,6 +89,7 @@ def test_ranks_that_do_the_same_work_are_told(alike: bool, codes: list[str]) -> 
     "sample",
     [
         other_shards,
+        filled_up,
         lambda rank, n: n,  # one batch for all: each may take its part of it
         lambda rank, n: rank * 1000 + n // 2,  # drawn with putting back, or augmented
         lambda rank, n: (rank * BATCH * EPOCH + n) % (WORLD * BATCH * EPOCH - 3),  # padded

@@ -374,6 +374,24 @@ def test_ranks_that_do_not_train_one_model_all_together_may_draw_alike() -> None
     assert said(drawn(WORLD - 1)) == []
 
 
+def test_ranks_that_hand_each_other_their_edges_in_each_step_may_draw_alike() -> None:
+    found = drawn(WORLD)
+    found[1].steps = 2
+    found[1].collectives = [
+        Collective("0", n, op, 10.0, at(29), peer=2) for n in (1, 2) for op in ("send", "recv")
+    ]
+    assert said(found) == []
+    found[1].steps = 5
+    assert only(found).severity == "warning"
+
+
+def test_noise_that_is_used_up_before_the_model_has_its_samples_is_information() -> None:
+    found = drawn(WORLD)
+    for rank in found:
+        rank.records[Draw] = [replace(draw, kept=False) for draw in rank.of(Draw)]
+    assert only(found).severity == "info"
+
+
 def test_micro_batches_that_all_synchronise_are_told() -> None:
     found = ranks({"ssss": 8})
     train(found, repeats=(4, 4, 4))

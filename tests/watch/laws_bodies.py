@@ -105,15 +105,17 @@ def own_noise() -> None:
 
 
 def dealt_out_later() -> None:
-    """All ranks draw the batch of all, and each takes its part: that must be the same."""
+    """All ranks draw the batch of all; each augments its part, alike: that may be the same."""
     rank = join()
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Linear(3, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for _ in range(9):
         batch = torch.randn(8 * dist.get_world_size(), 3)
+        part = batch[rank :: dist.get_world_size()]
+        part = part + 0.1 * torch.randn_like(part)
         optimizer.zero_grad()
-        model(batch[rank :: dist.get_world_size()]).square().mean().backward()
+        model(part).square().mean().backward()
         optimizer.step()
     del model, optimizer
     leave()

@@ -2,10 +2,12 @@
 
 Seen: before any rank was given a sample for the second time, many samples were given to several
 ranks, at different times. Were they drawn at random and put back, a rank would get as many twice as
-it has in common with another. That this was one epoch is concluded: ranks report to each other at
-its end, and where they do not, only so many passes count that the epoch must have been longer. What
-all are given in the same pass may be meant (a batch of all ranks): that is told only where what the
-ranks have reduced was the same on all of them too, so that each has done the work of the others.
+it has in common with another. The last of these passes does not count: where ranks shall make
+equally many, it is filled up with samples from the beginning. That this was one epoch is concluded:
+ranks report to each other at its end, and where they do not, only so many passes count that the
+epoch must have been longer. What all are given in the same pass may be meant (a batch of all
+ranks): that is told only where what the ranks have reduced was the same on all of them too, so that
+each has done the work of the others.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ def detect(case: Case) -> Iterator[Finding]:
         if _do_the_same(case, passes):
             yield _same_work(ranks, passes[0])
             return
-        many = min(_without_repeats(passes), *map(_until_told, ranks, passes))
+        epoch = min(_without_repeats(passes), *map(_until_told, ranks, passes))
+        many = max(1, epoch - 1)
         first = [_first_pass(of[:many]) for of in passes]
         shared = [
             sample

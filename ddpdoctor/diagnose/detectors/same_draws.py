@@ -4,8 +4,11 @@ Proven: at two steps or more, the same line drew from a generator whose state wa
 on all ranks, so it drew the same numbers. Told is what has one row for each sample that the model
 was given, as noise and time steps have. What is drawn for a batch of all ranks and dealt out later
 has more rows, and what must be alike on all ranks (a size, a choice, noise on weights) has others.
-Inside the model only Gaussian noise and random integers count: masks alike are harmless. Ranks that
-share samples, as those of tensor parallelism, draw alike on purpose.
+Inside the model only Gaussian noise and random integers count: masks alike are harmless. Noise that
+is gone when the model is given its samples has made one of them another, as an augmentation does:
+the samples still differ, so it is information. Who sends tensors about as often as it steps may
+work on a part of one sample, as those of tensor parallelism or of a grid do, and draws alike on
+purpose.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import is_a_replica
+from ddpdoctor.diagnose.replicas import exchanges, is_a_replica
 from ddpdoctor.evidence import Place, RankEvidence, named
 from ddpdoctor.evidence.events.draws import Draw
 
@@ -29,12 +32,17 @@ def detect(case: Case) -> Iterator[Finding]:
     ranks = case.evidence.ranks
     if len(ranks) < 2 or not all(map(is_a_replica, ranks)):
         return
+    if any(exchanges(rank) >= max(1, rank.steps) for rank in ranks):
+        return
     steps: dict[Place, set[int]] = {}
+    kept: set[Place] = set()
     for key, mine in _by_key(ranks[0]).items():
         theirs = [_by_key(rank).get(key) for rank in ranks[1:]]
         if all(other is not None and _alike(mine, other) for other in theirs):
             steps.setdefault(mine.place, set()).add(mine.step)
-    lines = [place for place, seen in steps.items() if len(seen) >= _ENOUGH]
+            kept.update([mine.place] if mine.kept else [])
+    found = [place for place, seen in steps.items() if len(seen) >= _ENOUGH]
+    lines = [place for place in found if place in kept] or found
     if not lines:
         return
     numbers = tuple(rank.rank for rank in ranks)
@@ -43,7 +51,7 @@ def detect(case: Case) -> Iterator[Finding]:
     yield Finding(
         code="DDP205",
         title="same-noise-everywhere",
-        severity="warning",
+        severity="warning" if lines[0] in kept else "info",
         certainty="proven",
         ranks=numbers,
         places=(

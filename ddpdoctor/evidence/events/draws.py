@@ -30,6 +30,8 @@ class Draw:
     """Digest of the generator before it."""
     inside: bool
     """Within the forward pass of a wrapper."""
+    kept: bool = True
+    """Somebody still held it when the model was given its samples."""
 
 
 @event("draws")
