@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib import metadata
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
 from ddpdoctor import __version__
-from ddpdoctor.catalog import Finding, Pitfall, Severity, Status, Symptom, Verdict
+from ddpdoctor.catalog import Cure, Finding, Pitfall, Severity, Status, Symptom, Verdict
 from ddpdoctor.evidence import named
 from ddpdoctor.report.model import Case, Group, Report, State
 from ddpdoctor.report.words import KINDS, count, one_line
@@ -188,7 +188,11 @@ def _torch_version() -> str:
 
 def told(report: CheckReport) -> Report:
     """What every format shows of it: a group per pitfall, a row and a case per variant."""
-    problems = [verdict for verdict in report.verdicts if verdict.is_problem]
+    problems = {
+        (verdict.code, verdict.variant): _problem(report, verdict)
+        for verdict in report.verdicts
+        if verdict.is_problem
+    }
     unseen = [
         f"Not checked: {', '.join(names)}: {one_line(reason)}"
         for reason, names in report.not_checked.items()
@@ -197,8 +201,8 @@ def told(report: CheckReport) -> Report:
         command="check",
         verdict=" ".join(filter(None, (_advice_sentence(report), _count_sentence(report)))),
         notes=(*unseen, _LEGEND),
-        findings=tuple(each for verdict in problems for each in verdict.findings[:1]),
-        groups=tuple(_group(report, heading) for heading in report.pitfalls),
+        findings=tuple(problems.values()),
+        groups=tuple(_group(report, heading, problems) for heading in report.pitfalls),
         to_do=tuple(_what_to_do(report)),
         machine=f"{report.nproc} ranks on {report.backend}, torch {report.torch}, "
         f"Python {report.python}, {report.platform}",
@@ -208,7 +212,26 @@ def told(report: CheckReport) -> Report:
     )
 
 
-def _group(report: CheckReport, heading: Heading) -> Group:
+def _problem(report: CheckReport, verdict: Verdict) -> Finding:
+    """What was found of it, or that it went wrong and nothing was found."""
+    if verdict.findings:
+        return verdict.findings[0]
+    heading = next(each for each in report.pitfalls if each.code == verdict.code)
+    return Finding(
+        code=heading.code,
+        title=heading.title,
+        severity="error",
+        certainty="proven",
+        ranks=(),
+        places=(),
+        cause=f"{_form(verdict)}: {_details(verdict, report.broken(verdict.code))}",
+        cure=Cure(text=_REPORT_IT),
+    )
+
+
+def _group(
+    report: CheckReport, heading: Heading, problems: Mapping[tuple[str, str], Finding]
+) -> Group:
     verdicts, broken = report.of_pitfall(heading.code), report.broken(heading.code)
     return Group(
         title=f"{heading.code} {heading.title}",
@@ -220,7 +243,7 @@ def _group(report: CheckReport, heading: Heading) -> Group:
         ),
         states=tuple(_STATUSES[v.status][1] for v in verdicts),
         sentences=2,
-        cases=tuple(_case(verdict) for verdict in verdicts),
+        cases=tuple(_case(v, problems.get((v.code, v.variant))) for v in verdicts),
         properties={
             "nproc": str(report.nproc),
             "backend": report.backend,
@@ -235,11 +258,11 @@ def _summary(verdict: Verdict) -> str:
     return f"{verdict.summary} [{verdict.source}]" if verdict.source else verdict.summary
 
 
-def _case(verdict: Verdict) -> Case:
+def _case(verdict: Verdict, problem: Finding | None) -> Case:
     """Advice that does not hold passes, as it does for the exit code."""
     seen = _details(verdict)
     failure, skipped = None, ""
-    if verdict.is_problem:
+    if problem is not None:
         text = "\n".join(f"{f.code} {_located(f)}" for f in verdict.findings)
         failure = verdict.status.replace(" ", "-"), seen, text
     elif verdict.status in ("not checked", "not reproduced"):
@@ -247,7 +270,7 @@ def _case(verdict: Verdict) -> Case:
     return Case(
         name=f"{KINDS[verdict.kind]}: {verdict.variant}",
         classname=f"ddpdoctor.{verdict.code}",
-        findings=verdict.findings if verdict.is_problem else (),
+        findings=(problem, *verdict.findings[1:]) if problem is not None else (),
         failure=failure,
         skipped=skipped,
         out=f"{verdict.summary}\n{_STATUSES[verdict.status][0]}: {seen}",
@@ -306,8 +329,12 @@ def problem_lines(report: CheckReport) -> Iterator[str]:
     """A line for each verdict that makes `check` fail: what it is of, and the evidence."""
     for verdict in report.verdicts:
         if verdict.is_problem:
-            form = f"{verdict.code} {KINDS[verdict.kind]} ({one_line(verdict.summary)})"
-            yield f"{form}: {_details(verdict, report.broken(verdict.code))}"
+            told = _details(verdict, report.broken(verdict.code))
+            yield f"{verdict.code} {_form(verdict)}: {told}"
+
+
+def _form(verdict: Verdict) -> str:
+    return f"{KINDS[verdict.kind]} ({one_line(verdict.summary)})"
 
 
 def _advice_sentence(report: CheckReport) -> str:

@@ -11,8 +11,10 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def render(report: Report, page: Page | None = None) -> str:
-    """One workflow command per finding."""
-    return "".join(_command(report, each) for each in report.findings)
+    """One workflow command per finding, and per thing that could not be seen."""
+    told = [_command(report, each) for each in report.findings]
+    told += [f"::notice title=not seen::{_data(one_line(why))}\n" for why in report.not_seen]
+    return "".join(told)
 
 
 def _command(report: Report, each: Finding) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from ddpdoctor.catalog import Finding
@@ -17,7 +18,22 @@ _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 def render(report: Report, page: Page | None = None) -> str:
     """The findings as one JSON array; what has no line is said of the project."""
     known = zip(report.findings, fingerprints(report), strict=True)
-    return document([_issue(report, each, name) for each, name in known], indent=2)
+    told = [_issue(report, each, name) for each, name in known]
+    told += [_unseen(report, why) for why in report.not_seen]
+    return document(told, indent=2)
+
+
+def _unseen(report: Report, why: str) -> dict[str, Any]:
+    why = one_line(why)
+    return {
+        "description": f"not seen: {why}",
+        "check_name": "not-seen",
+        "fingerprint": hashlib.sha256(
+            f"{report.command} {why}".encode("utf-8", "replace")
+        ).hexdigest(),
+        "severity": "info",
+        "location": {"path": ".", "lines": {"begin": 1, "end": 1}},
+    }
 
 
 def _issue(report: Report, each: Finding, fingerprint: str) -> dict[str, Any]:

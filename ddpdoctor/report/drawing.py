@@ -30,11 +30,13 @@ class Axis:
         return (self.scale(value) - low) / ((high - low) or 1.0)
 
 
-def steps(most: float, about: int = 6) -> list[float]:
-    """Round numbers from 0 until all is covered."""
-    power = 10.0 ** math.floor(math.log10(most / about)) if most > 0 else 1.0
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * about >= most)
-    return [n * step for n in range(math.ceil(most / step - 1e-9) + 1)]
+def ticks(low: float, high: float, about: int = 6) -> list[float]:
+    """Round numbers from `low` or less to `high` or more, as far apart as shows the difference."""
+    span = high - low or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span / about))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * about >= span)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [n * step for n in range(first, max(last, first + 1) + 1)]
 
 
 def curves(

@@ -180,10 +180,12 @@ class Attempt(_Frozen):
 
 
 def _steps(evidence: Evidence, zero: dict[str, float]) -> Iterator[Step]:
+    """Those of the first optimizer: each counts its own."""
+    first_one = min((s.optimizer for r in evidence.ranks for s in r.samples), default=0)
     came: dict[int, list[tuple[float, int]]] = {}
     for rank in evidence.ranks:
-        reached = {each.step: each.time for each in rank.samples if each.time}
-        for number, time in reached.items():
+        of_it = (each for each in rank.samples if each.time and each.optimizer == first_one)
+        for number, time in {each.step: each.time for each in of_it}.items():
             came.setdefault(number, []).append((max(0.0, time - zero[rank.boot]), rank.rank))
     for number, times in sorted(came.items()):
         (first, _), (last, slowest) = min(times), max(times)
@@ -192,16 +194,21 @@ def _steps(evidence: Evidence, zero: dict[str, float]) -> Iterator[Step]:
 
 def _apart(evidence: Evidence) -> dict[str, Any]:
     """The parameters of wrappers whose digests differ between ranks, the first to part first."""
-    digests: dict[str, dict[int, set[str]]] = {}
+    digests: dict[tuple[int, int, str], dict[int, set[str]]] = {}
     for rank in evidence.ranks:
         for sample in rank.samples:
             for name, digest in sample.parameters.items() if sample.wrapper is not None else ():
-                digests.setdefault(name, {}).setdefault(sample.step, set()).add(digest)
+                key = sample.wrapper or 0, sample.optimizer, name
+                digests.setdefault(key, {}).setdefault(sample.step, set()).add(digest)
     apart = {n: by_step for n, by_step in digests.items() if max(map(len, by_step.values())) > 1}
     steps = sorted({step for by_step in apart.values() for step in by_step})[-_STEPS:]
+    one_model = len({wrapper for wrapper, *_ in digests}) == 1
     found = [
-        Parameter(name=name, versions=tuple(len(by_step.get(step, ())) for step in steps))
-        for name, by_step in apart.items()
+        Parameter(
+            name=name if one_model else f"{name} (model {wrapper})",
+            versions=tuple(len(by_step.get(step, ())) for step in steps),
+        )
+        for (wrapper, _, name), by_step in apart.items()
     ]
     found.sort(key=lambda each: [n <= 1 for n in each.versions])
     told = tuple(found[:_PARAMETERS])

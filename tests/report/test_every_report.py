@@ -147,6 +147,20 @@ def is_perfetto(text: str) -> None:
     assert all(re.fullmatch("st*f", flow) for flow in flows.values())
 
 
+@pytest.mark.parametrize("format_", sorted(set(ReportFormat) - {"perfetto"}))
+def test_what_could_not_be_seen_is_said_in_every_format(format_: ReportFormat) -> None:
+    assert "ranks 1-3 wrote nothing" in render(
+        run_report(not_seen=("ranks 1-3 wrote nothing",)), format_
+    )
+
+
+@pytest.mark.parametrize("format_", sorted(set(ReportFormat) - {"perfetto"}))
+def test_a_fix_that_fails_without_a_finding_is_said_in_every_format(format_: ReportFormat) -> None:
+    failed = verdict("DDP101", "fix", "it", "fails", "said", "three samples are missing")
+    said = render(check(report_of(failed)), format_)
+    assert "three samples are missing" in " ".join(said.split())
+
+
 def test_a_trace_binds_the_members_of_a_collective_in_the_order_in_which_they_came(
     tmp_path: Path,
 ) -> None:
@@ -166,7 +180,8 @@ def is_text(text: str) -> None:
 
 
 def is_concise(text: str) -> None:
-    assert all(re.match(r".+: DDP\d{3} .+ \[\w+\]$", line) for line in text.splitlines())
+    finding = r"(.+: DDP\d{3} .+ \[\w+\]|\w+: not seen: .+)$"
+    assert all(re.match(finding, line) for line in text.splitlines())
 
 
 def is_json(text: str) -> None:

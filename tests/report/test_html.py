@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 from browser import CHROMIUM, WIDTHS, look
+from hypothesis import example, given
+from hypothesis.strategies import floats, lists
 from run_samples import SOURCE, blocked_world, deadlock, evil_report, report, script
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.report.as_html.lanes import lanes
+from ddpdoctor.report.as_html.training import training
 from ddpdoctor.report.job import of_job
-from ddpdoctor.report.lives import Attempt
+from ddpdoctor.report.lives import Attempt, Metric
 from ddpdoctor.report.model import Report, render
 
 EMPTY = ("meta", "input")
@@ -170,6 +173,40 @@ def test_parameters_that_part_are_told_with_the_step_since_when_and_equal_ones_a
     assert "1 parameter not the same on all ranks" in page
     assert "head.bias same same 2 versions 2 versions" in page
     assert "head.weight" not in page
+
+
+def test_models_are_not_compared_with_each_other(tmp_path: Path) -> None:
+    both = blocked_world(script(tmp_path), 2)
+    for rank in both.ranks:
+        rank.samples = [
+            replace(sample, wrapper=model, optimizer=model, parameters={"0.weight": f"w{model}"})
+            for sample in rank.samples
+            for model in (0, 1)
+        ]
+    attempt = Attempt.of("attempt-0", both)
+    assert attempt.parameters_apart == 0
+    both.ranks[0].samples[-1] = replace(
+        both.ranks[0].samples[-1], parameters={"0.weight": "another"}
+    )
+    (parted,) = Attempt.of("attempt-0", both).parameters
+    assert parted.name == "0.weight (model 1)"
+
+
+@given(lists(floats(-1e9, 1e9, allow_nan=False), min_size=2, max_size=9))
+@example([-5.0, -5.0])
+@example([-10.0, -8.0])
+@example([-5.0, 5.0])
+@example([0.0, 0.0])
+def test_any_metric_is_drawn_within_its_picture(values: list[float]) -> None:
+    attempt = Attempt(
+        name="attempt-0",
+        world_size=1,
+        ranks=(),
+        metrics=(Metric(ranks=(0,), values=tuple(values)),),
+    )
+    heights = re.findall(r'cy="([-0-9.]+)"', "".join(training(attempt)))
+    assert len(heights) == len(values)
+    assert all(0 <= float(height) <= 300 for height in heights)
 
 
 def test_files_have_a_lane_each(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ddpdoctor.evidence import named
 from ddpdoctor.report.as_html.markup import seconds, text
-from ddpdoctor.report.drawing import steps
+from ddpdoctor.report.drawing import ticks
 from ddpdoctor.report.lives import Attempt, Call, CallKey, Mark, RankLine, completed
 from ddpdoctor.report.words import count
 
@@ -214,8 +214,8 @@ def _links(drawn: list[_Lane], attempt: Attempt, span: float) -> str:
 
 
 def _axis(span: float) -> str:
-    ticks = (at for at in steps(span) if at <= span * 0.97)
-    return "".join(f'<span style="left:{100 * at / span:.2f}%">{at:.6g} s</span>' for at in ticks)
+    told = (at for at in ticks(0.0, span) if at <= span * 0.97)
+    return "".join(f'<span style="left:{100 * at / span:.2f}%">{at:.6g} s</span>' for at in told)
 
 
 def _x(at: float, span: float) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
 from ddpdoctor.evidence import named
 from ddpdoctor.report.as_html.markup import seconds, table, text
-from ddpdoctor.report.drawing import Axis, Point, curves, steps
+from ddpdoctor.report.drawing import Axis, Point, curves, ticks
 from ddpdoctor.report.lives import Attempt, Mark, RankLine
 from ddpdoctor.report.words import count
 
@@ -54,7 +55,7 @@ def _drawn(attempt: Attempt) -> str:
         for name, points in series.items()
         if len(points) > 1
     }
-    return _picture("Steps", "step", "ms", told)
+    return _picture("Steps", "step", "ms", told, least=0.0)
 
 
 def _metrics(attempt: Attempt) -> str:
@@ -66,15 +67,15 @@ def _metrics(attempt: Attempt) -> str:
     return _picture("The metric that the learning rate follows", "", "", told)
 
 
-def _picture(title: str, noun: str, unit: str, series: dict[str, list[Point]]) -> str:
+def _picture(
+    title: str, noun: str, unit: str, series: dict[str, list[Point]], least: float = math.inf
+) -> str:
     if not series:
         return ""
     points = [point for each in series.values() for point in each]
     xs = sorted({x for x, _, _ in points})
     ys = [y for _, y, _ in points]
-    grid = steps(max(ys) - min(0.0, *ys))
-    below = grid[1] * -int(-min(0.0, *ys) // grid[1]) if min(ys) < 0 else 0.0
-    up = Axis([n - below for n in grid], lambda value: f"{value:g} {unit}".strip())
+    up = Axis(ticks(min(least, *ys), max(ys)), lambda value: f"{value:g} {unit}".strip())
     along = Axis(
         [*xs[: -1 : -(-len(xs) // 8)], xs[-1]], lambda value: f"{noun} {value:.0f}".strip()
     )
