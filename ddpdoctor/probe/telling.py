@@ -112,10 +112,10 @@ def _curves(measured: Measured) -> Group:
     """A row for each size, and two columns for each operation."""
     operations = list(dict.fromkeys(point.operation for point in measured.points))
     by_size = {(point.operation, point.size): point for point in measured.points}
-    heads = [(f"{one}: time", "bus bandwidth") for one in operations]
     return Group(
         title="Bandwidth by size",
-        columns=("size", *(head for pair in heads for head in pair)),
+        note="The time of one call, and its bus bandwidth as nccl-tests define it.",
+        columns=("size", *(head for one in operations for head in (one, "bus"))),
         rows=tuple(
             (_size(size), *(t for one in operations for t in _point(by_size.get((one, size)))))
             for size in sorted({point.size for point in measured.points})
@@ -124,7 +124,7 @@ def _curves(measured: Measured) -> Group:
 
 
 def _point(point: Point | None) -> tuple[str, str]:
-    return (_seconds(point.seconds), _rate(point.bus_bandwidth)) if point else ("", "")
+    return (_seconds(point.seconds), _rate(point.bus_bandwidth)) if point else ("-", "-")
 
 
 def _pairs(measured: Measured) -> Group:
@@ -134,7 +134,7 @@ def _pairs(measured: Measured) -> Group:
 
     def cell(row: int, column: int) -> str:
         pair = by_pair.get((min(row, column), max(row, column)))
-        return _link(pair)[row > column] if pair else ""
+        return _link(pair)[row > column] if pair else "-"
 
     return Group(
         title="Pairs",

@@ -32,7 +32,8 @@ class Axis:
 
 def ticks(low: float, high: float, about: int = 6) -> list[float]:
     """Round numbers from `low` or less to `high` or more, as far apart as shows the difference."""
-    span = high - low or abs(high) or 1.0
+    span = high - low or abs(high)
+    span = span if span > 1e-300 else 1.0  # what is smaller has no logarithm of a tick
     power = 10.0 ** math.floor(math.log10(span / about))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * about >= span)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
