@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from ddpdoctor.evidence import Evidence, FileEvent, RankEvidence
 
 Written = list[tuple[RankEvidence, FileEvent]]
 
+_FOUND_NO_FOLDER = re.compile(r"FileNotFoundError|.*Parent directory .* does not exist")
 _STATE = re.compile(r"state|model|module|net|ema|optim|sched|scaler|epoch|step|weight|bias", re.I)
 
 
@@ -30,23 +32,30 @@ def saved_by_several(evidence: Evidence) -> Iterator[Written]:
 def made_later(
     evidence: Evidence, rank: RankEvidence, file: FileEvent
 ) -> tuple[RankEvidence, FileEvent] | None:
-    """Who of its host made the folder of a file, after this rank had failed to find it there.
+    """Who of its host made the folder that a save of this rank did not find.
 
-    That making it succeeded proves that it was not there before.
+    No rank had made or removed it before, and that making it succeeded, after the save had begun,
+    proves that it was not there.
     """
+    if not _FOUND_NO_FOLDER.match(file.error):
+        return None
     folders = {str(each) for each in Path(file.path).parents}
-    made = [
+    changed = [
         (other, event)
         for other in evidence.ranks
         if other.boot == rank.boot
         for event in other.files
-        if event.action == "mkdir" and not event.error and event.path in folders
+        if event.action in ("mkdir", "rmtree") and not event.error and event.path in folders
     ]
-    innermost = max(made, key=lambda each: len(each[1].path), default=None)
-    if innermost is None or innermost[0] is rank:
+    innermost = max((event.path for _, event in changed), key=len, default=None)
+    first = min(
+        (each for each in changed if each[1].path == innermost),
+        key=lambda each: each[1].ended or math.inf,
+        default=None,
+    )
+    if first is None or first[0] is rank or first[1].action != "mkdir":
         return None
-    ended = innermost[1].ended
-    return innermost if ended is None or ended > file.begun else None
+    return first if (first[1].ended or math.inf) > file.begun else None
 
 
 def is_checkpoint(save: FileEvent) -> bool:

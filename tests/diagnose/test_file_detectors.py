@@ -238,6 +238,69 @@ def test_a_save_into_a_folder_that_another_rank_makes_later_is_a_missing_wait(
     assert (finding.code, finding.ranks) == (code, (0,))
 
 
+def failed_to_save(error: str, action: str = "save") -> list[RankEvidence]:
+    """Rank 0 could not save into a folder that rank 2 has made, or made anew, a second later."""
+    found = world()
+    found[0].files = [file(action, "/run/1/last.pt", 50.0, error=error)]
+    found[2].files = [file("mkdir", "/run/1", 51.0)]
+    return found
+
+
+def test_a_full_disk_is_no_matter_of_a_folder_that_is_made_anew() -> None:
+    found = failed_to_save("OSError: [Errno 28] No space left on device")
+    raised(found[0], "OSError", "[Errno 28] No space left on device", 70)
+    raised(found[1], "RuntimeError", "Connection closed by peer", 90)
+    assert only(found).code == "DDP511"
+
+
+def test_a_folder_that_was_removed_and_made_again_was_there_before() -> None:
+    error = "Parent directory /run/1 does not exist."
+    found = failed_to_save(f"RuntimeError: {error}")
+    found[2].files.insert(0, file("rmtree", "/run/1", 50.5))
+    raised(found[0], "RuntimeError", error, 70)
+    raised(found[1], "RuntimeError", "Connection closed by peer", 90)
+    assert only(found).code == "DDP511"
+
+
+def test_a_rename_into_a_folder_that_another_rank_makes_later_is_a_missing_wait() -> None:
+    error = "[Errno 2] No such file or directory: '/run/1/last.tmp' -> '/run/1/last.pt'"
+    found = failed_to_save(f"FileNotFoundError: {error}", "replace")
+    raised(found[0], "FileNotFoundError", error, 73)
+    assert only(found).code == "DDP407"
+
+
+def test_a_failure_that_was_swallowed_is_told_by_what_came_of_it() -> None:
+    found = failed_to_save("FileNotFoundError: [Errno 2] No such file or directory: '/run/1'")
+    for rank in found:
+        rank.fate = None
+        waiting(rank, 9, "barrier" if rank.rank else "all_reduce", 90 if rank.rank else 91)
+    assert only(found).code == "DDP511"
+
+
+def test_a_rename_that_was_not_permitted_is_no_race() -> None:
+    found = world()
+    for rank in found:
+        rename = file("replace", "/data/words.pkl", 51.0, source="/data/words.tmp")
+        rank.files = [file("save", "/data/words.tmp", 50.0, by="pickle"), rename]
+    error = "[Errno 13] Permission denied: '/data/words.tmp' -> '/data/words.pkl'"
+    found[1].files[1] = replace(found[1].files[1], error=f"PermissionError: {error}")
+    raised(found[1], "PermissionError", error, 73)
+    assert only(found).code == "DDP400"
+
+
+def test_who_removed_a_folder_last_cannot_blame_another() -> None:
+    found = world()
+    found[0].files = [file("rmtree", "/run/1", 46.0)]
+    error = "[Errno 2] No such file or directory: '/run/1/last.pt'"
+    found[1].files = [
+        file("mkdir", "/run/1", 47.0),
+        file("rmtree", "/run/1", 48.0),
+        file("save", "/run/1/last.pt", 50.0, error=f"FileNotFoundError: {error}"),
+    ]
+    raised(found[1], "FileNotFoundError", error, 70)
+    assert only(found).code == "DDP400"
+
+
 @pytest.mark.parametrize("by_all", [True, False])
 def test_a_temporary_name_that_several_ranks_rename_is_found_by_the_first(by_all: bool) -> None:
     found = world()

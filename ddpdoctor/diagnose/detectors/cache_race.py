@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.sharing import Written, caused_by, is_checkpoint, saved_by_several
-from ddpdoctor.evidence import FileEvent
+from ddpdoctor.evidence import FileEvent, RankEvidence
 
 
 @detector(precedence=205)
@@ -21,14 +22,23 @@ def detect(case: Case) -> Iterator[Finding]:
     for written in saved_by_several(case.evidence):
         if any(save.step or is_checkpoint(save) for _, save in written):
             continue
-        path = written[0][1].path
-        files = [(rank, file) for rank in case.evidence.ranks for file in rank.files]
+        host, path = written[0][0].boot, written[0][1].path
+        files = [(r, file) for r in case.evidence.ranks if r.boot == host for file in r.files]
         renamed = [(rank, file) for rank, file in files if file.source == path]
         names = {path, *(file.path for _, file in renamed)}
         loads = [(r, file) for r, file in files if file.action == "load" and file.path in names]
-        failed = [(rank, file) for rank, file in (*loads, *renamed) if file.error]
+        failed = [(rank, load) for rank, load in loads if load.error]
+        failed += [(rank, late) for rank, late in renamed if _came_too_late(rank, late, renamed)]
         if loads or failed:
             yield _finding(case, written, (failed or loads)[0][1], failed)
+
+
+def _came_too_late(rank: RankEvidence, rename: FileEvent, renamed: Written) -> bool:
+    """Whether another rank had taken the file from under its name."""
+    return rename.error.startswith("FileNotFoundError") and any(
+        other is not rank and not each.error and each.begun < (rename.ended or math.inf)
+        for other, each in renamed
+    )
 
 
 def _finding(case: Case, written: Written, use: FileEvent, failed: Written) -> Finding:

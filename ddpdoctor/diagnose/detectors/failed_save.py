@@ -21,10 +21,12 @@ def detect(case: Case) -> Iterator[Finding]:
     raised = {each.rank.rank: each for each in case.raised}
     for rank in case.evidence.ranks:
         save = _failed(rank)
-        if save is None or made_later(case.evidence, rank, save):
-            continue  # or it is DDP407
+        if save is None:
+            continue
         fatal = raised.get(rank.rank)
         if fatal is not None:
+            if made_later(case.evidence, rank, save):
+                continue  # DDP407 tells it
             others = case.deadlock is not None or bool(case.casualties)
             if not others or fatal.exception.message[:80] not in save.error:
                 continue

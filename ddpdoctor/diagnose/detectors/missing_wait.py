@@ -30,7 +30,7 @@ def detect(case: Case) -> Iterator[Finding]:
     saved: list[Early] = [
         (raised, save, *found)
         for raised in case.raised
-        for save in [f for f in raised.rank.files if f.action == "save"][-1:]
+        for save in [f for f in raised.rank.files if f.action in ("save", "replace")][-1:]
         if save.error and (found := made_later(case.evidence, raised.rank, save))
     ]
     if saved:

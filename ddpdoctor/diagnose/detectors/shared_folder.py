@@ -81,9 +81,10 @@ def _clash(changes: Changes, raised: Raised) -> tuple[RankEvidence, FileEvent] |
         wanted = action or "rmtree"
         did = [each for each in before if each[1].action == wanted]
         done = [each for each in did if wanted == "mkdir" or each[1].begun > since]
-        if done and any(other is not rank for other, _ in did):
-            first = action == "mkdir"
-            return min(done, key=lambda each: each[1].begun * (1 if first else -1))
+        which = min if action == "mkdir" else max
+        found = which(done, key=lambda each: each[1].begun, default=None)
+        if found is not None and found[0] is not rank:
+            return found
     return None
 
 
