@@ -29,7 +29,7 @@ def told(report: ProbeReport) -> Report:
         )
     pictures = [("Bus bandwidth by size", _curve_picture(measured))]
     pictures += [("Pairs of ranks", _pair_picture(measured))] if measured.links else []
-    pictures += [("Ranks", _rank_picture(measured))]
+    pictures += [("Time to compute, by rank", _rank_picture(measured))]
     return Report(
         command="probe",
         verdict=summary(report),
@@ -171,7 +171,8 @@ def _rate(rate: float) -> str:
     return f"{rate / 1e9:.2f} GB/s" if rate >= 1e8 else f"{rate / 1e6:.2f} MB/s"
 
 
-_WIDTH = 860
+def _power(rate: float) -> str:
+    return f"{rate / 1e9:g} GB/s" if rate >= 1e9 else f"{rate / 1e6:g} MB/s"
 
 
 def _curve_picture(measured: Measured) -> str:
@@ -184,7 +185,7 @@ def _curve_picture(measured: Measured) -> str:
         told = f"{_size(p.size)}: {_rate(p.bus_bandwidth)}, {_seconds(p.seconds)}"
         series.setdefault(p.operation, []).append((p.size, max(1.0, p.bus_bandwidth), told))
     across = drawing.Axis([*sizes[:-1:2], sizes[-1]], _size, math.log2)
-    up = drawing.Axis([10.0**power for power in range(low, high + 1)], _rate, math.log10)
+    up = drawing.Axis([10.0**power for power in range(low, high + 1)], _power, math.log10)
     limit = (ceiling, "memory copy")
     return drawing.curves("bandwidth by size", series, across, up, limit)
 
@@ -230,10 +231,10 @@ def _rank_picture(measured: Measured) -> str:
     shown = list(measured.ranks)
     if len(shown) > 64:
         shown = sorted(shown, key=lambda rank: -rank.compute)[:64]
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {22 * len(shown) + 4}" role="img" aria-label="ranks">']
+    parts = [f'<svg viewBox="0 0 640 {22 * len(shown) + 4}" role="img" aria-label="ranks">']
     for number, rank in enumerate(shown):
         y = 22 * number
-        length = max(1.0, rank.compute / slowest * 480)
+        length = max(1.0, rank.compute / slowest * 290)
         label = escape(one_line(f"rank {rank.rank} on {rank.host}")[:32])
         parts.append(
             f'<text x="0" y="{y + 15}">{label}</text><rect x="220" y="{y + 3}" '

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 860, 300, 90, 150, 20, 40
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 260, 110, 30, 12, 40
 _COLOURS = "abc"
+_APART = 90
+"""Between two words below, on a phone too."""
 
 Point = tuple[float, float, str]
 """(x, y, what it says)"""
@@ -51,11 +53,16 @@ def curves(
     def up(value: float) -> float:
         return _HEIGHT - _BOTTOM - y.share(value) * (_HEIGHT - _BOTTOM - _TOP)
 
+    names = []
     parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(said)}">']
     for value in y.ticks:
         parts.append(_across(up(value), 'stroke="var(--line)"'))
         parts.append(_text(_LEFT - 8, up(value) + 4, y.words(value), "end"))
-    parts += [_text(across(at), _HEIGHT - 16, x.words(at), "middle") for at in x.ticks]
+    room = float(_WIDTH)
+    for at in reversed(x.ticks):
+        if across(at) <= room:
+            parts.append(_text(across(at), _HEIGHT - 12, x.words(at), "middle"))
+            room = across(at) - _APART
     for colour, (name, points) in zip(_COLOURS * len(series), series.items(), strict=False):
         places = [(across(at), up(value)) for at, value, _ in points]
         path = " ".join(f"{px:.1f},{py:.1f}" for px, py in places)
@@ -67,11 +74,11 @@ def curves(
             f"<title>{escape(title)}</title></circle>"
             for (px, py), (_, _, title) in zip(places, points, strict=True)
         ]
-        parts.append(_text(places[-1][0] + 8, places[-1][1] + 4, name))
+        names.append(f'<li><i style="background:var(--{colour})"></i>{escape(name)}</li>')
     if limit[1]:
         parts.append(_across(up(limit[0]), 'stroke="var(--dim)" stroke-dasharray="5 4"'))
-        parts.append(_text(_WIDTH - _RIGHT + 8, up(limit[0]) + 4, limit[1]))
-    return "".join((*parts, "</svg>"))
+        names.append(f'<li><i class="limit"></i>{escape(limit[1])}</li>')
+    return f'<ul class="legend">{"".join(names)}</ul>{"".join(parts)}</svg>'
 
 
 def _across(y: float, how: str) -> str:

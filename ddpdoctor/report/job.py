@@ -126,8 +126,8 @@ def _earlier(report: Report) -> str:
     if report.command == "attach":
         return ""
     earlier = [
-        f"{one_line(attempt.name)} ({', '.join(sorted({line.fate for line in attempt.ranks}))})"
-        for attempt in report.attempts[:-1]
+        f"launch {number} ({', '.join(sorted({line.fate for line in attempt.ranks}))})"
+        for number, attempt in enumerate(report.attempts[:-1], 1)
     ]
     return f"earlier: {'; '.join(earlier)}" if earlier else ""
 

@@ -9,7 +9,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ddpdoctor.evidence import Collective, Evidence, Place, RankEvidence, signal_name
+from ddpdoctor.evidence import (
+    Collective,
+    Evidence,
+    Fate,
+    Place,
+    RankEvidence,
+    Stuck,
+    signal_name,
+)
 
 _MARKS = 40
 _DID = {
@@ -180,16 +188,25 @@ class Attempt(_Frozen):
 
 
 def _steps(evidence: Evidence, zero: dict[str, float]) -> Iterator[Step]:
-    """Those of the first optimizer: each counts its own."""
-    first_one = min((s.optimizer for r in evidence.ranks for s in r.samples), default=0)
     came: dict[int, list[tuple[float, int]]] = {}
     for rank in evidence.ranks:
-        of_it = (each for each in rank.samples if each.time and each.optimizer == first_one)
-        for number, time in {each.step: each.time for each in of_it}.items():
+        for number, time in _reached(rank).items():
             came.setdefault(number, []).append((max(0.0, time - zero[rank.boot]), rank.rank))
     for number, times in sorted(came.items()):
         (first, _), (last, slowest) = min(times), max(times)
         yield Step(step=number, ranks=len(times), first=first, last=last, slowest=slowest)
+
+
+def _reached(rank: RankEvidence) -> dict[int, float]:
+    """When it came to those steps of its first optimizer that were looked at: each counts its own.
+
+    The last look, at a rank that leaves, is at no step.
+    """
+    first = min((each.optimizer for each in rank.samples), default=0)
+    taken = [used.steps for (_, optimizer), used in rank.training.items() if optimizer == first]
+    last = max(taken, default=math.inf) if rank.leaving or rank.exiting else math.inf
+    samples = (each for each in rank.samples if each.optimizer == first and each.step <= last)
+    return {each.step: each.time for each in samples if each.time}
 
 
 def _apart(evidence: Evidence) -> dict[str, Any]:
@@ -245,25 +262,43 @@ def _fate(rank: RankEvidence) -> str:
     if fate is None:
         return f"blocked in {blocked}" if blocked else "no end is known"
     if fate.killed_by_us:
-        return f"blocked in {blocked}, then ended" if blocked else "was ended"
+        did = [f"blocked in {blocked}"] if blocked else []
+        did += [f"raised {error.type}" for error in rank.exceptions[-1:]]
+        return f"{', '.join(did)}, then ended" if did else "was ended"
+    if rank.exceptions and fate.signal is None:
+        return f"raised {rank.exceptions[-1].type}"
+    return _end(fate)
+
+
+def _end(fate: Fate) -> str:
     if fate.signal is not None:
         return f"ended by {signal_name(fate.signal)}"
-    if rank.exceptions:
-        return f"raised {rank.exceptions[-1].type}"
     if fate.exit_code is None:
         return "ended; its exit code is not known"
-    return "ended well" if fate.exit_code == 0 else f"exit code {fate.exit_code}"
+    return "ended well" if fate.exit_code == 0 else f"ended with exit code {fate.exit_code}"
+
+
+def _standstill(rank: RankEvidence) -> Stuck | None:
+    """The call that it never came out of, if there is one.
+
+    It did where it then ended well, or had raised before.
+    """
+    stuck, fate = rank.stuck, rank.fate
+    if stuck is None or (fate is not None and fate.exit_code == 0):
+        return None
+    return None if any(error.time <= stuck.since for error in rank.exceptions) else stuck
 
 
 def _blocked_in(rank: RankEvidence) -> str:
-    if rank.stuck is None or not rank.stuck.waiting:
+    stuck = _standstill(rank)
+    if stuck is None or not stuck.waiting:
         return ""
-    first = rank.stuck.waiting[0]
+    first = stuck.waiting[0]
     return f"{first.op} #{first.seq}" if first.seq else first.op
 
 
 def _last_seen(rank: RankEvidence) -> tuple[Place | None, tuple[Place, ...], str]:
-    if (stuck := rank.stuck) is not None:
+    if (stuck := _standstill(rank)) is not None:
         end = max((n for n, each in enumerate(stuck.stack, 1) if each == stuck.place), default=0)
         return stuck.place, stuck.stack[:end], _blocked_in(rank)
     if rank.exceptions:
@@ -305,12 +340,13 @@ def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
         began = [group.ranks for group in rank.groups.values()]
         text = "joined the process group" if began else "began to join, and never did"
         yield mark("joining", rank.joining, rank.joining, text, rank.joining_place)
-    if (stuck := rank.stuck) is not None:
-        until = max(stuck.seen, rank.fate.time if rank.fate else 0.0)
+    if (stuck := _standstill(rank)) is not None:
+        ends = [each.time for each in (*rank.exceptions, rank.fate) if each]
+        until = min(ends, default=stuck.seen)
         text = f"blocked in {_blocked_in(rank) or 'a call'}"
         yield mark("blocked", stuck.since, until, text, stuck.place)
     if rank.fate is not None:
-        text = "ended from outside" if rank.fate.killed_by_us else _fate(rank)
+        text = "ended from outside" if rank.fate.killed_by_us else _end(rank.fate)
         yield mark("end", rank.fate.time, rank.fate.time, text)
     for error in rank.exceptions:
         yield mark("exception", error.time, error.time, f"raised {error.type}", error.place)
@@ -321,9 +357,8 @@ def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
         waited = f"waited in {pause.waiting[0].op} #{pause.waiting[0].seq}" if pause.waiting else ""
         text = waited or "issued no collective"
         yield mark("paused", pause.since, pause.seen, text, pause.place)
-    steps = {sample.step: sample.time for sample in rank.samples if sample.time}
-    for number in sorted(steps)[-_MARKS // 4 :]:
-        yield mark("step", steps[number], steps[number], f"optimizer step {number}")
+    for number, time in sorted(_reached(rank).items())[-_MARKS // 4 :]:
+        yield mark("step", time, time, f"optimizer step {number}")
     for file in rank.files:
         # A folder that a library made for its cache is nothing that the job did.
         if file.action != "mkdir":

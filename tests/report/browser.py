@@ -26,6 +26,13 @@ const look = async (frame) => {
     const box = each.getBoundingClientRect();
     return box.height && (box.height < 24 || box.width < 24);
   }).map((each) => each.textContent);
+  const torn = (cell) => [...cell.textContent.matchAll(/\\w+/g)].some((word) => {
+    const letters = page.createRange();
+    letters.setStart(cell.firstChild, word.index);
+    letters.setEnd(cell.firstChild, word.index + word[0].length);
+    return letters.getClientRects().length > 1;
+  });
+  seen.torn = all("th").filter(torn).map((each) => each.textContent);
   seen.cut = all(".names li").filter((each) => each.scrollWidth > each.clientWidth).length;
   const svg = find(".lanes svg");
   if (svg) {
@@ -65,7 +72,7 @@ addEventListener("load", async () => {
 """
 
 
-def look(pages: Mapping[str, str], folder: Path, *arguments: str) -> tuple[dict[str, Any], str]:
+def look(pages: Mapping[str, str], folder: Path) -> tuple[dict[str, Any], str]:
     """What is seen of each page, by "NAME WIDTH", and what stands on the console.
 
     A picture of all of them side by side stays in the folder.
@@ -97,7 +104,6 @@ def look(pages: Mapping[str, str], folder: Path, *arguments: str) -> tuple[dict[
             f"--screenshot={folder / 'pages.png'}",
             "--virtual-time-budget=20000",
             "--dump-dom",
-            *arguments,
             str(around),
         ],
         capture_output=True,

@@ -7,18 +7,22 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from browser import CHROMIUM, WIDTHS, look
 from hypothesis import example, given
 from hypothesis.strategies import floats, lists
+from report_samples import VERDICTS, report_of
 from run_samples import SOURCE, blocked_world, deadlock, evil_report, report, script
 
 from ddpdoctor.catalog import Finding, RankPlace
-from ddpdoctor.evidence import Place
+from ddpdoctor.check.telling import told as of_check
+from ddpdoctor.evidence import ExceptionRecord, Fate, Place, Training
 from ddpdoctor.report.as_html.lanes import lanes
 from ddpdoctor.report.as_html.training import training
+from ddpdoctor.report.drawing import Axis, curves
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt, Metric
 from ddpdoctor.report.model import Report, render
@@ -156,14 +160,49 @@ def test_a_folder_that_a_library_makes_is_not_drawn_as_what_the_job_did(tmp_path
 
 def test_steps_are_drawn_with_the_time_of_one_and_the_skew_between_ranks(tmp_path: Path) -> None:
     page = render(parted(tmp_path, 4), "html")
-    drawn = re.findall(r"<polyline.*?</text>", page)
-    said = [(told(each), re.findall("<title>(.*?)</title>", each)) for each in drawn]
-    assert said == [
+    names = re.findall(r'background:var\(--.\)"></i>(.*?)</li>', page)
+    lines = re.findall(r"<polyline[^>]*>((?:<circle.*?</circle>)*)", page)
+    said = [re.findall("<title>(.*?)</title>", line) for line in lines]
+    assert list(zip(names, said, strict=True)) == [
         ("time of a step", ["step 2: 1000.0 ms", "step 4: 1000.0 ms", "step 8: 1000.0 ms"]),
         ("rank skew", [f"step {n}: 200.0 ms" for n in (1, 2, 4, 8)]),
         ("ranks 0-2", ["1: 1", "2: 0.5", "3: 0.333333"]),
         ("rank 3", ["1: 1.2", "2: 0.7", "3: 0.533333"]),
     ]
+
+
+def test_words_below_curves_do_not_lie_upon_each_other() -> None:
+    """Steps 1, 2, 4, ... are close to each other at the left end."""
+    points = [(2.0**n, 1.0, "") for n in range(11)]
+    along, up = Axis([x for x, _, _ in points], str), Axis([0, 1], str)
+    drawn = curves("", {"one": points}, along, up, (0, ""))
+    below = [float(x) for x in re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle"', drawn)]
+    assert all(later - earlier >= 60 for later, earlier in pairwise(below))
+    assert ">1024.0<" in drawn
+
+
+def test_a_rank_is_not_blocked_in_what_it_came_out_of(tmp_path: Path) -> None:
+    """A heartbeat may have seen it idle last in a call that was its last but one, or had raised."""
+    world = blocked_world(script(tmp_path), 3)
+    well, raised, late = world.ranks
+    well.fate = Fate(0, well.pid, 0, None, 112.5)
+    raised.exceptions = [ExceptionRecord("RuntimeError", "closed", (), 109.4, None)]
+    late.exceptions = [ExceptionRecord("RuntimeError", "timed out", (), 110.0, None)]
+    (lives,) = of_job("run", [Attempt.of("a", world)], [], subject=("x",)).attempts
+    blocked = [[m.until for m in line.marks if m.kind == "blocked"] for line in lives.ranks]
+    assert blocked == [[], [], [10.0]]
+    assert [line.fate for line in lives.ranks] == [
+        "ended well",
+        "raised RuntimeError, then ended",
+        "blocked in all_reduce #9, raised RuntimeError, then ended",
+    ]
+
+
+def test_the_last_look_at_a_rank_that_leaves_is_at_no_step(tmp_path: Path) -> None:
+    world = blocked_world(script(tmp_path), 2)
+    for rank in world.ranks:
+        rank.training, rank.exiting = {(0, 0): Training(0, 0, 7, {}, 0)}, 112.0
+    assert [each.step for each in Attempt.of("a", world).steps] == [1, 2, 4]
 
 
 def test_parameters_that_part_are_told_with_the_step_since_when_and_equal_ones_are_not(
@@ -270,6 +309,7 @@ def test_in_a_browser_nothing_overflows_and_all_that_can_be_clicked_works(tmp_pa
         "two": render(parted(tmp_path, 2), "html"),
         "many": render(parted(tmp_path, 200), "html"),
         "evil": render(evil_report(tmp_path), "html"),
+        "check": render(of_check(report_of(*VERDICTS)), "html"),
     }
     seen, console = look(pages, tmp_path)
     assert console == ""
@@ -277,6 +317,7 @@ def test_in_a_browser_nothing_overflows_and_all_that_can_be_clicked_works(tmp_pa
     for name, each in seen.items():
         assert each["overflow"] <= 0, name
         assert each["small"] == [], name
+        assert each["torn"] == [], name
         assert each["copied"] == "copied", name
     for width in WIDTHS:
         two = seen[f"two {width}"]

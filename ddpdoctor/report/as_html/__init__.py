@@ -30,6 +30,8 @@ _OPEN = 3
 _ISSUE_FINDINGS, _ISSUE_LENGTH = 10, 60_000
 """GitHub takes 65 536 characters."""
 _MOST_ROWS = 400
+_FOLDED = 20
+"""More rows than this, none of them bad, are shown when they are asked for."""
 
 
 def render(report: Report, page: Page | None = None) -> str:
@@ -80,10 +82,11 @@ def _body(report: Report) -> Iterator[str]:
         yield f"<section><h2>What to do</h2>{commands}</section>"
     if report.facts:
         known = table("", ("fact", "value"), [list(map(text, fact)) for fact in report.facts])
-        yield f"<details><summary>Environment</summary>{known}</details>"
+        shown = "" if pairs else " open"
+        yield f"<details{shown}><summary>Environment</summary>{known}</details>"
     if report.not_seen:
         yield f'<section id="unseen"><h2>Not seen</h2>{items("", report.not_seen, 50)}</section>'
-    if report.excerpts:
+    if report.excerpts and report.attempts:
         lines = "".join(map(source, report.excerpts))
         yield f"<details><summary>The lines of source that are spoken of</summary>{lines}</details>"
     yield _issue(report)
@@ -107,9 +110,9 @@ def _verdict(report: Report) -> str:
             f"<p>{text(said)}</p>",
         ]
     parts += [
-        f"<p><code>{text(' '.join(report.subject))}</code></p>" if report.subject else "",
+        f"<p><code>{text(' '.join(report.subject) or f'ddpdoctor {report.command}')}</code></p>",
         *(f'<p class="dim">{prose(note)}</p>' for note in report.notes),
-        f'<p class="dim">ddpdoctor {report.command}: {text(report.about)}</p></header>',
+        f'<p class="dim">{text(report.about)}</p></header>',
     ]
     return "\n".join(parts)
 
@@ -117,7 +120,8 @@ def _verdict(report: Report) -> str:
 def _remedy(finding: Finding) -> str:
     commands = (*finding.cure.commands, f"ddpdoctor explain {finding.code}")
     told = " ".join(f"<code>{text(command)}</code>" for command in dict.fromkeys(commands))
-    return f"{prose(finding.cure.text)} {told}"
+    stop = "." if finding.cure.text[-1:].isalnum() else ""
+    return f"{prose(finding.cure.text)}{stop} {told}"
 
 
 def _group(group: Group) -> str:
@@ -126,7 +130,10 @@ def _group(group: Group) -> str:
     rows = [[text(cell) for cell in row] for row in group.rows]
     for row, state in zip(rows, group.states, strict=False):
         row[1] = f"<strong>{row[1]}</strong>" if state == "bad" else row[1]
-    told = table(prose(group.note), group.columns, rows)
+    told = f'<p class="dim">{prose(group.note)}</p>' * bool(group.note)
+    told += table("", group.columns, rows)
+    if len(rows) > _FOLDED and "bad" not in group.states:
+        told = f"<details><summary>All {len(rows)}</summary>{told}</details>"
     return f"<section><h2>{text(group.title)}</h2>{told}</section>"
 
 

@@ -26,11 +26,13 @@ _LEGEND = {
     "life": "alive",
     "paused": "no collective issued",
     "wait": "waits until the last rank calls",
-    "blocked": "blocked for good",
+    "blocked": "blocked in a call",
     "file": "a file",
+    "joining": "joins the process group",
     "exception": "an exception",
     "warning": "a warning",
     "step": "an optimizer step",
+    "end": "its end",
     "link": "the same collective",
     "lone": "a collective that some never call",
 }
@@ -214,7 +216,7 @@ def _links(drawn: list[_Lane], attempt: Attempt, span: float) -> str:
 
 
 def _axis(span: float) -> str:
-    told = (at for at in ticks(0.0, span) if at <= span * 0.97)
+    told = (at for at in ticks(0.0, span) if at <= span * 0.92)
     return "".join(f'<span style="left:{100 * at / span:.2f}%">{at:.6g} s</span>' for at in told)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import PurePath
+from textwrap import dedent
 
 from ddpdoctor.report.excerpts import Excerpt
 from ddpdoctor.report.words import one_line
@@ -51,13 +52,14 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> 
         for row in told
     )
     said = f"<caption>{caption}</caption>" if caption else ""
-    return f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    rest = f"{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="wide"><table>{rest}</table></div>'
 
 
 def source(excerpt: Excerpt) -> str:
     """Some lines of source, the one that is meant marked."""
     lines = []
-    for number, line in enumerate(excerpt.lines, excerpt.first):
+    for number, line in enumerate(dedent("\n".join(excerpt.lines)).split("\n"), excerpt.first):
         row = f"<i>{number}</i> {code(line)}"
         lines.append(f"<mark>{row}</mark>" if number == excerpt.line else row)
     place = text(f"{PurePath(excerpt.file).name}:{excerpt.line}")

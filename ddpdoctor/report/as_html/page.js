@@ -12,10 +12,11 @@ for (const figure of document.querySelectorAll(".lanes")) {
     from = Math.min(1000 - width, Math.max(0, from));
     svg.setAttribute("viewBox", `${from} 0 ${width} ${height}`);
     const seen = span * width / 1000, first = span * from / 1000;
-    const power = 10 ** Math.floor(Math.log10(seen / 6));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= seen / 6);
+    const least = seen / Math.max(2, Math.min(6, plot.clientWidth / 100));
+    const power = 10 ** Math.floor(Math.log10(least));
+    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= least);
     axis.replaceChildren();
-    for (let n = Math.ceil(first / step - 1e-9); n * step < first + seen * 0.97; n++) {
+    for (let n = Math.ceil(first / step - 1e-9); n * step < first + seen * 0.92; n++) {
       const tick = document.createElement("span");
       tick.style.left = `${100 * (n * step - first) / seen}%`;
       tick.textContent = `${Number((n * step).toPrecision(8))} s`;
@@ -51,6 +52,7 @@ for (const figure of document.querySelectorAll(".lanes")) {
     bar.append(button, " ");
   }
   figure.querySelector(".legend").before(bar);
+  detail.textContent = "Click into a lane to read what was there, and at which line.";
   plot.tabIndex = 0;
   plot.setAttribute("aria-label", "lanes: plus and minus zoom, arrows move, 0 shows all");
   plot.addEventListener("keydown", (event) => {

@@ -61,7 +61,7 @@ def _told(attempt: Attempt) -> str:
     if shared is not None:
         where = f" at <b>{text(shared.place)}</b>" if shared.place else ""
         rows.insert(
-            0,
+            sum(event.last < since for _, event in ordered),
             f"<li><time>{seconds(shared.at)}</time> all {attempt.world_size} ranks have done the "
             f"same until here: {text(shared.op)} #{shared.seq}{where} is the last collective that "
             "all of them called</li>",

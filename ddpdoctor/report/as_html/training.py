@@ -55,7 +55,7 @@ def _drawn(attempt: Attempt) -> str:
         for name, points in series.items()
         if len(points) > 1
     }
-    return _picture("Steps", "step", "ms", told, least=0.0)
+    return _picture("Time of a step and rank skew, by step", "ms", told, least=0.0)
 
 
 def _metrics(attempt: Attempt) -> str:
@@ -64,21 +64,17 @@ def _metrics(attempt: Attempt) -> str:
         points = [(float(n), value, f"{n}: {value:.6g}") for n, value in enumerate(each.values, 1)]
         if len(points) > 1:
             told[named(each.ranks)] = points
-    return _picture("The metric that the learning rate follows", "", "", told)
+    return _picture("The metric that the learning rate follows", "", told)
 
 
-def _picture(
-    title: str, noun: str, unit: str, series: dict[str, list[Point]], least: float = math.inf
-) -> str:
+def _picture(title: str, unit: str, series: dict[str, list[Point]], least: float = math.inf) -> str:
     if not series:
         return ""
     points = [point for each in series.values() for point in each]
     xs = sorted({x for x, _, _ in points})
     ys = [y for _, y, _ in points]
     up = Axis(ticks(min(least, *ys), max(ys)), lambda value: f"{value:g} {unit}".strip())
-    along = Axis(
-        [*xs[: -1 : -(-len(xs) // 8)], xs[-1]], lambda value: f"{noun} {value:.0f}".strip()
-    )
+    along = Axis(xs, "{:.0f}".format)
     drawing = curves(title, series, along, up, (0.0, ""))
     return f'<h4>{title}</h4><div class="wide">{drawing}</div>'
 
@@ -98,7 +94,7 @@ def _parameters(attempt: Attempt) -> str:
     heads = ("parameter", *(f"step {step}" for step in shown))
     apart = count(attempt.parameters_apart, "parameter")
     caption = f"{apart} not the same on all ranks"
-    return f'<div class="wide">{table(caption, heads, rows)}</div>'
+    return table(caption, heads, rows)
 
 
 def _files(attempt: Attempt) -> Iterator[str]:
@@ -130,4 +126,4 @@ def _files(attempt: Attempt) -> Iterator[str]:
         f'<svg viewBox="0 0 1000 {height}" height="{height}" preserveAspectRatio="none" role="img" '
         f'aria-label="files over time, told in the table below">{"".join(drawn)}</svg></div>'
     )
-    yield table("Files", ("what", "by", "when", "line", "took"), rows)
+    yield table("", ("what", "by", "when", "line", "took"), rows)
