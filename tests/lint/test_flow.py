@@ -29,6 +29,9 @@ BUGS = {
     + "info = {'who': dist.get_rank()}\nif info['who'] == 0:\n    dist.barrier()  # BUG\n",
     "a rank of the environment, as the text that it is": HEAD
     + "import os\nif os.environ['RANK'] == '0':\n    dist.barrier()  # BUG\n",
+    "a text that tells a number": HEAD + "role = '0' if dist.get_rank() == 0 else '1'\n"
+    "if role == '0':\n    dist.barrier()  # BUG\nif str(dist.get_rank()) == '0':\n"
+    "    dist.barrier()  # BUG\n",
     "a tuple that is compared": HEAD + "import sys\nfor step in range(9):\n"
     "    if (dist.get_rank(), step) == (int(sys.argv[1]), 3):\n        dist.barrier()  # BUG\n",
     "a flag of a flag": HEAD + "boss = False\nif dist.get_rank() == 0:\n    boss = True\n"
@@ -49,6 +52,8 @@ BUGS = {
     + "for _ in range(dist.get_rank()):\n    dist.barrier()\n",
 }
 LOOK_ALIKES = {
+    "a text that no rank's is": HEAD
+    + "role = '0' if dist.get_rank() == 0 else '1'\nif role != '2':\n    dist.barrier()\n",
     "a tuple of what all ranks have": HEAD
     + "import sys\nfor step in range(9):\n    if (dist.get_world_size(), step) == "
     "(int(sys.argv[1]), 3):\n        dist.barrier()\n",

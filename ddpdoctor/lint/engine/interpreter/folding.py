@@ -213,9 +213,10 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     if identity and not right.is_const(None):
         function = operator.eq if isinstance(op, ast.Is) else operator.ne
     if isinstance(left.what, Table) or isinstance(right.what, Table):
-        one, other = entries(_as_number(left)), entries(_as_number(right))
+        one, other = entries(left), entries(right)
         if one is not None and other is not None:
-            found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
+            pairs = map(_of_one_kind, one, other)
+            found = tuple(_tried(function, a, b) for a, b in pairs)
             first = found[0]
             if all(each is first for each in found) and first is not OPEN:
                 return Value(Const(first))  # `rank == -1`: no rank of a distributed job
@@ -241,12 +242,13 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     return Value(what, agree, why)
 
 
-def _as_number(value: Value) -> Value:
-    """Text that tells a number as that: the ranks of the environment are text until `int`."""
-    said = value.constant
-    if isinstance(said, str) and said.isdecimal():
-        return Value(Const(int(said)), value.agree, value.why)
-    return value
+def _of_one_kind(one: Any, other: Any) -> tuple[Any, Any]:
+    """A number and a text that tells one as two numbers: `RANK` is text in the environment."""
+    if isinstance(one, int) and isinstance(other, str) and other.isdecimal():
+        return one, int(other)
+    if isinstance(other, int) and isinstance(one, str) and one.isdecimal():
+        return int(one), other
+    return one, other
 
 
 def _has_table(what: object) -> bool:

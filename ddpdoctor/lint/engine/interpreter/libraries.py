@@ -80,6 +80,9 @@ def call_library(
 ) -> Value:
     """Call something of a library by its dotted name; `owner` is the object of a method."""
     args = [objects.current(vm, each) for each in args]
+    for each in (*(args[:1] if name.endswith("_") else ()), kwargs.get("out", NONE)):
+        if isinstance(each.what, Tensor):  # `zeros_(x)` and `out=x` write into it
+            vm.emit("change", "", node, object=each)
     effect = vm.library.find(name)
     if effect is None:
         return _of_python(vm, name, args, kwargs, node)

@@ -381,10 +381,8 @@ def _of_tensor(
         return NONE
     agree, why = blended([owner, *args, *kwargs.values()])
     if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
-        whole = name in ("fill_", "copy_", "zero_")
-        if whole:
+        if name in ("fill_", "copy_", "zero_"):
             agree, why = blended([*args, *kwargs.values()])
-            vm.emit("overwrite", name, node, object=owner)
         by = Value(args[0].what if args else NOTHING, *blended([*args, *kwargs.values()]))
         objects.change(vm, owner, agree, why, by, node)
         return objects.current(vm, owner)

@@ -100,7 +100,9 @@ def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
 def change(
     vm: Machine, owner: Value, agree: Agreement, why: Why | None, by: Value, node: ast.AST
 ) -> None:
-    """A tensor is changed in place by a value; of a buffer that is an event."""
+    """A tensor is changed in place by a value; of a buffer that is an event of its own."""
+    if isinstance(owner.what, Tensor):
+        vm.emit("change", "", node, object=owner)
     if owner.what in vm.buffers:
         vm.emit("buffer", "", node, buffer=owner, by=by)
         if agree.divergent:  # until the next forward, or whoever sends it round

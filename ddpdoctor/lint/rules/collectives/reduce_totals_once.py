@@ -29,13 +29,16 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Exit, Loop, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Lib, Tensor, Value
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP421", name="reduced-twice", confidence="likely")
+
+
+_VIEWS = ("detach", "view", "reshape", "squeeze", "unsqueeze", "flatten", "slice")
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -47,16 +50,15 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if loop is None or total is None or not isinstance(total.what, Tensor):
             continue
-        added = next(filter(_adds, _on(loop.body, "add_up", "old", total.what.site)), None)
-        begun = any(_on(loop.body, "overwrite", "object", total.what.site))
-        if added is None or begun or any(_on(run.root, "iterate", "element", total.what.site)):
+        changes = list(_changes(run, loop.body, total.what.site))
+        if not changes or not all(map(_adds, changes)) or _is_one_of_many(run, total.what.site):
             continue
         if not _is_made_in(run, total, loop):
             told.add(id(event.node))
             yield Hit(
                 event.node,
                 "the running total is summed in every round, with what was summed before",
-                notes=(Related.at(added.place, "it grows"),),
+                notes=(Related.at(changes[0].place, "it grows"),),
                 help="reduce it once, behind the loop, or reduce what is added",
                 path=event.path,
             )
@@ -64,34 +66,61 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _sums(event: Event) -> bool:
     how = event.values.get("reduce")
-    is_sum = how is None or (isinstance(how.what, Lib) and how.what.name.endswith((".SUM", ".AVG")))
+    is_sum = how is None or (isinstance(how.what, Lib) and how.what.name.endswith(".SUM"))
     return is_sum and is_world(event.values.get("group"))
 
 
-def _adds(event: Event) -> bool:
-    """Whether one thing grows, and not an element of several."""
-    node = event.node
-    if not isinstance(node, ast.AugAssign) or not isinstance(node.op, ast.Add):
-        return False
-    return isinstance(node.target, ast.Name | ast.Attribute)
-
-
 def _loop(way: Way) -> Loop | None:
-    """The innermost loop, of which every round does it."""
+    """The innermost loop, of which every round does it, if there is a second."""
     for step in reversed(way):
         if isinstance(step.node, Choice):
             return None
         if isinstance(step.node, Loop):
-            return step.node
+            return None if _leaves(step.node.body) else step.node
     return None
 
 
-def _on(seq: Seq, kind: str, role: str, site: int) -> Iterator[Event]:
-    """What is done to a tensor, wherever it was computed since."""
-    for event, _ in events(seq, kind):
-        what = event.values[role].what
-        if isinstance(what, Tensor) and what.site == site:
-            yield event
+def _leaves(seq: Seq) -> bool:
+    """Whether no way through a round leads to the next."""
+    return any(
+        each.kind != "continue"
+        if isinstance(each, Exit)
+        else isinstance(each, Choice) and all(_leaves(arm.body) for arm in each.arms)
+        for each in seq.items
+    )
+
+
+def _changes(run: Run, seq: Seq, site: int) -> Iterator[Event]:
+    """What is written into a tensor, wherever it was computed since, or into a view of it."""
+    for event, _ in events(seq, "change", "set_attribute"):
+        if event.kind == "change" or event.name == "data":
+            owner = event.values["object" if event.kind == "change" else "owner"]
+            if site in _seen_through(run, owner):
+                yield event
+
+
+def _seen_through(run: Run, view: Value) -> Iterator[int]:
+    """The site of a tensor, and of those that it is a view of."""
+    what: object = view.what
+    while isinstance(what, Tensor):
+        yield what.site
+        made = run.vm.made.get(what)
+        what = made.of[0].what if made is not None and made.by in _VIEWS else None
+
+
+def _adds(event: Event) -> bool:
+    """Whether one thing grows, and not an element of several."""
+    match event.node:
+        case ast.AugAssign(target=ast.Name() | ast.Attribute(), op=ast.Add()):
+            return True
+        case ast.Call(func=ast.Attribute(attr="add_")):
+            return True
+    return False
+
+
+def _is_one_of_many(run: Run, site: int) -> bool:
+    elements = (event.values["element"].what for event, _ in events(run.root, "iterate"))
+    return any(isinstance(each, Tensor) and each.site == site for each in elements)
 
 
 def _is_made_in(run: Run, total: Value, loop: Loop) -> bool:
