@@ -16,8 +16,22 @@ def swap_edges(field):
     return above, below
 
 
+def swap(t):
+    """Of the first two alone, which part by a return."""
+    rank = dist.get_rank()
+    if rank > 1:
+        return t
+    if rank == 0:
+        dist.recv(t, 1)
+        dist.send(t, 1)
+        return t
+    dist.recv(t, 0)  # <-- DDP417
+    dist.send(t, 0)
+    return t
+
+
 if __name__ == "__main__":
     dist.init_process_group("gloo")
-    part = torch.zeros(8, 8)
+    part = swap(torch.zeros(8, 8))
     for _ in range(20):
         part[0], part[-1] = swap_edges(part)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Exit, Seq, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Exit, Seq, events
 from ddpdoctor.lint.engine.interpreter.values import RANKS, Const, Table
 from ddpdoctor.lint.engine.queries.words import is_world
-
-_MOST = 200
 
 
 class _Unknown(Exception):
@@ -23,7 +21,9 @@ def rings(run: Run) -> Iterator[tuple[Event, ...]]:
     if not found or apart or not all(is_world(each.values.get("group")) for each in found):
         return
     try:
-        lines = [list(_said(run.root, rank)) for rank in range(RANKS)]
+        lines: list[list[tuple[Event, int]]] = [[] for _ in range(RANKS)]
+        for rank, line in enumerate(lines):
+            _speak(run.root, rank, line)
     except _Unknown:
         return
     waiting = _follow(lines)
@@ -32,32 +32,43 @@ def rings(run: Run) -> Iterator[tuple[Event, ...]]:
         ring = [rank]
         while (peer := waiting.get(ring[-1], (None, -1))[1]) not in ring and peer in waiting:
             ring.append(peer)
-        if peer == rank and rank not in told:
+        if peer == rank and len(ring) > 1 and rank not in told:
             told |= {*ring}
             yield tuple(waiting[each][0] for each in ring if waiting[each][0] is not None)
 
 
-def _said(seq: Seq, rank: int) -> Iterator[tuple[Event, int]]:
-    """What a rank sends and receives, and with whom; of a loop one round. Raises _Unknown."""
+def _speak(seq: Seq, rank: int, line: list[tuple[Event, int]]) -> str:
+    """Add what a rank sends and receives, and with whom, of a loop one round; how it leaves.
+
+    A way out that nobody knows the rank to take is not taken. Raises _Unknown.
+    """
     for node in seq.items:
+        left = ""
         if isinstance(node, Event):
             if node.kind in ("send", "recv"):
-                yield node, _peer(node, rank)
+                line.append((node, _peer(node, rank)))
         elif isinstance(node, Exit):
-            if _talks(seq):
-                return
+            left = node.kind
         elif isinstance(node, Choice):
-            arms = [arm for arm in node.arms if arm.mask & (1 << rank) and _talks(arm.body)]
-            if any(arm.opened & (1 << rank) for arm in arms):
-                raise _Unknown
-            for arm in arms:
-                yield from _said(arm.body, rank)
+            left = _speak_in(node, rank, line)
         else:
-            yield from _said(node.body, rank)
+            left = _speak(node.body, rank, line)
+            ended = ("return",) if isinstance(node, Called) else ("break", "continue")
+            left = "" if left in ended else left
+        if left:
+            return left
+    return ""
 
 
-def _talks(seq: Seq) -> bool:
-    return any(True for _ in events(seq, "send", "recv"))
+def _speak_in(choice: Choice, rank: int, line: list[tuple[Event, int]]) -> str:
+    for arm in choice.arms:
+        if not arm.mask & (1 << rank):
+            continue
+        if not arm.opened & (1 << rank):
+            return _speak(arm.body, rank, line)
+        if any(True for _ in events(arm.body, "send", "recv")):
+            raise _Unknown
+    return ""
 
 
 def _peer(event: Event, rank: int) -> int:
@@ -73,7 +84,8 @@ def _peer(event: Event, rank: int) -> int:
 def _follow(lines: list[list[tuple[Event, int]]]) -> dict[int, tuple[Event, int]]:
     """The ranks that cannot go on, each with what it waits in and for whom."""
     at = [0] * len(lines)
-    for _ in range(_MOST):
+    moved = True
+    while moved:
         moved = False
         for rank, line in enumerate(lines):
             if at[rank] == len(line):
@@ -86,6 +98,4 @@ def _follow(lines: list[list[tuple[Event, int]]]) -> dict[int, tuple[Event, int]
                 at[rank] += 1
                 at[peer] += 1
                 moved = True
-        if not moved:
-            break
     return {rank: line[at[rank]] for rank, line in enumerate(lines) if at[rank] < len(line)}

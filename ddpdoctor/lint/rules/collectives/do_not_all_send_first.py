@@ -29,7 +29,7 @@ from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Const
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, RANKS, Const
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.exchanging import rings
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -40,34 +40,36 @@ ABOUT = About(code="DDP417", name="send-recv-deadlock", confidence="likely")
 def check(run: Run) -> Iterator[Hit]:
     """Yield the first of the blocking calls by which ranks wait for each other."""
     told: set[int] = set()
-    for first, second in (*_in_one_order(run), *_in_a_ring(run)):
+    for every, first, second in (*_in_one_order(run), *_in_a_ring(run)):
         if id(first.node) in told:
             continue
         told |= {id(first.node), id(second.node)}
-        word = "sends" if first.kind == "send" else "receives"
+        word = "send" if first.kind == "send" else "receive"
+        done = f"every rank {word}s" if every else f"some ranks {word}"
         yield Hit(
             first.node,
-            f"every rank {word} first: each waits for a peer that does the same",
+            f"{done} first: each waits for a peer that does the same",
             notes=(Related.at(second.place, "the other half"),),
             help="even ranks send first and odd ones receive, or dist.batch_isend_irecv",
             path=first.path,
         )
 
 
-def _in_one_order(run: Run) -> Iterator[tuple[Event, Event]]:
+def _in_one_order(run: Run) -> Iterator[tuple[bool, Event, Event]]:
     """Two calls that all ranks make one after the other, whoever their peers are."""
     for (first, at), (second, to) in pairwise(events(run.root, "send", "recv")):
         if first.kind != second.kind and _is_for_each(first) and _is_for_each(second):
             one, other = doers(at), doers(to)
             if one.mask == EVERYONE and one == other:
-                yield first, second
+                yield True, first, second
 
 
-def _in_a_ring(run: Run) -> Iterator[tuple[Event, Event]]:
+def _in_a_ring(run: Run) -> Iterator[tuple[bool, Event, Event]]:
     """Two calls in which ranks are that wait for each other, where all peers are known."""
-    for ring in rings(run):
-        if len({each.kind for each in ring}) == 1:
-            yield ring[-1], ring[0]
+    found = [ring for ring in rings(run) if len({each.kind for each in ring}) == 1]
+    for ring in found:
+        alike = sum(len(each) for each in found if each[0].kind == ring[0].kind)
+        yield alike == RANKS, ring[-1], ring[0]
 
 
 def _is_for_each(event: Event) -> bool:
