@@ -49,14 +49,28 @@ class Standardise(nn.Module):
         return x - x.mean(0)
 
 
+class Centre(nn.Module):
+    """Takes the mean of all ranks' batches away."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(width))
+
+    def forward(self, x):
+        self.centre[:] = x.detach().mean(0)
+        dist.all_reduce(self.centre)
+        self.centre /= dist.get_world_size()
+        return x - self.centre
+
+
 class Coder(nn.Module):
     def __init__(self):
         super().__init__()
         self.read, self.book, self.write = nn.Linear(16, 8), Codebook(), nn.Linear(8, 16)
-        self.norm = Standardise(16)
+        self.norm, self.centre = Standardise(16), Centre(8)
 
     def forward(self, x):
-        return self.write(self.book(self.read(self.norm(x))))
+        return self.write(self.book(self.centre(self.read(self.norm(x)))))
 
 
 def main(batches):

@@ -70,13 +70,27 @@ def _filled(run: Run, forward: Seq) -> list[Event]:
             used |= {each.what for each in origins(run, event.values["by"])}
     found: list[Event] = []
     filled: set[What] = set()
+    shared = _shared(forward)
     for event in changes:
         buffer, by = event.values["buffer"].what, event.values["by"]
-        if buffer in used and _is_own(event):
+        if buffer in used and _is_own(event) and event not in shared:
             follows = any(each.what in filled for each in origins(run, by))
             found += [] if follows else [event]
             filled.add(buffer)
     return found
+
+
+def _shared(forward: Seq) -> set[Event]:
+    """The changes after which ranks share what then is in the buffer."""
+    shared: set[Event] = set()
+    left: list[Event] = []
+    for event, _ in events(forward, "buffer", "collective"):
+        if event.kind == "buffer":
+            left.append(event)
+        elif "shares" in event.values:
+            what = event.values["shares"].what
+            shared |= {e for e in left if what in (e.values["buffer"].what, e.values["by"].what)}
+    return shared
 
 
 def _is_own(event: Event) -> bool:
