@@ -19,3 +19,12 @@ def train_in_windows(net, stream, optimizer, steps, window):
             loss = model(next(stream)).mean() / window
             loss.backward()  # <-- DDP304
         optimizer.step()
+
+
+def train_one_after_another(one, other, stream, optimizer, steps):
+    for model in [DDP(one), DDP(other)]:
+        for _ in range(steps):
+            optimizer.zero_grad()
+            for batch in next(stream):
+                model(batch).mean().backward()  # <-- DDP304
+            optimizer.step()

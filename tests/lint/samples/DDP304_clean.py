@@ -37,3 +37,25 @@ def train_a_critic(critic, net, stream, optimizer, steps):
         for part in (parts.mean(), parts.square().mean()):
             part.backward(retain_graph=True)
         optimizer[0].step()
+
+
+class Agent:
+    def __init__(self, net):
+        self.net = DDP(net)
+
+    def loss(self, batch):
+        return self.net(batch).mean()
+
+
+def train_several(one, other, stream, optimizer, steps):
+    """Each model has one batch before a step."""
+    models, agents = [DDP(one), DDP(other)], [Agent(each) for each in (one, other)]
+    for _ in range(steps):
+        optimizer.zero_grad()
+        for model in models:
+            model(next(stream)).mean().backward()
+        for number in range(2):
+            models[number](next(stream)).mean().backward()
+        for _, agent in enumerate(agents):
+            agent.loss(next(stream)).backward()
+        optimizer.step()

@@ -680,6 +680,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         one = _of_content(vm, found, index)
         if (order := order_of(vm, one)) is not None:
             vm.emit("pick", "", node, order=order, index=index)
+        if isinstance(index.what, Term) and index.what.op == "counter":
+            vm.emit("turn", "", node, index=index, element=one)
         return one
     vm.note_read(owner, index)
     if (order := order_of(vm, current(vm, owner))) is not None:

@@ -33,12 +33,13 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Const, Term, text
-from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, wrappers
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP304", name="accumulation-syncs-every-step", confidence="likely")
 
 _SCOPES = ("no_sync", "accumulate")
+_ONCE = Term("range", (Const(1),))
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -50,9 +51,10 @@ def check(run: Run) -> Iterator[Hit]:
     steps = [way for _, way in events(run.root, "step")]
     for event, way in events(run.root, "backward"):
         loop = _loop(way)
-        if loop is None or not made_by(event.values.get("loss")) & numbers:
+        models = made_by(event.values.get("loss")) & numbers
+        if loop is None or not models:
             continue
-        if _is_window(run, loop, way, steps):
+        if _is_window(loop, way, steps) and not models & _taken_in_turn(run, loop, way):
             yield _hit(event, Related.at(loop.place, "the optimizer steps after this loop"))
             continue
         inside = [each for each in steps if _loop(each) is loop]
@@ -72,26 +74,34 @@ def _hit(backward: Event, why: Related) -> Hit:
     )
 
 
-def _is_window(run: Run, loop: Loop, way: Way, steps: list[Way]) -> bool:
-    """Whether a loop of forwards and backwards is all that comes before each step."""
-    if any(True for _ in events(loop.body, "step", "zero_grad")) or _is_once(loop):
+def _is_window(loop: Loop, way: Way, steps: list[Way]) -> bool:
+    """Whether a loop of forwards and backwards stands before a step that another loop repeats."""
+    if loop.count.what == _ONCE or any(True for _ in events(loop.body, "step", "zero_grad")):
         return False
     if not any(True for _ in events(loop.body, "forward")):
         return False  # the losses of one forward
-    depth = next(number for number, each in enumerate(way) if each.node is loop)
+    depth = _depth(loop, way)
     body = way[depth].seq
-    around = next(
-        (each.node for each in reversed(way[:depth]) if isinstance(each.node, Loop)), None
-    )
-    return around is not None and any(
+    is_repeated = any(isinstance(each.node, Loop) for each in way[:depth])
+    return is_repeated and any(
         each.seq is body and each.index > way[depth].index for step in steps for each in step
     )
 
 
-def _is_once(loop: Loop) -> bool:
-    """Whether a loop has one round, as far as its count tells."""
-    what = loop.count.what
-    return isinstance(what, Term) and what.args == (Const(1),)
+def _taken_in_turn(run: Run, loop: Loop, way: Way) -> set[int]:
+    """The models of which each round of a loop has another, and all that they hold."""
+    step = way[_depth(loop, way)]
+    before = step.seq.items[step.index - 1] if step.index else None
+    if not isinstance(before, Event) or before.kind != "iterate":
+        return set()
+    element = before.values["element"]
+    turns = [event.values for event, _ in events(loop.body, "turn")]
+    taken = [element, *(each["element"] for each in turns if each["index"].what == element.what)]
+    return {part for value in taken for each in mentioned(run, value) for part in parts(run, each)}
+
+
+def _depth(loop: Loop, way: Way) -> int:
+    return next(number for number, each in enumerate(way) if each.node is loop)
 
 
 def _is_controlled(run: Run) -> bool:
