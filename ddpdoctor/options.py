@@ -49,7 +49,7 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to stdout."),
 ]
-ReportFormatOption = Annotated[ReportFormat, typer.Option("--format", envvar="DDPDOCTOR_FORMAT")]
+ReportFormatOption = Annotated[ReportFormat, typer.Option("--format")]
 FailOnOption = Annotated[
     FailOn, typer.Option(help="Exit with 1 if there is a finding as grave as this.")
 ]

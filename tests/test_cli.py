@@ -413,6 +413,14 @@ def test_a_job_starts_whatever_format_is_set_for_lint(
     assert "cannot make the folder /proc/none" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["check", "diagnose", "attach", "env", "probe", "lint"])
+def test_the_format_that_is_set_for_lint_is_no_other_commands(
+    command: str, capsys: Capture
+) -> None:
+    assert cli.run([command, "--help"]) == 0
+    assert ("DDPDOCTOR_FORMAT" in capsys.readouterr().out) == (command == "lint")
+
+
 def test_env_writes_its_json_to_a_file(
     examined: Callable[[Severity], None], capsys: Capture, tmp_path: Path
 ) -> None:

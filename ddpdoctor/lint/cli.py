@@ -13,7 +13,6 @@ from ddpdoctor.options import (
     Colour,
     ColourOption,
     OutputOption,
-    ReportFormatOption,
     split,
 )
 from ddpdoctor.report.formats import ReportFormat
@@ -27,7 +26,9 @@ def lint(
     select: CodesOption = None,
     ignore: CodesOption = None,
     extend_select: CodesOption = None,
-    format_: ReportFormatOption = ReportFormat.text,
+    format_: Annotated[
+        ReportFormat, typer.Option("--format", envvar="DDPDOCTOR_FORMAT")
+    ] = ReportFormat.text,
     output: OutputOption = None,
     statistics: Annotated[bool, typer.Option(help="Only count findings by rule.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Apply the safe fixes.")] = False,

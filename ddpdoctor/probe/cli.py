@@ -56,6 +56,8 @@ def probe(
     need("torch", "torch")
     if png:
         need("crystal", "matplotlib")
+    if png and png == target:
+        raise Complaint(f"{png}: one file cannot be both the picture and the report")
     for path in filter(None, (target, png)):
         output.check_writable(path)
 
@@ -77,10 +79,10 @@ def probe(
     if measured is None and not found:
         return  # rank 0 tells
     report = ProbeReport(measured=measured, findings=tuple(found))
-    if png:
-        telling.write_png(report, png)
     told = telling.told(report)
     output.deliver(told, format_.value, target, colour.value)
+    if png:
+        telling.write_png(report, png)
     raise typer.Exit(told.fails_on("warning"))
 
 

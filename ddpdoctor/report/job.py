@@ -1,6 +1,6 @@
 """What became of a job of the user's: what `run`, `diagnose` and `attach` report.
 
-report = of_job("run", [Attempt.of("attempt-0", evidence)], findings, command=...)
+report = of_job("run", [Attempt.of("attempt-0", evidence)], findings, subject=...)
 text = render(report, "text")
 """
 

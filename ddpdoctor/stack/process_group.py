@@ -27,6 +27,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ddpdoctor.stack.errors import LauncherError
 
+_PEER_IS_GONE = ("gloo/transport/", "ncclRemoteError", "communicator was aborted", "timed out")
+
 Backend = Literal["auto", "gloo", "nccl"]
 
 
@@ -113,9 +115,10 @@ def unwrap(model: nn.Module) -> nn.Module:
 def lost_a_peer(error: RuntimeError) -> bool:
     """Whether a collective failed because another rank has ended, or did not come in time.
 
-    NCCL and the store have types for that; gloo has only words.
+    The store has types for that; gloo and NCCL, whose type is that of its misuse too, have words.
     """
-    return isinstance(error, dist.DistError) or "gloo/transport/" in str(error)
+    of_the_store = isinstance(error, dist.DistStoreError | dist.DistNetworkError)
+    return of_the_store or any(word in str(error) for word in _PEER_IS_GONE)
 
 
 def ranks_of_this_node(world: World) -> list[int]:

@@ -96,8 +96,8 @@ def _act(job: Any) -> None:
             if not lost_a_peer(error):
                 raise
             raise Complaint(
-                f"rank {os.environ['RANK']}: another rank has ended, and says itself why, or it "
-                f"did not come in time; {error}",
+                f"rank {os.environ.get('RANK', '0')}: another rank has ended, and "
+                f"says itself why, or it did not come in time; {error}",
                 code=1,
                 of_this_rank=True,
             ) from error

@@ -375,6 +375,7 @@ def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(
         (["--backend", "mpi"], "--backend"),
         (["--against", "nowhere.json"], "nowhere.json"),
         (["--png", "/proc/probe.png"], "cannot write /proc/probe.png"),
+        (["--png", "both", "-o", "both"], "both: one file cannot be both"),
         *([] if torch.cuda.is_available() else [(["--backend", "nccl"], "--backend gloo")]),
         (["-o", "missing/folder/x.json"], "missing"),
     ],

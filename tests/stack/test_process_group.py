@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ddpdoctor.stack.errors import LauncherError
-from ddpdoctor.stack.process_group import session, unwrap, wrap
+from ddpdoctor.stack.process_group import lost_a_peer, session, unwrap, wrap
 
 
 @pytest.fixture
@@ -120,3 +120,17 @@ def test_a_rank_that_leaves_on_an_error_waits_for_nobody(shared_path: Path) -> N
         with session(backend="gloo"):
             while not left.exists():  # until the test's own deadline
                 time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_peers"),
+    [
+        (RuntimeError("[../gloo/transport/tcp/pair.cc:534] Connection closed by peer"), True),
+        (dist.DistNetworkError("failed to recv, got 0 bytes"), True),
+        (dist.DistBackendError("ncclRemoteError: A call failed possibly due to a network"), True),
+        (dist.DistBackendError("NCCL error: invalid usage. Duplicate GPU detected"), False),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+    ],
+)
+def test_a_fault_of_ones_own_is_not_blamed_on_a_peer(error: RuntimeError, is_peers: bool) -> None:
+    assert lost_a_peer(error) == is_peers
