@@ -75,8 +75,9 @@ def config(
     from ddpdoctor.configure.trial import attempt
     from ddpdoctor.environment.facts import collect
 
-    for option, text in (("script", script), ("master", master), ("image", image)):
-        if text is not None and not (text.strip() and text.isprintable()):
+    lines = {"script": script, "master": master, "image": image, "output": target}
+    for option, text in ((o, str(t)) for o, t in lines.items() if t is not None):
+        if not (text.strip() and text.isprintable()):
             raise Complaint(f"--{option} is one line with a name in it: not {text!r}")
     file = LAUNCHERS[launcher.value]
     to_stdout = target == Path("-")
@@ -100,7 +101,7 @@ def config(
     )
     with complaining_about(Impossible):
         chosen = plan(wish, collect())
-        text = file.render(chosen)
+        text = file.render(chosen, file.file_name if to_stdout else str(path))
     if to_stdout:
         output.write(sys.stdout, text)
     else:

@@ -76,6 +76,8 @@ class Torch(_Frozen):
     """The version that the loaded library itself gives."""
     nccl_library: Text | None
     """Path of that library; None where NCCL is linked into torch."""
+    threads: int | None = None
+    """Threads that it computes with in this environment: one for each CPU, unless MPI is seen."""
     visible_gpus: int | Unknown
     """GPUs that torch counts under CUDA_VISIBLE_DEVICES."""
     without_peer_access: tuple[tuple[int, int], ...] = ()
@@ -211,8 +213,10 @@ class SharedMemory(_Frozen):
 
     size: int
     free: int
+    needed: int = 0
+    """What the data-loader workers of the ranks here may have there at a time, about."""
     writable: bool | Unknown = True
-    """Whether a file of the size of a small batch could be made there."""
+    """Whether so much could be written, or as much as is free."""
 
 
 class Limit(_Frozen):

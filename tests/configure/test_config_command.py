@@ -39,6 +39,11 @@ def test_a_trial_that_fails_is_an_exit_code(
     assert "it failed: 2 ranks were to join, 1 did" in capsys.readouterr().out
 
 
+def test_the_first_lines_say_how_this_very_file_is_started() -> None:
+    assert cli.run(["config", "torchrun", "--nproc", "2", "--no-try", "-o", "my job.sh"]) == 0
+    assert "Start it with: sh 'my job.sh' train.py" in Path("my job.sh").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -52,6 +57,7 @@ def test_a_trial_that_fails_is_an_exit_code(
         (["config", "slurm", "--nproc", "2", "--script", "a\nrm b.py"], "--script"),
         (["config", "torchrun", "--nodes", "2", "--master", "a\nb"], "--master"),
         (["config", "torchrun", "--nproc", "2", "-o", "missing/folder/file.sh"], "missing"),
+        (["config", "torchrun", "--nproc", "2", "-o", "a\nb.sh"], "--output"),
     ],
 )
 def test_what_cannot_be_written_is_one_line(

@@ -42,7 +42,7 @@ def test_ranks_that_the_file_starts_meet_and_talk(launcher: str) -> None:
     file = LAUNCHERS[launcher]
     if why := file.refuse(PLAN):
         pytest.skip(why)
-    outcome = attempt(file, PLAN, file.render(PLAN))
+    outcome = attempt(file, PLAN, file.render(PLAN, "file"))
     assert outcome.state == "works", outcome.words
     assert outcome.words.startswith("2 ranks on cpu met")
 
@@ -61,7 +61,7 @@ def test_a_batch_script_is_submitted_to_slurm_and_its_ranks_meet(
     for name, value in of_slurm.items():
         monkeypatch.setenv(name, value)
     file = LAUNCHERS["slurm"]
-    outcome = attempt(file, PLAN, file.render(PLAN))
+    outcome = attempt(file, PLAN, file.render(PLAN, "file"))
     assert outcome.state == "works", outcome.words
     assert outcome.words.startswith("2 ranks on cpu met")
 
@@ -85,9 +85,9 @@ def test_the_users_own_script_trains_as_the_file_says_it_is_started(
     file = LAUNCHERS[launcher]
     if launcher != "slurm" and (why := file.refuse(PLAN)):
         pytest.skip(why)
-    (tmp_path / "train.py").write_text(TRAIN)
-    text = file.render(PLAN)
-    (tmp_path / file.file_name).write_text(text)
+    (tmp_path / "my train.py").write_text(TRAIN)
+    text = file.render(changed(script="my train.py"), "my job")
+    (tmp_path / "my job").write_text(text)
     how = next(line for line in text.splitlines() if "Start it with:" in line)
     command = how.partition("Start it with: ")[2].removesuffix(" ARGUMENTS")
     search = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -108,14 +108,14 @@ def test_the_users_own_script_trains_as_the_file_says_it_is_started(
 def test_ranks_that_train_alone_are_found_out() -> None:
     # What `accelerate config` writes for CPUs: accelerate starts one process, and says nothing.
     file = LAUNCHERS["accelerate"]
-    text = file.render(PLAN).replace("MULTI_GPU", "MULTI_CPU")
+    text = file.render(PLAN, "file").replace("MULTI_GPU", "MULTI_CPU")
     outcome = attempt(file, PLAN, text)
     assert (outcome.state, outcome.words) == ("fails", "2 ranks were to join, 1 did")
 
 
 def test_a_file_that_does_not_start_is_told_with_its_last_words() -> None:
     file = LAUNCHERS["torchrun"]
-    text = file.render(changed(python="/nowhere/python"))
+    text = file.render(changed(python="/nowhere/python"), "file")
     outcome = attempt(file, PLAN, text)
     assert outcome.state == "fails"
     assert "/nowhere/python" in outcome.words
@@ -136,7 +136,8 @@ def test_several_nodes_are_never_tried_on_one(launcher: str) -> None:
 @pytest.mark.parametrize("launcher", ["torchrun", "mpirun", "slurm"])
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_scripts_are_written_in_the_language_of_their_shell(launcher: str, nodes: int) -> None:
-    text = LAUNCHERS[launcher].render(changed(nodes=nodes, script="my train.py", device="cuda"))
+    plan = changed(nodes=nodes, script="my train.py", device="cuda")
+    text = LAUNCHERS[launcher].render(plan, "my job")
     shell = text.splitlines()[0].removeprefix("#!")
     subprocess.run([shell, "-n"], input=text, text=True, check=True)
 
@@ -146,7 +147,8 @@ def test_a_script_with_a_space_in_its_name_is_one_argument(tmp_path: Path) -> No
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nfor word in "$@"; do echo "$word" >> {said}; done\n')
     python.chmod(0o755)
-    text = LAUNCHERS["torchrun"].render(changed(script="my train.py", python=str(python)))
+    plan = changed(script="my train.py", python=str(python))
+    text = LAUNCHERS["torchrun"].render(plan, "file")
     subprocess.run(["sh"], input=text, text=True, check=True)
     assert said.read_text().splitlines()[-1] == "my train.py"
 
@@ -154,7 +156,8 @@ def test_a_script_with_a_space_in_its_name_is_one_argument(tmp_path: Path) -> No
 @pytest.mark.parametrize("launcher", sorted(LAUNCHERS))
 def test_no_file_counts_anything_but_what_was_planned(launcher: str) -> None:
     few, many = (
-        LAUNCHERS[launcher].render(changed(nproc=n, image="image", device="cuda")) for n in (3, 7)
+        LAUNCHERS[launcher].render(changed(nproc=n, image="image", device="cuda"), "file")
+        for n in (3, 7)
     )
     assert few != many
     assert few.replace("3", "7") == many.replace("3", "7")
@@ -168,7 +171,7 @@ def test_the_configuration_of_accelerate_is_read_as_it_was_planned(
     config_args = pytest.importorskip("accelerate.commands.config.config_args")
     plan = changed(nproc=nproc, nodes=nodes, device=device)
     path = tmp_path / "accelerate.yaml"
-    path.write_text(LAUNCHERS["accelerate"].render(plan))
+    path.write_text(LAUNCHERS["accelerate"].render(plan, "file"))
     read = config_args.load_config_from_file(str(path))
     assert read.num_processes == nproc * nodes
     assert read.num_machines == nodes
@@ -258,7 +261,8 @@ class PyTorchJob(Strict):
 @pytest.mark.parametrize("nodes", [1, 4])
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_the_manifest_fits_the_schema_of_the_operator(nodes: int, device: str) -> None:
-    text = LAUNCHERS["kubernetes"].render(changed(nodes=nodes, device=device, image="a/b:c"))
+    plan = changed(nodes=nodes, device=device, image="a/b:c")
+    text = LAUNCHERS["kubernetes"].render(plan, "file")
     job = PyTorchJob.model_validate(yaml.safe_load(text))
     specs = job.spec.pytorchReplicaSpecs
     assert specs.Master.replicas + (specs.Worker.replicas if specs.Worker else 0) == nodes
@@ -274,4 +278,4 @@ def test_the_manifest_fits_the_schema_of_the_operator(nodes: int, device: str) -
 
 def test_a_pod_without_an_image_is_not_written() -> None:
     with pytest.raises(Impossible, match="--image"):
-        LAUNCHERS["kubernetes"].render(PLAN)
+        LAUNCHERS["kubernetes"].render(PLAN, "file")

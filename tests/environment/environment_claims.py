@@ -67,13 +67,13 @@ def parse_torchrun() -> str:
 
 
 PET = {
-    "PET_NPROC_PER_NODE": ("four", "4.0", "", "auto", "cpu", " 4 "),
-    "PET_NNODES": ("x", "", "1:2:3", "2", "1:4"),
-    "PET_MASTER_PORT": ("x", "", "29512"),
+    "PET_NPROC_PER_NODE": ("four", "4.0", "", "0", "-2", "auto", "cpu", " 4 "),
+    "PET_NNODES": ("x", "", "1:2:3", "3:1", "0", "0:2", "-1", "2", "1:4", "2:2"),
+    "PET_MASTER_PORT": ("x", "", "70000", "-1", "29512"),
     "PET_NODE_RANK": ("x", "", "0"),
-    "PET_MAX_RESTARTS": ("x", "", "3"),
-    "PET_MONITOR_INTERVAL": ("x", "", "0.1", "5", "1e-1"),
-    "PET_SHUTDOWN_TIMEOUT": ("x", "", "30"),
+    "PET_MAX_RESTARTS": ("x", "", "-1", "0", "3"),
+    "PET_MONITOR_INTERVAL": ("x", "", "0", "-1", "0.1", "5", "1e-1"),
+    "PET_SHUTDOWN_TIMEOUT": ("x", "", "-1", "0", "30"),
     "PET_TEE": ("x", "9", "", "3", "0:1,1:2"),
     "PET_REDIRECTS": ("0:9", "", "0"),
     "PET_RDZV_CONF": ("a", "a=b,c", "", "a=b", "a=b,c=d"),
@@ -83,6 +83,9 @@ PET = {
 
 
 def values_in_torchrun() -> str:
+    """What of these gets as far as the rendezvous, and the specification of the workers."""
+    from torch.distributed.elastic.agent.server import WorkerSpec
+    from torch.distributed.elastic.rendezvous.utils import parse_rendezvous_endpoint
     from torch.distributed.run import config_from_args, parse_args
 
     tried = []
@@ -90,7 +93,18 @@ def values_in_torchrun() -> str:
         for value in values:
             os.environ[name] = value
             try:
-                config_from_args(parse_args(["train.py"]))
+                options = parse_args(["train.py"])
+                if options.master_port is None:
+                    options.master_port = 29500  # as run() does before it asks for the rest
+                config, program, _ = config_from_args(options)
+                parse_rendezvous_endpoint(config.rdzv_endpoint, 29500)
+                WorkerSpec(
+                    role="",
+                    local_world_size=config.nproc_per_node,
+                    rdzv_handler=None,  # type: ignore[arg-type]
+                    entrypoint=program,
+                    monitor_interval=config.monitor_interval,
+                )
                 tried.append((name, value, "taken"))
             except (Exception, SystemExit):
                 tried.append((name, value, "refused"))

@@ -205,6 +205,11 @@ def test_there_are_at_least_thirty_of_them() -> None:
 
 ENV = (sys.executable, "-m", "ddpdoctor", "env", "--format", "json")
 TO_RANKS = ("-np", "2", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none")
+ONE_IS_NOT_TOLD = """
+[ "$SLURM_PROCID" = 0 ] && exec "$@"
+unset OMP_NUM_THREADS
+"$@" --output other.json || :
+"""
 REAL = {
     "a shell": [*ENV],
     "accelerate": [
@@ -217,7 +222,7 @@ REAL = {
         *ENV[1:],
     ],
     "mpirun": ["mpirun", *TO_RANKS, *ENV],
-    "srun": ["srun", "-n2", "--overlap", *ENV],
+    "srun": ["srun", "-n2", "--overlap", "sh", "-c", ONE_IS_NOT_TOLD, "sh", *ENV],
 }
 
 
@@ -249,6 +254,11 @@ def test_a_rank_of_a_real_launcher_has_no_warning(
         timeout=240,
     )
     assert ran.returncode == 0, ran.stderr
+    if launcher == "srun":
+        told = json.loads((tmp_path / "other.json").read_text())
+        causes = [one["cause"] for one in told["findings"] if one["severity"] == "warning"]
+        count = len(os.sched_getaffinity(0))
+        assert causes == [f"2 ranks of {count} threads: {2 * count} on {count} CPUs"][: count - 1]
     document = json.loads((tmp_path / "env.json").read_text())
     assert [one for one in document["findings"] if one["severity"] != "info"] == []
     named = {"srun": "srun", "mpirun": "Open MPI", "torchrun": "torchrun", "accelerate": "torchrun"}

@@ -184,18 +184,18 @@ def test_a_limit_of_processes_counts_for_all_but_root(child: Child) -> None:
 def test_a_small_shared_memory_is_measured(child: Child) -> None:
     code = (
         "from ddpdoctor.environment.facts import host, machine;"
-        "print(host.shared_memory(machine.Machine({})))"
+        "print(host.shared_memory(machine.Machine({}), 4))"
     )
     mount = "mount -t tmpfs -o size=1m none /dev/shm && exec "
     try:
         shown = child(code, "unshare", "--mount", "sh", "-c", f'{mount} "$@"', "sh")
     except (AssertionError, FileNotFoundError) as error:
         pytest.skip(f"may not mount here: {error}")
-    assert shown == f"size={1 << 20} free={1 << 20} writable=True"
+    assert shown == f"size={1 << 20} free={1 << 20} needed={128 << 20} writable=True"
 
 
 def test_a_machine_without_shared_memory_says_so(tmp_path: Path) -> None:
-    assert isinstance(host.shared_memory(Machine({}, root=tmp_path)), Absent)
+    assert isinstance(host.shared_memory(Machine({}, root=tmp_path), 1), Absent)
 
 
 def test_infiniband_devices_are_listed(tmp_path: Path) -> None:

@@ -214,13 +214,30 @@ HOST = [
         wrong={"PET_NPROC_PER_NODE": "2", "OMP_NUM_THREADS": "8"},
         right={"OMP_NUM_THREADS": "8"},
     ),
+    # Four tasks of a node that nobody has bound, nor told how many threads to start.
+    Case(
+        "DDP603",
+        "warning",
+        wrong=BOUND,
+        right={**BOUND, "OMP_NUM_THREADS": "2"},
+        facts=torch(threads=8, visible_gpus=0),
+    ),
+    Case(
+        "DDP603",
+        "warning",
+        wrong=BOUND,
+        right=BOUND,
+        facts=torch(threads=8, visible_gpus=0),
+        right_facts=torch(threads=1, visible_gpus=0),  # as it takes by itself under MPI
+    ),
+    Case("DDP603", "info", BOUND, {}, facts=torch(threads=8)),
     # Four tasks of a node, each bound to CPUs of its own.
     Case(
         "DDP603",
         "warning",
         wrong={**BOUND, "OMP_NUM_THREADS": "8"},
         right={**BOUND, "OMP_NUM_THREADS": "4"},
-        facts={"cpus": Cpus(count=16, affinity=4, quota=NOTHING)},
+        facts={"cpus": Cpus(count=16, affinity=4, quota=NOTHING), **torch(threads=4)},
     ),
     Case("DDP603", "info", facts=cpus(64, quota=2.5), right_facts=cpus(64, quota=NOTHING)),
     Case("DDP604", "warning", facts=shared_memory(64, 64), right_facts=shared_memory(1024, 512)),
@@ -565,6 +582,12 @@ OF_THE_DRIVER = [
         right_facts=shared_memory(1024, 1024),
     ),
     Case(
+        "DDP604",
+        "info",
+        facts={"shared_memory": SharedMemory(size=1 << 30, free=1 << 30, needed=2 << 30)},
+        right_facts={"shared_memory": SharedMemory(size=1 << 30, free=1 << 30, needed=1 << 30)},
+    ),
+    Case(
         "DDP711",
         "warning",
         facts=limits(processes=Limit(soft=40, hard=40)),
@@ -621,6 +644,16 @@ def test_every_code_has_a_fault_in_these_tests() -> None:
     assert {case.code for case in (*CASES, *NAMES, *VALUES, *PAIRS)} == (
         TITLES.keys() - BETWEEN_HOSTS
     )
+
+
+def test_a_master_where_srun_was_started_is_called_that(diagnose: Diagnose) -> None:
+    def notes(launched_at: str) -> list[str]:
+        environ = {**RANK_0_OF_AWAY, "SLURM_LAUNCH_NODE_IPADDR": launched_at}
+        found = [one for one in diagnose(environ, **master("refused")) if one.code == "DDP108"]
+        return [note for one in found for note in one.evidence if "srun" in note]
+
+    assert notes("node1") == ["it is SLURM_LAUNCH_NODE_IPADDR: where srun runs, not rank 0"]
+    assert notes("192.0.2.1") == []
 
 
 def test_an_interface_that_is_down_is_none_that_nccl_can_use(diagnose: Diagnose) -> None:

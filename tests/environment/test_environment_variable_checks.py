@@ -69,6 +69,13 @@ NAMES = [
 ]
 
 VALUES = [
+    Case("DDP703", "info", {"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "1800"}),
+    Case(
+        "DDP703",
+        "warning",
+        wrong={"CUBLAS_WORKSPACE_CONFIG": "4096"},
+        right={"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
+    ),
     Case("DDP703", "error", {"TORCH_FR_BUFFER_SIZE": "two"}, {"TORCH_FR_BUFFER_SIZE": "20"}),
     Case("DDP703", "error", {"TORCH_FR_BUFFER_SIZE": ""}, {"TORCH_NCCL_TRACE_BUFFER_SIZE": "9"}),
     Case("DDP703", "warning", {"TORCH_FR_BUFFER_SIZE": "2k"}, {"TORCH_FR_BUFFER_SIZE": " 2"}),
@@ -121,6 +128,12 @@ VALUES = [
 ]
 
 PAIRS = [
+    Case(
+        "DDP704",
+        "info",
+        wrong={"NCCL_OOB_NET_IFNAME": "eth0"},
+        right={"NCCL_OOB_NET_IFNAME": "mlx5_1", "NCCL_OOB_NET_ENABLE": "1"},
+    ),
     Case(
         "DDP704",
         "warning",

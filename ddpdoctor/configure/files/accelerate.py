@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from shlex import quote
 
 from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ranks_in_words
 from ddpdoctor.configure.plan import Plan
@@ -11,13 +12,13 @@ from ddpdoctor.configure.plan import Plan
 PORT = 29500
 
 
-def render(plan: Plan) -> str:
+def render(plan: Plan, path: str) -> str:
     """The configuration."""
     several = plan.world_size > 1
     lines = [
         header(
             f"{ranks_in_words(plan)}, started by accelerate.",
-            f"{_prefix(plan)}accelerate launch --config_file accelerate.yaml {plan.script}",
+            f"{_prefix(plan)}accelerate launch --config_file {quote(path)} {quote(plan.script)}",
         ).rstrip("\n"),
         *_prefix_reason(plan),
         "compute_environment: LOCAL_MACHINE  # not SageMaker",

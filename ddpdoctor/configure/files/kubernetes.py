@@ -7,6 +7,7 @@ operator 1.9, pkg/controller.v1/pytorch/envvar.go), and torchrun reads those tha
 from __future__ import annotations
 
 import json
+from shlex import quote
 
 from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ranks_in_words
 from ddpdoctor.configure.plan import Impossible, Plan
@@ -14,7 +15,7 @@ from ddpdoctor.configure.plan import Impossible, Plan
 SHARED_MEMORY = "8Gi"
 
 
-def render(plan: Plan) -> str:
+def render(plan: Plan, path: str) -> str:
     """The manifest. Raises Impossible without an image."""
     if not plan.image:
         raise Impossible("a pod needs an image: say which with --image NAME")
@@ -22,7 +23,7 @@ def render(plan: Plan) -> str:
         header(
             f"{ranks_in_words(plan).replace('this machine', 'one pod')}, as a PyTorchJob of the "
             "Kubeflow training operator.",
-            "kubectl apply -f kubernetes.yaml",
+            f"kubectl apply -f {quote(path)}",
         ).rstrip("\n"),
         "apiVersion: kubeflow.org/v1",
         "kind: PyTorchJob",

@@ -28,8 +28,11 @@ class LaunchFile:
     name: str
     file_name: str
     """Where it is written unless told otherwise."""
-    render: Callable[[Plan], str]
-    """The text. Raises Impossible where something is missing that nothing here can tell."""
+    render: Callable[[Plan, str], str]
+    """The text of this file (its path).
+
+    Raises Impossible where something is missing that nothing here can tell.
+    """
     start: Callable[[Plan, str, tuple[str, ...]], Start]
     """What starts this file (its path) with a script and its arguments."""
     refuse: Callable[[Plan], str | None]

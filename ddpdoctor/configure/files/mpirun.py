@@ -9,13 +9,13 @@ from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ran
 from ddpdoctor.configure.plan import Plan
 
 
-def render(plan: Plan) -> str:
+def render(plan: Plan, path: str) -> str:
     """The script."""
     lines = [
         "#!/bin/sh",
         header(
             f"{ranks_in_words(plan)}, started by mpirun.",
-            f"sh mpirun.sh {plan.script} ARGUMENTS",
+            f"sh {quote(path)} {quote(plan.script)} ARGUMENTS",
         ).rstrip("\n"),
         "set -eu",
         f"[ $# -gt 0 ] || set -- {quote(plan.script)}",

@@ -10,13 +10,13 @@ from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ran
 from ddpdoctor.configure.plan import Plan
 
 
-def render(plan: Plan) -> str:
+def render(plan: Plan, path: str) -> str:
     """The script."""
     lines = [
         "#!/bin/bash",
         header(
             f"{ranks_in_words(plan).replace('this machine', 'one node')}, started by Slurm.",
-            f"sbatch slurm.sh {plan.script} ARGUMENTS",
+            f"sbatch {quote(path)} {quote(plan.script)} ARGUMENTS",
         ).rstrip("\n"),
         f"#SBATCH --job-name={quote(plan.name)}",
         f"#SBATCH --nodes={plan.nodes}",

@@ -11,13 +11,13 @@ PORT = 29400
 """Where the agents of several nodes meet: the default port of torchrun's c10d rendezvous."""
 
 
-def render(plan: Plan) -> str:
+def render(plan: Plan, path: str) -> str:
     """The script."""
     lines = [
         "#!/bin/sh",
         header(
             f"{ranks_in_words(plan)}, started by torchrun.",
-            f"sh torchrun.sh {plan.script} ARGUMENTS"
+            f"sh {quote(path)} {quote(plan.script)} ARGUMENTS"
             + (", on every node, within minutes of each other" if plan.nodes > 1 else ""),
         ).rstrip("\n"),
         "set -eu",

@@ -21,6 +21,7 @@ def conflicting(environment: Environment) -> Iterator[Finding]:
     yield from _dump_without_watchdog(environment)
     yield from _dump_without_recorder(environment)
     yield from _subsystems_without_debug(environment)
+    yield from _out_of_band_unused(environment)
     yield from _one_file_for_all(environment)
     yield from _no_error_handling(environment)
 
@@ -96,6 +97,22 @@ def _subsystems_without_debug(environment: Environment) -> Iterator[Finding]:
             "Set NCCL_DEBUG=INFO too, or remove it.",
             notes=("harmless",),
             commands=("export NCCL_DEBUG=INFO",),
+        )
+
+
+def _out_of_band_unused(environment: Environment) -> Iterator[Finding]:
+    names = environment.value("NCCL_OOB_NET_IFNAME")
+    if names and environment.integer("NCCL_OOB_NET_ENABLE") in (None, 0):
+        yield finding(
+            "DDP704",
+            "info",
+            "NCCL_OOB_NET_IFNAME has no effect without NCCL_OOB_NET_ENABLE=1",
+            f"Set NCCL_SOCKET_IFNAME={names} if the ranks are to meet there.",
+            notes=(
+                "harmless: ranks meet by sockets, on the interfaces of NCCL_SOCKET_IFNAME",
+                "with NCCL_OOB_NET_ENABLE=1 it names devices of the fast network, as mlx5_1",
+            ),
+            commands=unset("NCCL_OOB_NET_IFNAME"),
         )
 
 

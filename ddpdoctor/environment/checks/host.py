@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, unset
 from ddpdoctor.environment.checks.job import local_ranks, spans_nodes
-from ddpdoctor.environment.model import Cpus, Environment, Limits, SharedMemory, Unknown
+from ddpdoctor.environment.model import Cpus, Environment, Limits, SharedMemory, Torch, Unknown
 
 MIB = 1 << 20
 # What Docker and Kubernetes give a container unless told otherwise.
@@ -29,21 +29,13 @@ def too_many_threads(environment: Environment) -> Iterator[Finding]:
     cpus = environment.cpus
     if isinstance(cpus, Unknown):
         return
-    first = (environment.value("OMP_NUM_THREADS") or "").partition(",")[0].strip()
-    # PyTorch with MKL starts no more threads than there are cores, whatever it is told.
-    threads = min(int(first[:9]), cpus.count) if first.isascii() and first.isdecimal() else 0
-    ranks = 1 if _has_cpus_of_its_own(environment, cpus) else local_ranks(environment)
-    if ranks and threads > 1 and ranks * threads > cpus.usable:
-        fair = max(1, cpus.usable // ranks)
-        yield finding(
-            "DDP603",
-            "warning",
-            f"{ranks} rank{'s' * (ranks > 1)} of {threads} threads: {ranks * threads}"
-            f" on {cpus.usable} CPU{'s' * (cpus.usable > 1)}",
-            f"Set OMP_NUM_THREADS={fair}.",
-            notes=("OMP_NUM_THREADS counts for each rank by itself",),
-            commands=(f"export OMP_NUM_THREADS={fair}",),
-        )
+    asked = (environment.value("OMP_NUM_THREADS") or "").partition(",")[0].strip()
+    if asked:
+        # PyTorch with MKL starts no more threads than there are cores, whatever it is told.
+        number = asked.isascii() and asked.isdecimal()
+        yield from _shared_cpus(environment, cpus, min(int(asked[:9]), cpus.count) if number else 0)
+    elif environment.launchers and isinstance(environment.torch, Torch):
+        yield from _shared_cpus(environment, cpus, environment.torch.threads or 0, unasked=True)
     if cpus.usable < cpus.count:
         yield finding(
             "DDP603",
@@ -55,6 +47,33 @@ def too_many_threads(environment: Environment) -> Iterator[Finding]:
                 "harmless unless workers or threads are counted by os.cpu_count()",
             ),
         )
+
+
+def _shared_cpus(
+    environment: Environment, cpus: Cpus, threads: int, *, unasked: bool = False
+) -> Iterator[Finding]:
+    ranks = 1 if _has_cpus_of_its_own(environment, cpus) else local_ranks(environment)
+    if not ranks or threads < 2 or ranks * threads <= cpus.usable:
+        return
+    fair = max(1, cpus.usable // ranks)
+    on_gpus = isinstance(environment.torch, Torch) and environment.torch.visible_gpus != 0
+    yield finding(
+        "DDP603",
+        "info" if unasked and on_gpus else "warning",
+        f"{ranks} rank{'s' * (ranks > 1)} of {threads} threads: {ranks * threads}"
+        f" on {cpus.usable} CPU{'s' * (cpus.usable > 1)}",
+        f"Set OMP_NUM_THREADS={fair}.",
+        notes=(
+            (
+                "OMP_NUM_THREADS is not set: torch takes a thread for each CPU, in every rank",
+                "torchrun would set 1; this launcher does not",
+                *(("harmless as long as the ranks compute on GPUs alone",) if on_gpus else ()),
+            )
+            if unasked
+            else ("OMP_NUM_THREADS counts for each rank by itself",)
+        ),
+        commands=(f"export OMP_NUM_THREADS={fair}",),
+    )
 
 
 def _has_cpus_of_its_own(environment: Environment, cpus: Cpus) -> bool:
@@ -94,6 +113,8 @@ def little_shared_memory(environment: Environment) -> Iterator[Finding]:
     if memory.free > _CONTAINER_SHARED_MEMORY:
         if memory.writable is False:
             yield _refused_shared_memory(memory)
+        elif memory.free < memory.needed:
+            yield _scarce_shared_memory(memory)
         return
     yield finding(
         "DDP604",
@@ -113,13 +134,28 @@ def _refused_shared_memory(memory: SharedMemory) -> Finding:
     return finding(
         "DDP604",
         "error",
-        f"/dev/shm has {memory.free // MIB} MiB left, and takes no file of 8 MiB",
+        f"/dev/shm has {memory.free // MIB} MiB left, and nothing can be written there",
         "Mount it writable for this user, or use num_workers=0.",
         notes=(
             "a file was tried there: it is read-only, or a quota or control group refuses it",
             "data-loader workers hand their batches over through it",
         ),
         commands=("mount -o remount,rw /dev/shm",),
+    )
+
+
+def _scarce_shared_memory(memory: SharedMemory) -> Finding:
+    return finding(
+        "DDP604",
+        "info",
+        f"/dev/shm has {memory.free // MIB} MiB left, {memory.needed // MIB} may be needed",
+        "Start the container with a larger --shm-size, or use fewer workers.",
+        notes=(
+            "for each rank: two workers, each two batches of 8 MiB ahead",
+            "harmless with smaller batches, or without workers",
+        ),
+        commands=("docker run --shm-size=8g ...",),
+        certainty="evidence",
     )
 
 

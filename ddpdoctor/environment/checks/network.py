@@ -146,6 +146,7 @@ def unanswered_master(environment: Environment) -> Iterator[Finding]:
     if newer and newer == master.addresses:
         return  # what is missing here is IPv6, and has a finding of its own
     if _hosts_the_store(environment):
+        launched = environment.value("SLURM_LAUNCH_NODE_IPADDR") == master.address
         yield finding(
             "DDP108",
             "warning",
@@ -154,6 +155,7 @@ def unanswered_master(environment: Environment) -> Iterator[Finding]:
             notes=(
                 "rank 0 listens on its own machine; all look for it there, itself too",
                 "every rank fails, after the timeout, unless something forwards that address here",
+                *(("it is SLURM_LAUNCH_NODE_IPADDR: where srun runs, not rank 0",) * launched),
             ),
             certainty="evidence",
         )

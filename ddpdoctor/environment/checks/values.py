@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Finding, Severity
-from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away
+from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away, unset
 from ddpdoctor.environment.model import Environment, SetVariable
 from ddpdoctor.environment.variables import Variable, known
 
@@ -48,6 +48,24 @@ def misread(environment: Environment) -> Iterator[Finding]:
         )
 
 
+def mistaken(environment: Environment) -> Iterator[Finding]:
+    """DDP703: the watchdog's own timeout, set by who wants another one for collectives."""
+    name = "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"
+    value = environment.value(name)
+    if value is not None:
+        yield finding(
+            "DDP703",
+            "info",
+            f"{setting(name, value)} is no timeout of collectives",
+            "For that, pass timeout= to init_process_group, and to new_group.",
+            notes=(
+                "after so long without a sign of the watchdog thread, the process is ended",
+                "harmless if you meant that; a collective still waits for 10 minutes, or timeout=",
+            ),
+            commands=unset(name),
+        )
+
+
 def misread_names(environment: Environment) -> frozenset[str]:
     """Names of the variables that `misread` speaks about."""
     return frozenset(variable.name for variable, _, _ in _misread(environment))
@@ -63,17 +81,21 @@ def _misread(environment: Environment) -> Iterator[tuple[SetVariable, Variable, 
 
 
 def _out_of_bounds(row: Variable, value: str) -> _Misread | None:
-    if row.least is None or row.most is None or not _is_int(value):
+    if row.least is None or not _is_int(value):
         return None
-    if row.least <= int(value) <= row.most:
+    if row.least <= int(value) and (row.most is None or int(value) <= row.most):
         return None
-    return _Misread("warning", row.beyond, f"a number from {row.least} to {row.most}")
+    bounds = f"{row.least} on" if row.most is None else f"{row.least} to {row.most}"
+    severity: Severity = "error" if row.fatal else "warning"
+    return _Misread(severity, row.beyond or row.misread, f"a number from {bounds}")
 
 
 def _problem(row: Variable, value: str) -> _Misread | None:
     match row.kind:
         case "python int":
             return _python_int(row, value)
+        case "node count":
+            return _node_count(row, value)
         case "port":
             return _port(row, value)
         case "zero or one":
@@ -134,6 +156,13 @@ def _python_int(row: Variable, value: str) -> _Misread | None:
     if _is_int(value) or not (value or row.default):
         return None
     return _Misread("error", "int() of it raises ValueError", "a whole number")
+
+
+def _node_count(row: Variable, value: str) -> _Misread | None:
+    counts = [int(one) if _is_int(one) else 0 for one in value.split(":")]
+    if len(counts) <= 2 and 0 < counts[0] <= counts[-1]:
+        return None
+    return _Misread("error", row.misread, "a number of nodes, or MIN:MAX")
 
 
 def _port(row: Variable, value: str) -> _Misread | None:

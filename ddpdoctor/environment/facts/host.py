@@ -22,7 +22,10 @@ from ddpdoctor.environment.model import (
 )
 
 _SHARED_MEMORY = "dev/shm"
-_A_BATCH = 8 << 20
+# Two workers of a rank, each two batches of 8 MiB ahead, as DataLoader does unless told otherwise.
+_OF_A_RANK = 2 * 2 * (8 << 20)
+_SPARED = 8
+"""A trial takes no more than this part of the memory that is left."""
 _INFINIBAND = "sys/class/infiniband"
 
 
@@ -63,8 +66,8 @@ def memory(machine: Machine) -> Memory:
     )
 
 
-def shared_memory(machine: Machine) -> SharedMemory | Absent:
-    """Size and free space of /dev/shm. Raises OSError."""
+def shared_memory(machine: Machine, ranks: int) -> SharedMemory | Absent:
+    """Size and free space of /dev/shm, and whether `ranks` can use it. Raises OSError."""
     folder: Path = machine.root / _SHARED_MEMORY
     if not folder.is_dir():
         return Absent(absent=f"there is no {folder}")
@@ -73,7 +76,12 @@ def shared_memory(machine: Machine) -> SharedMemory | Absent:
     return SharedMemory(
         size=space.f_blocks * space.f_frsize,
         free=free,
-        writable=machine.find(lambda _: _can_hold(folder, min(free, _A_BATCH))),
+        needed=ranks * _OF_A_RANK,
+        writable=machine.find(
+            lambda _: _can_hold(
+                folder, min(free, ranks * _OF_A_RANK, memory(machine).free // _SPARED)
+            )
+        ),
     )
 
 

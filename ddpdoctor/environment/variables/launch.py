@@ -7,7 +7,9 @@ from ddpdoctor.environment.variables.table import Variable, rows
 _TIMEOUT = "pass timeout= to init_process_group, and to new_group"
 _SET_BY_TORCHRUN = "torchrun sets it for its ranks"
 
+_REFUSED = "torchrun ends with an error before it starts a rank"
 _INT = r"\s*[+-]?[0-9]+\s*"
+_COUNT = r"\s*[+]?0*[1-9][0-9]*\s*"
 _DEVICES = "cpu|gpu|xpu|hpu|npu|mlu|musa|privateuseone"
 _STREAMS = r"[0-3]|([0-9]:[0-3],)*[0-9]:[0-3]"  # elastic/multiprocessing/api.py, Std.from_str
 
@@ -66,12 +68,20 @@ VARIABLES: tuple[Variable, ...] = (
     *rows("torchrun", "text", "START_METHOD EVENT_LOG_HANDLER ROLE LOG_DIR", prefix="PET_"),
     *rows("torchrun", "text", "DUPLICATE_STDOUT_FILTERS DUPLICATE_STDERR_FILTERS", prefix="PET_"),
     *rows("torchrun", "text", "MASTER_ADDR LOCAL_ADDR SIGNALS_TO_HANDLE", prefix="PET_"),
+    Variable("PET_NODE_RANK", "torchrun", "python int", default="0"),
+    Variable("PET_MASTER_PORT", "torchrun", "port", default="29500"),
+    Variable("PET_NNODES", "torchrun", "node count", misread=_REFUSED, fatal=True),
     *(
-        Variable(f"PET_{name}", "torchrun", "python int", default=default)
-        for name, default in (
-            *(("NODE_RANK", "0"), ("MASTER_PORT", "29500"), ("MAX_RESTARTS", "0")),
-            ("SHUTDOWN_TIMEOUT", "30"),
+        Variable(
+            f"PET_{name}",
+            "torchrun",
+            "python int",
+            default=default,
+            least=0,
+            misread=_REFUSED,
+            fatal=True,
         )
+        for name, default in (("MAX_RESTARTS", "0"), ("SHUTDOWN_TIMEOUT", "30"))
     ),
     *(
         Variable(
@@ -80,16 +90,15 @@ VARIABLES: tuple[Variable, ...] = (
             "pattern",
             pattern=pattern,
             expected=expected,
-            misread="torchrun ends with an error before it starts a rank",
+            misread=_REFUSED,
             fatal=True,
         )
         for name, pattern, expected in (
-            ("NPROC_PER_NODE", rf"{_INT}|auto|{_DEVICES}", "a number, auto, cpu or gpu"),
-            ("NNODES", rf"{_INT}(:{_INT})?", "a number, or MIN:MAX"),
+            ("NPROC_PER_NODE", rf"{_COUNT}|auto|{_DEVICES}", "a positive number, auto, cpu or gpu"),
             (
                 "MONITOR_INTERVAL",
-                r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?\s*",
-                "seconds",
+                r"\s*[+]?(?=[0-9.]*[1-9])([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?\s*",
+                "seconds, more than 0",
             ),
             *((name, _STREAMS, "0, 1, 2, 3 or RANK:0 to RANK:3") for name in ("TEE", "REDIRECTS")),
             ("RDZV_CONF", r"([^=]+=[^,]*(,[^=]+=[^,]*)*)?", "NAME=VALUE,NAME=VALUE"),
@@ -132,6 +141,19 @@ VARIABLES: tuple[Variable, ...] = (
         misread="CUDA ignores it",
     ),
     Variable("CUDA_DEVICE_MAX_CONNECTIONS", "CUDA", "c int", default="8"),
+    Variable(
+        "CUBLAS_WORKSPACE_CONFIG",
+        "cuBLAS",
+        "pattern",
+        pattern=".*:[0-9]+:[0-9]+.*",
+        expected=":4096:8 or :16:8, with which its results repeat",
+        misread="PyTorch cannot parse it, and takes a workspace of its own size",
+    ),
+    Variable(
+        "PYTHONHASHSEED",
+        "Python",
+        note="without it each rank has its own hash() of strings, and its own order of sets",
+    ),
     Variable(
         "CUDA_LAUNCH_BLOCKING",
         "CUDA",

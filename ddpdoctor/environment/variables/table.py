@@ -22,6 +22,7 @@ Status = Literal[
 Kind = Literal[
     "text",  # anything
     "python int",  # int(): raises
+    "node count",  # torchrun's N or MIN:MAX: raises
     "zero or one",  # bool(int()): raises
     "c10d int",  # std::stoi: digits first, else raises
     "c10d bool",  # y yes 1 t true, n no 0 f false, any case; else raises
@@ -60,7 +61,8 @@ class Variable:
     """What the pattern matches, in words."""
     least: int | None = None
     most: int | None = None
-    """Bounds of a number, beyond which it means something else than it says."""
+    """Bounds of a number, beyond which it means something else than it says, or ends the process
+    where the row is `fatal`."""
     beyond: str = ""
     """What becomes of a number beyond them."""
     misread: str = ""
