@@ -7,7 +7,7 @@ result can be computed without any communication.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -152,7 +152,8 @@ def checks(talk: Talk, budget: float) -> list[Check]:
     After `budget` seconds what is left is done without the largest size.
     """
     begun = time.monotonic()
-    found = []
+    done: list[tuple[str, str, int]] = []
+    mine: list[tuple[str, str]] = []
     for dtype in DTYPES:
         for name, operation in _OPERATIONS.items():
             if talk.size == 1 and name == "send and recv":
@@ -160,18 +161,18 @@ def checks(talk: Talk, budget: float) -> list[Check]:
             talk.progress.tell("checking values", f"{name} of {dtype}")
             late = talk.agreed(time.monotonic() - begun) > budget
             sizes = SIZES[:-1] if late else SIZES
-            found.append(_check(talk, name, operation, dtype, sizes))
+            done.append((name, dtype, sizes[-1]))
+            mine.append(_refused_and_wrong(talk, operation, dtype, sizes))
+    told = zip(*talk.gathered(mine), strict=True)
+    found = [_check(*what, by_rank) for what, by_rank in zip(done, told, strict=True)]
     return [*found, *_subgroups(talk)]
 
 
-def _check(
-    talk: Talk,
-    name: str,
-    operation: Callable[[_Case], _Pair],
-    dtype: str,
-    sizes: tuple[int, ...],
-) -> Check:
-    said, wrong = "", ""
+def _refused_and_wrong(
+    talk: Talk, operation: Callable[[_Case], _Pair], dtype: str, sizes: tuple[int, ...]
+) -> tuple[str, str]:
+    """What the backend says against it, and what is wrong on this rank; "" where nothing is."""
+    wrong = ""
     for size in sizes:
         case = _Case(talk, size, getattr(torch, dtype))
         try:
@@ -180,22 +181,23 @@ def _check(
             # What a backend refuses, it refuses on all ranks, before it sends anything.
             if _is_loss(error):
                 raise
-            said = safe_line(str(error).strip().splitlines()[0])
-            break
+            return safe_line(str(error).strip().splitlines()[0]), wrong
         talk.settle()
-        if not torch.equal(got, expected):
+        if not wrong and not torch.equal(got, expected):
+            # The other ranks, whose values may be right, go on: so does this one.
             place = int((got != expected).nonzero()[0].item())
             wrong = f"{size} values: [{place}] is {got[place]}, not {expected[place]}"
-            break
-    told = talk.gathered([said, wrong])
-    refused = [one for one, _ in told if one]
-    bad = [(rank, other) for rank, (_, other) in enumerate(told) if other]
+    return "", wrong
+
+
+def _check(name: str, dtype: str, largest: int, by_rank: Sequence[tuple[str, str]]) -> Check:
+    bad = [(rank, wrong) for rank, (_, wrong) in enumerate(by_rank) if wrong]
     if bad:
         ranks = tuple(rank for rank, _ in bad)
         return Check(operation=name, dtype=dtype, state="wrong", detail=bad[0][1], ranks=ranks)
-    if refused:
+    if refused := [one for one, _ in by_rank if one]:
         return Check(operation=name, dtype=dtype, state="unsupported", detail=refused[0])
-    return Check(operation=name, dtype=dtype, state="right", largest=sizes[-1])
+    return Check(operation=name, dtype=dtype, state="right", largest=largest)
 
 
 def _is_loss(error: Exception) -> bool:

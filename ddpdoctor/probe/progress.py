@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-STAGES = ("joining", "checking values", "bandwidth", "links", "pace", "done")
+STAGES = ("joining", "checking values", "links", "pace", "bandwidth", "done")
 
 
 class Progress:

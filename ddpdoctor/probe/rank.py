@@ -100,13 +100,13 @@ def _facts(talk: Talk, rendezvous: float) -> RankFacts:
 def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Measured:
     begun = time.monotonic()
     checked = correctness.checks(talk, seconds * 0.25)
-    # What values took too long is missing here.
-    points = bandwidth.points(talk, begun + seconds * 0.65 - time.monotonic())
-    copied = bandwidth.copy_bandwidth(talk)
     pairs, all_pairs = links.links(talk, seconds * 0.25) if talk.size > 1 else ([], True)
     talk.progress.tell("pace")
     computed = pace.compute(talk)
     own, whole = pace.steps(talk)
+    copied = bandwidth.copy_bandwidth(talk)
+    # Last, for the others take as long as they take here, and large sizes are what can be left out.
+    points = bandwidth.points(talk, begun + seconds * 0.9 - time.monotonic())
     mine = facts.model_copy(update={"compute": computed, "step": own})
     ranks = tuple(RankFacts.model_validate(one) for one in talk.gathered(mine.model_dump()))
     apart = clocks.clocks(talk, [one.host for one in ranks])
