@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from typing import Any
 
 from ddpdoctor.watch import start
 
+# The names of one library. `pip install lightning` installs it under both, with other classes: it
+# is that of the script's own import, else the one that is there.
+_NAMES = sorted(
+    ("lightning.pytorch", "pytorch_lightning"), key=lambda name: name not in sys.modules
+)
 try:
-    from lightning.pytorch.callbacks import Callback
+    Callback: Any = import_module(f"{_NAMES[0]}.callbacks").Callback
 except ImportError:
-    from pytorch_lightning.callbacks import Callback
+    Callback = import_module(f"{_NAMES[1]}.callbacks").Callback
 
 
 class Watch(Callback):  # type: ignore[misc]

@@ -103,7 +103,10 @@ def wrap(model: nn.Module, world: World, *, find_unused_parameters: bool = False
         return model
     device_ids = [world.device.index] if world.device.type == "cuda" else None
     return DistributedDataParallel(
-        model, device_ids=device_ids, find_unused_parameters=find_unused_parameters
+        model,
+        device_ids=device_ids,
+        find_unused_parameters=find_unused_parameters,
+        gradient_as_bucket_view=True,  # or each gradient is held, and copied, twice
     )
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -24,7 +23,7 @@ from ddpdoctor.stack.config import Plan, TrainingConfig
 from ddpdoctor.stack.ema import ExponentialMovingAverage
 from ddpdoctor.stack.errors import StoppedError, TrainingError
 from ddpdoctor.stack.loading import make_loader
-from ddpdoctor.stack.loss import global_mean
+from ddpdoctor.stack.loss import Totals, global_mean
 from ddpdoctor.stack.process_group import World, unwrap, wrap
 from ddpdoctor.stack.progress import Show
 from ddpdoctor.stack.resume import (
@@ -84,12 +83,9 @@ def fit(
     tell(plan, config, world)
     net, trained = _begin(model, plan, config, world)
     optimizer, scaler, average = trained.optimizer, trained.scaler, trained.average
-    # DDP groups gradients into buckets, and regroups them once it has seen a backward pass; from
-    # three ranks on, the grouping decides in which order a gradient is added up. An empty batch
-    # lets it settle now, so that the steps after a resume round as they would have without one.
-    torch.autograd.backward(loss_sum(net, collate([]).to(device)))
-    optimizer.zero_grad(set_to_none=True)
-    half = half_type(config, device)
+    weights = list(net.parameters())
+    settle_buckets(loss_sum(net, collate([]).to(device)), optimizer)
+    mixed = torch.autocast(device.type, half_type(config, device), enabled=config.use_amp)
     seed_generators(config.random_seed, world.rank)
     progress = restore(trained, settings, config, world)
 
@@ -116,45 +112,35 @@ def fit(
             sampler.set_epoch(progress.epoch, start=progress.consumed)
             if hasattr(samples, "set_epoch"):
                 samples.set_epoch(progress.epoch)
-            # Summed where they arise: to ask a GPU for each would have the host wait for it.
-            loss = torch.tensor(progress.loss, dtype=torch.float64, device=device)
-            weight = torch.tensor(progress.weight, dtype=torch.float64, device=device)
             for window in timer.loading(windows(loader, config.accumulation_steps)):
                 # Counted over the whole window and all ranks, before the first backward: the last
                 # window of an epoch is shorter, and shares of it differ by rank. Whether a rank
-                # was asked to end travels along, so that all know it after the same step. The sums
-                # travel while the first forward calculates.
-                mine = [sum(batch.weight for batch in window), request.received]
-                totals = torch.tensor(mine, dtype=torch.float64, device=device)
-                adding = dist.all_reduce(totals, async_op=True) if world.world_size > 1 else None
+                # was asked to end travels along, so that all know it after the same step.
+                totals = Totals([sum(batch.weight for batch in window), request.received], world)
                 seen = len(window) * plan.batch_size * world.world_size
                 progress.consumed = min(progress.consumed + seen, len(samples))
                 done = (progress.epoch + progress.consumed / len(samples)) / config.n_epochs
-                for group in optimizer.param_groups:
-                    group["lr"] = plan.learning_rate * schedule(done, config.warmup)
+                set_rate(optimizer, plan.learning_rate * schedule(done, config.warmup))
 
+                losses = []
                 for micro, batch in enumerate(window, start=1):
                     with sync_if(net, micro == len(window)):
-                        with (
-                            timer.phase("forward"),
-                            torch.autocast(device.type, half, enabled=config.use_amp),
-                        ):
+                        with timer.phase("forward"), mixed:
                             summed = loss_sum(net, batch.to(device))
                         with timer.phase("backward"):
-                            if adding is not None:
-                                adding.wait()
-                            count = totals[0].clamp(min=1)  # nothing to learn anywhere: a loss of 0
-                            mean = global_mean(summed, count, world)
+                            count = totals.arrived()[0]
+                            # At least 1: where there is nothing to learn anywhere, the loss is 0.
+                            mean = global_mean(summed, count.clamp(min=1), world)
                             torch.autograd.backward(scaler.scale(mean))
-                    loss += summed.detach()
-                weight += totals[0]
+                    losses.append(summed.detach())
 
                 with timer.phase("optimizer"):
                     # Unscale first: clipping scaled gradients would clip them to next to nothing.
                     scaler.unscale_(optimizer)
-                    norm = nn.utils.clip_grad_norm_(net.parameters(), config.clip_norm)
+                    norm = nn.utils.clip_grad_norm_(weights, config.clip_norm)
                     # The one place where a step waits for the GPU.
-                    length, asked = torch.stack([norm.double(), totals[1]]).tolist()
+                    length, *lost = torch.stack([norm, *losses]).tolist()
+                    weight, asked = totals.arrived().tolist()
                     # The gradients are equal on all ranks, so all ranks raise or none does. With
                     # the scaler, infinite gradients are expected at times, and it leaves those
                     # steps out.
@@ -165,18 +151,20 @@ def fit(
                     optimizer.zero_grad(set_to_none=True)
                     if average is not None:
                         average.update(net)
+                progress.loss += sum(lost)
+                progress.weight += weight
                 progress.step += 1
                 show.step(done)
                 profiled_step()
 
                 every, within = config.checkpoint_every, progress.consumed < len(samples)
                 if asked or (every and progress.step % every == 0 and within):
-                    progress.loss, progress.weight = loss.item(), weight.item()
                     keep(trained, progress, settings, config, world)
                 if asked:
                     raise stopped(config.output_dir / name_of(progress))
 
-            train_loss = _sum_over_ranks(loss.item(), world) / max(weight.item(), 1)
+            [lost_by_all] = Totals([progress.loss], world).arrived().tolist()
+            train_loss = lost_by_all / max(progress.weight, 1)
             metric = validate(average.module if average is not None else unwrap(net))
             if not (math.isfinite(train_loss) and math.isfinite(metric)):
                 raise diverged(progress, plan)
@@ -197,7 +185,7 @@ def _begin(
     """Return the wrapped model, and all that training changes."""
     net = wrap(model, world)
     optimizer = torch.optim.AdamW(
-        model.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay
+        model.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay, fused=True
     )
     # After the wrapper, which gave every rank the weights of rank 0.
     average = ExponentialMovingAverage(net, config.ema_decay) if config.ema_decay else None
@@ -206,6 +194,17 @@ def _begin(
     scaled = config.use_amp and half_type(config, world.device) is torch.float16
     scaler = torch.amp.GradScaler(world.device.type, enabled=scaled)
     return net, Trained(model, optimizer, scaler, average)
+
+
+def settle_buckets(loss_of_nothing: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
+    """Have DDP group the gradients as it will for the rest of the training.
+
+    It regroups them once it has seen a backward pass; from three ranks on, the grouping decides in
+    which order a gradient is added up. With the loss of an empty batch it settles before the first
+    step, so that the steps after a resume round as they would have without one.
+    """
+    torch.autograd.backward(loss_of_nothing)
+    optimizer.zero_grad()
 
 
 def windows(batches: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -224,6 +223,12 @@ def sync_if(net: nn.Module, last: bool) -> AbstractContextManager[None]:
         return nullcontext()
     quiet: AbstractContextManager[None] = net.no_sync()
     return quiet
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Let the next step have this learning rate, for all weights."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
 
 
 def schedule(done: float, warmup: float) -> float:
@@ -273,11 +278,3 @@ def stopped(saved: Path) -> StoppedError:
     return StoppedError(
         f"asked to end by SIGTERM, saved {saved}: the same command with resume goes on"
     )
-
-
-def _sum_over_ranks(value: float, world: World) -> float:
-    if world.world_size == 1:
-        return value
-    total = torch.tensor(value, dtype=torch.float64, device=world.device)
-    dist.all_reduce(total)
-    return total.item()

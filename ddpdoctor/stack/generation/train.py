@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from accelerate import Accelerator, DataLoaderConfiguration
+from accelerate import Accelerator, DataLoaderConfiguration, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 from pydantic import PositiveInt
 from torch.utils.data import DataLoader, Dataset
@@ -48,7 +48,15 @@ from ddpdoctor.stack.rng import seed_generators
 from ddpdoctor.stack.stopping import heed_only_the_parent, on_sigterm
 from ddpdoctor.stack.tensorboard import curves
 from ddpdoctor.stack.timing import PhaseTimer, profiling
-from ddpdoctor.stack.trainer import diverged, half_type, schedule, stopped, tell
+from ddpdoctor.stack.trainer import (
+    diverged,
+    half_type,
+    schedule,
+    set_rate,
+    settle_buckets,
+    stopped,
+    tell,
+)
 
 SYSTEM = "generation"
 DRAWS = 2
@@ -102,6 +110,7 @@ def accelerated(config: TrainingConfig, world: World) -> Iterator[Accelerator]:
             use_seedable_sampler=True, data_seed=config.random_seed, non_blocking=True
         ),
         rng_types=[],
+        kwargs_handlers=[DistributedDataParallelKwargs(gradient_as_bucket_view=True)],
     )
     try:
         yield accelerator
@@ -169,15 +178,13 @@ def _fit(
     world: World,
 ) -> Progress:
     optimizer: Any = torch.optim.AdamW(
-        bare.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay
+        bare.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay, fused=True
     )
     model, optimizer, loader, validation_loader = accelerator.prepare(
         bare, optimizer, loader, validation_loader
     )
-    # As in `trainer.fit`: DDP regroups its buckets after the first backward, and a resumed
-    # training should round as one that never stopped.
-    torch.autograd.backward(sum(part.sum() for part in model(*_nothing(accelerator.device))))
-    optimizer.zero_grad()
+    nothing = model(*_nothing(accelerator.device))
+    settle_buckets(torch.stack([part.sum() for part in nothing]).sum(), optimizer)
     # After prepare(), which gave every rank the weights of rank 0.
     average = ExponentialMovingAverage(bare, config.ema_decay) if config.ema_decay else None
     whole = Whole({"system": SYSTEM, **config.decisive()}, Progress(), bare, average)
@@ -220,8 +227,7 @@ def _fit(
                         if accelerator.sync_gradients:
                             done = (progress.epoch + (number + 1) / batches) / config.n_epochs
                             # By hand: a prepared scheduler would step once for each rank.
-                            for group in optimizer.param_groups:
-                                group["lr"] = plan.learning_rate * schedule(done, config.warmup)
+                            set_rate(optimizer, plan.learning_rate * schedule(done, config.warmup))
                             norm = accelerator.clip_grad_norm_(model.parameters(), config.clip_norm)
                         optimizer.step()
                         optimizer.zero_grad()
