@@ -18,6 +18,9 @@ from ddpdoctor.stack.process_group import World
 
 T = TypeVar("T")
 
+_MOST_TEXTS, _MOST_RANKS = 4, 8
+"""So much of a thousand ranks fits into a line that a person reads."""
+
 
 @contextmanager
 def together(world: World) -> Iterator[None]:
@@ -68,7 +71,17 @@ def share_outcome(world: World, error: Exception | None) -> None:
     if failures:
         kind = next(iter(failures.values()))[0]
         texts = {rank: text for rank, (_, text) in failures.items()}
-        raise kind(_summary(texts, world.world_size)) from error
+        raise kind(in_words(texts, world.world_size)) from error
+
+
+def in_words(texts: dict[int, str], world_size: int) -> str:
+    """Return one line for what ranks said, each text once and of many the first."""
+    ranks_of: dict[str, list[int]] = {}
+    for rank, text in texts.items():
+        ranks_of.setdefault(text, []).append(rank)
+    told = [f"{_named(ranks, world_size)}: {text}" for text, ranks in ranks_of.items()]
+    rest = len(told) - _MOST_TEXTS
+    return "; ".join([*told[:_MOST_TEXTS], *([f"and {rest} more"] if rest > 0 else [])])
 
 
 def _described(error: Exception) -> tuple[type[Exception], str]:
@@ -77,11 +90,8 @@ def _described(error: Exception) -> tuple[type[Exception], str]:
     return RankFailedError, f"{type(error).__name__}: {error}"
 
 
-def _summary(texts: dict[int, str], world_size: int) -> str:
-    if len(set(texts.values())) > 1:
-        return "; ".join(f"rank {rank}: {text}" for rank, text in texts.items())
-    text = next(iter(texts.values()))
-    if len(texts) == world_size:
-        return f"all {world_size} ranks: {text}"
-    ranks = ", ".join(map(str, texts))
-    return f"rank{'s' if len(texts) > 1 else ''} {ranks}: {text}"
+def _named(ranks: list[int], world_size: int) -> str:
+    if len(ranks) == world_size:
+        return f"all {world_size} ranks"
+    first, rest = ", ".join(map(str, ranks[:_MOST_RANKS])), len(ranks) - _MOST_RANKS
+    return f"rank{'s' * (len(ranks) > 1)} {first}" + (f" and {rest} more" if rest > 0 else "")

@@ -23,8 +23,8 @@ def per_rank_batch(global_batch: int, world_size: int, accumulation_steps: int =
     pieces = world_size * accumulation_steps
     if global_batch < 1 or pieces < 1 or global_batch % pieces:
         raise ConfigError(
-            f"a global batch of {global_batch} is not {world_size} ranks times "
-            f"{accumulation_steps} steps of whole samples: choose a multiple of {pieces}"
+            f"a global batch of {global_batch} is not {world_size} rank(s) times "
+            f"{accumulation_steps} step(s) of whole samples: choose a multiple of {pieces}"
         )
     return global_batch // pieces
 

@@ -6,7 +6,7 @@ import pytest
 import torch.distributed as dist
 
 from ddpdoctor.stack.errors import DataError, RankFailedError
-from ddpdoctor.stack.outcome import on_main, share_outcome, together
+from ddpdoctor.stack.outcome import in_words, on_main, share_outcome, together
 from ddpdoctor.stack.process_group import World, session
 
 
@@ -33,6 +33,16 @@ def test_what_fails_everywhere_is_said_once_and_what_differs_is_said_per_rank() 
             share_outcome(world, DataError("odd") if world.rank != 1 else None)
         with pytest.raises(DataError, match=r"^rank 0: 0; rank 1: 1; rank 2: 2$"):
             share_outcome(world, DataError(str(world.rank)))
+
+
+def test_a_thousand_ranks_are_told_in_one_short_line() -> None:
+    several = dict.fromkeys(range(1, 1024), "disk full")
+    assert in_words(several, 1024) == "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 1015 more: disk full"
+    assert in_words({0: "a", 2: "b", 3: "a"}, 4) == "ranks 0, 3: a; rank 2: b"
+    each = {rank: f"no file {rank}" for rank in range(1024)}
+    assert in_words(each, 1024) == (
+        "rank 0: no file 0; rank 1: no file 1; rank 2: no file 2; rank 3: no file 3; and 1020 more"
+    )
 
 
 @pytest.mark.distributed(nproc=2)
