@@ -20,8 +20,14 @@ from torch import nn
 
 from ddpdoctor.stack import checkpoint
 from ddpdoctor.stack.config import TrainingConfig, parse
-from ddpdoctor.stack.crystal.dataset import checked, digest, read_extxyz, split_by_formula
-from ddpdoctor.stack.crystal.graph import Batch, Floats, Graph, GraphConfig, collate
+from ddpdoctor.stack.crystal.dataset import (
+    Split,
+    checked,
+    digest,
+    read_extxyz,
+    split_by_formula,
+)
+from ddpdoctor.stack.crystal.graph import Batch, Crystal, Floats, Graph, GraphConfig, collate
 from ddpdoctor.stack.crystal.model import CrystalTransformer, ModelConfig
 from ddpdoctor.stack.crystal.results import Prediction, Target, TrainingResult
 from ddpdoctor.stack.crystal.sharing import build_graphs
@@ -31,7 +37,7 @@ from ddpdoctor.stack.outcome import together
 from ddpdoctor.stack.preparation import prepare_folder, require_equal
 from ddpdoctor.stack.process_group import Backend, World, session
 from ddpdoctor.stack.progress import progress_bar
-from ddpdoctor.stack.resume import best_weights
+from ddpdoctor.stack.resume import Progress, best_weights
 from ddpdoctor.stack.trainer import fit
 
 log = logging.getLogger(__name__)
@@ -113,15 +119,25 @@ class Scale:
         return float((errors / self.deviation).mean() if len(errors) > 1 else errors[0])
 
 
-def _train(
+@dataclass(frozen=True)
+class Data:
+    """What is trained on, the same on every rank."""
+
+    crystals: list[Crystal]
+    values: Floats
+    """Labels: structures x targets."""
+    targets: list[str]
+    split: Split
+    digest: str
+
+
+def _gathered(
     strucs: Sequence[Any],
     labels: Sequence[Any],
     targets: list[str] | None,
     config: CrystalConfig,
     world: World,
-) -> TrainingResult:
-    started = time.perf_counter()
-    prepare_folder(config.output_dir, world)
+) -> Data:
     with together(world):
         for module in ("ase", "pymatgen.core.periodic_table", "vesin", "matplotlib.figure"):
             need(module, "crystal")
@@ -135,8 +151,22 @@ def _train(
     if world.is_main:
         sizes = len(split.train), len(split.validation), len(split.test)
         log.info("train %d, validation %d, test %d structures", *sizes)
+    return Data(crystals, values, targets, split, data)
+
+
+def _train(
+    strucs: Sequence[Any],
+    labels: Sequence[Any],
+    targets: list[str] | None,
+    config: CrystalConfig,
+    world: World,
+) -> TrainingResult:
+    started = time.perf_counter()
+    prepare_folder(config.output_dir, world)
+    data = _gathered(strucs, labels, targets, config, world)
+    values, split, n_targets = data.values, data.split, len(data.targets)
     cache = config.output_dir if config.cache_graphs else None
-    graphs = build_graphs(crystals, config, cache, world)
+    graphs = build_graphs(data.crystals, config, cache, world)
     train, validation, test = (
         [(graphs[i], values[i]) for i in part]
         for part in (split.train, split.validation, split.test)
@@ -169,19 +199,40 @@ def _train(
             loss_sum=loss_sum,
             validate=validate,
             config=config,
-            settings={"system": SYSTEM, **config.decisive(), "data": data, "targets": targets},
+            settings={
+                "system": SYSTEM,
+                **config.decisive(),
+                "data": data.digest,
+                "targets": data.targets,
+            },
             world=world,
             show=show,
         )
 
     best = config.output_dir / str(progress.best)
     model.load_state_dict(best_weights(checkpoint.load(best, world)))
-    predicted, expected = predictions(model, test), values[split.test]
+    result = _result(data, predictions(model, test), scale, progress, config, world, started)
+    with together(world):
+        if world.is_main:
+            result.write(config.output_dir)
+    return result
+
+
+def _result(
+    data: Data,
+    predicted: Floats,
+    scale: Scale,
+    progress: Progress,
+    config: CrystalConfig,
+    world: World,
+    started: float,
+) -> TrainingResult:
+    split, expected = data.split, data.values[data.split.test]
     errors, baselines = _errors(predicted, expected), _errors(scale.mean, expected)
-    result = TrainingResult(
-        n_train=len(train),
-        n_validation=len(validation),
-        n_test=len(test),
+    return TrainingResult(
+        n_train=len(split.train),
+        n_validation=len(split.validation),
+        n_test=len(split.test),
         world_size=world.world_size,
         best_epoch=progress.best_epoch,
         validation_mae=progress.best_metric,
@@ -189,7 +240,7 @@ def _train(
         baseline_mae=scale.overall(baselines),
         targets=[
             Target(name=name, test_mae=error, baseline_mae=baseline)
-            for name, error, baseline in zip(targets, errors, baselines, strict=True)
+            for name, error, baseline in zip(data.targets, errors, baselines, strict=True)
         ],
         # The loss is in deviations of the labels; the result speaks as the errors do.
         history=[
@@ -197,17 +248,15 @@ def _train(
             for epoch in progress.history
         ],
         test=[
-            Prediction(index=i, formula=crystals[i].name, labels=values[i].tolist(), predicted=p)
+            Prediction(
+                index=i, formula=data.crystals[i].name, labels=data.values[i].tolist(), predicted=p
+            )
             for i, p in zip(split.test, predicted.tolist(), strict=True)
         ],
         options=config.model_dump(mode="json"),
-        checkpoint=best,
+        checkpoint=config.output_dir / str(progress.best),
         seconds=time.perf_counter() - started,
     )
-    with together(world):
-        if world.is_main:
-            result.write(config.output_dir)
-    return result
 
 
 def _errors(predicted: Floats, expected: Floats) -> Floats:

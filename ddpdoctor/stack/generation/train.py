@@ -177,23 +177,10 @@ def _fit(
     accelerator: Accelerator,
     world: World,
 ) -> Progress:
-    optimizer: Any = torch.optim.AdamW(
-        bare.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay, fused=True
+    model, optimizer, (loader, validation_loader), whole = _begin(
+        bare, [loader, validation_loader], plan, config, accelerator, world
     )
-    model, optimizer, loader, validation_loader = accelerator.prepare(
-        bare, optimizer, loader, validation_loader
-    )
-    nothing = model(*_nothing(accelerator.device))
-    settle_buckets(torch.stack([part.sum() for part in nothing]).sum(), optimizer)
-    # After prepare(), which gave every rank the weights of rank 0.
-    average = ExponentialMovingAverage(bare, config.ema_decay) if config.ema_decay else None
-    whole = Whole({"system": SYSTEM, **config.decisive()}, Progress(), bare, average)
-    register(accelerator, whole)
-    # The one thing that may differ by rank: what noise is drawn. (The noise of the flow has
-    # generators of its own, see `Noised`; these are for dropout and the like.)
-    seed_generators(config.random_seed, world.rank)
-    restore(accelerator, whole, config, world)
-
+    average = whole.average
     progress, batches, steps = whole.progress, len(loader), config.accumulation_steps
     each = plan.batch_size * world.world_size  # samples that all ranks have at a time
     timer = PhaseTimer(accelerator.device, named=config.profile_steps is not None)
@@ -267,6 +254,32 @@ def _fit(
             if asked and progress.epoch < config.n_epochs:
                 raise stopped(config.output_dir / name_of(progress))
     return progress
+
+
+def _begin(
+    bare: FlowTransformer,
+    loaders: list[Any],
+    plan: Plan,
+    config: GenerationConfig,
+    accelerator: Accelerator,
+    world: World,
+) -> tuple[Any, Any, list[Any], Whole]:
+    """Return what accelerate makes of model, optimizer and loaders, and where all of it stands."""
+    optimizer: Any = torch.optim.AdamW(
+        bare.parameters(), lr=plan.learning_rate, weight_decay=config.weight_decay, fused=True
+    )
+    model, optimizer, *loaders = accelerator.prepare(bare, optimizer, *loaders)
+    nothing = model(*_nothing(accelerator.device))
+    settle_buckets(torch.stack([part.sum() for part in nothing]).sum(), optimizer)
+    # After prepare(), which gave every rank the weights of rank 0.
+    average = ExponentialMovingAverage(bare, config.ema_decay) if config.ema_decay else None
+    whole = Whole({"system": SYSTEM, **config.decisive()}, Progress(), bare, average)
+    register(accelerator, whole)
+    # The one thing that may differ by rank: what noise is drawn. (The noise of the flow has
+    # generators of its own, see `Noised`; these are for dropout and the like.)
+    seed_generators(config.random_seed, world.rank)
+    restore(accelerator, whole, config, world)
+    return model, optimizer, loaders, whole
 
 
 def _loader(
