@@ -22,7 +22,7 @@ from ddpdoctor.lint.engine.interpreter.loading import Loader, does_something
 from ddpdoctor.lint.engine.interpreter.program import Program
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator, project_root
-from ddpdoctor.lint.engine.project import Project
+from ddpdoctor.lint.engine.project import OF_MANY_RANKS, Project
 from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
 from ddpdoctor.lint.rule import Diagnostic, Trouble
@@ -36,34 +36,10 @@ from ddpdoctor.lint.running import (
     together,
 )
 
-# Words that rules ask of the whole project: who sets epochs, who seeds, which framework trains.
-WORDS = (
-    b"set_epoch",
-    b"manual_seed",
-    b"seed_everything",
-    b"set_seed",
-    b"lightning",
-    b"accelerate",
-    b"ignite",
-    b"LOCAL_RANK",
-    b"DistributedDataParallel",
-    b"DistributedSampler",
-    b".backward(",
-    b"import Trainer",
-    b"transformers",
-    b"mmengine",
-    b"deepspeed",
-    b"random.seed",
-)
-# With one of these in the project, files of other ranks are its files too.
-OF_MANY_RANKS = frozenset(
-    ("DistributedDataParallel", "DistributedSampler", "accelerate", "lightning", "deepspeed")
-)
 _T = TypeVar("_T")
 _PARALLEL_FROM = 60
 _MEMO_BYTES = 4_000_000
 _IMPORTED_BYTES = 400_000
-_MAX_PROJECT_FILES = 5_000
 _NEAR = 2
 """So many imports away from other ranks, functions that nobody calls are still run alone."""
 
@@ -149,8 +125,6 @@ def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Resu
     around = _imported(surveyed, locator, reader, cache)
     everything = [*surveyed.values(), *around]
     words = {word for each in everything for word in each.words}
-    if any("DistributedSampler" in each.words for each in surveyed.values()):
-        words |= _words_around(paths, surveyed)
     known = [each.survey for each in everything if each.survey]
     project = Project(known, locator, frozenset(words))
     result = Result(files=len(surveyed))
@@ -184,7 +158,7 @@ def survey_one(path: str, reader: Reader) -> Surveyed:
     out = Surveyed(path)
     try:
         data = reader.data(path)
-        out.words = tuple(word.decode() for word in WORDS if word in data)
+        out.words = tuple(word for word in sorted(OF_MANY_RANKS) if word.encode() in data)
         out.size = len(data)
         source = reader.source(path)
         out.digest = source.digest
@@ -262,23 +236,6 @@ def roots(paths: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _words_around(paths: Sequence[str], surveyed: dict[str, Surveyed]) -> set[str]:
-    """Words of interest in the rest of the project, which may call what is linted here."""
-    found: set[str] = set()
-    for root in {project_root(Path(path).absolute().parent) for path in paths[:_PARALLEL_FROM]}:
-        if root is None or root in (Path(root.anchor), Path.home()):
-            continue
-        for number, file in enumerate(root.rglob("*.py")):
-            if number >= _MAX_PROJECT_FILES:
-                break
-            try:
-                data = file.read_bytes()
-            except OSError:
-                continue
-            found |= {word.decode() for word in WORDS if word in data}
-    return found
-
-
 # --- second pass
 
 
@@ -323,7 +280,7 @@ def _concerned_files(
     everything: list[Surveyed], reader: Reader, project: Project
 ) -> dict[str, int]:
     """The files that have to do with other ranks, and by how many imports others reach one."""
-    locator, is_of_many = project.locator, bool(project.words & OF_MANY_RANKS)
+    locator, is_of_many = project.locator, bool(project.words)
     importers: dict[str, set[str]] = {}
     for each in everything:
         if each.survey is not None:

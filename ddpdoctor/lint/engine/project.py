@@ -12,6 +12,11 @@ from ddpdoctor.lint.engine.survey import FunctionSurvey, Survey
 Key = tuple[str, str]
 """(file, qualified name) of a function."""
 
+OF_MANY_RANKS = frozenset(
+    ("DistributedDataParallel", "DistributedSampler", "accelerate", "lightning", "deepspeed")
+)
+"""With one of these words in a project, files of other ranks are its files too."""
+
 
 class Project:
     """The surveys of all files, resolved against each other."""
@@ -25,7 +30,7 @@ class Project:
         self.surveys = {each.path: each for each in surveys}
         self.locator = locator or Locator()
         self.words = words
-        """Words of interest that occur anywhere in the project."""
+        """Those of OF_MANY_RANKS that occur in any of the files."""
         self.reaching = self._reaching()
         """The functions that do what concerns other ranks, themselves or through others."""
 

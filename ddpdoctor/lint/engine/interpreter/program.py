@@ -92,7 +92,7 @@ class Program:
     def __init__(self, loader: Loader, words: frozenset[str] = frozenset()) -> None:
         self.loader = loader
         self.words = words
-        """Words of interest that occur anywhere in the project."""
+        """Those of OF_MANY_RANKS that occur in any of the files."""
         self.watched: frozenset[tuple[str, int]] = frozenset()
         """First lines of statements at which ranks stand: that they are reached is told."""
         self.functions: list[FunctionInfo] = []

@@ -22,9 +22,6 @@ from ddpdoctor.lint.engine.queries.doing import is_distributed
 SAMPLER = "DistributedSampler"
 LOADER = "DataLoader"
 _DEPTH = 3
-_WORDS = frozenset(
-    ("DistributedDataParallel", "DistributedSampler", "accelerate", "lightning", "deepspeed")
-)
 
 
 def made(run: Run, name: str) -> dict[int, Event]:
@@ -165,7 +162,7 @@ def lone_readings(run: Run) -> list[Seq]:
 
 def of_many_ranks(run: Run) -> bool:
     """Whether the project has to do with several ranks, as far as its words tell."""
-    if is_distributed(run) or run.vm.program.words & _WORDS:
+    if is_distributed(run) or run.vm.program.words:
         return True
     source = run.source(run.path)
     return source is not None and "torch.distributed" in source.source.text

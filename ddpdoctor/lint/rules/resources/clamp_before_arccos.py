@@ -39,7 +39,7 @@ _PROTECTS = frozenset(
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield arccosines that rounding can push out of their domain."""
-    if "DistributedDataParallel" not in run.vm.program.words:
+    if not run.vm.program.words & {"DistributedDataParallel", "DistributedSampler"}:
         return
     for event, _ in events(run.root, "arccos"):
         steps = set(_steps(run, event.values.get("of", NONE), 12))
