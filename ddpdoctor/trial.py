@@ -18,7 +18,7 @@ from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding, Pitfall, Variant
 from ddpdoctor.diagnose import Deadlock, diagnose
 from ddpdoctor.evidence import Fate
-from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from ddpdoctor.observation import Observation
 from ddpdoctor.postmortem import text_log
 from ddpdoctor.reproducer import MEASURED
@@ -87,7 +87,7 @@ class Forked:
         )
         self._run_dir = run_dir
         self._open = ExitStack()
-        self._world: World = self._open.enter_context(setting.server.launch(job))
+        self._world: WorkerGroup = self._open.enter_context(setting.server.launch(job))
         self._observation = Observation(run_dir, setting.nproc)
         self._open.callback(self._observation.close)
         self._deadline = time.monotonic() + DEADLINE
@@ -152,7 +152,7 @@ class Commanded:
         )
         self._run_dir = run_dir
         self._open = ExitStack()
-        self._process: World = self._open.enter_context(setting.server.launch(self._job))
+        self._process: WorkerGroup = self._open.enter_context(setting.server.launch(self._job))
         self._worlds = Worlds(run_dir)
         self._open.callback(self._worlds.close)
         self._began = self._looked = time.monotonic()

@@ -15,7 +15,7 @@ from ddpdoctor import catalog
 from ddpdoctor.catalog import Pitfall, Verdict
 from ddpdoctor.check import CheckOptions, check
 from ddpdoctor.check.telling import CheckReport, told
-from ddpdoctor.launch import ForkServer, Job, NoRoom, World
+from ddpdoctor.launch import ForkServer, Job, NoRoom, WorkerGroup
 
 EXPECTED = {
     "DDP101": {
@@ -304,7 +304,7 @@ def test_room_that_somebody_else_takes_for_a_moment_is_waited_for(
 ) -> None:
     asked = count()
 
-    def launch(server: ForkServer, job: Job) -> World:
+    def launch(server: ForkServer, job: Job) -> WorkerGroup:
         if next(asked) in (1, 2):
             raise NoRoom("2 ranks need more than there is")
         return launched(server, job)

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
-from ddpdoctor.attach.processes import Job, RankProcess
+from ddpdoctor.attach.processes import FoundJob, RankProcess
 from ddpdoctor.attach.session import Look, NothingFound, Seen, conclude
 from ddpdoctor.attach.stacks import Sample
 from ddpdoctor.evidence import DAMAGED, Place
@@ -76,7 +76,7 @@ def _ask(host: str, over: str) -> Look | str:
 def _look(host: str, said: dict[str, Any]) -> Look:
     """Raises what is in DAMAGED."""
     jobs = tuple(
-        Job(
+        FoundJob(
             str(job["name"]),
             int(job["world_size"]),
             tuple(RankProcess(int(r["pid"]), int(r["rank"]), str(r["name"])) for r in job["ranks"]),

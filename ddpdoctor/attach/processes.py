@@ -26,7 +26,7 @@ class RankProcess:
 
 
 @dataclass(frozen=True)
-class Job:
+class FoundJob:
     """Ranks of one world, as far as they run on this machine."""
 
     name: str
@@ -57,7 +57,7 @@ class Process:
         return any("multiprocessing" in word and "spawn_main" in word for word in self.command)
 
 
-def find(wanted: Iterable[int] = ()) -> tuple[list[Job], int]:
+def find(wanted: Iterable[int] = ()) -> tuple[list[FoundJob], int]:
     """The jobs of this machine, or those of the `wanted` processes and their descendants.
 
     Also how many processes could not be looked at for want of permission.
@@ -70,7 +70,7 @@ def find(wanted: Iterable[int] = ()) -> tuple[list[Job], int]:
     return jobs, hidden
 
 
-def jobs_of(seen: Mapping[int, Process]) -> list[Job]:
+def jobs_of(seen: Mapping[int, Process]) -> list[FoundJob]:
     """The ranks among processes that hold torch, and which of them belong together."""
     told = {process.pid: process for process in seen.values() if _is_told(process, seen)}
     by_job: dict[tuple[str, ...], list[Process]] = {}
@@ -172,7 +172,7 @@ def _rank_0_that_launched(
     return [seen[pid] for pid in parents if pid in seen and pid not in told]
 
 
-def _told(processes: list[Process], first: list[Process]) -> Job:
+def _told(processes: list[Process], first: list[Process]) -> FoundJob:
     sizes = [size for process in processes if (size := process.number(_SIZES)) is not None]
     ranks = [RankProcess(process.pid, 0, _name(process)) for process in first]
     ranks += [
@@ -181,18 +181,18 @@ def _told(processes: list[Process], first: list[Process]) -> Job:
     ]
     ranks.sort(key=lambda each: (each.rank, each.pid))
     port = processes[0].environ.get("MASTER_PORT", "")
-    return Job(
+    return FoundJob(
         f"{ranks[0].name}{f' (port {port})' if port else ''}",
         max([*sizes, ranks[-1].rank + 1]),
         tuple(ranks),
     )
 
 
-def _counted(parent: Process, children: list[Process]) -> Job:
+def _counted(parent: Process, children: list[Process]) -> FoundJob:
     """The children of mp.spawn: they have their rank from an argument, which is not seen."""
     ordered = sorted(children, key=lambda each: (each.started, each.pid))
     ranks = tuple(RankProcess(each.pid, n, _name(parent)) for n, each in enumerate(ordered))
-    return Job(_name(parent), len(ranks), ranks, counted=len(ranks) > 1)
+    return FoundJob(_name(parent), len(ranks), ranks, counted=len(ranks) > 1)
 
 
 def _name(process: Process) -> str:

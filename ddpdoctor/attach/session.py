@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from ddpdoctor.attach.processes import Job, RankProcess, find
+from ddpdoctor.attach.processes import FoundJob, RankProcess, find
 from ddpdoctor.attach.stacks import Sample, py_spy, sample
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose.hosts import located
@@ -47,7 +47,7 @@ class Look:
 
     host: str
     """Its name; "" if there is only this one."""
-    jobs: tuple[Job, ...]
+    jobs: tuple[FoundJob, ...]
     hidden: int
     """Processes that would not be looked at."""
     has_spy: bool
@@ -95,12 +95,12 @@ def conclude(looks: Sequence[Look]) -> Seen | None:
     return Seen(tuple(attempts), tuple(findings), tuple(dict.fromkeys(not_seen)))
 
 
-def _together(looks: Sequence[Look]) -> list[tuple[Job, list[_Rank]]]:
+def _together(looks: Sequence[Look]) -> list[tuple[FoundJob, list[_Rank]]]:
     """The jobs of all hosts: those of one name and world size are one, if no rank is there twice.
 
     Where no variable tells the ranks, each host has numbered its own.
     """
-    found: list[tuple[Job, list[_Rank]]] = []
+    found: list[tuple[FoundJob, list[_Rank]]] = []
     for each in looks:
         for job in each.jobs:
             ranks = [_Rank(rank, each) for rank in job.ranks]
@@ -169,7 +169,7 @@ def _evidence(world_size: int, ranks: list[_Rank]) -> Evidence:
     return Evidence(size, found)
 
 
-def _attempt(job: Job, ranks: list[_Rank], evidence: Evidence) -> Attempt:
+def _attempt(job: FoundJob, ranks: list[_Rank], evidence: Evidence) -> Attempt:
     lines: list[RankLine] = []
     for each in ranks:
         stuck, now = evidence.ranks[each.process.rank].stuck, each.second
@@ -190,7 +190,7 @@ def _attempt(job: Job, ranks: list[_Rank], evidence: Evidence) -> Attempt:
     return Attempt(name=job.name, world_size=evidence.world_size, ranks=tuple(lines))
 
 
-def _untold(job: Job, ranks: list[_Rank], hosts: int) -> list[str]:
+def _untold(job: FoundJob, ranks: list[_Rank], hosts: int) -> list[str]:
     lines = []
     absent = job.world_size - len({each.process.rank for each in ranks})
     if absent > 0:

@@ -20,6 +20,6 @@ no torch.
 
 from ddpdoctor.launch.fork_server import ForkServer
 from ddpdoctor.launch.job import Job, LaunchError, Lost, NoRoom
-from ddpdoctor.launch.world import Rank, World
+from ddpdoctor.launch.world import Rank, WorkerGroup
 
-__all__ = ["ForkServer", "Job", "LaunchError", "Lost", "NoRoom", "Rank", "World"]
+__all__ = ["ForkServer", "Job", "LaunchError", "Lost", "NoRoom", "Rank", "WorkerGroup"]

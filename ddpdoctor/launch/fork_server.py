@@ -24,7 +24,7 @@ from typing import Self
 from ddpdoctor.launch import capacity
 from ddpdoctor.launch.channel import Channel
 from ddpdoctor.launch.job import Job, LaunchError, NoRoom
-from ddpdoctor.launch.world import World
+from ddpdoctor.launch.world import WorkerGroup
 
 _logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class ForkServer:
         weakref.finalize(self, os.close, self._log)
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
-        self._worlds: weakref.WeakSet[World] = weakref.WeakSet()
+        self._worlds: weakref.WeakSet[WorkerGroup] = weakref.WeakSet()
         self._runs = 0
         self._lock = threading.RLock()
 
@@ -92,7 +92,7 @@ class ForkServer:
                 raise LaunchError(f"there is no room for temporary files: {error}") from error
             return folder
 
-    def launch(self, job: Job) -> World:
+    def launch(self, job: Job) -> WorkerGroup:
         """Have the ranks of a job started; does not wait until they are.
 
         With more than a few ranks the rest are started while the world is waited for or polled.
@@ -156,7 +156,7 @@ class ForkServer:
     def _cost(self, job: Job) -> capacity.Cost:
         return capacity.FRESH if self.cold or job.fresh else capacity.FORKED
 
-    def _launch(self, job: Job, request: str) -> World:
+    def _launch(self, job: Job, request: str) -> WorkerGroup:
         ours, theirs = socket.socketpair()
         channel = Channel(ours)
         with self._lock, theirs:
@@ -166,7 +166,7 @@ class ForkServer:
             socket.send_fds(self._connected().connection, [b"w"], [theirs.fileno()])
         channel.send_line(request)
         try:
-            return World(job, channel)
+            return WorkerGroup(job, channel)
         except BaseException:
             channel.close()
             raise

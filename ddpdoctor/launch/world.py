@@ -31,7 +31,7 @@ class Rank:
     stderr: Path
 
 
-class World:
+class WorkerGroup:
     """The ranks of one job. Leaving its `with` block ends them, if they have not ended.
 
     To be used from one thread at a time; other worlds may be used from other threads.

@@ -12,7 +12,7 @@ import psutil
 
 from ddpdoctor.environment.redaction import safe_line
 from ddpdoctor.evidence import Fate
-from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from ddpdoctor.probe.model import Measured
 from ddpdoctor.probe.progress import STAGES, read
 
@@ -56,7 +56,9 @@ def probe(
         return Measured.model_validate_json((folder / _RESULT).read_bytes())
 
 
-def _follow(world: World, folder: Path, seconds: float, on_stage: Callable[[str], None]) -> None:
+def _follow(
+    world: WorkerGroup, folder: Path, seconds: float, on_stage: Callable[[str], None]
+) -> None:
     deadline = time.monotonic() + 3 * seconds + _SPARE
     while not world.wait_for_news(_LOOK):
         stage, _ = read(folder / f"rank-0.{_STAGE}")
@@ -74,7 +76,7 @@ def _failed(fates: list[Fate]) -> Fate | None:
     return next((fate for fate in fates if fate.exit_code != 0 and not fate.killed_by_us), None)
 
 
-def _lost(fate: Fate, folder: Path, world: World) -> RankLost:
+def _lost(fate: Fate, folder: Path, world: WorkerGroup) -> RankLost:
     rank = fate.rank
     if fate.signal:
         how = f"was ended by {signal.Signals(fate.signal).name}"
@@ -96,7 +98,7 @@ def _is_stopped(pid: int) -> bool:
         return False
 
 
-def _stuck(folder: Path, world: World) -> RankLost:
+def _stuck(folder: Path, world: WorkerGroup) -> RankLost:
     """Nobody ended, and nobody goes on: the one that is least far holds up the others."""
     stages = [read(folder / f"rank-{rank}.{_STAGE}")[0] for rank in range(world.job.nproc)]
     answering = world.stacks()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ddpdoctor.evidence import Fate
-from ddpdoctor.launch import ForkServer, Job, LaunchError, NoRoom, World, gpus
+from ddpdoctor.launch import ForkServer, Job, LaunchError, NoRoom, WorkerGroup, gpus
 from ddpdoctor.pytest_plugin.judgement import Ending, judge
 from ddpdoctor.pytest_plugin.verdict import Verdict
 
@@ -202,7 +202,7 @@ def _is_json(value: object) -> bool:
     return True
 
 
-def _follow(world: World, verdict: Verdict, deadline: float) -> dict[int, str]:
+def _follow(world: WorkerGroup, verdict: Verdict, deadline: float) -> dict[int, str]:
     """Wait for the end. Returns the stacks of the ranks that had to be ended."""
     early = False
     while not world.wait_for_news(min(_LOOK, max(0.0, deadline - time.monotonic()))):
@@ -216,21 +216,21 @@ def _follow(world: World, verdict: Verdict, deadline: float) -> dict[int, str]:
     return {}
 
 
-def _ended_early(world: World, fate: Fate) -> bool:
+def _ended_early(world: WorkerGroup, fate: Fate) -> bool:
     return _report(world, fate.rank).get("outcome") != "passed" or fate.exit_code != 0
 
 
-def _over(world: World) -> set[int]:
+def _over(world: WorkerGroup) -> set[int]:
     return {rank for rank in range(world.job.nproc) if world.job.rank_file(rank, "report").exists()}
 
 
-def _report(world: World, rank: int) -> dict[str, str]:
+def _report(world: WorkerGroup, rank: int) -> dict[str, str]:
     file = world.job.rank_file(rank, "report")
     report: dict[str, str] = json.loads(file.read_text("utf-8")) if file.exists() else {}
     return report
 
 
-def _ending(world: World, rank: int, stacks: dict[int, str]) -> Ending:
+def _ending(world: WorkerGroup, rank: int, stacks: dict[int, str]) -> Ending:
     """What became of the test on one rank, from its own report and from how its process ended."""
     fate = next(fate for fate in world.poll() if fate.rank == rank)
     report = _report(world, rank)
@@ -271,12 +271,12 @@ def _death(fate: Fate, over: bool) -> str:
     return f"exited with status {fate.exit_code} {after}"
 
 
-def _said(world: World, rank: int) -> str:
+def _said(world: WorkerGroup, rank: int) -> str:
     said = world.job.rank_file(rank, "stderr").read_text("utf-8", errors="replace")
     return _without_machinery(said).strip()
 
 
-def _add_sections(item: pytest.Item, world: World, ending: Ending) -> None:
+def _add_sections(item: pytest.Item, world: WorkerGroup, ending: Ending) -> None:
     # What a rank that died had said on stderr is the body of the report already.
     for stream in ("stdout",) if ending.outcome == "died" else ("stdout", "stderr"):
         text = world.job.rank_file(ending.rank, stream).read_text("utf-8", errors="replace")

@@ -8,7 +8,7 @@ import time
 from ddpdoctor.annotate import annotate
 from ddpdoctor.diagnose import Deadlock, diagnose
 from ddpdoctor.evidence import Fate
-from ddpdoctor.launch import World
+from ddpdoctor.launch import WorkerGroup
 from ddpdoctor.observation import Observation
 from ddpdoctor.report import as_text
 from ddpdoctor.report.job import of_job
@@ -18,13 +18,13 @@ from ddpdoctor.report.output import Page
 class Verdict:
     """On the ranks of one test, which log into the world's folder."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: WorkerGroup) -> None:
         self._observation = Observation(world.job.run_dir, world.job.nproc)
         self._over: dict[int, Fate] = {}
         self._proven_after: float | None = None
         self.close = self._observation.close
 
-    def is_hang(self, world: World, over: set[int], deadline: float) -> bool:
+    def is_hang(self, world: WorkerGroup, over: set[int], deadline: float) -> bool:
         """Whether ranks wait for ever, or for longer than the test may take.
 
         `over` are the ranks on which the test has ended: none of them communicates any more. A

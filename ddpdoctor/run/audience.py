@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.run.worlds import World, Worlds
+from ddpdoctor.run.worlds import WatchedWorld, Worlds
 
 _DIAGNOSE_EVERY = 2.0
 """Seconds between two looks for what is wrong with a job that goes on."""
@@ -32,7 +32,7 @@ class Audience:
     """It came: nothing was wrong."""
     withdrawn: Callable[[Finding], None] = _ignore
     """What was found is not so any more: the job has refuted it."""
-    look: Callable[[World, Finding | None], None] = _ignore
+    look: Callable[[WatchedWorld, Finding | None], None] = _ignore
     """Several times a second: how it is, and in which stall."""
 
 

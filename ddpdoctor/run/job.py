@@ -35,7 +35,7 @@ def under_watch(run_dir: Path) -> dict[str, str]:
     return {"PYTHONPATH": path, "DDPDOCTOR_RUN": str(run_dir)}
 
 
-class Job:
+class RunningCommand:
     """A running command."""
 
     def __init__(
@@ -107,7 +107,7 @@ class Signals:
             if signal.getsignal(each) is not signal.SIG_IGN
         }
         self._early: list[int] = []
-        self._job: Job | None = None
+        self._job: RunningCommand | None = None
         self._concluded = 0.0
 
     def __enter__(self) -> Self:
@@ -116,7 +116,7 @@ class Signals:
         self._handlers = {each: signal.signal(each, self._arrived) for each in self._mine}
         return self
 
-    def go_to(self, job: Job) -> None:
+    def go_to(self, job: RunningCommand) -> None:
         """From now on they are this job's, those that came while it was started included."""
         self._job = job
         signal.pthread_sigmask(signal.SIG_BLOCK, {*self._mine, signal.SIGCHLD})

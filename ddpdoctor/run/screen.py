@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Self
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import RankEvidence
 from ddpdoctor.report.words import count, one_line
-from ddpdoctor.run.worlds import World
+from ddpdoctor.run.worlds import WatchedWorld
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -103,7 +103,7 @@ class Screen:
         self._output, self._tell = output, tell
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = Live(console=self._console, screen=True, auto_refresh=False)
-        self._world: World | None = None
+        self._world: WatchedWorld | None = None
         self._stall: Finding | None = None
         self._found: dict[tuple[str, str], Finding] = {}
         self._pace = Pace()
@@ -129,7 +129,7 @@ class Screen:
         self._over.set()
         self._thread.join()
 
-    def look(self, world: World, stall: Finding | None = None) -> None:
+    def look(self, world: WatchedWorld, stall: Finding | None = None) -> None:
         """Show this from now on."""
         self._world, self._stall = world, stall
 

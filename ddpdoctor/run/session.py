@@ -12,7 +12,7 @@ from pathlib import Path
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import LAST_WORDS
 from ddpdoctor.run.audience import Audience, Watcher
-from ddpdoctor.run.job import Job, Signals, exit_code, under_watch
+from ddpdoctor.run.job import RunningCommand, Signals, exit_code, under_watch
 from ddpdoctor.run.reading import Reading
 from ddpdoctor.run.worlds import Worlds
 
@@ -86,7 +86,7 @@ def run(options: RunOptions, signals: Signals, audience: Audience) -> Session:
     worlds = Worlds(options.run_dir, alone=options.alone, shared=options.shared)
     session = Session(options, datetime.now(UTC), worlds)
     clock = time.monotonic()
-    job = Job(options.command, _environment(options), options.output)
+    job = RunningCommand(options.command, _environment(options), options.output)
     signals.go_to(job)
     with contextlib.closing(Reading()) as reading:
         _follow(job, signals, session, audience, reading)
@@ -102,7 +102,7 @@ def _environment(options: RunOptions) -> dict[str, str]:
 
 
 def _follow(
-    job: Job, signals: Signals, session: Session, audience: Audience, reading: Reading
+    job: RunningCommand, signals: Signals, session: Session, audience: Audience, reading: Reading
 ) -> None:
     worlds, options = session.worlds, session.options
     watcher = Watcher(audience)
@@ -163,7 +163,7 @@ def _follow(
         session.not_seen.insert(0, f"a fault of ours ended the watching: {session.fault}")
 
 
-def _end_the_deaf(job: Job, signals: Signals, session: Session) -> None:
+def _end_the_deaf(job: RunningCommand, signals: Signals, session: Session) -> None:
     """End the ranks that were left behind when the job was asked to end, and cannot hear of it."""
     worlds = session.worlds
     while worlds.living and time.monotonic() < signals.asked_at + _REACTION:

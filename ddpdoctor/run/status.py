@@ -17,7 +17,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose.joining import Gathering, gathering, state
 from ddpdoctor.evidence import named
 from ddpdoctor.report.words import one_line
-from ddpdoctor.run.worlds import World
+from ddpdoctor.run.worlds import WatchedWorld
 
 _EVERY = 1.0
 _FEWEST_ROWS = 5
@@ -36,7 +36,7 @@ class StatusLine:
         self._next = 0.0
         self._past: deque[tuple[float, int]] = deque(maxlen=_SPAN)
 
-    def look(self, world: World, stall: Finding | None = None) -> None:
+    def look(self, world: WatchedWorld, stall: Finding | None = None) -> None:
         """Bring the line up to date, if it is time to."""
         if self._enabled and time.monotonic() > self._next:
             self._next = time.monotonic() + _EVERY
@@ -56,7 +56,7 @@ class StatusLine:
             rows = self._size.lines
             self._write(f"\x1b7\x1b[0;{rows}r\x1b[{rows};0f\x1b[2K\x1b8")
 
-    def _told(self, world: World) -> str:
+    def _told(self, world: WatchedWorld) -> str:
         ranks = world.evidence.ranks
         if (found := gathering(world.evidence)) is not None:
             return _waits(found)

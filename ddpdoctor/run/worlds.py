@@ -66,7 +66,7 @@ class _Proof:
         )
 
 
-class World:
+class WatchedWorld:
     """One set of ranks that belong together."""
 
     def __init__(
@@ -248,7 +248,7 @@ class Worlds:
         self, run_dir: Path | None, *, alone: bool = False, shared: Path | None = None
     ) -> None:
         """`alone`: do not look for the doctors of other hosts; `shared`: where they may be met."""
-        self.all: list[World] = []
+        self.all: list[WatchedWorld] = []
         self._run_dir, self._alone, self._shared = run_dir, alone, shared
         self._deaths = Deaths(run_dir)
         self._memory = OutOfMemory()
@@ -269,12 +269,12 @@ class Worlds:
         return [f.name for f in _folders(self._run_dir) if f not in known and any(f.iterdir())]
 
     @property
-    def latest(self) -> World | None:
+    def latest(self) -> WatchedWorld | None:
         """The world that came last."""
         return self.all[-1] if self.all else None
 
     @property
-    def deadlocked(self) -> list[World]:
+    def deadlocked(self) -> list[WatchedWorld]:
         """Those that will never move again."""
         return [world for world in self.all if world.deadlocked]
 
@@ -342,7 +342,7 @@ class Worlds:
         known = {world.folder for world in self.all}
         for folder in _folders(self._run_dir):
             if folder not in known and (size := world_size(folder)):
-                self.all.append(World(folder, size, self._deaths, self._memory, self._boot))
+                self.all.append(WatchedWorld(folder, size, self._deaths, self._memory, self._boot))
                 self._newest = time.monotonic()
 
     def settle(self, exit_code: int, *, killed_by_us: bool, patience: float = 1.0) -> None:

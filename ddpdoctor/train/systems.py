@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-class Job(Protocol):
+class Options(Protocol):
     """A pydantic model with all options of a command as its fields."""
 
     def run(self) -> str:
@@ -27,7 +27,7 @@ class System:
     modules: tuple[str, ...]
     """What it imports, by which one sees whether the extra is installed."""
     place: str
-    """Module and class of its Job. Its docstring is the help text."""
+    """Module and class of its Options. Its docstring is the help text."""
 
     def load(self) -> type[BaseModel]:
         """Import the class. It imports torch, which takes a second or two."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ddpdoctor.attach.hosts import attach_on, hosts_in, told
-from ddpdoctor.attach.processes import Job, RankProcess
+from ddpdoctor.attach.processes import FoundJob, RankProcess
 from ddpdoctor.attach.session import Look, NothingFound
 from ddpdoctor.attach.stacks import Sample
 from ddpdoctor.evidence import Place
@@ -26,7 +26,7 @@ def look(ranks: Sequence[int], call: str = "barrier", **changes: Any) -> Look:
     line = {"barrier": 8, "all_reduce": 5}[call]
     frames = (Place("/home/u/train.py", line, "main"), Place(C10D, 99, call))
     samples = {each.pid: Sample(frames, 3) for each in processes}
-    job = Job("train.py (port 29500)", 4, tuple(processes))
+    job = FoundJob("train.py (port 29500)", 4, tuple(processes))
     fields = {"jobs": (job,), "hidden": 0, "has_spy": True, "first": samples, "second": samples}
     return Look(**{"host": "", "pause": 1.0, **fields, **changes})
 

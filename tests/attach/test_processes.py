@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ddpdoctor.attach.processes import Job, Process, jobs_of
+from ddpdoctor.attach.processes import FoundJob, Process, jobs_of
 
 
 def process(pid: int, parent: int, *command: str, **environ: object) -> Process:
@@ -10,11 +10,11 @@ def process(pid: int, parent: int, *command: str, **environ: object) -> Process:
     return Process(pid, parent, float(pid), words, {k: str(v) for k, v in environ.items()})
 
 
-def found(*processes: Process) -> list[Job]:
+def found(*processes: Process) -> list[FoundJob]:
     return jobs_of({each.pid: each for each in processes})
 
 
-def ranks(job: Job) -> list[tuple[int, int]]:
+def ranks(job: FoundJob) -> list[tuple[int, int]]:
     return [(each.rank, each.pid) for each in job.ranks]
 
 

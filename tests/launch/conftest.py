@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from tests.launch.helpers import BODIES, MARK, Family, Launch
 
 
@@ -32,10 +32,10 @@ def server() -> Iterator[ForkServer]:
 @pytest.fixture
 def launch(server: ForkServer, tmp_path: Path) -> Iterator[Launch]:
     """Launch a function of bodies.py on the session's server; it ends with the test."""
-    worlds: list[World] = []
+    worlds: list[WorkerGroup] = []
     numbers = count()
 
-    def launch(function: str, nproc: int = 2, **options: Any) -> World:
+    def launch(function: str, nproc: int = 2, **options: Any) -> WorkerGroup:
         run_dir = tmp_path / f"run-{next(numbers)}"
         run_dir.mkdir()
         job = Job(target=f"{BODIES}:{function}", nproc=nproc, run_dir=run_dir, **options)

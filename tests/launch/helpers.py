@@ -10,12 +10,12 @@ from pathlib import Path
 
 import psutil
 
-from ddpdoctor.launch import World
+from ddpdoctor.launch import WorkerGroup
 
 BODIES = Path(__file__).with_name("bodies.py")
 MARK = "DDPDOCTOR_TEST_FAMILY"
 
-Launch = Callable[..., World]
+Launch = Callable[..., WorkerGroup]
 
 
 class Family:
@@ -35,13 +35,13 @@ class Family:
             return False
 
 
-def run(world: World, timeout: float = 60) -> World:
+def run(world: WorkerGroup, timeout: float = 60) -> WorkerGroup:
     """See a world to its own end."""
     assert world.wait(timeout), world.stacks()
     return world
 
 
-def outputs(world: World, kind: str = "stdout") -> list[str]:
+def outputs(world: WorkerGroup, kind: str = "stdout") -> list[str]:
     return [world.job.rank_file(rank.rank, kind).read_text() for rank in world.ranks]
 
 

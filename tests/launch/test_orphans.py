@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from tests.launch.helpers import BODIES, Family, run, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def own_server(own_family: Family) -> Iterator[ForkServer]:
     assert own_family.members() == []
 
 
-def world_that(server: ForkServer, then: str, folder: Path) -> World:
+def world_that(server: ForkServer, then: str, folder: Path) -> WorkerGroup:
     kwargs = {"folder": str(folder), "then": then}
     return server.launch(Job(f"{BODIES}:leave_things_behind", 2, server.fresh_run_dir(), kwargs))
 
@@ -44,7 +44,7 @@ def ready(folder: Path) -> bool:
     return len(list(folder.glob("ready-*"))) == 2
 
 
-def kill_keeper(world: World) -> None:
+def kill_keeper(world: WorkerGroup) -> None:
     psutil.Process(psutil.Process(world.ranks[0].pid).ppid()).kill()
 
 

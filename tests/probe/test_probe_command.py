@@ -19,7 +19,7 @@ import torch
 
 from ddpdoctor import cli
 from ddpdoctor.evidence import Fate
-from ddpdoctor.launch import Rank, World
+from ddpdoctor.launch import Rank, WorkerGroup
 from ddpdoctor.probe import local, telling
 from ddpdoctor.probe.model import ProbeReport
 from ddpdoctor.probe.progress import read
@@ -87,11 +87,11 @@ def test_a_slow_start_is_made_up_for_by_measuring_less(gone: float, left: float)
     assert _left(20.0, time.time() - gone) == pytest.approx(left, abs=0.5)
 
 
-def meanwhile(act: Callable[[World, Path], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def meanwhile(act: Callable[[WorkerGroup, Path], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets something happen to a rank while a local probe runs."""
     follow = local._follow
 
-    def and_act(world: World, folder: Path, *rest: Any) -> None:
+    def and_act(world: WorkerGroup, folder: Path, *rest: Any) -> None:
         world.ranks  # noqa: B018 : all are started
         actor = threading.Thread(target=act, args=(world, folder))
         actor.start()
@@ -106,7 +106,7 @@ def meanwhile(act: Callable[[World, Path], None], monkeypatch: pytest.MonkeyPatc
 def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def kill(world: World, folder: Path) -> None:
+    def kill(world: WorkerGroup, folder: Path) -> None:
         while not (world.ended or (folder / "rank-1.stage").exists()):
             time.sleep(0.05)
         os.kill(world.ranks[1].pid, signal.SIGKILL)
@@ -276,7 +276,7 @@ def little_cpu() -> Iterator[Path]:
 def test_a_rank_that_gets_little_of_a_cpu_is_named(
     little_cpu: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def slow_down(world: World, folder: Path) -> None:
+    def slow_down(world: WorkerGroup, folder: Path) -> None:
         while not world.ended and read(folder / "rank-1.stage")[0] not in ("links", "pace"):
             time.sleep(0.02)
         (little_cpu / "cgroup.procs").write_text(str(world.ranks[1].pid))

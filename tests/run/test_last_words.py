@@ -38,7 +38,7 @@ def test_signals_while_the_report_is_written_do_not_lose_it(start: Doctor, tmp_p
 def test_a_report_that_nobody_takes_can_be_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "_TO_CONCLUDE", 0.0)
     with job.Signals() as signals:
-        signals.go_to(job.Job([sys.executable, "-c", ""], {}))
+        signals.go_to(job.RunningCommand([sys.executable, "-c", ""], {}))
         signals.conclude()
         with pytest.raises(SystemExit) as ended:
             signal.raise_signal(signal.SIGTERM)

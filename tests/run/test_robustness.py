@@ -20,7 +20,7 @@ import pytest
 from ddpdoctor.run.audience import Audience
 from ddpdoctor.run.job import Signals
 from ddpdoctor.run.session import RunOptions, Session, run
-from ddpdoctor.run.worlds import World, Worlds
+from ddpdoctor.run.worlds import WatchedWorld, Worlds
 from tests.ports import free_port
 from tests.run.conftest import HERE, JOB, Doctor, environment, living, ranks
 
@@ -128,7 +128,7 @@ def test_a_signal_counts_though_the_job_has_ended_before_it_is_seen(
             end_the_job()
         noted(worlds)
 
-    def look(world: World, _: object) -> None:
+    def look(world: WatchedWorld, _: object) -> None:
         if moment == "a look is taken" and world.deadlocked:
             end_the_job()
 

@@ -17,7 +17,7 @@ from ddpdoctor.run import audience
 from ddpdoctor.run.audience import Audience, Watcher
 from ddpdoctor.run.job import Signals
 from ddpdoctor.run.session import RunOptions, Session, run
-from ddpdoctor.run.worlds import World
+from ddpdoctor.run.worlds import WatchedWorld
 from tests.run.conftest import Doctor, environment, living, ranks
 from tests.run.test_robustness import line_of
 
@@ -47,7 +47,7 @@ class Listener:
         self.stalls.append(finding)
         self._act()
 
-    def _look(self, world: World, stall: Finding | None) -> None:
+    def _look(self, world: WatchedWorld, stall: Finding | None) -> None:
         self.shown.add(stall.title if stall is not None else "")
 
 
