@@ -137,6 +137,32 @@ def complaint(capsys: Capture) -> str:
         ("chekc", "chekc"),
         ("train", "say what to train: crystal"),
         ("train fish", "fish"),
+        # What there is nothing to read of, or to act upon, by every command.
+        ("lint /proc/none.py", "does not exist"),
+        ("lint /proc/self/fdinfo", "no Python file"),
+        ("diagnose /proc/none", "cannot read /proc/none"),
+        ("diagnose /proc/self/fdinfo", "no run of ours"),
+        ("attach 1073741824", "1073741824"),
+        ("env --compare /proc/none /proc/neither", "/proc/none is no file"),
+        ("probe --against /proc/none.json", "/proc/none.json is no file"),
+        ("config", "launcher"),
+        ("config torchrun --nproc none", "not none"),
+        ("run", "COMMAND"),
+        ("run -- there-is-none", "there is no command 'there-is-none'"),
+        ("predict", "say what to predict: crystal"),
+        # What nothing can be written to is known before anything long is done.
+        *(
+            (f"{command} -o /proc/report.json {of_what}", "cannot write /proc/report.json")
+            for command, of_what in (
+                ("lint", "/dev/null"),
+                ("diagnose", "/proc/none"),
+                ("attach", ""),
+                ("env", ""),
+                ("probe", ""),
+                ("config", "torchrun"),
+                ("run", "-- true"),
+            )
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2_before_anything_is_run(
@@ -393,7 +419,7 @@ def test_env_fails_by_what_will_go_wrong_and_not_by_what_is_harmless(
 
 @pytest.mark.parametrize(
     "command", ["check", "run", "diagnose", "attach", "lint", "env", "probe", "explain"]
-)
+)  # config writes a launch file and train a checkpoint: neither is a report
 def test_every_command_that_reports_has_the_same_options(command: str, capsys: Capture) -> None:
     assert cli.run([command, "--help"]) == 0
     words = capsys.readouterr().out.split()

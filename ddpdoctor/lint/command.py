@@ -17,6 +17,7 @@ from ddpdoctor.lint.report import Report
 from ddpdoctor.lint.rule import Diagnostic, Trouble
 from ddpdoctor.lint.suppression import is_suppressed
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.output import OutputError, Page, write_file
 
 _ROUNDS = 10
 _STDIN = "-"
@@ -63,7 +64,7 @@ def run(
     out, err = stdout or sys.stdout, stderr or sys.stderr
     try:
         return _run(options, stdin, out, err)
-    except UsageError as error:
+    except (UsageError, OutputError) as error:
         print(f"ddpdoctor: {' '.join(str(error).split())}", file=err)
         return 2
 
@@ -132,7 +133,6 @@ def shown(report: Report, format_: str, *, colour: bool = False) -> str:
     if format_ == "text" and not (report.diagnostics or report.troubles):
         return f"{report.summary()}\n"  # all that there is of a clean file, which is most of them
     from ddpdoctor.report.model import render
-    from ddpdoctor.report.output import Page
 
     return render(report.told(), format_, Page(colour=colour))
 
@@ -250,15 +250,10 @@ def _statistics(report: Report) -> str:
 
 
 def _emit(text: str, options: LintOptions, out: TextIO) -> None:
-    if options.output is None:
+    if options.output:
+        write_file(options.output, text)
+    else:
         out.write(text)
-        return
-    new = options.output.with_name(f"{options.output.name}.{os.getpid()}.tmp")
-    try:
-        new.write_text(text, encoding="utf-8")
-        new.replace(options.output)
-    except OSError as error:
-        raise UsageError(f"cannot write {options.output}: {error.strerror}") from error
 
 
 def _exit_code(report: Report, named: Sequence[str], options: LintOptions) -> int:

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about, telling_of_faults
-from ddpdoctor.options import (
-    Colour,
-    ColourOption,
-    FailOn,
-    Hosts,
-    RedactOption,
-)
+from ddpdoctor.options import Colour, ColourOption, FailOn, Hosts, RedactOption
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
 
@@ -87,20 +81,14 @@ def run(
     if target:
         output.check_writable(target)
 
-    from ddpdoctor.evidence import OUTPUT, REPORT
-    from ddpdoctor.report.model import render
-    from ddpdoctor.report.redaction import redacted
-    from ddpdoctor.run import folder, session
-    from ddpdoctor.run.job import CannotStart, Signals, is_terminal
+    from ddpdoctor.evidence import OUTPUT
+    from ddpdoctor.run import session
+    from ddpdoctor.run.job import CannotStart, Signals
     from ddpdoctor.run.teller import Teller
 
-    if tui and not (is_terminal() and sys.stdin.isatty() and sys.stdout.isatty()):
+    if tui and not _has_terminal():
         raise Complaint("--tui needs a terminal")
-
-    if run_dir:
-        output.make_folder(run_dir)
-    with complaining_about(folder.UsedBefore):
-        chosen = folder.chosen(run_dir) if run_dir else folder.default()
+    chosen = _folder(run_dir)
     options = session.RunOptions(
         command=command,
         run_dir=chosen,
@@ -111,8 +99,7 @@ def run(
         output=chosen / OUTPUT if tui and chosen is not None else None,
         verbose=verbose,
     )
-    page = output.Page.of(sys.stderr, colour.value)
-    teller = Teller(command, page, redact=redact)
+    teller = Teller(command, output.Page.of(sys.stderr, colour.value), redact=redact)
     with Signals() as signals:
         with complaining_about(CannotStart), _view(options.output, teller) as audience:
             outcome = session.run(options, signals, audience)
@@ -121,13 +108,24 @@ def run(
             report = _report(outcome)
             code = code or report.fails_on(fail_on.value)
             teller.conclude(report, outcome.last_words)
-            if target:
-                shown = redacted(report) if redact else report
-                with telling_of_faults():
-                    output.write_file(target, render(shown, format_.value))
-            if chosen and chosen.is_dir():  # else it is told that nothing could be written
-                output.write_file(chosen / REPORT, render(report, "json"))
+            _write(report, target, format_, chosen, redact=redact)
     raise typer.Exit(code)
+
+
+def _has_terminal() -> bool:
+    from ddpdoctor.run.job import is_terminal
+
+    return is_terminal() and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _folder(wanted: Path | None) -> Path | None:
+    """Where to write, empty; None if nowhere can be written."""
+    from ddpdoctor.run import folder
+
+    if wanted:
+        output.make_folder(wanted)
+    with complaining_about(folder.UsedBefore):
+        return folder.chosen(wanted) if wanted else folder.default()
 
 
 @contextlib.contextmanager
@@ -146,6 +144,26 @@ def _view(output: Path | None, teller: Teller) -> Iterator[Audience]:
 
     with StatusLine(enabled=is_terminal()) as status:
         yield Audience(teller.found, teller.stalled, teller.went_on, teller.withdrawn, status.look)
+
+
+def _write(
+    report: Report,
+    target: Path | None,
+    format_: ReportFormat,
+    run_dir: Path | None,
+    *,
+    redact: bool,
+) -> None:
+    """To the file that was named, and beside what the ranks wrote."""
+    from ddpdoctor.evidence import REPORT
+    from ddpdoctor.report.model import render
+    from ddpdoctor.report.redaction import redacted
+
+    if target:
+        with telling_of_faults():
+            output.write_file(target, render(redacted(report) if redact else report, format_.value))
+    if run_dir and run_dir.is_dir():  # else it is told that nothing could be written
+        output.write_file(run_dir / REPORT, render(report, "json"))
 
 
 def _report(outcome: Session) -> Report:
