@@ -154,7 +154,7 @@ def _name(finding: Finding, reason: Reason, party: Party, sources: Sources) -> N
     if reason.kind == "rank":
         return _by_rank(finding, reason, party, sources)
     if reason.kind == "exception":
-        return _after_exception(reason)
+        return _after_exception(reason, party)
     if reason.cause == "disk":
         return _by_the_disk(reason, party)
     if reason.left == "continue":
@@ -256,12 +256,22 @@ def _by_value(reason: Reason, party: Party) -> Name:
     return _order(f"{party.waits} {_because(reason)}.")
 
 
-def _after_exception(reason: Reason) -> Name | None:
-    """DDP307: a rank that has caught an exception goes on with the next round."""
-    if reason.handler is None or reason.left in ("raise", "end"):
+def _after_exception(reason: Reason, party: Party) -> Name | None:
+    """DDP307, DDP404: a rank that has caught an exception goes on, with the next round or below."""
+    caught = reason.handler or reason.way_out
+    if caught is None or reason.left in ("raise", "end"):
         return None
-    line = f"{PurePath(reason.path).name}:{reason.handler.lineno}"
-    return _skip(f"the step is skipped by a rank where an exception is caught ({line})")
+    line = f"{PurePath(reason.path).name}:{caught.lineno}"
+    if reason.handler is not None:
+        return _skip(f"the step is skipped by a rank where an exception is caught ({line})")
+    return Name(
+        "DDP404",
+        "one-rank-raises",
+        f"{party.waits} is left out by a rank where an exception is caught ({line}), and the "
+        "other ranks do not learn of it.",
+        "Share the outcome, and leave on every rank alike.",
+        "is left by an exception",
+    )
 
 
 def _by_the_disk(reason: Reason, party: Party) -> Name:

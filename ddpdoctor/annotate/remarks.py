@@ -193,6 +193,51 @@ def _calling(wanted: Callable[[ast.Call], bool], doing: str) -> Remark:
     return remark
 
 
+def _counted(finding: Finding, sources: Sources) -> Finding:
+    """Where the number is made by which a sum is divided."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text, node, line in _statements(finding.places[:1]):
+            for each in ast.walk(node):
+                if not isinstance(each, ast.BinOp) or not isinstance(each.op, ast.Div):
+                    continue
+                if each.lineno <= line <= (each.end_lineno or line):
+                    for origin in text.origins(each.right, 1):
+                        yield text, origin, "counts its own terms"
+
+    return _with(finding, lines(), first=False)
+
+
+def _synchronised(finding: Finding, sources: Sources) -> Finding:
+    """Where it is decided which micro-batches do not synchronise."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text in _texts(finding):
+            for node in ast.walk(text.tree):
+                if isinstance(node, ast.Attribute) and node.attr == "no_sync":
+                    for parent in text.around(node):
+                        if isinstance(parent, ast.If | ast.IfExp):
+                            yield text, parent.test, "decides which do not synchronise"
+
+    return _with(finding, lines(), first=False)
+
+
+def _called_from(finding: Finding, sources: Sources) -> Finding:
+    """Who calls the function that does it."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text, node, _ in _statements(finding.places[:1]):
+            function = text.function(node)
+            if function is None or function.name.startswith("__"):
+                continue
+            for other in filter(None, map(read, (text.file, *imported_of([text.file])))):
+                for call in ast.walk(other.tree):
+                    if isinstance(call, ast.Call) and _is_called(function.name)(call):
+                        yield other, call, "calls it"
+
+    return _with(finding, lines(), first=False)
+
+
 def _is_called(name: str) -> Callable[[ast.Call], bool]:
     return lambda call: getattr(call.func, "attr", getattr(call.func, "id", "")) == name
 
@@ -239,4 +284,7 @@ _REMARKS: dict[str, Remark] = {
     "metric-not-reduced": _chosen,
     "reduced-twice": _of_ranks,
     "plain-average": _averaged,
+    "mean-of-means": _counted,
+    "accumulation-off-by-one": _synchronised,
+    "late-parameter": _called_from,
 }

@@ -8,13 +8,14 @@ is gone again later.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
+from ddpdoctor.catalog import RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.waiting import normal_op
-from ddpdoctor.evidence import RankEvidence, Sample, Training, Wrapper
+from ddpdoctor.evidence import Place, RankEvidence, Sample, Training, Wrapper
 
 _LATEST = 2000
 _EXCHANGES = ("all_gather", "all_to_all", "reduce_scatter", "send", "recv", "gather", "scatter")
@@ -156,6 +157,26 @@ def outside(case: Case) -> tuple[list[RankEvidence], int, int, tuple[str, ...]] 
             step = next(step for step in steps if names[step])
             return ranks, optimizer, step, names[step]
     return None
+
+
+def given_to_one(ranks: Iterable[RankEvidence], step: Place) -> Iterator[RankPlace]:
+    """The `reduce` whose sum one rank alone has, if it is the last that was called before a step.
+
+    That the scheduler is given what came of it is concluded.
+    """
+    last: dict[Place, list[int]] = {}
+    root: int | None = None
+    for rank in ranks:
+        times = [call.time for call in rank.plateaus if call.place == step]
+        own = (c for c in rank.collectives if c.place is not None and times and c.begun < times[-1])
+        call = max(own, key=lambda each: each.begun, default=None)
+        if call is None or call.place is None or normal_op(call.op) != "reduce":
+            return
+        last.setdefault(call.place, []).append(rank.rank)
+        root = call.root
+    for place, numbers in last.items():
+        to = f"rank {root}" if root is not None else "one rank"
+        yield RankPlace(ranks=tuple(numbers), place=place, doing=f"gives the sum to {to} alone")
 
 
 def _replica(rank: RankEvidence, number: int, optimizer: int) -> Replica:

@@ -366,6 +366,7 @@ class Plateau:
     number: int
     metric: float
     place: Place | None
+    time: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,20 @@ class Reason:
         return None
 
     @property
+    def way_out(self) -> ast.ExceptHandler | None:
+        """What catches an exception of the block that it is in, and lets the rank go on."""
+        choice = self.turn.node
+        if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try | ast.TryStar):
+            return None
+        if self.turn.shape != "arm" or self.turn.arm:
+            return None
+        for arm, handler in zip(choice.arms[1:], choice.node.handlers, strict=False):
+            out = leaves(arm.body)
+            if out is None or out.kind == "return":
+                return handler
+        return None
+
+    @property
     def test(self) -> ast.AST:
         """The condition, or what a loop goes through."""
         node = self.turn.node

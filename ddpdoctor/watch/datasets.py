@@ -187,8 +187,24 @@ def _told(text: str) -> str:
     return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
 
 
-def members(subset: Any) -> tuple[Any, list[int] | None]:
-    """The dataset below all Subsets, and a sample of the indices that they choose from it.
+def layers(dataset: Any) -> list[Any]:
+    """A dataset, and those below it: below a Subset, and below what changes a Subset's samples."""
+    from torch.utils.data import Subset
+
+    found = [dataset]
+    while True:
+        if isinstance(found[-1], Subset):
+            found.append(found[-1].dataset)
+            continue
+        parts = list(getattr(found[-1], "__dict__", {}).values())
+        below = [part for part in parts if isinstance(part, Subset)]
+        if len(below) != 1 or _length(below[0]) != _length(found[-1]):
+            return found
+        found += below
+
+
+def members(layers: list[Any]) -> list[int] | None:
+    """A sample of the indices that Subsets choose from the innermost of these datasets.
 
     Which indices are sampled depends on the index alone, so those of two ranks can be compared.
     """
@@ -196,25 +212,24 @@ def members(subset: Any) -> tuple[Any, list[int] | None]:
     from torch.utils.data import Subset
 
     chosen: torch.Tensor | None = None
-    while isinstance(subset, Subset):
-        if len(subset.indices) > _INDICES:
-            chosen, subset = None, subset.dataset
-            continue
-        indices = torch.as_tensor(list(subset.indices), dtype=torch.int64)
-        chosen = indices if chosen is None else indices[chosen]
-        subset = subset.dataset
+    for subset in layers:
+        if isinstance(subset, Subset) and len(subset.indices) > _INDICES:
+            chosen = None
+        elif isinstance(subset, Subset):
+            indices = torch.as_tensor(list(subset.indices), dtype=torch.int64)
+            chosen = indices if chosen is None else indices[chosen]
     if chosen is None:
-        return subset, None
-    every = max(1, len(subset) // _MEMBERS)
+        return None
+    every = max(1, len(layers[-1]) // _MEMBERS)
     mixed = (chosen * 2654435761 % (1 << 32)) >> 8
-    return subset, sorted(chosen[mixed % every == 0].tolist())
+    return sorted(chosen[mixed % every == 0].tolist())
 
 
-def deals_by_rank(dataset: Any, collate: Any, loop: FrameType | None) -> bool:
-    """Whether dataset or collate_fn speak of ranks, or the file of the loop slices by rank."""
+def deals_by_rank(layers: list[Any], collate: Any, loop: FrameType | None) -> bool:
+    """Whether datasets or collate_fn speak of ranks, or the file of the loop slices by rank."""
     if isinstance(collate, FunctionType) and _ABOUT_RANKS & _words(collate.__code__):
         return True
-    for cls in type(dataset).__mro__:
+    for cls in (cls for dataset in layers for cls in type(dataset).__mro__):
         if cls.__module__.split(".")[0] in ("torch", "builtins", "typing"):
             continue
         for name, method in vars(cls).items():

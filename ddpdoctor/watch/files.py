@@ -101,12 +101,12 @@ class _Events:
         return call
 
     def after_saving(self, original: Callable[..., None]) -> Callable[..., None]:
-        """os.unlink; those of files that this process has saved are written down."""
+        """os.unlink; those of files that this process has saved are all written down."""
 
         @functools.wraps(original)
         def call(path: Any, **kwargs: Any) -> None:
-            known = (_path(path) or "") in self._saved
-            number = self._begin("unlink", path, by="os") if known else None
+            wanted = (_path(path) or "") in self._saved or self._is_wanted()
+            number = self._begin("unlink", path, by="os") if wanted else None
             self._told(number, original, (path,), kwargs)
 
         return call

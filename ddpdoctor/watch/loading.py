@@ -254,7 +254,8 @@ class Loading:
 
     @harmless
     def _write_loader(self, loader: Any) -> bool:
-        dataset, members = harmless(datasets.members)(loader.dataset) or (loader.dataset, None)
+        layers = harmless(datasets.layers)(loader.dataset) or [loader.dataset]
+        dataset, members = layers[-1], harmless(datasets.members)(layers)
         fingerprint = datasets.Fingerprint(dataset)
         loop = next((f for f in outwards(sys._getframe(1)) if is_users(f.f_code)), None)
         sampler = _distributed(loader)
@@ -273,13 +274,19 @@ class Loading:
             listings=fingerprint.listings,
             elements=fingerprint.elements,
             made_at=_maker(dataset),
-            by_rank=datasets.deals_by_rank(dataset, loader.collate_fn, loop),
+            by_rank=datasets.deals_by_rank(layers, loader.collate_fn, loop),
             members=members,
-            members_place=self._places.get(loader.dataset) if members is not None else None,
+            members_place=self._split(layers),
             sampler=harmless(self._sampler)(sampler) if sampler is not None else None,
             deals=harmless(_deals)(loader) or {},
         )
         return True
+
+    def _split(self, layers: list[Any]) -> Frame | None:
+        """Where the outermost Subset was made."""
+        from torch.utils.data import Subset
+
+        return next((self._places.get(each) for each in layers if isinstance(each, Subset)), None)
 
     def _sampler(self, sampler: Any) -> dict[str, Any]:
         return {

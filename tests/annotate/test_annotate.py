@@ -196,6 +196,37 @@ def test_ranks_that_suffer_in_a_loop_that_nobody_leaves_are_not_a_local_stop(
     assert only(general) == general
 
 
+KEPT = """
+def keep(state, room):
+    try:  # the block
+        if state.size > room:
+            raise OSError("no room")
+        dist.barrier()  # the barrier
+    except OSError:
+        {then}
+def main(state, room, model, loss):
+    keep(state, room)  # the call
+    loss.backward()  # the backward
+"""
+
+
+@pytest.mark.parametrize(("then", "code"), [("return False", "DDP404"), ("raise", "DDP400")])
+def test_an_exception_that_one_rank_catches_and_leaves_by_is_named(
+    tmp_path: Path, then: str, code: str
+) -> None:
+    script = Script(tmp_path, PREAMBLE + KEPT.format(then=then))
+    refined = only(
+        finding(
+            script.at(1, "barrier #1", "the call", "the barrier"),
+            script.at(0, "all_reduce #1 (backward)", "the backward"),
+        )
+    )
+    assert refined.code == code
+    if code == "DDP404":
+        assert refined.certainty == "evidence"
+        assert script.place("the block", "keep") in [each.place for each in refined.places]
+
+
 SKIPPED = """
 def main(model, batches):
     for batch in batches:

@@ -101,6 +101,46 @@ def test_what_was_gathered_for_a_loss_and_not_put_back_has_no_gradient(
     assert [each.severity for each in found] == said
 
 
+LINES = """\
+def loss_of(model, boxes, wanted):
+    many = sum(len(each) for each in wanted)
+    return (model(boxes) - wanted).abs().sum() / many
+
+
+def thaw(model):
+    for parameter in model.trunk.parameters():
+        parameter.requires_grad = True
+
+
+def train(model, batches, nothing, every):
+    for number, batch in enumerate(batches):
+        if number == 3:
+            thaw(model)
+        held = nothing if (number + 1) % every else model.no_sync
+        with held():
+            model(batch).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("title", "seen", "line"),
+    [
+        ("mean-of-means", 3, [2]),
+        ("mean-of-means", 8, []),
+        ("late-parameter", 8, [14]),
+        ("late-parameter", 14, []),
+        ("accumulation-off-by-one", 17, [15]),
+    ],
+)
+def test_the_line_that_made_it_so_is_told_beside_the_one_that_was_seen(
+    tmp_path: Path, title: str, seen: int, line: list[int]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(LINES, "utf-8")
+    (finding,) = annotate([noted(file, "DDP300", title, seen)])
+    assert [each.place.line for each in finding.places if each.place] == [seen, *line]
+
+
 LOADING = """\
 def deal(accelerate, checkpoint, block, x, sampler):
     info = get_worker_info()

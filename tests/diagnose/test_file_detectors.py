@@ -125,9 +125,13 @@ def test_keys_that_differ_by_their_prefix_alone_are_told_from_others(
         f"\tMissing key(s) in state_dict: {missing}. \n"
         f"\tUnexpected key(s) in state_dict: {unexpected}. "
     )
+    found[0].files = [file("load", "/run/3.pt", 50.0)]
+    found[1].files = [file("save", "/run/2.pt", 48.0), file("save", "/run/3.pt", 49.0)]
+    found[1].files[1] = replace(found[1].files[1], place=replace(TRAIN, line=79))
     raised(found[0], "RuntimeError", message)
     finding = only(found)
     assert (finding.code, finding.ranks) == (code, (0,))
+    assert lines(finding) == [71, 79] if code == "DDP508" else [71]
 
 
 def state(of: str = "module", time: float = 40.0, **facts: Any) -> StateLoad:
@@ -299,6 +303,29 @@ def test_who_removed_a_folder_last_cannot_blame_another() -> None:
     ]
     raised(found[1], "FileNotFoundError", error, 70)
     assert only(found).code == "DDP400"
+
+
+@pytest.mark.parametrize(
+    ("action", "saved_again", "code"),
+    [("unlink", False, "DDP514"), ("load", False, "DDP514"), ("unlink", True, "DDP400")],
+)
+def test_a_file_that_every_rank_deletes_is_gone_for_the_second(
+    action: str, saved_again: bool, code: str
+) -> None:
+    found = world()
+    found[0].files = [file("save", "/run/3.pt", 40.0)]
+    found[1].files = [file("unlink", "/run/3.pt", 49.0)]
+    if saved_again:
+        found[0].files.append(file("save", "/run/3.pt", 49.5))
+    error = "[Errno 2] No such file or directory: '/run/3.pt'"
+    late = file(action, "/run/3.pt", 50.0, error=f"FileNotFoundError: {error}")
+    found[2].files = [late]
+    raised(found[2], "FileNotFoundError", error, 74)
+    finding = only(found)
+    assert (finding.code, finding.ranks) == (code, (2,))
+    if not saved_again:
+        assert "rank 1 had removed the file 3.pt" in finding.cause
+        assert lines(finding) == [found[1].files[0].place.line, 74]
 
 
 @pytest.mark.parametrize("by_all", [True, False])

@@ -575,6 +575,19 @@ def test_a_plateau_that_is_stepped_with_unlike_metrics_is_told_before_the_rates_
     assert (finding.code, finding.severity, lines(finding)) == ("DDP216", "warning", [50])
 
 
+@pytest.mark.parametrize(("op", "told"), [("reduce", [50, 49]), ("all_reduce", [50])])
+def test_a_sum_that_one_rank_alone_was_given_is_told_with_the_metric(
+    op: str, told: list[int]
+) -> None:
+    found = stepped(0.1)
+    for rank in found:
+        rank.plateaus = [replace(each, time=20.0 + each.number) for each in rank.plateaus]
+        rank.collectives = [
+            Collective("0", n, op, 19.5 + n, at(49), root=0) for n in range(1, 4)
+        ] + [Collective("0", 9, "barrier", 40.0, at(60))]
+    assert lines(only(found)) == told
+
+
 @pytest.mark.parametrize("apart", [0.0, 1e-9])
 def test_a_plateau_that_is_stepped_with_one_metric_is_right(apart: float) -> None:
     assert said(stepped(apart)) == []

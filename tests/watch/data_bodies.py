@@ -155,8 +155,8 @@ def touch_files() -> None:
         torch.optim.SGD(net.parameters(), lr=0.1).state_dict()
     )
     (data / "d.pt").unlink()
-    (data / "not-saved").touch()
-    (data / "not-saved").unlink()
+    (data / "of another").touch()
+    (data / "of another").unlink()
     for _ in range(200):
         np.load(data / "a.npy")  # the loop of loads
     try:

@@ -104,7 +104,7 @@ def test_join_is_written_down(server: ForkServer, tmp_path: Path) -> None:
 
 def test_files_of_every_library_are_written_down(server: ForkServer, tmp_path: Path) -> None:
     (rank,) = watched(server, tmp_path, "touch_files", nproc=1)
-    kinds = [(file.action, file.by, Path(file.path).name) for file in rank.files[:8]]
+    kinds = [(file.action, file.by, Path(file.path).name) for file in rank.files[:9]]
     assert kinds == [
         ("mkdir", "os", "data"),
         ("save", "numpy", "a.npy"),
@@ -114,6 +114,7 @@ def test_files_of_every_library_are_written_down(server: ForkServer, tmp_path: P
         ("save", "torch", "d.pt"),
         ("load", "torch", "d.pt"),
         ("unlink", "os", "d.pt"),
+        ("unlink", "os", "of another"),
     ]
     assert at(rank.files[0].place) == line("the mkdir")
     assert (at(rank.files[3].place), rank.files[3].keys) == (line("the pickle dump"), ("epoch",))

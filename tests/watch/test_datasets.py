@@ -6,8 +6,9 @@ from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
 import pytest
+from torch.utils.data import Dataset, Subset
 
-from ddpdoctor.watch.datasets import Fingerprint
+from ddpdoctor.watch.datasets import Fingerprint, layers, members
 
 NAMES = ["c.txt", "a.txt", "b.txt"]
 
@@ -39,3 +40,26 @@ def test_paths_with_labels_are_a_listing_and_numbers_are_none() -> None:
     labelled = Fingerprint(SimpleNamespace(files=[(Path("a"), 1), (Path("b"), 0)]))
     assert set(labelled.listings) == {"files"}
     assert Fingerprint(SimpleNamespace(files=[1, 2, 3])).listings == {}
+
+
+class Blurred(Dataset[int]):
+    """The samples of parts, changed on their way."""
+
+    def __init__(self, *parts: Subset[int], length: int) -> None:
+        self._length = length
+        for number, part in enumerate(parts):
+            setattr(self, f"part{number}", part)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def test_what_changes_the_samples_of_a_subset_has_its_members() -> None:
+    whole: Dataset[int] = range(9)  # type: ignore[assignment]
+    part = Subset(Subset(whole, [1, 3, 5, 7]), [0, 2])
+    changed = Blurred(part, length=2)
+    assert layers(changed) == [changed, part, part.dataset, whole]
+    assert members(layers(changed)) == [1, 5]
+    for other in (Blurred(part, part, length=2), Blurred(part, length=4), Blurred(length=2)):
+        assert layers(other) == [other]
+        assert members(layers(other)) is None

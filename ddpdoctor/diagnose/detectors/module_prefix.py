@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
@@ -27,6 +28,7 @@ def detect(case: Case) -> Iterator[Finding]:
             hit[0].exception.place,
             _by_prefix(hit[0].exception.message),
             case.consequences(),
+            (*_saved(case, hit[0].rank, hit[0].exception.time),),
         )
         return
     silent = [(rank, load) for rank in case.evidence.ranks for load in _nothing_loaded(rank)]
@@ -38,7 +40,9 @@ def detect(case: Case) -> Iterator[Finding]:
             f"of the model's keys were not in the file, and {load.unexpected} of the file's were "
             "left over, so these weights were not loaded."
         )
-        yield _finding(tuple(dict.fromkeys(rank for rank, _ in here)), place, cause, ())
+        ranks = tuple(dict.fromkeys(rank for rank, _ in here))
+        saved = (*_saved(case, case.evidence.ranks[ranks[0]], load.time),)
+        yield _finding(ranks, place, cause, (), saved)
 
 
 def _by_prefix(message: str) -> str:
@@ -69,8 +73,24 @@ def _nothing_loaded(rank: RankEvidence) -> Iterator[StateLoad]:
             yield load
 
 
+def _saved(case: Case, rank: RankEvidence, time: float) -> Iterator[RankPlace]:
+    """Where this job saved the file that the rank had read last, if it did."""
+    for read in [f for f in rank.files if f.action == "load" and f.begun < time][-1:]:
+        for other in case.evidence.ranks:
+            for file in other.files:
+                mine = file.action == "save" and file.path == read.path and other.boot == rank.boot
+                if mine and file.begun < read.begun:
+                    name = Path(file.path).name
+                    yield RankPlace(ranks=(other.rank,), place=file.place, doing=f"saved {name}")
+                    return
+
+
 def _finding(
-    ranks: tuple[int, ...], place: Place | None, cause: str, consequences: tuple[str, ...]
+    ranks: tuple[int, ...],
+    place: Place | None,
+    cause: str,
+    consequences: tuple[str, ...],
+    saved: tuple[RankPlace, ...],
 ) -> Finding:
     return Finding(
         code="DDP508",
@@ -78,7 +98,7 @@ def _finding(
         severity="error",
         certainty="proven",
         ranks=ranks,
-        places=(RankPlace(ranks=ranks, place=place, doing="load_state_dict"),),
+        places=(RankPlace(ranks=ranks, place=place, doing="load_state_dict"), *saved),
         cause=cause,
         cure=Cure(text="Save and load the bare model: ddp.module.state_dict()."),
         consequences=consequences,

@@ -1,4 +1,4 @@
-"""DDP514: every rank makes or clears the same folder, and all but one fail."""
+"""DDP514: every rank makes or clears the same folder or deletes the same file, and one fails."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def detect(case: Case) -> Iterator[Finding]:
     ranks = tuple(raised.rank.rank for raised, *_ in hit)
     name = Path(event.path).name
     did = "made" if event.action == "mkdir" else "removed"
+    what = "file" if event.action == "unlink" else "folder"
     late = RankPlace(
         ranks=ranks, place=first.exception.place, doing=f"raised {first.exception.type}"
     )
@@ -40,10 +41,11 @@ def detect(case: Case) -> Iterator[Finding]:
         certainty="proven",
         ranks=ranks,
         places=(late, early) if event.action == "mkdir" else (early, late),
-        cause=f"rank {other.rank} had {did} the folder {name} when {named(ranks)} came to it: "
+        cause=f"rank {other.rank} had {did} the {what} {name} when {named(ranks)} came to it: "
         "every rank does so for itself.",
         cure=Cure(
-            text="Make and clear the run folder on rank 0 alone, and let the others wait for it."
+            text=f"Make, clear and delete the {what} on rank 0 alone, and let the others wait for "
+            "it."
         ),
         evidence=(f"{first.exception.type}: {first.exception.message}",),
         consequences=case.consequences(),
@@ -51,14 +53,15 @@ def detect(case: Case) -> Iterator[Finding]:
 
 
 Changes = dict[tuple[str, str], list[tuple[RankEvidence, FileEvent]]]
-"""Folders that were made or removed in this run, and files that were saved, by host and path."""
+"""Folders that were made or removed in this run, and files that were saved or deleted, by host
+and path."""
 
 
 def _changes(case: Case) -> Changes:
     found: Changes = {}
     for rank in case.evidence.ranks:
         for file in rank.files:
-            if file.action in ("mkdir", "rmtree", *_SAVES) and not file.error:
+            if file.action in ("mkdir", "rmtree", "unlink", *_SAVES) and not file.error:
                 found.setdefault((rank.boot, file.path), []).append((rank, file))
     return found
 
@@ -67,18 +70,20 @@ def _clash(changes: Changes, raised: Raised) -> tuple[RankEvidence, FileEvent] |
     """The rank, and what it did before, that left nothing to make or to find.
 
     Of those that made a folder it is the first, of those that removed it the last. A folder that
-    was made again since is there, but what had been saved in it is not.
+    was made again since is there, but what had been saved in it is not; nor is a file missing that
+    was saved again.
     """
     rank, time = raised.rank, raised.exception.time
     action = _UNDONE_BY.get(raised.exception.type)
     # The last one: failures before it were caught, as exist_ok=True does.
-    paths = [f.path for f in reversed(rank.files) if f.error and f.action == action]
-    paths += [] if action == "mkdir" else _parents(raised)
-    for path in paths:
+    looked = [(f.action, f.path) for f in reversed(rank.files) if f.error and f.action == action]
+    if action == "rmtree":
+        looked += [("unlink", f.path) for f in rank.files[-1:] if f.error]
+    looked += [] if action == "mkdir" else [("rmtree", path) for path in _parents(raised)]
+    for wanted, path in looked:
         before = [each for each in changes.get((rank.boot, path), ()) if each[1].begun < time]
-        made = max((e.begun for _, e in before if e.action == "mkdir"), default=0.0)
+        made = max((e.begun for _, e in before if e.action in ("mkdir", *_SAVES)), default=0.0)
         since = min(made, _saved(changes, raised))
-        wanted = action or "rmtree"
         did = [each for each in before if each[1].action == wanted]
         done = [each for each in did if wanted == "mkdir" or each[1].begun > since]
         which = min if action == "mkdir" else max

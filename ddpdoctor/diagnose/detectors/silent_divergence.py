@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import Divergence, Replica, divergences, ended_well
+from ddpdoctor.diagnose.replicas import (
+    Divergence,
+    Replica,
+    divergences,
+    ended_well,
+    given_to_one,
+)
 from ddpdoctor.evidence import Place, RankEvidence, StateLoad, named
 
 _SHOWN = 3
@@ -312,6 +318,7 @@ def _places(found: Divergence, why: _Reason) -> Iterator[RankPlace]:
     if "plateau" in why.lines:
         for place in _plateau_lines(found):
             yield RankPlace(ranks=why.ranks, place=place, doing="scheduler.step(metric)")
+            yield from given_to_one((replica.rank for replica in found.replicas), place)
     for line in why.lines:
         by_place: dict[Place, list[int]] = {}
         for replica in found.replicas:

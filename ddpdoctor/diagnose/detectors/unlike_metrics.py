@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import is_a_replica
+from ddpdoctor.diagnose.replicas import given_to_one, is_a_replica
 from ddpdoctor.evidence import Plateau
 
 _ENOUGH = 2
@@ -45,7 +45,10 @@ def detect(case: Case) -> Iterator[Finding]:
         severity="warning",
         certainty="proven",
         ranks=numbers,
-        places=(RankPlace(ranks=numbers, place=last[0].place, doing="scheduler.step(metric)"),),
+        places=(
+            RankPlace(ranks=numbers, place=last[0].place, doing="scheduler.step(metric)"),
+            *(given_to_one(ranks, last[0].place) if last[0].place is not None else ()),
+        ),
         cause=f"ReduceLROnPlateau is stepped with each rank's own metric ({told}): the learning "
         "rates part as soon as the ranks do not agree on what has improved.",
         cure=Cure(text="Reduce the metric over the ranks before you step the scheduler."),
