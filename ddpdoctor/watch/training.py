@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ddpdoctor.watch import changes, copies, datasets, joining, noise, outside, probes
@@ -41,7 +41,7 @@ _LIMIT = 1000.0
 """A larger limit for clipping is meant for scaled gradients."""
 
 
-def install(log: Log, doubled: Callable[[Any], None]) -> Callable[[Any], None]:
+def install(log: Log, doubled: Callable[[Any], None]) -> Callable[[Any, Mapping[str, str]], None]:
     """Wrap DDP's forward and the clipping of gradients, and listen to optimizer steps.
 
     `doubled` is called with the optimizer after steps 1, 2, 4, 8, ... of this process. Returns what
@@ -111,8 +111,8 @@ class _Training:
         )
 
     @harmless
-    def built(self, wrapper: Any) -> None:
-        """A DDP has been built."""
+    def built(self, wrapper: Any, before: Mapping[str, str]) -> None:
+        """A DDP has been built; `before` are the digests of what its parameters held."""
         if not self._built:
             atexit.register(self.finish)
             changes.listen(self.passes)
@@ -121,7 +121,7 @@ class _Training:
         self.passes[wrapper] = passes
         passes.sampling = True
         self._built += 1
-        self.copies.wrapped(wrapper)
+        self.copies.wrapped(wrapper, before)
 
     def before_forward(self, passes: Passes, wrapper: Any) -> None:
         """A forward pass that builds a graph begins; one of an optimizer's closure is left out."""

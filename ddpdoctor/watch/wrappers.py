@@ -17,6 +17,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ddpdoctor.watch import layout
+from ddpdoctor.watch.copies import held
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -41,7 +42,7 @@ def install(log: Log) -> Callable[[BaseException], None]:
     def construct(wrapper: Any, *args: Any, **kwargs: Any) -> None:
         log.trainer = threading.get_ident()
         given = kwargs.get("module", args[0] if args else None)
-        laid_out = layout.facts(given)
+        laid_out, before = layout.facts(given), held(given)
         try:
             original(wrapper, *args, **kwargs)
         except Exception as error:
@@ -49,7 +50,7 @@ def install(log: Log) -> Callable[[BaseException], None]:
             raise
         _note_wrapper(log, alive, wrapper)
         log.write("layout", wrapper=len(alive) - 1, **(laid_out or {}))
-        built(wrapper)
+        built(wrapper, before or {})
 
     wrapper_type.__init__ = construct
     built = install_training(log, functools.partial(_census, log, alive))

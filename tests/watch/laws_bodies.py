@@ -246,21 +246,29 @@ def caught() -> None:
     leave()
 
 
-def averaging(*, alone: bool) -> None:
-    """Train, and load an average of the weights that rank 0 alone keeps, or all ranks."""
+def averaging(*, alone: bool, stale: bool = False) -> None:
+    """Train, and load an average of the weights that rank 0 alone keeps, or all ranks.
+
+    It was begun before the wrap, and is brought up to date afterwards, or is `stale`.
+    """
     rank = join()
-    model = DistributedDataParallel(nn.Linear(3, 3))
+    torch.manual_seed(rank)
+    net = nn.Linear(3, 3)
+    average = {name: value.clone() for name, value in net.state_dict().items()}
+    model = DistributedDataParallel(net)  # the late wrap
+    if not stale:
+        for name, value in net.state_dict().items():
+            average[name].copy_(value)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    average = {name: value.clone() for name, value in model.state_dict().items()}
     for step in range(9):
         optimizer.zero_grad()
         model(torch.ones(4, 3) * (rank + 1)).sum().backward()
         optimizer.step()
         if rank == 0 or not alone:
-            for name, value in model.state_dict().items():
+            for name, value in net.state_dict().items():
                 average[name].lerp_(value, 0.5)
-        if step == 5:
-            model.load_state_dict(average)  # the load
+        if step == 5 and not stale:
+            net.load_state_dict(average)  # the load
     del model, optimizer
     leave()
 
@@ -271,6 +279,10 @@ def average_of_rank_0() -> None:
 
 def average_of_all() -> None:
     averaging(alone=False)
+
+
+def average_from_before() -> None:
+    averaging(alone=False, stale=True)
 
 
 def shards(*, agreed: bool) -> None:

@@ -49,6 +49,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("own_counts", "DDP309", "the quotient"),
         ("average_of_rank_0", "DDP513", "the load"),
         ("restored_by_one", "DDP513", "the restore"),
+        ("average_from_before", "DDP506", "the late wrap"),
         ("own_queue", "DDP321", "the write"),
         ("shards_of_each_order", "DDP217", "the shuffle"),
         ("planned_for_one", "DDP211", "the schedule"),
