@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import TypeAdapter
+from torch.nn import Module
+from torch.nn.modules.module import register_module_module_registration_hook
+from torch.nn.parallel import DistributedDataParallel
 
 from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding
@@ -27,8 +30,21 @@ PRELOAD = ("ddpdoctor.watch.watching", "torch.utils.data", "torch.nn.parallel", 
 _FINDINGS = TypeAdapter(tuple[Finding, ...])
 
 
+_WRAPPERS: list[Module] = []
+
+
 def run_script(script: str) -> None:
-    """What a forked rank does: be the script."""
+    """What a forked rank does: be the script.
+
+    Its wrappers live until it ends. One that outlives `destroy_process_group` is its last owner,
+    and may then hang for ever where it is freed (torch 2.13): see `stack/process_group.py`.
+    """
+
+    def keep(holder: Module, name: str, child: object) -> None:
+        if isinstance(holder, DistributedDataParallel):
+            _WRAPPERS.append(holder)
+
+    register_module_module_registration_hook(keep)
     sys.argv[:] = [script]
     sys.path.insert(0, str(Path(script).parent))
     runpy.run_path(script, run_name="__main__")
