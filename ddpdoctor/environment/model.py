@@ -180,6 +180,8 @@ class Cpus(_Frozen):
     """What os.cpu_count() says."""
     affinity: int | Unknown
     """CPUs in this process's affinity mask."""
+    allowed: int | None = None
+    """CPUs of the largest control group that can be seen; None if none says."""
     quota: float | Absent | Unknown
     """CPUs' worth of time that the control group grants."""
     model: Text = ""

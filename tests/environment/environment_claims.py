@@ -72,11 +72,11 @@ PET = {
     "PET_MASTER_PORT": ("x", "", "70000", "-1", "29512"),
     "PET_NODE_RANK": ("x", "", "0"),
     "PET_MAX_RESTARTS": ("x", "", "-1", "0", "3"),
-    "PET_MONITOR_INTERVAL": ("x", "", "0", "-1", "0.1", "5", "1e-1"),
+    "PET_MONITOR_INTERVAL": ("x", "", "0", "-1", "0.1", "5", "1e-1", "1E-1"),
     "PET_SHUTDOWN_TIMEOUT": ("x", "", "-1", "0", "30"),
     "PET_TEE": ("x", "9", "", "3", "0:1,1:2"),
     "PET_REDIRECTS": ("0:9", "", "0"),
-    "PET_RDZV_CONF": ("a", "a=b,c", "", "a=b", "a=b,c=d"),
+    "PET_RDZV_CONF": ("a", "a=b,c", "a=", "a,b=1", "", "a=b", "a=b,c=d", "a=b=c"),
     "PET_LOCAL_RANKS_FILTER": ("x", "0,x", "", "0,1"),
     "PET_STANDALONE": ("yes", "", "1", "0"),
 }

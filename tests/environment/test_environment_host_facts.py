@@ -2,13 +2,14 @@
 
 import os
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from ddpdoctor.environment.facts import cgroup, host, launcher, network
+from ddpdoctor.environment.facts import cgroup, host, launcher, network, software
 from ddpdoctor.environment.facts import variables as names
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import (
@@ -103,6 +104,31 @@ def test_version_2_beside_version_1_is_looked_at_too(tmp_path: Path) -> None:
     membership = "4:memory:/job\n0::/job\n"
     quotas = {"unified__job__cpuDOTmax": "max 100000", "unified__cpuDOTmax": "300000 100000"}
     assert cgroup.cpu_quota(groups(tmp_path, membership, **quotas)) == 3
+
+
+@pytest.mark.parametrize(
+    ("of_task", "of_container", "cpus"),
+    [("2,6-7", "0-15", 16), ("0-15", "0-15", 16), ("", "", None)],
+)
+def test_the_cpus_of_a_container_are_those_of_its_largest_group(
+    of_task: str, of_container: str, cpus: int | None, tmp_path: Path
+) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("0::/task_1\n")
+    task = tmp_path / "sys/fs/cgroup/task_1"
+    task.mkdir(parents=True)
+    (task / "cpuset.cpus.effective").write_text(f"{of_task}\n")
+    (task.parent / "cpuset.cpus.effective").write_text(f"{of_container}\n")
+    assert cgroup.cpuset(Machine({}, root=tmp_path)) == cpus
+
+
+def test_this_interpreter_by_another_of_its_names_is_this_one(tmp_path: Path) -> None:
+    own = Path(sys.executable)
+    there = {"PATH": str(own.parent)}
+    assert software.interpreter(Machine({**there, "PYTHON_EXEC": "python3"})) == sys.executable
+    (tmp_path / "python").symlink_to(own.resolve())  # the same program in no virtual environment
+    other = str(tmp_path / "python")
+    assert software.interpreter(Machine({**there, "PYTHON_EXEC": other})) == other
 
 
 def test_no_control_groups_at_all_limit_nothing(tmp_path: Path) -> None:

@@ -239,6 +239,14 @@ HOST = [
         right={**BOUND, "OMP_NUM_THREADS": "4"},
         facts={"cpus": Cpus(count=16, affinity=4, quota=NOTHING), **torch(threads=4)},
     ),
+    # Four ranks in a container that has a quarter of the machine, for all of them together.
+    Case(
+        "DDP603",
+        "warning",
+        wrong={**BOUND, "OMP_NUM_THREADS": "8"},
+        right={**BOUND, "OMP_NUM_THREADS": "4"},
+        facts={"cpus": Cpus(count=64, affinity=16, allowed=16, quota=NOTHING), **torch(threads=4)},
+    ),
     Case("DDP603", "info", facts=cpus(64, quota=2.5), right_facts=cpus(64, quota=NOTHING)),
     Case("DDP604", "warning", facts=shared_memory(64, 64), right_facts=shared_memory(1024, 512)),
     Case(

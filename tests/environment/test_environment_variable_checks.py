@@ -167,6 +167,12 @@ PAIRS = [
     Case(
         "DDP704",
         "info",
+        wrong={**TORCHRUN, "NCCL_DEBUG": "WARN", "NCCL_DEBUG_FILE": "/tmp/nccl.%h"},
+        right={**TORCHRUN, "NCCL_DEBUG": "WARN", "NCCL_DEBUG_FILE": "/dev/stderr"},
+    ),
+    Case(
+        "DDP704",
+        "info",
         wrong={"NCCL_DEBUG_SUBSYS": "NET"},
         right={"NCCL_DEBUG_SUBSYS": "NET", "NCCL_DEBUG": "info"},
     ),

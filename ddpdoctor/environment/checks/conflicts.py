@@ -118,14 +118,17 @@ def _out_of_band_unused(environment: Environment) -> Iterator[Finding]:
 
 def _one_file_for_all(environment: Environment) -> Iterator[Finding]:
     file, ranks = environment.value("NCCL_DEBUG_FILE"), local_ranks(environment)
-    if file and "%p" not in file and environment.value("NCCL_DEBUG") and ranks and ranks > 1:
+    if file is None or file.startswith("/dev/"):
+        return  # what is no file is written line by line
+    if "%p" not in file and environment.value("NCCL_DEBUG") and ranks and ranks > 1:
+        missing = ".%p" if "%h" in file else ".%h.%p"
         yield finding(
             "DDP704",
             "info",
             f"{setting('NCCL_DEBUG_FILE', file)} is one file for {ranks} ranks",
             "Put %h and %p into the name: NCCL writes host and process there.",
             notes=("harmless for training, but they write over each other's lines",),
-            commands=(f"export NCCL_DEBUG_FILE={shlex.quote(f'{file}.%h.%p')}",),
+            commands=(f"export NCCL_DEBUG_FILE={shlex.quote(file + missing)}",),
             certainty="evidence",
         )
 

@@ -77,11 +77,19 @@ def _shared_cpus(
 
 
 def _has_cpus_of_its_own(environment: Environment, cpus: Cpus) -> bool:
-    """Whether this is a rank that Slurm or MPI has bound: the others have other CPUs."""
+    """Whether this is a rank that Slurm or MPI has bound: the others have other CPUs.
+
+    For that there must be as many: a container with a part of the machine binds nobody.
+    """
     innermost = environment.launchers[0].name if environment.launchers else None
-    bound = isinstance(cpus.affinity, int) and cpus.affinity < cpus.count
-    shared = (None, "torchrun", "accelerate", "deepspeed")  # these bind nobody unless asked to
-    return bound and not environment.planned_ranks and innermost not in shared
+    if environment.planned_ranks or innermost in (None, "torchrun", "accelerate", "deepspeed"):
+        return False  # these bind nobody unless asked to
+    ranks, there = local_ranks(environment) or 1, cpus.allowed or cpus.count
+    return (
+        isinstance(cpus.affinity, int)
+        and cpus.affinity < max(there, 2)
+        and (ranks * cpus.affinity <= there)
+    )
 
 
 def too_little_memory(environment: Environment) -> Iterator[Finding]:

@@ -66,8 +66,8 @@ def _down(
         yield finding(
             "DDP107",
             "warning" if several else "info",
-            f"{variable.name} names {interface.name!r}, which is down",
-            f"Name one of {_usable(environment.interfaces)}, or bring it up.",
+            f"{variable.name} names {interface.name!r}, which is down or has no link",
+            f"Name one of {_usable(environment.interfaces)}, or bring it up and plug it in.",
             notes=(
                 "ranks on other nodes cannot reach this one through it"
                 if several

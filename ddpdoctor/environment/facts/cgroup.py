@@ -25,6 +25,15 @@ def cpu_quota(machine: Machine) -> float | None:
     return min(quotas, default=None)
 
 
+def cpuset(machine: Machine) -> int | None:
+    """CPUs of the largest group that can be seen, a container's own in one; None without any."""
+    sizes = [
+        *_limits(machine, "", lambda folder: _listed(folder / "cpuset.cpus.effective")),
+        *_limits(machine, "cpuset", lambda folder: _listed(folder / "cpuset.cpus")),
+    ]
+    return max(sizes, default=None)
+
+
 def memory_limit(machine: Machine) -> int | None:
     """Bytes that the tightest group allows; None if none of them limits it."""
     limits = [
@@ -100,6 +109,12 @@ def _quota_v2(folder: Path) -> float | None:
 def _quota_v1(folder: Path) -> float | None:
     quota = int((folder / "cpu.cfs_quota_us").read_text())
     return None if quota <= 0 else quota / int((folder / "cpu.cfs_period_us").read_text())
+
+
+def _listed(file: Path) -> int | None:
+    """How many numbers a list like "0-3,8" has; None of an empty one."""
+    spans = [part.split("-") for part in file.read_text().strip().split(",") if part]
+    return sum(int(span[-1]) - int(span[0]) + 1 for span in spans) or None
 
 
 def _tasks(folder: Path) -> tuple[int, int] | None:

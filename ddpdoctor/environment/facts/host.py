@@ -35,6 +35,7 @@ def cpus(machine: Machine) -> Cpus:
     return Cpus(
         count=os.cpu_count() or 1,
         affinity=machine.find(_affinity),
+        allowed=cgroup.cpuset(machine),
         quota=Absent(absent="no control group limits it") if quota is None else quota,
         model=_model(machine),
     )

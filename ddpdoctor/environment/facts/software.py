@@ -40,7 +40,15 @@ def interpreter(machine: Machine) -> str | Absent:
     """What torchrun starts its ranks with."""
     named = machine.environ.get("PYTHON_EXEC", sys.executable)
     found = shutil.which(named, path=machine.environ.get("PATH"))
+    if found and _is_this_one(Path(found)):
+        return sys.executable
     return found or Absent(absent=machine.redactor.text(f"there is no program {named}"))
+
+
+def _is_this_one(program: Path) -> bool:
+    """By another name, or not: the folder is what tells a virtual environment from another."""
+    own = Path(sys.executable)
+    return program.parent.resolve() == own.parent.resolve() and program.resolve() == own.resolve()
 
 
 def _system(machine: Machine) -> str:

@@ -97,11 +97,11 @@ VARIABLES: tuple[Variable, ...] = (
             ("NPROC_PER_NODE", rf"{_COUNT}|auto|{_DEVICES}", "a positive number, auto, cpu or gpu"),
             (
                 "MONITOR_INTERVAL",
-                r"\s*[+]?(?=[0-9.]*[1-9])([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?\s*",
+                r"\s*[+]?(?=[0-9.]*[1-9])([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*",
                 "seconds, more than 0",
             ),
             *((name, _STREAMS, "0, 1, 2, 3 or RANK:0 to RANK:3") for name in ("TEE", "REDIRECTS")),
-            ("RDZV_CONF", r"([^=]+=[^,]*(,[^=]+=[^,]*)*)?", "NAME=VALUE,NAME=VALUE"),
+            ("RDZV_CONF", r"([^=,]+=[^,]+(,[^=,]+=[^,]+)*)?", "NAME=VALUE,NAME=VALUE"),
             ("LOCAL_RANKS_FILTER", rf"({_INT}(,{_INT})*)?", "numbers, with commas between"),
         )
     ),
