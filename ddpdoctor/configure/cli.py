@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +12,9 @@ import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about, leaving_in_order
 from ddpdoctor.report import output
+
+_HOST = re.compile(r"[\w.:%-]+", re.ASCII)
+"""What a name or an address can be, and no shell reads otherwise."""
 
 
 class Launcher(StrEnum):
@@ -79,6 +83,8 @@ def config(
     for option, text in ((o, str(t)) for o, t in lines.items() if t is not None):
         if not (text.strip() and text.isprintable()):
             raise Complaint(f"--{option} is one line with a name in it: not {text!r}")
+    if master is not None and not _HOST.fullmatch(master):
+        raise Complaint(f"--master is the name or address of a machine: not {master!r}")
     file = LAUNCHERS[launcher.value]
     to_stdout = target == Path("-")
     path = target or Path(file.file_name)

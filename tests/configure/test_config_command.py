@@ -56,6 +56,8 @@ def test_the_first_lines_say_how_this_very_file_is_started() -> None:
         (["config", "torchrun", "--nproc", "2", "--script", ""], "--script"),
         (["config", "slurm", "--nproc", "2", "--script", "a\nrm b.py"], "--script"),
         (["config", "torchrun", "--nodes", "2", "--master", "a\nb"], "--master"),
+        (["config", "torchrun", "--nodes", "2", "--master", "a b"], "--master"),
+        (["config", "torchrun", "--nodes", "2", "--master", "$(id)"], "--master"),
         (["config", "torchrun", "--nproc", "2", "-o", "missing/folder/file.sh"], "missing"),
         (["config", "torchrun", "--nproc", "2", "-o", "a\nb.sh"], "--output"),
     ],

@@ -21,8 +21,8 @@ def render(plan: Plan, path: str) -> str:
         raise Impossible("a pod needs an image: say which with --image NAME")
     lines = [
         header(
-            f"{ranks_in_words(plan).replace('this machine', 'one pod')}, as a PyTorchJob of the "
-            "Kubeflow training operator.",
+            f"{ranks_in_words(plan).replace('on this machine', 'in one pod')}, as a PyTorchJob of "
+            "the Kubeflow training operator.",
             f"kubectl apply -f {quote(path)}",
         ).rstrip("\n"),
         "apiVersion: kubeflow.org/v1",
