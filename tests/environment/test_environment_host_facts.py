@@ -207,6 +207,22 @@ def test_a_limit_of_processes_counts_for_all_but_root(child: Child) -> None:
 
 
 @needs_root
+def test_a_torch_that_this_user_may_not_read_is_called_that(child: Child) -> None:
+    code = (
+        "import os, sys, tempfile; from ddpdoctor.environment.facts import software\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    os.chmod(folder, 0o755)\n"
+        "    os.mkdir(folder + '/torch', 0o700)\n"
+        "    sys.path.insert(0, folder)\n"
+        "    assert software._closed() is None\n"
+        "    os.seteuid(65534)\n"
+        "    assert str(software._closed()) == folder + '/torch'\n"
+        "    os.seteuid(0)\n"
+    )
+    child(code)
+
+
+@needs_root
 def test_a_small_shared_memory_is_measured(child: Child) -> None:
     code = (
         "from ddpdoctor.environment.facts import host, machine;"

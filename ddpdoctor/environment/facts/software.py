@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import shutil
@@ -76,9 +77,20 @@ def torch(machine: Machine) -> Torch | TorchFailure | Absent:
     lines = [line for line in errors.splitlines() if line.strip()]
     last = lines[-1].strip() if lines else ""
     how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+    if folder := _closed():
+        last = f"{folder} may not be read by this user ({last})"
     return TorchFailure(
         version=_version_of("torch"),
         error=machine.redactor.text(last if status > 0 and last else how),
+    )
+
+
+def _closed() -> Path | None:
+    """Where torch lies, if this user may not look in: Python then takes it for an empty package."""
+    found = (Path(folder, "torch") for folder in sys.path)
+    return next(
+        (one for one in found if one.is_dir() and not os.access(one, os.R_OK, effective_ids=True)),
+        None,
     )
 
 
@@ -137,6 +149,7 @@ def accelerate_defaults(machine: Machine) -> tuple[str, ...] | Absent:
 
 def _version_of(package: str) -> str:
     try:
-        return metadata.version(package)
+        # Without a right to read what says it, there is none.
+        return metadata.version(package) or "unknown"
     except metadata.PackageNotFoundError:
         return "unknown"
