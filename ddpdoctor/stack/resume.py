@@ -211,7 +211,9 @@ def last_checkpoint(config: TrainingConfig) -> Path | None:
 
     Raises ConfigError where one is there that `resume` did not ask for.
     """
-    checkpoints = sorted(config.output_dir.glob("step_*"))
+    found = sorted(config.output_dir.glob("step_*"))
+    # A training by accelerate saves folders; whatever else lies there may have such a name, too.
+    checkpoints = [each for each in found if each.is_dir() or each.match(PATTERN)]
     if checkpoints and not config.resume:
         raise ConfigError(
             f"{config.output_dir} holds the checkpoints of a training: "

@@ -222,7 +222,11 @@ def test_resuming_where_nothing_is_begins(tmp_path: Path) -> None:
     assert len(train_toy(str(tmp_path), resume=True)["history"]) == 3
 
 
-def test_resuming_a_finished_training_changes_nothing(tmp_path: Path) -> None:
+def test_resuming_a_finished_training_changes_nothing_whatever_lies_beside_it(
+    tmp_path: Path,
+) -> None:
+    for name in ("step_notes.txt", "step_000000100.pt.bak"):
+        (tmp_path / name).write_text("no checkpoint")
     done = train_toy(str(tmp_path))
     again = train_toy(str(tmp_path), resume=True)
     assert again["history"] == done["history"]

@@ -110,7 +110,7 @@ def _last(config: TrainingConfig) -> Path | None:
 
 
 def _prune(config: TrainingConfig, best: str | None) -> None:
-    folders = sorted(config.output_dir.glob("step_*"))
+    folders = sorted(each for each in config.output_dir.glob("step_*") if each.is_dir())
     surplus = folders[: max(len(folders) - config.keep_checkpoints, 0)]
     for folder in (*surplus, *config.output_dir.glob(".step_*.tmp")):
         if folder.name != best:

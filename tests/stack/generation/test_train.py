@@ -99,8 +99,12 @@ def test_a_rank_that_is_killed_while_it_saves_leaves_the_checkpoint_before_whole
     options = {"batch_size": 150, "checkpoint_every": 2, "keep_checkpoints": 1}
     straight = results("train_digits", 2, output_dir=str(tmp_path / "straight"), **options)
     stopped = tmp_path / "stopped"
+    stopped.mkdir()
+    (stopped / "step_notes.txt").touch()  # by a user
     ranks("train_digits", 2, output_dir=str(stopped), kill_in_save=2, signal_rank=rank, **options)
-    assert [path.name for path in stopped.glob("step_*")] == ["step_000000002"]
+    assert sorted(path.name for path in stopped.glob("step_*")) == [
+        *("step_000000002", "step_notes.txt")
+    ]
     resumed = results("train_digits", 2, output_dir=str(stopped), resume=True, **options)
     assert resumed == straight
     assert not list(stopped.glob(".*.tmp"))
