@@ -47,21 +47,22 @@ class Teller:
         if finding.severity != "info":
             self._told.discard(_identity(finding))
             title = f"{finding.code} {finding.title}"
-            self._write(f"ddpdoctor: {title} is withdrawn: the job has gone on, and refutes it\n")
+            self._write(f"ddpdoctor: {title} is withdrawn: what the job did then refutes it\n")
 
     def conclude(self, report: Report, last_words: Path | None) -> None:
         """Tell what has not been told yet, what could not be seen, and a summary.
 
         `last_words` is where the launcher's own are, if they were put aside.
         """
-        shown = self._public(report)
-        known = zip(report.findings, shown.findings, strict=True)
-        new = tuple(told for each, told in known if _identity(each) not in self._told)
-        text = as_text.render(shown.model_copy(update={"findings": new}), self._page)
-        if not report.findings or (report.exit_code == 0 and not report.fails_on("warning")):
+        shown, text = self._public(report), ""
+        if report.findings and (report.exit_code != 0 or report.fails_on("warning")):
+            known = zip(report.findings, shown.findings, strict=True)
+            new = tuple(told for each, told in known if _identity(each) not in self._told)
+            text = as_text.render(shown.model_copy(update={"findings": new}), self._page)
+        elif shown.not_seen:
             # A job that is well is not spoken of: what is merely of interest is in report.json.
             unseen = shown.model_copy(update={"findings": (), "verdict": ""})
-            text = as_text.render(unseen, self._page) if shown.not_seen else ""
+            text = as_text.render(unseen, self._page)
         if last_words is not None and not self._redact:
             text += f"what the launcher said as it was ended (or --verbose): {last_words}\n"
         self._write(text)
