@@ -20,11 +20,11 @@ def join(rank, world_size):
         port_of_this_run(),
         world_size,
         is_master=rank == 0,
-        timeout=timedelta(seconds=40),
+        timeout=timedelta(seconds=5),
         wait_for_workers=False,
     )
     dist.init_process_group(
-        "gloo", store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=40)
+        "gloo", store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=5)
     )
     return store
 
