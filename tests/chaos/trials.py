@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import pkgutil
 import random
@@ -45,8 +44,11 @@ def get_ready() -> None:
 
     for module in pkgutil.walk_packages(ddpdoctor.__path__, "ddpdoctor."):
         if not module.name.startswith(_NOT_NEEDED) and not module.name.endswith("__main__"):
-            with contextlib.suppress(ModuleNotFoundError):  # what needs an extra is in no trial
+            try:
                 importlib.import_module(module.name)
+            except ModuleNotFoundError as error:  # what needs an extra is in no trial
+                if (error.name or "").startswith("ddpdoctor"):
+                    raise
     warm_up()
 
 

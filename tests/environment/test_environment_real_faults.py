@@ -34,7 +34,7 @@ def without_torch() -> dict[str, str]:
 def found(
     *prefix: str, arguments: tuple[str, ...] = (), **environ: str
 ) -> list[tuple[str, str, str]]:
-    """Code, severity and cause of each finding of a real `ddpdoctor env`."""
+    """Code, severity and cause of each finding of `ddpdoctor env`, with a stub for a torch."""
     ran = subprocess.run(
         [*prefix, *ENV, *arguments],
         env={**without_torch(), **environ},
@@ -374,10 +374,23 @@ def test_a_shared_memory_that_may_not_be_written_is_an_error_and_a_worker_fails(
 
 
 @needs_root
-@pytest.mark.skipif(not shutil.which("prlimit"), reason="needs prlimit of util-linux")
-def test_a_limit_of_open_files_is_told() -> None:
-    causes = [cause for code, _, cause in found("prlimit", "--nofile=200:200") if code == "DDP711"]
-    assert causes == ["this process may open 200 files only"]
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv of util-linux")
+@pytest.mark.parametrize(
+    ("limited", "cause"),
+    [
+        (("prlimit", "--nofile=200:200"), "this process may open 200 files only"),
+        # Root's processes are never too many; nobody else may read all checkouts.
+        (
+            (
+                *("setpriv", "--reuid=65534", "--inh-caps=+dac_read_search"),
+                *("--ambient-caps=+dac_read_search", "prlimit", "--nproc=40:40"),
+            ),
+            "this user may have 40 processes and threads, all together",
+        ),
+    ],
+)
+def test_a_limit_is_told(limited: tuple[str, ...], cause: str) -> None:
+    assert [told for code, _, told in found(*limited) if code == "DDP711"] == [cause]
     assert "DDP711" not in [code for code, *_ in found_here()]
 
 

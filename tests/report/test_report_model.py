@@ -89,6 +89,11 @@ def test_json_loses_nothing(report: CheckReport) -> None:
     assert CheckReport.model_validate(again.data) == report
 
 
+def test_what_a_newer_doctor_has_measured_can_be_read(report: CheckReport) -> None:
+    newer = render(told(report), "json").replace('"nproc"', '"invented_later": 1,\n  "nproc"', 1)
+    assert CheckReport.model_validate(Report.model_validate_json(newer).data) == report
+
+
 def test_json_stays_json_where_a_path_is_no_text() -> None:
     report = report_of(verdict("DDP101", "fix", "it", "fails", "Try.", "in caf\udce9.py"))
     again = Report.model_validate_json(render(told(report), "json"))
