@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,11 +13,13 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from tests.patience import within
+
 if TYPE_CHECKING:
     from ddpdoctor.launch import ForkServer
 
 _MARK = "DDPDOCTOR_TEST_SESSION"
-_PATIENCE = 60.0
+_PATIENCE = 10.0
 
 settings.register_profile("ddpdoctor", deadline=None)  # the machine may be busy
 settings.load_profile("ddpdoctor")
@@ -47,12 +48,10 @@ def server() -> Iterator[ForkServer]:
 
 
 def _require_that_nobody_is_left() -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while (left := _marked()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    for process in left:
-        process.kill()
-    if left:
+    within(_PATIENCE, lambda: not _marked())
+    if left := _marked():
+        for process in left:
+            process.kill()
         sys.exit(f"ERROR: these processes outlived the tests: {left}")
 
 

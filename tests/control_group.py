@@ -63,13 +63,6 @@ class ControlGroup:
         events = (self.tasks_folder / "pids.events").read_text().split()
         return events[events.index("max") + 1] != "0"
 
-    def is_empty_within(self, seconds: float) -> bool:
-        """Whether everything in it ends by itself within so many seconds."""
-        deadline = time.monotonic() + seconds
-        while self.pids() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return not self.pids()
-
     def remove(self) -> None:
         """Kill what is in it, and remove it."""
         for folder in self._folders:

@@ -99,7 +99,9 @@ def _start(mode: str, folder: Path, begun: list[subprocess.Popen[bytes]]) -> Non
 def _wait_until_it_waits(process: psutil.Process) -> None:
     """From the mark to the call that blocks."""
     spent = None
+    deadline = time.monotonic() + 60
     while process.status() != psutil.STATUS_SLEEPING or process.cpu_times() != spent:
+        assert time.monotonic() < deadline, "it goes on computing"
         spent = process.cpu_times()
         time.sleep(0.3)
 

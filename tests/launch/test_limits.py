@@ -21,6 +21,7 @@ from ddpdoctor.launch import NoRoom
 from ddpdoctor.launch.capacity import FORKED, SERVER, Cost, judge
 from tests.control_group import ControlGroup, NoControlGroup
 from tests.launch.helpers import BODIES, wait_until
+from tests.patience import within
 
 ROOT = Path(__file__).parents[2]
 GIB = 1 << 30
@@ -143,7 +144,7 @@ def test_force_tries_it_all_the_same_and_what_then_fails_is_told(
     done = check(group, "--nproc", "250", "--select", "DDP101", "--force")
     assert done.returncode == 3, done
     assert "could not be started: Resource temporarily unavailable" in " ".join(done.stdout.split())
-    assert group.is_empty_within(60)
+    assert within(5, lambda: not group.pids())
 
 
 STARTER = """
@@ -209,7 +210,7 @@ class Starter:
 
 
 def assert_nothing_is_left(group: ControlGroup, temporary: Path) -> None:
-    assert group.is_empty_within(60), group.pids()
+    assert within(5, lambda: not group.pids()), group.pids()
     assert [entry.name for entry in temporary.iterdir() if entry.name.startswith("ddp")] == []
 
 

@@ -16,6 +16,7 @@ import pytest
 from ddpdoctor.evidence import REPORT
 from ddpdoctor.postmortem.material import read, read_hosts
 from tests.network import ADDRESS, DEVICE, Network, can_make_networks, network
+from tests.patience import within
 from tests.run.conftest import HERE, environment, living
 
 JOB = str(HERE / "two_hosts.py")
@@ -46,7 +47,8 @@ def started(
                 )
         yield processes
     finally:
-        left = psutil.wait_procs(living(folder), 60)[1]
+        within(10, lambda: not living(folder))
+        left = living(folder)
         for each in left:
             each.kill()
         for process in processes:

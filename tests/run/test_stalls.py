@@ -7,7 +7,6 @@ import signal
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from ddpdoctor.catalog import Cure, Finding, Severity
@@ -18,6 +17,7 @@ from ddpdoctor.run.audience import Audience, Watcher
 from ddpdoctor.run.job import Signals
 from ddpdoctor.run.session import RunOptions, Session, run
 from ddpdoctor.run.worlds import WatchedWorld
+from tests.patience import within
 from tests.run.conftest import Doctor, environment, living, ranks
 from tests.run.test_robustness import line_of
 
@@ -69,9 +69,11 @@ def in_a_stall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     yield watch
     (tmp_path / "enough").touch()
-    _, alive = psutil.wait_procs(living(tmp_path), 60)
-    for each in alive:
+    within(20, lambda: not living(tmp_path))
+    left = living(tmp_path)
+    for each in left:
         each.kill()
+    assert left == []
 
 
 def test_a_stall_is_told_while_it_lasts_and_taken_back_when_the_job_goes_on(
@@ -160,7 +162,7 @@ def test_an_interrupt_ends_ranks_that_wait_for_one_that_never_joins(
         time.sleep(0.02)
     for each in living(tmp_path):  # as a terminal does
         each.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    assert within(20, lambda: process.poll() is not None)
     assert process.returncode == 128 + signal.SIGINT
     assert living(tmp_path) == []
     report = json.loads((tmp_path / "report.json").read_text())
