@@ -23,12 +23,6 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[Family]:
     assert left == []
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[ForkServer]:
-    with ForkServer() as server:
-        yield server
-
-
 @pytest.fixture
 def launch(server: ForkServer, tmp_path: Path) -> Iterator[Launch]:
     """Launch a function of bodies.py on the session's server; it ends with the test."""

@@ -1,6 +1,6 @@
 """python train.py WHAT: a small training on two ranks, whoever starts them.
 
-WHAT is well, hang, crash, drift, long or init; spawn:WHAT starts the ranks itself.
+WHAT is well, hang, backward, crash, drift, long or init; spawn:WHAT starts the ranks itself.
 """
 
 import os
@@ -24,7 +24,7 @@ def steps_by_ddp(model):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(4):
         optimizer.zero_grad()
-        model(torch.ones(2, 4)).sum().backward()
+        model(torch.ones(2, 4)).sum().backward()  # in DDP's
         optimizer.step()
         yield step
 
@@ -44,8 +44,9 @@ def train(rank, what):
     world = 3 if what == "init" else 2
     dist.init_process_group("gloo", rank=rank, world_size=world)
     model = nn.Linear(4, 1)
-    for step in steps_by_ddp(model) if what in ("well", "drift") else steps_by_hand(model):
-        if step == 1 and what == "hang" and rank == 0:
+    steps = steps_by_ddp if what in ("well", "drift", "backward") else steps_by_hand
+    for step in steps(model):
+        if step == 1 and what in ("hang", "backward") and rank == 0:
             dist.barrier()  # the barrier
         if step == 1 and what == "crash" and rank == 1:
             raise ValueError("a bad sample")  # the crash
