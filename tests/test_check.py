@@ -34,6 +34,16 @@ def _one_server() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def own_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a user has it: what a check starts ranks from is its own, and ends with it."""
+    monkeypatch.setattr(ddpdoctor.check, "ForkServer", ForkServer)
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def run(pitfalls: list[Pitfall], **options: object) -> CheckReport:
     return check(pitfalls, CheckOptions(**options), lambda _: None, lambda *_: None)  # type: ignore[arg-type]
 
@@ -258,19 +268,23 @@ def test_a_pitfall_that_needs_namespaces_says_why_it_cannot_have_them(
     assert (found.status, found.evidence) == ("not checked", "no namespaces: EPERM")
 
 
+@pytest.mark.usefixtures("own_server")
 def test_launches_that_are_over_keep_nothing_open(tmp_path: Path) -> None:
     body = "".join(f'@fix()\ndef f{n}():\n    """fix {n}"""\n' for n in range(6))
     opened: list[int] = []
     gc.collect()  # what earlier tests have left
+    before = descriptors()
     check(
         [reproducer(tmp_path, body)],
         CheckOptions(nproc=2, jobs=1),
-        lambda _: opened.append(len(list(Path("/proc/self/fd").iterdir()))),
+        lambda _: opened.append(descriptors()),
         lambda *_: None,
     )
     assert max(opened) - min(opened) < 3, opened
+    assert descriptors() == before, "nor does the server"
 
 
+@pytest.mark.usefixtures("own_server")
 def test_ranks_that_were_killed_with_their_keeper_hold_nothing(tmp_path: Path) -> None:
     body = (
         '@fix()\ndef f():\n    """it"""\n    import os, signal, time\n'

@@ -65,7 +65,8 @@ def server() -> Iterator[ForkServer]:
 def ranks(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
     """Run a function of bodies.py on ranks, and return what each of them returned.
 
-    With GPUs torchrun starts them; on the CPU they are forked, which takes seconds less.
+    With GPUs torchrun starts them; on the CPU they are forked, which takes seconds less, unless
+    torchrun is asked for.
     """
 
     def launched(body: str, nproc: int, **kwargs: Any) -> list[Any]:
@@ -83,11 +84,14 @@ def ranks(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., list[
         with server.launch(job) as world:
             assert world.wait(900), world.stacks()
         said = [rank.stderr.read_text() for rank in world.ranks]
+        assert [fate.exit_code for fate in world.poll()] == [0] * nproc, said
         assert sorted(world.results) == list(range(nproc)), said
         return [world.results[rank] for rank in range(nproc)]
 
-    def run(body: str, nproc: int, *, backend: str, **kwargs: Any) -> list[Any]:
-        start = launched if backend == "nccl" else forked
+    def run(
+        body: str, nproc: int, *, backend: str, by_torchrun: bool = False, **kwargs: Any
+    ) -> list[Any]:
+        start = launched if backend == "nccl" or by_torchrun else forked
         return start(body, nproc, backend=backend, **kwargs)
 
     return run

@@ -17,7 +17,7 @@ Ranks = Callable[..., list[Any]]
 def test_each_rank_has_a_device_of_its_own_and_nothing_on_another(
     ranks: Ranks, backend: str
 ) -> None:
-    for each in ranks("binding", 2, backend=backend):
+    for each in ranks("binding", 2, backend=backend, by_torchrun=True):
         assert each["device"] == each["expected"]
         assert each["current"] in (None, int(each["device"][-1:] == "1"))
         assert not any(each["elsewhere"])
