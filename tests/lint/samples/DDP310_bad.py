@@ -25,6 +25,16 @@ class Tagger(nn.Module):
         return self.out(self.embed(ids))
 
 
+def of_all(rows):
+    """A part may be longer than another, and hold more."""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    mine = rows[rank::world]
+    DDP(nn.Linear(len(mine), 4))  # <-- DDP310
+    DDP(nn.Linear(mine.shape[0], 4))  # <-- DDP310
+    DDP(nn.Linear(max(len(row) for row in mine), 4))  # <-- DDP310
+    DDP(nn.Linear(sorted(mine)[-1] + 1, 4))  # <-- DDP310
+
+
 def main(path):
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
@@ -32,6 +42,7 @@ def main(path):
         lines = sorted(file)
     mine = lines[rank::world]
     words = Words(mine)
+    of_all(lines)
     net = DDP(Tagger(len(words), 5, f"cuda:{rank % 8}"))  # <-- DDP310
     for line in mine:
         net(torch.tensor([[words.index[word] for word in line.split()]])).sum().backward()

@@ -29,11 +29,15 @@ from ddpdoctor.lint.engine.interpreter.libraries import OF_THE_KIND
 from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Ref, Tensor, Term, Value
+from ddpdoctor.lint.engine.interpreter.values import NONE, Const, Ref, Tensor, Term, Value
 from ddpdoctor.lint.engine.queries.wrapping import parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP310", name="different-models", confidence="likely")
+
+
+_OF_ALL = ("max", "amax", "min", "sum", "unique", "nunique", "sorted", "slice")
+"""What is asked of a whole part, or takes one."""
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -41,7 +45,7 @@ def check(run: Run) -> Iterator[Hit]:
     layers = {
         event.values["object"].what: (event, size)
         for event, _ in events(run.root, "new")
-        if (size := _own_size(event)) is not None
+        if (size := _own_size(run, event)) is not None
     }
     for wrap, _ in events(run.root, "wrap") if layers else ():
         if not wrap.values.get("kw_process_group", NONE).is_const(None):
@@ -60,20 +64,42 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _own_size(event: Event) -> Value | None:
+def _own_size(run: Run, event: Event) -> Value | None:
     """The argument of a layer by which it has another size on each rank."""
     for name, value in event.values.items():
         is_size = name.startswith("arg") or name.removeprefix("kw_") not in (name, *OF_THE_KIND)
-        if is_size and value.agree.cause in ("data", "shard") and not _is_shape(value.what):
+        if is_size and value.agree.cause in ("data", "shard") and not _is_alike(run, value.what):
             return value if _is_shown(value) else None
     return None
 
 
-def _is_shape(what: object) -> bool:
-    """Whether it is a tensor's: of a batch all dimensions but the first are alike."""
-    if not isinstance(what, Term):
+def _is_alike(run: Run, what: object) -> bool:
+    """Whether it is the size of one element, or a dimension in which all elements are alike."""
+    if isinstance(what, Tensor):
+        made = run.vm.made.get(what)
+        by, of = (made.by, [each.what for each in made.of]) if made is not None else ("", [])
+    elif isinstance(what, Term):
+        by, of = what.op, [*what.args]
+        if by in ("lib", "call"):
+            by, of = str(of[0]).rpartition(".")[2], of[1:]
+    else:
         return False
-    return (what.op == "of" and isinstance(what.args[0], Tensor)) or any(map(_is_shape, what.args))
+    if by == "element" or (by == "of" and isinstance(of[0], Tensor)):
+        return True
+    if by == "item" and len(of) == 2:
+        whole, index = of
+        if isinstance(whole, Term) and whole.op == "of" and whole.args[1] == "shape":
+            return index != Const(0) or _is_alike(run, whole.args[0])
+        if _is_number(index):
+            return not (isinstance(whole, Term) and whole.op == "sorted")
+    return by not in _OF_ALL and any(_is_alike(run, each) for each in of)
+
+
+def _is_number(index: object) -> bool:
+    """Whether one element is picked by its place: a key says what all of them have."""
+    if isinstance(index, Const):
+        return not isinstance(index.value, str)
+    return isinstance(index, Term) and index.op == "counter"
 
 
 def _is_shown(value: Value) -> bool:
