@@ -33,12 +33,11 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Const,
     Either,
     Ref,
-    Term,
     Value,
     What,
 )
 from ddpdoctor.lint.engine.queries.counting import Counts, counter_of
-from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, wrappers
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, wrappers
 
 FLAG = "require_backward_grad_sync"
 _RELEVANT = ("backward", "step", "clip", "enter", "exit", "scope", "set_attribute")
@@ -103,19 +102,28 @@ def _unreduced(run: Run) -> Iterator[Unreduced]:
 
 def _averaged(run: Run) -> set[int]:
     """The steps in whose loops ranks share weights as well, as local SGD does on purpose."""
-    weights = wrappers(run).keys()
+    weights = {*wrappers(run), *_optimizers(run)}
     sharing: set[int] = set()
     for event, way in events(run.root, "collective"):
         given = event.values.get("shares")
-        if given is not None and (_is_unknown(given) or mentioned(run, given) & weights):
+        if given is None:
+            continue
+        of = (given, *origins(run, given), *_gone_through(way))
+        # Of what nothing at all is known may be weights as well.
+        if given.what == NOTHING or any(mentioned(run, each) & weights for each in of):
             sharing |= _loops_around(way)
     steps = events(run.root, "step")
     return {id(event) for event, way in steps if _loops_around(way) & sharing}
 
 
-def _is_unknown(value: Value) -> bool:
-    """Whether it may be weights, for all that is known: it was put together on several ways."""
-    return isinstance(value.what, Term) and value.what.op in (NOTHING.op, "joined")
+def _gone_through(way: Way) -> Iterator[Value]:
+    """What the loops around go through, but for those that train."""
+    for step in way:
+        before, loop = step.seq.items[step.index - 1] if step.index else None, step.node
+        if not isinstance(loop, Loop) or any(True for _ in events(loop.body, "step", "backward")):
+            continue
+        if isinstance(before, Event) and before.kind == "iterate":
+            yield before.values["content"]
 
 
 def _loops_around(way: Way) -> set[int]:
