@@ -56,7 +56,7 @@ def run(
     stdout: TextIO | None = None,
     stderr: TextIO | None = None,
 ) -> int:
-    """Lint and print; 0 clean, 1 findings, 2 a usage error, 3 a named file could not be checked.
+    """Lint and print; 0 clean, 1 findings, 2 a usage error, 3 what was named was not checked.
 
     Only findings that are certain count, under `strict` also likely ones and files found on the
     way that could not be checked.
@@ -112,20 +112,22 @@ def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) ->
     report, changed = seen.report, 0
     if options.fix or options.diff:
         changed = _fix(seen, options, out)
-        if options.diff:
-            return 1 if changed and not options.exit_zero else 0
+    # What stdout gets may be no report: a diff, or the source that came by standard input.
+    source = options.diff or (options.fix and bool(seen.given))
+    reported = not (source or options.output or options.write_baseline or options.statistics)
+    for trouble in () if reported and options.format == "text" else report.troubles:
+        print(f"{trouble.path}: {trouble.message}", file=err)
+    if options.diff:
+        return 1 if changed and not options.exit_zero else 0
     if options.write_baseline:
         count = baseline.write(options.write_baseline, report.diagnostics)
         print(f"{count} findings written to {options.write_baseline}", file=err)
         return 0
-    # Where stdout tells of them, stderr need not.
-    for trouble in report.troubles if options.format != "text" or options.statistics else ():
-        print(f"{trouble.path}: {trouble.message}", file=err)
-    text = _statistics(report) if options.statistics else None
-    if text is None and not (options.fix and seen.given):
-        text = shown(report, options.format, colour=options.colour)
-    _emit(text or "", options, out)
-    return _exit_code(report, seen.named, options)
+    if options.statistics:
+        _emit(_statistics(report), options, out)
+    elif options.output or not source:
+        _emit(shown(report, options.format, colour=options.colour), options, out)
+    return _exit_code(report, [*seen.named, *seen.given], options)
 
 
 def shown(report: Report, format_: str, *, colour: bool = False) -> str:

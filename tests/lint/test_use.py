@@ -276,7 +276,18 @@ def test_standard_input_goes_by_the_name_it_is_given(lint: Lint) -> None:
 
 def test_standard_input_can_be_fixed_to_standard_output(lint: Lint) -> None:
     assert lint("-", stdin=SHUFFLE.encode(), fix=True)[1] == SHUFFLE.replace("=True", "=False")
-    assert lint("-", stdin=b"x = 1\n", fix=True)[1] == "x = 1\n"
+    assert lint("-", stdin=b"x = 1\n", fix=True, format="text") == (0, "x = 1\n", "")
+
+
+def test_what_could_not_be_read_is_told_beside_its_source(lint: Lint) -> None:
+    told = "<stdin>.py: cannot be parsed: line 1: invalid syntax\n"
+    source = {"stdin": b"def f(:\n", "format": "text"}
+    assert lint("-", fix=True, **source) == (3, "def f(:\n", told)
+    assert lint("-", fix=True, output=Path("report"), **source) == (3, "def f(:\n", told)
+    assert "not seen: <stdin>.py" in Path("report").read_text()
+    assert lint("-", output=Path("report"), **source) == (3, "", told)
+    assert lint("-", diff=True, **source)[1:] == ("", told)
+    assert lint("-", **source)[2] == ""  # stdout has it
 
 
 def test_fix_changes_what_is_mechanical_and_nothing_else(lint: Lint) -> None:
