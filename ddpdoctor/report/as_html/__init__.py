@@ -186,7 +186,11 @@ def _findings(report: Report) -> str:
 
 
 def _finding(report: Report, finding: Finding, is_open: bool) -> str:
-    rows = [tuple(map(text, row)) for row in islice(words.rows(finding), 16)]
+    if finding.span is None:
+        rows = [tuple(map(text, row)) for row in islice(words.rows(finding), 16)]
+        places = table("", words.COLUMNS, rows)
+    else:  # of what was read in the source, the evidence tells the places
+        places = f"<p><b>{text(report.where(finding))}</b></p>"
     excerpt = report.excerpt_of(finding)
     return "\n".join(
         (
@@ -194,7 +198,7 @@ def _finding(report: Report, finding: Finding, is_open: bool) -> str:
             f"<summary><b>{text(finding.code)}</b> {text(finding.title)} <small>"
             f"{finding.severity}, {text(words.headline(report, finding))}</small></summary>",
             f"<p><b>Cause:</b> {prose(finding.cause)}</p>",
-            table("", words.COLUMNS, rows),
+            places,
             source(excerpt) if excerpt else "",
             items("Evidence", finding.evidence),
             items("As a consequence", finding.consequences),
