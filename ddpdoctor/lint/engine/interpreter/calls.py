@@ -19,6 +19,7 @@ from ddpdoctor.lint.engine.interpreter.store import State
 from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
+    EVERYONE,
     IS_MAIN,
     NONE,
     NOTHING,
@@ -142,15 +143,17 @@ def _one_of_several(
 ) -> Value:
     from ddpdoctor.lint.engine.interpreter.machine import Path
 
-    condition = Value(NOTHING, UNKNOWN)
+    chosen = vm.chosen.get((vm.frame.scope, what))
+    condition = chosen.condition if chosen else Value(NOTHING, UNKNOWN)
     paths = []
     for option in [each for each in what.options if not each.is_const(None)]:
+        holds = option.what == chosen.yes if chosen else None
 
         def run(option: Value = option) -> Value:
             return call_value(vm, option, args, kwargs, node)
 
-        paths.append(Path(None, (1 << 16) - 1, (1 << 16) - 1, run))
-    return vm.choose(node, node, condition, paths) or NONE
+        paths.append(Path(holds, EVERYONE, EVERYONE, run))
+    return vm.choose(node, chosen.test if chosen else node, condition, paths) or NONE
 
 
 # --- functions

@@ -148,6 +148,7 @@ def _compare(vm: Machine, node: ast.Compare) -> Value:
     for op, comparator in zip(node.ops, node.comparators, strict=True):
         right = evaluate(vm, comparator)
         found = _one_comparison(vm, left, op, right)
+        found = computed_by(vm, node, op.__class__.__name__, left, right, found)
         result = found if result is None else folding.both(result, found, True)
         left = right
     assert result is not None

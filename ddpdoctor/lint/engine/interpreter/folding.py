@@ -212,6 +212,11 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     identity = isinstance(op, ast.Is | ast.IsNot) and isinstance(right.what, Const)
     if identity and not right.is_const(None):
         function = operator.eq if isinstance(op, ast.Is) else operator.ne
+    tensors = isinstance(left.what, Tensor) or isinstance(right.what, Tensor)
+    if tensors and not isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+        # Element by element, as large as they are: what the rank has shaped is no rank.
+        agree = local("", agree.sure) if agree.kind == "rank" else agree
+        return Value(_tensor(left, right), agree, why)
     if isinstance(left.what, Table) or isinstance(right.what, Table):
         one, other = entries(left), entries(right)
         if one is not None and other is not None:

@@ -21,6 +21,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     OPEN,
     RANK,
     SAME,
+    SAME_LIKELY,
     TRUE,
     UNKNOWN,
     WORLD,
@@ -173,7 +174,7 @@ def _local(
 ) -> Value:
     cause = effect.option("cause")
     if name == "time.strftime" and is_coarse(args[0] if args else NONE):
-        return Value(term("strftime", vm.site(node)), UNKNOWN)
+        return Value(term("strftime", vm.site(node)), SAME_LIKELY)
     why = vm.why(f"`{text(node)}`: {_REASONS.get(cause, 'a value of this rank alone')}", node)
     return Value(term("local", vm.site(node)), local(cause), why)
 
@@ -234,6 +235,8 @@ def _wrappers(vm: Machine, value: Value) -> frozenset[int]:
     if found is None:
         return frozenset()
     items = found.what.items if isinstance(found.what, Tuple) else (found.what.element,)  # type: ignore[union-attr]
+    if vm.type_of(value) == "dict":
+        items = tuple(objects.get_key(vm, value, each) for each in items)
     return frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
 
 
@@ -306,7 +309,7 @@ def _count(
     of = frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
     made_tensor = any(isinstance(each.what, Tensor) for each in items)
     what = Tensor(vm.site(node), of) if made_tensor else _identity(vm, name, items, node)
-    return Value(what, agree, why)
+    return vm.computed(Value(what, agree, why), name, tuple(items), node)
 
 
 def _own_length(vm: Machine, value: Value, node: ast.AST) -> Value | None:
@@ -475,7 +478,10 @@ def _collective(
         objects.touch(vm, filled, local("data", False), vm.why("each rank gets its own part", node))
     if effect.option("result") == "same":
         of = frozenset().union(*(_wrappers(vm, each) for each in args))
-        return objects.fresh(vm, Value(Tensor(vm.site(node), of), SAME))
+        found = objects.fresh(vm, Value(Tensor(vm.site(node), of), SAME))
+        if "gives" in values:  # copied, without its graph
+            event.values["filled"] = found
+        return found
     return work
 
 
@@ -506,6 +512,8 @@ def _group(
     for word in ("timeout", "backend"):
         if word in kwargs:
             values[word] = kwargs[word]
+    if "ranks" in values:
+        values["ranks"] = inside(vm, values["ranks"])
     vm.emit("group", name.rpartition(".")[2], node, **values)
     made = vm.new(node, "torch.distributed.ProcessGroup")
     for role, value in values.items():
@@ -907,6 +915,9 @@ def _drawn(
     if agree.kind == "rank":
         agree = local("chance", agree.sure)
     if name.startswith("torch."):
+        size, said = blended([inside(vm, each) for each in args])
+        if size.divergent and not name.endswith(("_like", "randperm")):  # as many as the rank has
+            agree, why = local("data", size.sure), said
         return objects.fresh(vm, Value(Tensor(vm.site(node)), agree, why))
     return objects.fresh(vm, Value(term("drawn", vm.site(node)), agree, why))
 
@@ -1014,6 +1025,14 @@ def _marked(
                 what = Tensor(site, of)
             items.append(vm.computed(Value(what, merged, each.why or why), "forward", given, node))
         return Value(Tuple(tuple(items)), result.agree, result.why)
+    known = objects.keys(vm, result).what
+    for key in known.items if isinstance(known, Tuple) else ():
+        one = objects.get_key(vm, result, key)
+        if isinstance(one.what, Tensor):
+            merged = agree if one.agree.cause == "chance" else mix(one.agree, agree)
+            marked = Value(Tensor(one.what.site, of), merged, one.why or why)
+            marked = vm.computed(marked, "forward", (one, *given), node)
+            objects.set_item(vm, result, key, marked, node)
     return result
 
 
@@ -1050,6 +1069,8 @@ def _of_python(
 
         return elements(vm, first, node)[0]
     if name == "getattr" and len(args) >= 2 and isinstance(args[1].constant, str):
+        if len(args) == 3 and _tested(vm, "hasattr", args[:2], node).is_const(False):
+            return args[2]
         return objects.current(vm, objects.attribute(vm, first, args[1].constant, node))
     if name == "setattr" and len(args) == 3 and isinstance(args[1].constant, str):
         objects.set_attribute(vm, first, args[1].constant, args[2], node)
@@ -1086,6 +1107,8 @@ def _of_python(
                     found = objects.get_key(vm, each, key)
                     vm.emit("setenv", "os.environ", node, name=key, value=found)
         return NONE
+    if name == "dataclasses.field":
+        return _default_of_field(vm, kwargs, node)
     if name in ("functools.lru_cache", "functools.cache"):
         return first
     if name in FLAGS:
@@ -1093,6 +1116,16 @@ def _of_python(
             return Value(replace(first.what, flags=first.what.flags | {FLAGS[name]}))
         return first
     return _foreign(vm, name, args, kwargs, node)
+
+
+def _default_of_field(vm: Machine, kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """What a field of a dataclass begins with."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    factory = kwargs.get("default_factory")
+    if factory is not None:
+        return call_value(vm, factory, [], {}, node)
+    return kwargs.get("default", Value(NOTHING, UNKNOWN))
 
 
 def _settings_may_change(vm: Machine) -> None:
@@ -1244,8 +1277,8 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
         if type == objects.DDP:
             own = asked in OF_THE_WRAPPER or vm.store.get((first.what, asked)) is not None
             return Value(Const(own))
-        if type and asked == "module":
-            return Value(Const(False))
+        if asked == "module" and (type or objects.is_module(vm, first)):
+            return Value(Const(vm.store.get((first.what, asked)) is not None))
     parts = [each.what for each in args if isinstance(each.what, Const | Term | Ref | Lib)]
     agree = UNKNOWN if first.agree.kind == "unknown" else SAME
     return Value(term(name, *parts), agree)

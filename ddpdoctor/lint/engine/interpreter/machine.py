@@ -174,6 +174,15 @@ class Path:
     """Gives the value of an expression (NONE for statements), or None where it leaves."""
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A condition by which something is one of two."""
+
+    condition: Value
+    test: ast.AST
+    yes: What
+
+
 class Machine:
     """Everything that a run in the head changes."""
 
@@ -217,6 +226,8 @@ class Machine:
         """What was loaded -> the keys that were read of it, ELSEWHERE where it went on whole."""
         self._sites: dict[Any, int] = program.sites
         self.files: set[str] = set()
+        self.chosen: dict[tuple[int, What], Chosen] = {}
+        """By scope and what it may be: the condition that has decided which of two it is."""
         self.watched: frozenset[tuple[str, int]] = program.watched
 
     # --- places
@@ -384,12 +395,28 @@ class Machine:
             return None
         site = self.site(node, "choice")
         self.store.join(states, site)
+        by_yes = [path.holds for path in live] in ([True, False], [False, True])
+        both = by_yes and len(states) == 2
+        first = 0 if live[0].holds else 1
+        if both:
+            for key, one in states[first].writes.items():
+                self._remember(self.store.get(key), one, condition, test)
         if all(value is NONE for value in values):
             return NONE
         found = [State({}, state.conditions, state.mask) for state in states]
         divergent = [decided] if condition.agree.divergent and len(states) > 1 else []
         joined = self.store.joined(values, found, divergent, site)
+        if both:
+            self._remember(joined, values[first], condition, test)
         return self.either(joined, values, node)
+
+    def _remember(
+        self, joined: Value | None, yes: Value | None, condition: Value, test: ast.AST
+    ) -> None:
+        """By what something is one of two, for whoever calls it later."""
+        what = joined.what if joined is not None else None
+        if isinstance(what, Either) and len(what.options) == 2 and yes is not None:
+            self.chosen[self.frame.scope, what] = Chosen(condition, test, yes.what)
 
     def either(self, value: Value, of: list[Value | None], node: ast.AST) -> Value:
         """Remember of which values one is, where it is a tensor of its own."""

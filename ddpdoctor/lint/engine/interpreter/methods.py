@@ -21,6 +21,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     OPEN,
     SAME,
+    SAME_LIKELY,
     UNKNOWN,
     Const,
     Func,
@@ -83,6 +84,7 @@ _ADDERS = ("add_module", "register_module", "register_parameter")
 _GROWS = ("append", "insert", "extend")
 _CASES = ("lower", "upper", "strip", "rstrip", "lstrip")
 _TEXT_METHODS = frozenset((*_CASES, "split", "startswith", "endswith", "replace", "format"))
+_MAX_PARTS = 16
 _LISTINGS = ("iterdir", "glob", "rglob")
 _ARCCOS = ("acos", "arccos")
 _SHARING = ("reduce", "gather", "sync", "broadcast", "all_")
@@ -101,7 +103,7 @@ def call_method(
     if owner.agree.cause == "clock" and (
         name == "date" or (name == "strftime" and is_coarse(args[0] if args else NONE))
     ):
-        return Value(term(name, vm.site(node)), UNKNOWN)
+        return Value(term(name, vm.site(node)), SAME_LIKELY)
     if isinstance(what, Ref):
         made = vm.objects[what.number]
         if made.type in ("list", "set"):
@@ -215,6 +217,9 @@ def call_duck(
         return _hint_of_call(vm, name, Value(NOTHING, UNKNOWN))
     if name in _SELF_METHODS:
         moved(vm, owner, name, args, kwargs)
+        kept = objects.module_of(owner.what) if name == "clone" else None
+        if kept is not None:
+            vm.emit("copy", name, node, object=Value(kept))
         if name == "detach" and isinstance(owner.what, Term):
             return Value(objects.detached(owner.what), agree, why)
         return Value(owner.what, agree, why)
@@ -386,6 +391,11 @@ def _of_tensor(
         by = Value(args[0].what if args else NOTHING, *blended([*args, *kwargs.values()]))
         objects.change(vm, owner, agree, why, by, node)
         return objects.current(vm, owner)
+    parts = args[0].constant if args else OPEN
+    if name in ("chunk", "tensor_split") and isinstance(parts, int) and 0 < parts <= _MAX_PARTS:
+        each = [vm.site(node, f"part{number}") for number in range(parts)]
+        made_ = [objects.fresh(vm, Value(Tensor(site, made.of), agree, why)) for site in each]
+        return Value(Tuple(tuple(vm.computed(one, name, (owner,), node) for one in made_)))
     if name in ("size", "dim", "element_size"):
         return Value(term("of", owner.what, name), objects.of_size(owner), why)
     if name in _ARCCOS:
@@ -415,6 +425,7 @@ def _of_container(
     what = found.what
     if name in ("append", "add", "appendleft", "insert"):
         value = args[-1] if args else NONE
+        vm.emit("keep", name, node, owner=owner, value=_held(vm, value))
         agree = found.agree
         if isinstance(what, Tuple) and len(what.items) < objects.MAX_ITEMS and name == "append":
             items: Tuple | Many = Tuple((*what.items, value))
@@ -460,6 +471,14 @@ def _of_container(
         vm.store.put((owner.what, "[]"), Value(Tuple(())))
         return NONE
     return Value(NOTHING, found.agree, found.why)
+
+
+def _held(vm: Machine, value: Value) -> Value:
+    """What is kept, a dictionary as what it holds now."""
+    known = objects.keys(vm, value).what if vm.type_of(value) == "dict" else None
+    if not isinstance(known, Tuple):
+        return value
+    return Value(Tuple(tuple(objects.get_key(vm, value, each) for each in known.items)))
 
 
 def _sorted(found: Value) -> Value:
@@ -559,12 +578,12 @@ def _of_path(
     if name in ("exists", "is_file", "is_dir", "stat"):
         return call_library(vm, "os.path.exists", None, [owner], {}, node)
     if name in (*_LISTINGS, "walk"):
-        return call_library(vm, "os.listdir", None, [owner], {}, node)
+        return _listed(vm, owner, node)
     if name == "mkdir":
         kept = {key: value for key, value in kwargs.items() if key == "exist_ok"}
         return call_library(vm, "os.makedirs", None, [owner], kept, node)
     if name in ("unlink", "rmdir"):
-        return call_library(vm, "os.remove", None, [owner], {}, node)
+        return call_library(vm, "os.remove", None, [owner], kwargs, node)
     if name in ("rename", "replace"):
         return call_library(vm, "os.rename", None, [owner, *args], {}, node)
     if name in ("write_text", "write_bytes", "touch"):
@@ -580,6 +599,17 @@ def _of_path(
     if name == "joinpath":
         return objects.joined_path(vm, [owner, *args])
     return Value(term("path", owner.what, name), agree, why)
+
+
+def _listed(vm: Machine, folder: Value, node: ast.AST) -> Value:
+    """What is in a folder, as paths."""
+    names = call_library(vm, "os.listdir", None, [folder], {}, node)
+    found = objects.content(vm, names)
+    assert found is not None
+    assert isinstance(found.what, Many)
+    one = found.what.element
+    path = Value(term("path", one.what), one.agree, one.why)
+    return objects.new_list_of(vm, node, Value(Many(path), found.agree, found.why))
 
 
 # --- argparse

@@ -175,6 +175,18 @@ def is_module(vm: Machine, value: Value) -> bool:
 MODULES = ("torch.nn.Module", "torch.nn.Parameter")
 
 
+def module_of(what: What) -> Ref | None:
+    """The module whose weights are taken out of `state_dict()` or `parameters()`."""
+    if not isinstance(what, Term):
+        return None
+    if what.op == "lib" and str(what.args[0]).rpartition(".")[2] in _WEIGHTS:
+        return next((each for each in what.args if isinstance(each, Ref)), None)
+    return next((found for each in what.args if (found := module_of(each)) is not None), None)
+
+
+_WEIGHTS = ("state_dict", "parameters", "named_parameters")
+
+
 def parts(held: dict[Ref, dict[str, Value]], module: What) -> set[int]:
     """A module and all that its attributes hold, by number."""
     found: set[int] = set()

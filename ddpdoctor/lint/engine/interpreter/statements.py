@@ -385,6 +385,8 @@ def run_loop(
     ways = [] if endless else [State(head, (), mask)]
     for each in record.breaks:
         ways.append(State({**head, **each.writes}, each.conditions, each.mask))
+    if not ways and vm.frame.yields:  # who takes one of them sees what was done until then
+        vm.store.join([State(head, (), mask)], vm.site(node, "after"))
     if not ways:
         return False
     vm.store.join(ways, vm.site(node, "after"))

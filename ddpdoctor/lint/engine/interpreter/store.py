@@ -185,29 +185,29 @@ class Store:
         )
 
     def _either(self, values: list[Value], conditions: list[Value], tag: Any) -> What:
-        if not conditions:
-            tables = [each.what for each in values if isinstance(each.what, Table)]
-            consts = [each for each in values if isinstance(each.what, Const)]
-            if len(tables) == 1 and len(consts) == len(values) - 1:
-                return tables[0]
-            mine = [
-                each.what
-                for each in values
-                if isinstance(each.what, Ref) and each.what.number in self.distributed
-            ]
-            if len(set(mine)) == 1:
-                # "its module if it is wrapped, else itself" is the module.
-                inner = self.get((mine[0], "module"))
-                if any(isinstance(e.what, Term) and (not inner or e != inner) for e in values):
-                    self.put((mine[0], PERHAPS), values[0])
-                off = [e.what for e in values if e.why is not None and e.why.text == UNWRAPPED]
-                return off[0] if off else mine[0]
         options: dict[What, Value] = {}
         for each in values:
             if isinstance(each.what, Either):
                 options.update({option.what: option for option in each.what.options})
             else:
                 options.setdefault(each.what, each)
+        if not conditions:
+            tables = [each.what for each in values if isinstance(each.what, Table)]
+            consts = [each for each in values if isinstance(each.what, Const)]
+            if len(tables) == 1 and len(consts) == len(values) - 1:
+                return tables[0]
+            mine = [
+                each
+                for each in options
+                if isinstance(each, Ref) and each.number in self.distributed
+            ]
+            if len(mine) == 1:
+                # "its module if it is wrapped, else itself" is the module.
+                inner = self.get((mine[0], "module"))
+                if any(isinstance(e.what, Term) and (not inner or e != inner) for e in values):
+                    self.put((mine[0], PERHAPS), values[0])
+                off = [e.what for e in values if e.why is not None and e.why.text == UNWRAPPED]
+                return off[0] if off else mine[0]
         if len(options) == 1:
             return next(iter(options))
         real = [each for each in options.values() if not each.is_const(None)]

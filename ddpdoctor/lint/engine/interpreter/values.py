@@ -44,6 +44,7 @@ class Agreement:
 
 
 SAME = Agreement("same")
+SAME_LIKELY = Agreement("same", sure=False)
 UNKNOWN = Agreement("unknown")
 BY_RANK = Agreement("rank")
 BY_RANK_LIKELY = Agreement("rank", sure=False)

@@ -24,8 +24,8 @@ accelerate.Accelerator.main_process_first               enters scope=main_first
 accelerate.Accelerator.local_main_process_first         enters scope=main_first
 accelerate.Accelerator.split_between_processes          enters scope=split
 accelerate.Accelerator.wait_for_everyone                collective op=wait_for_everyone
-accelerate.Accelerator.gather                           collective op=gather result=same
-accelerate.Accelerator.gather_for_metrics               collective op=gather_for_metrics result=same
+accelerate.Accelerator.gather                           collective op=gather result=same gives=tensor@0
+accelerate.Accelerator.gather_for_metrics               collective op=gather_for_metrics result=same gives=input_data@0
 accelerate.Accelerator.reduce                           collective op=reduce result=same
 accelerate.Accelerator.pad_across_processes             collective op=pad_across_processes
 accelerate.Accelerator.save_state                       event kind=save_state path=output_dir@0
@@ -64,7 +64,7 @@ accelerate.PartialState.main_process_first              enters scope=main_first
 accelerate.PartialState.local_main_process_first        enters scope=main_first
 accelerate.PartialState.on_main_process                 calls_on_main
 accelerate.utils.wait_for_everyone                      collective
-accelerate.utils.gather                                 collective result=same
+accelerate.utils.gather                                 collective result=same gives=tensor@0
 accelerate.utils.gather_object                          collective result=same
 accelerate.utils.broadcast                              collective result=same
 accelerate.utils.broadcast_object_list                  collective shares=object_list@0 result=same

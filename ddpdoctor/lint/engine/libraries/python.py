@@ -92,6 +92,7 @@ pickle.dump                             event kind=write object=file@1
 yaml.*                                  pure
 re.*                                    pure
 hashlib.*                               pure
+weakref.proxy                           itself
 functools.partial                       calls
 functools.wraps                         itself
 os.path.exists                          event kind=look path=path@0 result=disk

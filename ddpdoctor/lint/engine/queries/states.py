@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, Term, Tuple, Value, What
+from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, Tuple, Value, What
 
 _DEPTH = 4
 
@@ -45,8 +46,35 @@ def is_of(what: What, event: Event) -> bool:
     if not isinstance(what, Term) or path is None:
         return False
     if what.op == "loaded":
-        return bool(what.args[0] == path.what)
+        return _may_be(what.args[0], path.what)
     return any(is_of(each, event) for each in what.args)
+
+
+def _may_be(read: What, written: What) -> bool:
+    """Whether a path is one of those that are written: `epoch-2.pt` of `f"epoch-{epoch}.pt"`."""
+    if read == written:
+        return True
+    if not isinstance(read, Term) or not isinstance(written, Term) or written.op != "path":
+        return False
+    folder, name = written.args[:-1], written.args[-1]
+    if read.op == "path" and read.args[:-1] == folder:
+        return _fits(read.args[-1], name)
+    listed = read.args[0] if read.op == "path" and len(read.args) == 1 else read
+    return isinstance(listed, Term) and listed.op == "listed" and listed.args == (_whole(folder),)
+
+
+def _whole(parts: tuple[What, ...]) -> What:
+    return Term("path", parts)
+
+
+def _fits(name: What, pattern: What) -> bool:
+    """Whether a known name is what a text with a counter in it may be."""
+    if not isinstance(name, Const) or not isinstance(pattern, Term) or pattern.op != "text":
+        return False
+    parts = [
+        re.escape(str(each.value)) if isinstance(each, Const) else ".*" for each in pattern.args
+    ]
+    return re.fullmatch("".join(parts), str(name.value)) is not None
 
 
 def owner_of_state(what: What) -> int:

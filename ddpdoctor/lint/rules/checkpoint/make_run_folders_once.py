@@ -47,6 +47,16 @@ _OWN_NAMES = {
     "order": "by the order in which each rank sees something",
 }
 
+_MADE = ("makes", "all but the first crash", "exist_ok")
+_REMOVED = ("removes", "all but the first crash", "missing_ok")
+_HARMS = {
+    "rmtree": ("clears", "what another has written is lost", ""),
+    "rmdir": ("removes", "all but the first crash", ""),
+    "remove": _REMOVED,
+    "unlink": _REMOVED,
+}
+"""What all ranks do, what comes of it, and by which argument it is no error."""
+
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield folders that all ranks clear or make at once, and paths that each rank names."""
@@ -61,19 +71,15 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
     for event, way in events(run.root, "make_folder", "remove"):
         if starts and not is_spawned(way):
             continue  # by the process that starts the ranks
-        clears = event.kind == "remove"
-        if clears and event.name != "rmtree":
-            continue
         path = _path(event)
-        if path is None or path.agree.kind != "same" or (not clears and _may_exist(event)):
+        if path is None or path.agree.kind != "same" or _may_be_done(event):
             continue
         who = doers(way)
         if who.mask != EVERYONE or in_try(way) or "suppress" in event.scopes:
             continue
         if not who.is_clear("disk") or is_one_after_another(way):
             continue
-        does = "clears" if clears else "makes"
-        harm = "what another has written is lost" if clears else "all but the first crash"
+        does, harm, else_ = _HARMS.get(event.name, _MADE)
         yield Hit(
             event.node,
             f"every rank {does} `{_shown(event)}`: {harm}",
@@ -83,7 +89,7 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
                 else ()
             ),
             help="on rank 0 alone, with a barrier behind it"
-            + ("" if clears else ", or with exist_ok=True"),
+            + (f", or with {else_}=True" if else_ else ""),
             path=event.path,
         )
 
@@ -128,9 +134,10 @@ def _path(event: Event) -> Value | None:
     return event.values.get("path") or event.values.get("arg0") or event.values.get("object")
 
 
-def _may_exist(event: Event) -> bool:
-    allowed = event.values.get("exist_ok") or event.values.get("kw_exist_ok")
-    return allowed is not None and not allowed.is_const(False)
+def _may_be_done(event: Event) -> bool:
+    """Whether it is no error where another rank has done it already."""
+    allowed = [event.values.get(word) for word in ("exist_ok", "kw_exist_ok", "kw_missing_ok")]
+    return any(each is not None and not each.is_const(False) for each in allowed)
 
 
 def _shown(event: Event) -> str:

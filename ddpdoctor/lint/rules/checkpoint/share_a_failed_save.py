@@ -41,15 +41,18 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Choice,
     Exit,
     Loop,
+    Seq,
     Way,
     events,
     walk,
 )
-from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart
-from ddpdoctor.lint.engine.queries.partings import Met, leaves_somewhere, met
+from ddpdoctor.lint.engine.queries.doing import doers, in_try, keeps_apart
+from ddpdoctor.lint.engine.queries.partings import Met, leaves, leaves_somewhere, met
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP511", name="failed-save-unshared", confidence="certain")
+
+_ERRORS = ("OSError", "IOError", "EnvironmentError", "RuntimeError", "Exception", "BaseException")
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -58,6 +61,11 @@ def check(run: Run) -> Iterator[Hit]:
         if not isinstance(node, Choice) or not isinstance(node.node, ast.Try):
             continue
         who, attempt, *handlers = doers(way), *node.arms
+        if not who.some:
+            caught = zip(node.node.handlers, handlers, strict=False)
+            yield from _within(
+                run, attempt.body, [arm.body for each, arm in caught if _of_save(each)]
+            )
         apart = keeps_apart(who.choices)
         if apart is None or not who.some or not any(events(attempt.body, "save")):
             continue
@@ -66,6 +74,48 @@ def check(run: Run) -> Iterator[Hit]:
             missed = _missed(left, way, apart)
             if left is not None and missed is not None:
                 yield _hit(left, missed, apart, sure=who.sure and run.is_entry)
+
+
+def _within(run: Run, attempt: Seq, handlers: list[Seq]) -> Iterator[Hit]:
+    """All ranks try, one saves, and where that fails it alone is taken past what follows."""
+    if not handlers or any(True for each in handlers for _ in met(each.items)):
+        return
+    if any(map(_raises, handlers)):
+        return
+    for save, way in events(attempt, "save", "write", "copy_file"):
+        who = doers(way)
+        apart = keeps_apart(who.choices)
+        if apart is None or not who.some or in_try(way):
+            continue
+        depth = next(number for number, step in enumerate(way) if step.node is apart)
+        if any(isinstance(step.node, Loop | Called) for step in way[:depth]):
+            continue
+        followed = (each for step in reversed(way[: depth + 1]) for each in met(step.rest))
+        missed = next(followed, None)
+        if missed is not None:
+            yield Hit(
+                missed.node,
+                "where the save before it fails one rank skips this, and the others wait here",
+                notes=(
+                    Related.at(save.place, "some ranks alone save"),
+                    Related.at(apart.place, "only they pass this condition"),
+                ),
+                help="share the outcome: broadcast whether the save succeeded",
+                confidence="certain" if who.sure and run.is_entry else "likely",
+                path=missed.path,
+            )
+            return
+
+
+def _of_save(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler catches what a full disk raises."""
+    named = {each.id for each in ast.walk(handler.type or ast.Pass()) if isinstance(each, ast.Name)}
+    return handler.type is None or not named.isdisjoint(_ERRORS)
+
+
+def _raises(handler: Seq) -> bool:
+    left = leaves(handler)
+    return left is not None and left.kind in ("raise", "end")
 
 
 def _missed(left: Exit | None, way: Way, apart: Choice) -> Met | None:

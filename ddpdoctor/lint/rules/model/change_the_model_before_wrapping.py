@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Value, What
 from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
@@ -59,13 +59,26 @@ def check(run: Run) -> Iterator[Hit]:
             if not _is_below(run, changed, module, inside) or _is_wrapped_again(wraps, module, way):
                 continue
             told.add(id(event.node))
+            node, path = _asked_by(run, event, way, inside) or (event.node, event.path)
             yield Hit(
-                event.node,
+                node,
                 f"{change} after the model was wrapped in DDP: it is never reduced",
                 notes=(Related.at(wrap.place, "it is wrapped"),),
                 help="change the model first, then wrap it (or wrap it again)",
-                path=event.path,
+                path=path,
             )
+
+
+def _asked_by(run: Run, event: Event, way: Way, inside: set[int]) -> tuple[ast.AST, str] | None:
+    """The call by which a model changes itself: its method may well be called before the wrap."""
+    call = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
+    classes = {run.vm.objects[each].cls for each in inside}
+    own = any(
+        each.owner in {base for cls in classes - {-1} for base in objects.bases(run.vm, cls)}
+        for each in run.vm.visited.values()
+        if any(node is event.node for node in ast.walk(each.node))
+    )
+    return (call.node, call.path) if call is not None and own else None
 
 
 def _has_identity(wrap: Event) -> bool:

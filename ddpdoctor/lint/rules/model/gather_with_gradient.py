@@ -36,12 +36,10 @@ from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP316", name="gathered-without-gradient", confidence="likely")
 
-_GATHERS = ("all_gather", "all_gather_into_tensor")
-
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield gathers whose output is trained on."""
-    gathers = [e for e, _ in events(run.root, "collective") if e.name in _GATHERS]
+    gathers = (event for event, _ in events(run.root, "collective"))
     learnt = [event for event in gathers if _loses_a_gradient(run, event)]
     if not learnt:
         return

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import Value
+from ddpdoctor.lint.engine.interpreter.values import Tuple, Value
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by
 from ddpdoctor.lint.rule import About, Hit
 
@@ -37,7 +37,10 @@ ABOUT = About(code="DDP309", name="mean-of-means", confidence="likely")
 
 _DIVIDES = ("Div", "div", "true_divide", "div_")
 _COUNTS = ("sum", "count_nonzero")
-_SAME_COUNT = ("clamp", "clamp_", "clamp_min", "clip", "max", "float", "to", "item", "Add")
+_SAME_COUNT = (
+    *("clamp", "clamp_", "clamp_min", "clip", "max", "float", "to", "item", "Add"),
+    *("tensor", "as_tensor"),
+)
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -71,7 +74,10 @@ def _is_own_count(run: Run, value: Value) -> bool:
         return False
     made = run.vm.made.get(value.what)
     while made is not None and made.by in _SAME_COUNT and made.of:
-        made = run.vm.made.get(made.of[0].what)
+        inner = made.of[0].what
+        if isinstance(inner, Tuple) and len(inner.items) == 1:
+            inner = inner.items[0].what
+        made = run.vm.made.get(inner)
     if made is None or made.by not in _COUNTS or any(map(made_by, made.of)):
         return False
     return len(made.of) == 1  # a sum along one dimension counts for each sample by itself
@@ -79,4 +85,7 @@ def _is_own_count(run: Run, value: Value) -> bool:
 
 def _is_sum(run: Run, value: Value) -> bool:
     """Whether a sum of losses is divided, and not a mean."""
-    return any(made.by in _COUNTS for _, made in computed_from(run, value))
+    return any(
+        made.by in _COUNTS or any(each.is_const("sum") for each in made.of)
+        for _, made in computed_from(run, value)
+    )

@@ -29,7 +29,7 @@ from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Value, text
+from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Tuple, Value, text
 from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
 from ddpdoctor.lint.rule import About, Fix, Hit
 
@@ -43,6 +43,7 @@ def check(run: Run) -> Iterator[Hit]:
     if not of_many_ranks(run):
         return
     backwards = list(events(run.root, "backward"))
+    yield from _kept(run, backwards)
     for event, way in events(run.root, "add_up"):
         node, value = event.node, event.values["value"]
         around = _innermost(way)
@@ -82,6 +83,53 @@ def check(run: Run) -> Iterator[Hit]:
             fix=_fix(run, event, node.value),
             path=event.path,
         )
+
+
+def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
+    """Lists that outlive a loop of backwards, and are given what has a graph in each round."""
+    told: set[int] = set()
+    for event, way in events(run.root, "keep"):
+        made, node = run.vm.object(event.values["owner"]), event.node
+        if made is None or id(node) in told or "no_grad" in event.scopes:
+            continue
+        if not isinstance(made.node, ast.List | ast.Call) or not isinstance(node, ast.Call):
+            continue
+        kept = event.values["value"]
+        for backward, to in backwards:
+            loop = _shared(way, to)
+            if loop is None or _is_emptied(loop, made.node) or made.path != loop.path:
+                continue
+            parts = list(_parts(run, backward.values["loss"], 3))
+            each = kept.what.items if isinstance(kept.what, Tuple) else (kept,)
+            if any(_keeps(run, one, part, 4) for one in each for part in parts):
+                told.add(id(node))
+                yield Hit(
+                    node,
+                    f"`{text(node)}` keeps the graph of every step: memory grows",
+                    help="append what is detached: `.detach()`, or `.item()`",
+                    path=event.path,
+                )
+                break
+
+
+def _shared(one: Way, other: Way) -> Loop | None:
+    """The innermost loop around both."""
+    mine = {id(step.node) for step in one}
+    around = (step.node for step in reversed(other) if isinstance(step.node, Loop))
+    return next((each for each in around if id(each) in mine), None)
+
+
+def _is_emptied(loop: Loop, made: ast.AST) -> bool:
+    """Whether a list is another one in each round, or may not grow."""
+    if isinstance(made, ast.Call) and (made.keywords or len(made.args) > 1):
+        return True  # a deque of so many
+    return any(
+        each is made or (isinstance(each, ast.Attribute) and each.attr in _EMPTIES)
+        for each in ast.walk(loop.node)
+    )
+
+
+_EMPTIES = ("clear", "pop", "popleft")
 
 
 def _innermost(way: Way) -> Loop | None:
