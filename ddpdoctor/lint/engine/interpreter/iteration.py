@@ -98,7 +98,8 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
             one = Value(one.what, local("data", picked.agree.sure), picked.why or why)
         if count.agree.kind == "local":
             return one, Value(NOTHING, count.agree, count.why)
-    return one, Value(NOTHING, SAME if shards else UNKNOWN)
+    uneven = vm.store.get((loader, "#uneven"))
+    return one, uneven or Value(NOTHING, SAME if shards else UNKNOWN)
 
 
 def _of_instance(vm: Machine, value: Value, cls: int, node: ast.AST) -> tuple[Value, Value]:

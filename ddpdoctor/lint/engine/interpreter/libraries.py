@@ -33,6 +33,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Lib,
     Many,
     Partial,
+    Place,
     Ref,
     Table,
     Tensor,
@@ -56,6 +57,8 @@ _REASONS = {
     "machine": "a property of this process or machine",
     "disk": "a file may be there for one rank and not yet for another",
 }
+PREPARED = "prepared"
+"""Of the length of a loader: that of one rank's part."""
 OF_THE_KIND = ("device", "dtype", "layout", "pin_memory", "requires_grad")
 """Arguments that say where a tensor lies and of which kind it is, not what is in it."""
 _TENSOR_MAKERS = ("torch.", "torchvision.", "torchaudio.")
@@ -280,7 +283,8 @@ def _count(
         if made is not None and made.type == "torch.utils.data.DataLoader":
             sampler = vm.store.get((source.what, "sampler"))
             known = sampler is not None and "DistributedSampler" in vm.type_of(sampler)
-            return Value(term("len", source.what), SAME if known else UNKNOWN)
+            part = (PREPARED,) if vm.store.get((source.what, "#prepared")) is not None else ()
+            return Value(term("len", source.what, *part), SAME if known or part else UNKNOWN)
         told = _own_length(vm, source, node) if name == "len" else None
         if told is not None:
             return told
@@ -626,12 +630,31 @@ def _prepares(
         elif type == "torch.utils.data.DataLoader":
             vm.store.put((each.what, "#prepared"), TRUE)
             vm.emit("prepare_loader", "prepare", node, object=each)
+            if (said := _says(vm, owner, "even_batches", False)) is not None:
+                vm.store.put((each.what, "#uneven"), said)
+            found.append(each)
+        elif type.startswith("torch.optim.lr_scheduler."):
+            alone = _says(vm, owner, "split_batches", True) is None
+            if alone and _says(vm, owner, "step_scheduler_with_optimizer", False) is None:
+                vm.emit("prepare_scheduler", "prepare", node, object=each)
             found.append(each)
         else:
             found.append(each)
     if name.endswith(("prepare_model", "setup_module")) and found:
         return found[0]
     return found[0] if len(found) == 1 else Value(Tuple(tuple(found)))
+
+
+def _says(vm: Machine, owner: Value | None, word: str, wanted: bool) -> Value | None:
+    """Whether an accelerator, or its configuration of loaders, was told so; with the place."""
+    config = vm.store.get((owner.what, "#dataloader_config")) if owner is not None else None
+    for each in (owner, config):
+        given_ = vm.store.get((each.what, f"#{word}")) if each is not None else None
+        made = vm.object(each) if each is not None else None
+        if given_ is not None and made is not None and given_.is_const(wanted):
+            place = Place(made.path, getattr(made.node, "lineno", 1))
+            return Value(NOTHING, local("data"), Why(objects.OWN_PART, place, None, made.node))
+    return None
 
 
 def _spawns(
@@ -734,6 +757,8 @@ def _new(
         values |= _by_position(args, kwargs)
     event = vm.emit("new", name, node, object=Value(made), work=work, **values)
     result = Value(made)
+    if type.startswith("torch.optim.lr_scheduler."):
+        vm.store.put((made, "#given"), Value(Tuple((*args, *kwargs.values()))))
     if type == "torch.utils.data.DataLoader":
         from ddpdoctor.lint.engine.interpreter.reading import read_by_workers
 

@@ -6,11 +6,13 @@ accelerate.accelerator.Accelerator                      new type=accelerate.Acce
 accelerate.PartialState                                 new type=accelerate.PartialState
 accelerate.state.PartialState                           new type=accelerate.PartialState
 accelerate.state.AcceleratorState                       new type=accelerate.PartialState
+accelerate.DataLoaderConfiguration                      new type=accelerate.utils.DataLoaderConfiguration
+accelerate.utils.DataLoaderConfiguration                new type=accelerate.utils.DataLoaderConfiguration
 accelerate.Accelerator.prepare                          prepares
 accelerate.Accelerator.prepare_model                    prepares
 accelerate.Accelerator.prepare_data_loader              prepares
 accelerate.Accelerator.prepare_optimizer                itself
-accelerate.Accelerator.prepare_scheduler                itself
+accelerate.Accelerator.prepare_scheduler                prepares
 accelerate.Accelerator.unwrap_model                     event kind=unwrap model=model@0 result=unwrap
 accelerate.Accelerator.backward                         event kind=backward loss=loss@0
 accelerate.Accelerator.clip_grad_norm_                  event kind=clip parameters=parameters@0 result=pure

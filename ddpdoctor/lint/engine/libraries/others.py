@@ -10,6 +10,10 @@ fasteners.InterProcessLock                              enters scope=lock
 portalocker.Lock                                        enters scope=lock
 transformers.set_seed                                   event kind=seed_all seed=seed@0
 transformers.trainer_utils.set_seed                     event kind=seed_all seed=seed@0
+transformers.get_scheduler                              new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@1
+transformers.get_constant_schedule_with_warmup          new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
+transformers.get_linear_schedule_with_warmup            new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
+transformers.get_cosine_schedule_with_warmup            new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
 deepspeed.init_distributed                              init
 deepspeed.initialize                                    unknown
 deepspeed.comm.barrier                                  collective group=group@0

@@ -1,0 +1,96 @@
+"""Schedule that is as long as one rank's batches, and steps for all ranks.
+
+## What it does
+Finds learning rate schedules that accelerate prepares and whose length is computed from the length
+of a prepared loader, or is the number of steps after which the training ends.
+
+## Why is this bad?
+A prepared scheduler steps once for each process at every optimizer step, as though the batches were
+not shared out. One that counts a single rank's batches is over after the first part of the
+training, and the learning rate stays where it ends.
+
+## Example
+```python
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+scheduler = CosineAnnealingLR(optimizer, T_max=epochs * len(loader))
+scheduler = accelerator.prepare(scheduler)
+```
+
+## Use instead
+```python
+steps = epochs * len(loader) * accelerator.num_processes
+scheduler = accelerator.prepare(CosineAnnealingLR(optimizer, T_max=steps))
+```
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.libraries import PREPARED
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, events, walk
+from ddpdoctor.lint.engine.interpreter.values import WORLD, Func, Term, Tuple, Value, What
+from ddpdoctor.lint.engine.queries.partings import leaves
+from ddpdoctor.lint.rule import About, Hit
+
+ABOUT = About(code="DDP211", name="batch-size-meaning", confidence="likely")
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield prepared schedules that count the batches of one rank."""
+    told: set[int] = set()
+    for event, _ in events(run.root, "prepare_scheduler"):
+        given = run.vm.store.get((event.values["object"].what, "#given"))
+        if given is None or id(event.node) in told:
+            continue
+        lengths = [each.what for each in _lengths(run, given)]
+        counts = [part for each in lengths for part in _parts(each)]
+        of_one = any(isinstance(part, Term) and part.args[1:] == (PREPARED,) for part in counts)
+        if WORLD not in counts and (of_one or not _bounds(run).isdisjoint(lengths)):
+            told.add(id(event.node))
+            yield Hit(
+                event.node,
+                "the schedule counts one rank's batches, and steps once for each rank",
+                notes=("a prepared scheduler steps num_processes times per optimizer step",),
+                help="multiply its length by accelerator.num_processes, or do not prepare it",
+                path=event.path,
+            )
+
+
+def _lengths(run: Run, value: Value) -> Iterator[Value]:
+    """What a schedule is given, and what its functions know from where they were made."""
+    if isinstance(value.what, Tuple):
+        for each in value.what.items:
+            yield from _lengths(run, each)
+    elif isinstance(value.what, Func):
+        info = run.vm.functions[value.what.number]
+        names = {each.id for each in ast.walk(info.node) if isinstance(each, ast.Name)}
+        for scope in value.what.scopes:
+            found = (run.vm.store.get((scope, name)) for name in sorted(names))
+            yield from (each for each in found if each is not None)
+    else:
+        yield value
+
+
+def _bounds(run: Run) -> set[What]:
+    """What the number of steps is compared with before a loop is left."""
+    found: set[What] = set()
+    for node, _ in walk(run.root):
+        what = node.condition.what if isinstance(node, Choice) else None
+        if isinstance(what, Term) and what.op in _REACHED and isinstance(node, Choice):
+            left = (leaves(arm.body) for arm in node.arms)
+            if any(each is not None and each.kind == "break" for each in left):
+                found |= {each for each in what.args[1:] if isinstance(each, Term)}
+    return found
+
+
+_REACHED = ("GtE", "Gt", "Eq")
+
+
+def _parts(what: object) -> Iterator[object]:
+    yield what
+    if isinstance(what, Term):
+        for each in what.args:
+            yield from _parts(each)

@@ -1,0 +1,35 @@
+import torch
+from accelerate import Accelerator
+from torch.optim.lr_scheduler import LinearLR, OneCycleLR
+from torch.utils.data import DataLoader
+
+
+def warm(net, data, epochs):
+    acc = Accelerator()
+    optimizer = torch.optim.AdamW(net.parameters())
+    net, optimizer, loader = acc.prepare(net, optimizer, DataLoader(data, 4, shuffle=True))
+    total = len(loader) * epochs
+    rate = acc.prepare(OneCycleLR(optimizer, 0.1, total_steps=total))  # <-- DDP211
+    for _ in range(epochs):
+        for batch in loader:
+            acc.backward(net(batch).mean())
+            optimizer.step()
+            rate.step()
+            optimizer.zero_grad()
+
+
+def until(net, data, most):
+    acc = Accelerator()
+    optimizer = torch.optim.AdamW(net.parameters())
+    rate = LinearLR(optimizer, 1.0, 0.0, total_iters=most)
+    net, optimizer = acc.prepare(net, optimizer)
+    loader, rate = acc.prepare(DataLoader(data, 4), rate)  # <-- DDP211
+    done = 0
+    for batch in loader:
+        acc.backward(net(batch).mean())
+        optimizer.step()
+        rate.step()
+        optimizer.zero_grad()
+        done += 1
+        if done >= most:
+            break
