@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ddpdoctor.lint.engine.interpreter.machine import FunctionInfo
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -181,6 +182,16 @@ def _surely(seq: Seq) -> Iterator[Event]:
             arms = [list(_surely(arm.body)) for arm in node.arms]
             if all(any(synchronises(each) for each in arm) for arm in arms):
                 yield next(each for each in arms[0] if synchronises(each))
+
+
+def function_of(run: Run, node: ast.AST) -> FunctionInfo | None:
+    """The function that was run in which a node stands, innermost; None outside of all."""
+    around = [
+        each
+        for each in run.vm.visited.values()
+        if any(inner is node for inner in ast.walk(each.node))
+    ]
+    return max(around, key=lambda each: each.node.lineno, default=None)
 
 
 def in_try(way: Way) -> bool:

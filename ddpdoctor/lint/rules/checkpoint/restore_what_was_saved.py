@@ -117,6 +117,8 @@ def _is_state(key: str, value: Value) -> bool:
 
 def _read(run: Run, load: Event) -> set[str]:
     """The keys that are read of what is loaded; none, if it is handed on to somebody else."""
+    if "result" not in load.values:
+        return set()  # a library restores all that it has saved
     loaded = load.values["result"].what
     read = run.vm.reads.get(loaded, set()) if isinstance(loaded, Term) else set()
     return set() if ELSEWHERE in read or _goes_on(run, loaded) else read

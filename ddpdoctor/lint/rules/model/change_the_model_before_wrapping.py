@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Value, What
+from ddpdoctor.lint.engine.queries.doing import function_of
 from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -72,11 +73,10 @@ def check(run: Run) -> Iterator[Hit]:
 def _asked_by(run: Run, event: Event, way: Way, inside: set[int]) -> tuple[ast.AST, str] | None:
     """The call by which a model changes itself: its method may well be called before the wrap."""
     call = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
-    classes = {run.vm.objects[each].cls for each in inside}
-    own = any(
-        each.owner in {base for cls in classes - {-1} for base in objects.bases(run.vm, cls)}
-        for each in run.vm.visited.values()
-        if any(node is event.node for node in ast.walk(each.node))
+    method = function_of(run, event.node)
+    classes = {run.vm.objects[each].cls for each in inside} - {-1}
+    own = method is not None and any(
+        method.owner in objects.bases(run.vm, each) for each in classes
     )
     return (call.node, call.path) if call is not None and own else None
 

@@ -30,6 +30,7 @@ from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Tuple, Value, text
+from ddpdoctor.lint.engine.queries.doing import function_of
 from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
 from ddpdoctor.lint.rule import About, Fix, Hit
 
@@ -97,11 +98,13 @@ def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
         kept = event.values["value"]
         for backward, to in backwards:
             loop = _shared(way, to)
-            if loop is None or _is_emptied(loop, made.node) or made.path != loop.path:
+            if loop is None or _is_emptied(loop, made.node):
                 continue
             parts = list(_parts(run, backward.values["loss"], 3))
             each = kept.what.items if isinstance(kept.what, Tuple) else (kept,)
-            if any(_keeps(run, one, part, 4) for one in each for part in parts):
+            if not any(_keeps(run, one, part, 4) for one in each for part in parts):
+                continue
+            if function_of(run, made.node) is function_of(run, loop.node):  # else another each time
                 told.add(id(node))
                 yield Hit(
                     node,
