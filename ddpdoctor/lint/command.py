@@ -17,7 +17,7 @@ from ddpdoctor.lint.report import Report
 from ddpdoctor.lint.rule import Diagnostic, Trouble
 from ddpdoctor.lint.suppression import is_suppressed
 from ddpdoctor.report.formats import ReportFormat
-from ddpdoctor.report.output import OutputError, Page, write_file
+from ddpdoctor.report.output import OutputError, Page, check_writable, write_file
 
 _ROUNDS = 10
 _STDIN = "-"
@@ -108,6 +108,8 @@ def _examined(options: LintOptions, stdin: bytes | None) -> _Examined:
 def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) -> int:
     if options.format not in [*ReportFormat]:
         raise UsageError(f"no format {options.format!r}; there are {', '.join(ReportFormat)}")
+    if options.output:
+        check_writable(options.output)
     seen = _examined(options, stdin)
     report, changed = seen.report, 0
     if options.fix or options.diff:
