@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 
 BODIES = Path(__file__).with_name("bodies.py")
 CRYSTALS = ("ddpdoctor.stack.crystal", "ase.io", "ase.geometry", "pymatgen.core", "vesin")
@@ -36,12 +36,12 @@ def bodies() -> Path:
 
 
 @pytest.fixture
-def launch(server: ForkServer, bodies: Path) -> Callable[..., World]:
+def launch(server: ForkServer, bodies: Path) -> Callable[..., WorkerGroup]:
     """Run a function of bodies.py on ranks of its own, to their end."""
 
     def launch(
         function: str, nproc: int, env: dict[str, str] | None = None, **kwargs: Any
-    ) -> World:
+    ) -> WorkerGroup:
         job = Job(
             target=f"{bodies}:{function}",
             nproc=nproc,
@@ -58,7 +58,7 @@ def launch(server: ForkServer, bodies: Path) -> Callable[..., World]:
 
 
 @pytest.fixture
-def results(launch: Callable[..., World]) -> Callable[..., list[Any]]:
+def results(launch: Callable[..., WorkerGroup]) -> Callable[..., list[Any]]:
     """Run a function of bodies.py on ranks, and return what each rank's call returned."""
 
     def results(function: str, nproc: int, **kwargs: Any) -> list[Any]:

@@ -16,14 +16,14 @@ import pytest
 import torch
 from torch import nn
 
-from ddpdoctor.launch import World
+from ddpdoctor.launch import WorkerGroup
 from ddpdoctor.stack.errors import ConfigError, TrainingError
 from ddpdoctor.stack.process_group import session, wrap
 from ddpdoctor.stack.trainer import schedule, sync_if, windows
 from tests.stack.bodies import train_toy
 
 Results = Callable[..., list[Any]]
-Launch = Callable[..., World]
+Launch = Callable[..., WorkerGroup]
 
 
 def test_4_ranks_learn_what_1_process_learns_from_the_same_global_batch(

@@ -15,7 +15,7 @@ import pytest
 import torch
 from ase.build import bulk
 
-from ddpdoctor.launch import World
+from ddpdoctor.launch import WorkerGroup
 from ddpdoctor.stack.crystal import (
     TrainingResult,
     dcdft,
@@ -34,7 +34,7 @@ from ddpdoctor.stack.verification import verify_checkpoint
 from tests.stack.bodies import tiny, train_crystals
 
 Results = Callable[..., list[Any]]
-Launch = Callable[..., World]
+Launch = Callable[..., WorkerGroup]
 
 
 @pytest.fixture(scope="module")

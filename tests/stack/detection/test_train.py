@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from ddpdoctor.launch import World
+from ddpdoctor.launch import WorkerGroup
 from ddpdoctor.stack.detection import DetectionResult, load_model, train_on_digits
 from ddpdoctor.stack.detection.train import mean_boxes
 from ddpdoctor.stack.errors import ConfigError, LauncherError, MissingExtraError
@@ -21,7 +21,7 @@ from tests.stack.detection.bodies import tiny
 from tests.stack.detection.test_scenes import one_object
 
 Results = Callable[..., list[Any]]
-Launch = Callable[..., World]
+Launch = Callable[..., WorkerGroup]
 
 
 @pytest.fixture(scope="module")

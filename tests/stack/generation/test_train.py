@@ -14,21 +14,21 @@ from typing import Any
 import pytest
 import torch
 
-from ddpdoctor.launch import ForkServer, Job, World
+from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from ddpdoctor.stack.errors import ConfigError
 from ddpdoctor.stack.generation import train_generation
 from ddpdoctor.stack.generation.data import Noised, load_digits
 from tests.stack.generation.bodies import SIZE
 
 BODIES = Path(__file__).with_name("bodies.py")
-Run = Callable[..., World]
+Run = Callable[..., WorkerGroup]
 
 
 @pytest.fixture(scope="module")
 def ranks() -> Any:
     with ForkServer(preload=("ddpdoctor.stack.generation", "sklearn.datasets")) as server:
 
-        def run(function: str, nproc: int, **kwargs: Any) -> World:
+        def run(function: str, nproc: int, **kwargs: Any) -> WorkerGroup:
             job = Job(
                 target=f"{BODIES}:{function}",
                 nproc=nproc,

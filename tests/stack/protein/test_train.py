@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-from ddpdoctor.launch import World
+from ddpdoctor.launch import WorkerGroup
 from ddpdoctor.stack.errors import ConfigError, DataError, LauncherError, MissingExtraError
 from ddpdoctor.stack.protein import (
     ProteinResult,
@@ -31,7 +31,7 @@ from tests.stack.protein.bodies import N_CHAINS, tiny
 from tests.stack.protein.chains import backbone, write_pdb
 
 Results = Callable[..., list[Any]]
-Launch = Callable[..., World]
+Launch = Callable[..., WorkerGroup]
 
 
 @pytest.fixture(scope="module")
