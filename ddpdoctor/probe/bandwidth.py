@@ -17,11 +17,13 @@ from ddpdoctor.probe.talk import Talk
 SIZES = tuple(4**power for power in range(2, 14))  # 16 bytes to 64 MiB
 _ALWAYS = 1 << 20
 _COPY = 1 << 26
+_LEAST = 2.0
+"""Seconds of a budget, though nothing may be left: the curve of small sizes is always told."""
 
 
 def points(talk: Talk, budget: float) -> list[Point]:
     """Every operation at every size, for about `budget` seconds; the large ones while they last."""
-    begun, budget = time.monotonic(), max(0.0, talk.agreed(budget))
+    begun, budget = time.monotonic(), max(_LEAST, talk.agreed(budget))
     each = budget / (len(SIZES) * len(_OPERATIONS))
     found = []
     for number, (name, (prepare, factor)) in enumerate(_OPERATIONS.items(), 1):
