@@ -26,6 +26,10 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     case.explain(*(raised for raised, *_ in hit))
     first, other, event = hit[0]
+    # Who removed it last cannot blame another, but what it then misses there is of this race, too.
+    kind = first.exception.type
+    there = [each for each in case.raised if each.exception.type == kind]
+    case.explain(*(each for each in there if event.path in _parents(each)))
     ranks = tuple(raised.rank.rank for raised, *_ in hit)
     name = Path(event.path).name
     did = "made" if event.action == "mkdir" else "removed"
