@@ -88,7 +88,7 @@ def _within(run: Run, attempt: Seq, handlers: list[Seq]) -> Iterator[Hit]:
         if apart is None or not who.some or in_try(way):
             continue
         depth = next(number for number, step in enumerate(way) if step.node is apart)
-        if any(isinstance(step.node, Loop | Called) for step in way[:depth]):
+        if any(isinstance(step.node, Loop) for step in way[:depth]):
             continue
         followed = (each for step in reversed(way[: depth + 1]) for each in met(step.rest))
         missed = next(followed, None)

@@ -72,13 +72,16 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _asked_by(run: Run, event: Event, way: Way, inside: set[int]) -> tuple[ast.AST, str] | None:
     """The call by which a model changes itself: its method may well be called before the wrap."""
-    call = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
-    method = function_of(run, event.node)
     classes = {run.vm.objects[each].cls for each in inside} - {-1}
-    own = method is not None and any(
-        method.owner in objects.bases(run.vm, each) for each in classes
-    )
-    return (call.node, call.path) if call is not None and own else None
+    owners = {base for each in classes for base in objects.bases(run.vm, each)}
+    node = event.node
+    for step in reversed(way):
+        if isinstance(step.node, Called):
+            method = function_of(run, node)
+            if method is not None and method.owner in owners:
+                return step.node.node, step.node.path
+            node = step.node.node
+    return None
 
 
 def _has_identity(wrap: Event) -> bool:
