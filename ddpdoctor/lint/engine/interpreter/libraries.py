@@ -517,7 +517,9 @@ def _group(
         if word in kwargs:
             values[word] = kwargs[word]
     if "ranks" in values:
-        values["ranks"] = inside(vm, values["ranks"])
+        held = inside(vm, values["ranks"])
+        if held.agree.sure:  # a name alone may be the rank of another
+            values["ranks"] = held
     vm.emit("group", name.rpartition(".")[2], node, **values)
     made = vm.new(node, "torch.distributed.ProcessGroup")
     for role, value in values.items():
