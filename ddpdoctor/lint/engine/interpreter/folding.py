@@ -120,6 +120,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
             found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
             if any(each is not OPEN for each in found):
                 return Value(Table(found), agree, why)
+        if agree.kind == "rank" and not {left.what, right.what} & {NOTHING}:
+            return Value(term(op.__class__.__name__, left.what, right.what), agree, why)
         return Value(
             NOTHING if agree.divergent else term("mixed", left.what, right.what), agree, why
         )
@@ -133,6 +135,59 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         agree, why = UNKNOWN, None
     name = op.__class__.__name__
     return Value(term(name, _part(left), _part(right)), agree, why)
+
+
+def is_equally_long(bounds: tuple[What, ...]) -> bool:
+    """Whether `range(first, last)` has as many numbers on each rank: the rank cancels out.
+
+    By the sum of products that `last - first` is, with each rank's own number in the rank's place.
+    """
+    if len(bounds) < 2:
+        return False
+    spans = []
+    for rank in range(RANKS):
+        first, last = (_polynomial(each, rank) for each in bounds[:2])
+        if first is None or last is None:
+            return False
+        spans.append(_sum(last, first, -1))
+    return all(each == spans[0] for each in spans)
+
+
+Polynomial = dict[tuple[str, ...], Any]
+"""The factor of each product of unknowns, in the order of their texts."""
+
+
+def _polynomial(what: What, rank: int) -> Polynomial | None:
+    """What a term is on one rank; None where something is not known at all."""
+    if isinstance(what, Const | Table):
+        number = what.value if isinstance(what, Const) else what.entries[rank]
+        return {(): number} if isinstance(number, int) else None
+    if what == NOTHING:
+        return None
+    if isinstance(what, Term) and what.op in ("Add", "Sub", "Mult") and len(what.args) == 2:
+        left, right = (_polynomial(each, rank) for each in what.args)
+        if left is None or right is None:
+            return None
+        if what.op != "Mult":
+            return _sum(right, left, 1) if what.op == "Add" else _sum(left, right, -1)
+        found: Polynomial = {}
+        for one, factor in left.items():
+            for other, more in right.items():
+                found = _sum(found, {tuple(sorted(one + other)): factor * more}, 1)
+        return found
+    return None if _is_by_rank(what) else {(repr(what),): 1}
+
+
+def _sum(left: Polynomial, right: Polynomial, sign: int) -> Polynomial:
+    both = {key: left.get(key, 0) + sign * right.get(key, 0) for key in {*left, *right}}
+    return {key: factor for key, factor in both.items() if factor}
+
+
+def _is_by_rank(what: Any) -> bool:
+    """Whether the rank, or what nobody knows, is within a term."""
+    if isinstance(what, Table) or what == NOTHING:
+        return True
+    return isinstance(what, Term) and any(_is_by_rank(each) for each in what.args)
 
 
 _LONG = 600

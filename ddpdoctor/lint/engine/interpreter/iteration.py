@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -66,7 +66,9 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
             NOTHING, value.agree, value.why
         )
     if isinstance(what, Term) and what.op == "range":
-        return Value(Term("counter", (vm.site(node),)), SAME), value
+        is_span = value.agree.kind == "rank" and folding.is_equally_long(what.args)
+        count = Value(what, SAME) if is_span else value
+        return Value(Term("counter", (vm.site(node),)), SAME), count
     if isinstance(what, Partial):
         return Value(NOTHING, UNKNOWN), Value(NOTHING, UNKNOWN)
     value = objects.current(vm, value)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.folding import is_coarse
+from ddpdoctor.lint.engine.interpreter.folding import is_coarse, is_equally_long
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -1074,9 +1074,10 @@ def _of_python(
         return _converted(vm, name, args, kwargs, node)
     if name == "range":
         agree, why = blended(args)
-        if len(args) == 3 and args[0].agree.kind == "rank":
+        span = term("range", *(each.what for each in args))
+        if len(args) == 3 and args[0].agree.kind == "rank" and not is_equally_long(span.args):
             agree = local("shard", agree.sure)
-        return Value(term("range", *(each.what for each in args)), agree, why)
+        return Value(span, agree, why)
     if name in ("list", "tuple", "iter", "reversed"):
         return _as_list(vm, name, first, node) if args else objects.new_list(vm, node, ())
     if name in ("set", "frozenset"):
@@ -1343,7 +1344,21 @@ def _environment(
     return objects.of_environment(vm, variable, node)
 
 
+def _distinct(
+    vm: Machine,
+    name: str,
+    effect: Effect,
+    owner: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """A constant that is equal to itself alone."""
+    return Value(Const(f"{name} {vm.site(node)}"))
+
+
 _HANDLERS = {
+    "distinct": _distinct,
     "local": _local,
     "pure": _pure,
     "count": _count,

@@ -604,9 +604,10 @@ def update(vm: Machine, owner: Value, other: Value) -> None:
         for key in keys(vm, other).what.items:  # type: ignore[union-attr]
             set_item(vm, owner, key, get_key(vm, other, key), ast.Pass())
         return
-    set_item(
-        vm, owner, Value(NOTHING, other.agree, other.why), Value(NOTHING, other.agree), ast.Pass()
-    )
+    # What a model hands out is the rank's own; by which names it does, is not known.
+    is_output = isinstance(other.what, Tensor) and bool(other.what.of)
+    key = Value(NOTHING, UNKNOWN if is_output else other.agree, other.why)
+    set_item(vm, owner, key, Value(NOTHING, other.agree), ast.Pass())
 
 
 def get_key(vm: Machine, owner: Value, key: Value) -> Value:

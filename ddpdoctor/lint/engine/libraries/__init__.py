@@ -45,6 +45,7 @@ WORDS = {
     "spawns": "starts the function `target` once per rank",
     "calls": "calls the function `target`",
     "calls_on_main": "a decorator: rank 0 alone runs the function",
+    "distinct": "a constant that is equal to itself alone",
     "ends": "ends the process",
     "event": "does what `kind` says: save, load, step, backward, ...",
 }

@@ -20,6 +20,7 @@ datetime.datetime.now                   local cause=clock
 datetime.datetime.utcnow                local cause=clock
 datetime.datetime.today                 local cause=clock
 datetime.*                              pure
+enum.auto                               distinct
 uuid.uuid1                              local cause=chance
 uuid.uuid4                              local cause=chance
 secrets.*                               local cause=chance

@@ -46,6 +46,11 @@ def check(run: Run) -> Iterator[Hit]:
     if not wraps:
         return
     changes = [(event, way, _change(run, event)) for event, way in events(run.root, *_CHANGES)]
+    froze = [
+        (event.values.get("owner") or event.values["object"], way)
+        for event, way in events(run.root, "unfreeze", "set_attribute")
+        if _freezes(event)
+    ]
     made = {event.values["object"].what: way for event, way in events(run.root, "make", "new")}
     told: set[int] = set()
     for wrap, at in wraps:
@@ -58,6 +63,10 @@ def check(run: Run) -> Iterator[Hit]:
             if changed.what in made and is_after(at, made[changed.what]):
                 continue  # it is built only now
             if not _is_below(run, changed, module, inside) or _is_wrapped_again(wraps, module, way):
+                continue
+            if _is_trainable(
+                event, at, [w for each, w in froze if _is_below(run, each, module, inside)]
+            ):
                 continue
             told.add(id(event.node))
             node, path = _asked_by(run, event, way, inside) or (event.node, event.path)
@@ -105,6 +114,22 @@ def _change(run: Run, event: Event) -> str:
             asked = values.get("on") or values.get("arg0")
             return f"{said} unfreezes it" if asked is None or asked.is_const(True) else ""
     return ""
+
+
+def _freezes(event: Event) -> bool:
+    if event.kind == "unfreeze":
+        asked = event.values.get("on") or event.values.get("arg0")
+        return asked is not None and asked.is_const(False)
+    return event.name == "requires_grad" and event.values["value"].is_const(False)
+
+
+def _is_unfreezing(event: Event) -> bool:
+    return event.kind == "unfreeze" or event.name == "requires_grad"
+
+
+def _is_trainable(event: Event, wrap: Way, froze: list[Way]) -> bool:
+    """Whether it is but unfrozen again: what froze it has come after the wrap, which knows it."""
+    return _is_unfreezing(event) and bool(froze) and all(is_after(wrap, each) for each in froze)
 
 
 def _is_below(run: Run, changed: Value, module: What, inside: set[int]) -> bool:
