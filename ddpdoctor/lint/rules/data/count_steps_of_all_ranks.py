@@ -79,14 +79,14 @@ def _bounds(run: Run) -> set[What]:
     found: set[What] = set()
     for node, _ in walk(run.root):
         what = node.condition.what if isinstance(node, Choice) else None
-        if isinstance(what, Term) and what.op in _REACHED and isinstance(node, Choice):
+        if isinstance(what, Term) and what.op in _COMPARISONS and isinstance(node, Choice):
             left = (leaves(arm.body) for arm in node.arms)
             if any(each is not None and each.kind == "break" for each in left):
-                found |= {each for each in what.args[1:] if isinstance(each, Term)}
+                found |= {each for each in what.args if isinstance(each, Term)}
     return found
 
 
-_REACHED = ("GtE", "Gt", "Eq")
+_COMPARISONS = ("GtE", "Gt", "Eq", "NotEq", "LtE", "Lt")
 
 
 def _parts(what: object) -> Iterator[object]:

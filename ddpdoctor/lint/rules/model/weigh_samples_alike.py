@@ -67,10 +67,14 @@ def check(run: Run) -> Iterator[Hit]:
                 )
 
 
+_OWN = [("local", cause) for cause in ("data", "shard", "chance", "")]
+"""Without a cause: what a number of the rank's own has made of a tensor."""
+
+
 def _is_own_count(run: Run, value: Value) -> bool:
     """Whether it counts what this rank has, without gradient."""
     agree = value.agree
-    if agree.kind != "rank" and agree.cause not in ("data", "shard", "chance"):
+    if agree.kind != "rank" and (agree.kind, agree.cause) not in _OWN:
         return False
     made = run.vm.made.get(value.what)
     while made is not None and made.by in _SAME_COUNT and made.of:
