@@ -79,6 +79,8 @@ def _bounds(run: Run) -> set[What]:
     found: set[What] = set()
     for node, _ in walk(run.root):
         what = node.condition.what if isinstance(node, Choice) else None
+        if isinstance(what, Term) and what.op == "not":
+            (what,) = what.args
         if isinstance(what, Term) and what.op in _COMPARISONS and isinstance(node, Choice):
             left = (leaves(arm.body) for arm in node.arms)
             if any(each is not None and each.kind == "break" for each in left):
