@@ -551,6 +551,16 @@ def test_what_was_loaded_unlike_between_two_steps_is_the_reason_and_is_proven() 
     assert (finding.code, finding.certainty, lines(finding)[0]) == ("DDP513", "proven", 45)
 
 
+def test_what_was_read_too_early_is_told_once() -> None:
+    three = timed(ranks(apart_from=4))
+    for rank in three:
+        begun = 24.0 if rank.rank else 25.0
+        rank.files.append(FileEvent("load", "/data/best.pt", begun, begun + 0.1, at(44)))
+        rank.state_loads.append(loaded(rank.rank, alike=False, time=26.0))
+    three[0].files.insert(0, FileEvent("save", "/data/best.pt", 24.1, 24.9, at(40)))
+    assert only(three).code == "DDP501"
+
+
 @pytest.mark.parametrize(("alike", "time"), [(True, 25.0), (False, 5.0), (False, 45.0)])
 def test_what_was_loaded_alike_or_at_another_time_is_not_the_reason(
     alike: bool, time: float

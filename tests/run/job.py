@@ -46,9 +46,10 @@ def well():
 
 
 def well_by_hand():
-    """For what DDP has no part in."""
+    """For what DDP has no part in; a group that is left to Python's end may end it (DDP419)."""
     dist.init_process_group("gloo")
     learn()
+    dist.destroy_process_group()
 
 
 def deadlock(on=train):
@@ -73,6 +74,7 @@ def long():
             time.sleep(0.02)
 
     learn(after_step=linger)
+    dist.destroy_process_group()
     Path(f"ended-{rank}").touch()
 
 
@@ -83,6 +85,7 @@ def late():
         while not Path("enough").exists():
             sum(range(1000))  # the work
     learn()
+    dist.destroy_process_group()
 
 
 def in_a_thread():

@@ -45,13 +45,19 @@ class _Reason:
 
 @detector(precedence=400)
 def detect(case: Case) -> Iterator[Finding]:
-    """The first model that parted; what follows from it in other models is not told."""
+    """The first model that parted; what follows from it in other models is not told.
+
+    Nor is a model that parted by a file that some ranks have read before it was written.
+    """
     well = ended_well(case)
+    read_too_early = any(each.code == "DDP501" for each in case.found)
     for found in [each for each in divergences(case) if well or _is_older(each)][:1]:
         if _loaded_differently(found):
-            yield from _loaded(case, found)
+            yield from () if read_too_early else _loaded(case, found)
             return
-        yield _finding(found, _reason(found))
+        why = _reason(found)
+        if not (read_too_early and why.code == "DDP513"):
+            yield _finding(found, why)
 
 
 def _is_older(found: Divergence) -> bool:
