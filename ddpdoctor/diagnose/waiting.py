@@ -81,7 +81,7 @@ def communicating(evidence: Evidence) -> Deadlock | None:
     if max([since, *ended]) > seen_together:
         return None
     blocked = tuple(
-        Blocked(r, first, _stuck(rank), absent[_key(r, first)])
+        Blocked(r, first, _stuck(rank), _others(absent[_key(r, first)], rank, first, ranks))
         for r, rank in sorted(waiting.items())
         for first in _waits_in(rank)[:1]
     )
@@ -207,6 +207,16 @@ def _absent(
     return absent
 
 
+def _others(
+    absent: tuple[int, ...], rank: RankEvidence, own: Collective, ranks: dict[int, RankEvidence]
+) -> tuple[int, ...]:
+    """Whom it waits for; of calls that share a key and do not fit, those of the other party."""
+    if rank.rank not in absent:
+        return absent
+    members = (ranks[member] for member in _members(rank, own, ranks) if member in ranks)
+    return tuple(each.rank for each in members if not _arrived(each, rank.rank, own))
+
+
 def _members(
     rank: RankEvidence, collective: Collective, ranks: dict[int, RankEvidence]
 ) -> Iterable[int]:
@@ -247,11 +257,17 @@ def _record(member: RankEvidence, group: str, seq: int) -> Collective | None:
 def agree(one: Collective, other: Collective) -> bool:
     """Whether two ranks' calls of the same number can complete together."""
     op = normal_op(one.op)
-    if op != normal_op(other.op) or one.root != other.root:
-        return None in (one.root, other.root) and op == normal_op(other.op)
+    if op != normal_op(other.op):
+        return False
+    if one.root != other.root and None not in (one.root, other.root):
+        return False
     if op == "new_group":
         return one.shapes == other.shapes
-    if op in _SAME_SIZE and one.place and other.place:
+    # Of DDP's own reductions the sizes are those of buckets. Its broadcasts are told as they are.
+    by_hand = bool(one.place) + bool(other.place)
+    if op == "broadcast" and by_hand == 1 and not (one.shapes and other.shapes):
+        return True
+    if (op in _SAME_SIZE and by_hand == 2) or (op == "broadcast" and by_hand == 1):
         return [prod(shape) for shape in one.shapes] == [prod(shape) for shape in other.shapes]
     return True
 

@@ -102,6 +102,23 @@ def test_two_ranks_at_different_collectives_wait_for_each_other() -> None:
     ]
 
 
+@pytest.mark.parametrize(("shapes", "is_dead"), [(((1,),), True), (((6, 8),), False), ((), False)])
+def test_a_broadcast_of_ddps_own_meets_the_jobs_where_both_are_as_large(
+    shapes: tuple[tuple[int, ...], ...], is_dead: bool
+) -> None:
+    programs = [[Call("0", "broadcast")], [Call("0", "broadcast")]]
+    found = Simulation({"0": (0, 1)}, programs).evidence()
+    own = Collective("0", 1, "broadcast", NOW - 5, shapes=shapes)
+    jobs = replace(own, place=Place("train.py", 33, "step"), shapes=((48,),), root=1)
+    for rank, call in zip(found.ranks, (own, jobs), strict=True):
+        assert rank.stuck
+        rank.stuck = replace(rank.stuck, waiting=(call,))
+    deadlock = prove_deadlock(found)
+    assert (deadlock is not None) == is_dead
+    if deadlock is not None:
+        assert [each.waits_for for each in deadlock.blocked] == [(1,), (0,)]
+
+
 @pytest.mark.parametrize("further", [0, 2])
 def test_who_got_further_than_the_parting_is_not_to_blame(further: int) -> None:
     """DDP's broadcast of its buckets: the root sends and goes on, whatever the others call."""
