@@ -65,7 +65,10 @@ def read(folders: Sequence[Path]) -> Material | None:
         for part in parts:
             attempts.setdefault(part.name, []).append(part)
     found = [(name, *_together(parts)) for name, parts in attempts.items()]
-    found.sort(key=lambda each: max(map(_written, attempts[each[0]])))
+    # Ranks of an attempt may outlive the next one's: the launcher's own count comes first.
+    found.sort(
+        key=lambda each: (attempt_number(each[0]) or 0, max(map(_written, attempts[each[0]])))
+    )
     # A world that joined tells more than a launcher's or a straggler's last words.
     found.sort(key=lambda each: any(rank.groups for rank in each[1].ranks))
     name, last, troubles = found[-1]

@@ -73,14 +73,17 @@ def test_an_attempt_itself_can_be_named(tmp_path: Path) -> None:
     assert finding.title == "deadlock"
 
 
-def test_the_last_attempt_is_diagnosed_and_the_others_are_listed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written", [1, 2_000_000_000])
+def test_the_last_attempt_is_diagnosed_and_the_others_are_listed(
+    written: int, tmp_path: Path
+) -> None:
     blocked(tmp_path)
     group = {"name": "0", "ranks": [0], "backend": "gloo", "timeout": 1800, "place": None}
     well = event("start", 20.0, pid=1, torch="2", world_size=1, boot="")
     well += event("group", 20.5, **group) + event("exiting", 21.0)
     write(tmp_path, {0: well}, "attempt-1-29500")
-    os.utime(tmp_path / "attempt-0-29500" / "rank-0.log", (1, 1))
-    os.utime(tmp_path / "attempt-0-29500" / "rank-1.log", (1, 1))
+    os.utime(tmp_path / "attempt-0-29500" / "rank-0.log", (written, written))
+    os.utime(tmp_path / "attempt-0-29500" / "rank-1.log", (written, written))
     found = material(tmp_path)
     assert [name for name, _ in found.attempts] == ["attempt-0-29500", "attempt-1-29500"]
     assert found.judge() == []
