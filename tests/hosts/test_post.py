@@ -75,6 +75,7 @@ def test_messages_go_both_ways_whatever_strangers_do(met: tuple[Meeting, Post, P
     assert b"not from us" in heard  # for the doctor to refuse: it has no seal
 
     first._process.send_signal(signal.SIGSTOP)  # with the store, which answers nobody meanwhile
+    until(lambda: psutil.Process(first._process.pid).status() == psutil.STATUS_STOPPED)
     member.send(b"said meanwhile")
     time.sleep(3)
     assert first.taken() == []
