@@ -43,7 +43,7 @@ def test_what_was_read_beside_the_job_is_not_read_again(
         monkeypatch.setattr(reading, "certain", endlessly)
         found, unread = beside.conclude(trained, [])
     assert ([each.code for each in found], unread) == (["DDP513"], [])
-    assert {*psutil.Process().children()} == others
+    assert {*psutil.Process().children()} <= others
 
 
 def test_no_end_waits_for_what_takes_long_to_read_and_that_is_said(
@@ -56,7 +56,7 @@ def test_no_end_waits_for_what_takes_long_to_read_and_that_is_said(
         found, (line,) = beside.conclude(trained, [])
     assert found == []
     assert line.startswith("what only the source shows of train.py: there was no time")
-    assert {*psutil.Process().children()} == others
+    assert {*psutil.Process().children()} <= others
 
 
 def test_what_is_too_much_to_read_is_left_and_said(
