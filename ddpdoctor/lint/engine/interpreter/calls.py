@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import methods, objects
-from ddpdoctor.lint.engine.interpreter.libraries import call_library, is_starred, starred
+from ddpdoctor.lint.engine.interpreter.library.call import is_starred, starred
+from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.machine import (
     MAX_CALLS,
     Frame,
@@ -314,7 +315,7 @@ def _run(
 
 def _generator(vm: Machine, frame: Frame, node: ast.AST) -> Value:
     made = vm.new(node, "generator")
-    one = objects._one_of(vm, frame.yields)
+    one = objects.one_of(vm, frame.yields)
     counts = vm.store.get((frame.scope, "#count"))
     vm.store.put((made, "yields"), one)
     vm.store.put((made, "count"), counts or Value(NOTHING))

@@ -43,7 +43,7 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     what = value.what
     if content is not None:
         if isinstance(content.what, Tuple):
-            one = objects._one_of(vm, content.what.items)
+            one = objects.one_of(vm, content.what.items)
         else:
             assert isinstance(content.what, Many)
             one = content.what.element

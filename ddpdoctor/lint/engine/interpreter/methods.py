@@ -7,12 +7,9 @@ from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.folding import is_coarse
-from ddpdoctor.lint.engine.interpreter.libraries import (
-    call_library,
-    forward,
-    moved,
-    sorted_by_time,
-)
+from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
+from ddpdoctor.lint.engine.interpreter.library.facts import moved, sorted_by_time
+from ddpdoctor.lint.engine.interpreter.library.forwards import forward
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.names import MAIN_NAME, RANK_CALL, hinted
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -430,10 +427,10 @@ def _of_container(
         if isinstance(what, Tuple) and len(what.items) < objects.MAX_ITEMS and name == "append":
             items: Tuple | Many = Tuple((*what.items, value))
             if vm.frame.loops:
-                items = Many(objects._one_of(vm, [*what.items, value]))
+                items = Many(objects.one_of(vm, [*what.items, value]))
         else:
             old = list(what.items) if isinstance(what, Tuple) else [what.element]  # type: ignore[union-attr]
-            items = Many(objects._one_of(vm, [*old, value]))
+            items = Many(objects.one_of(vm, [*old, value]))
         if vm.type_of(owner) == "set" and not isinstance(value.what, Const):
             agree = mix(agree, local("order"))
             said = vm.why("the order of a set differs between processes", node)
@@ -559,7 +556,7 @@ def _of_text(
     if name == "join" and args:
         found = objects.content(vm, args[0])
         if found is not None:
-            inner = found.what.items if isinstance(found.what, Tuple) else [found.what.element]  # type: ignore[union-attr]
+            inner = objects.held(found)
             agree, why = blended([owner, found, *inner])
     parts = [each.what if isinstance(each.what, Const | Term) else NOTHING for each in args]
     keyed = [each.what for each in kwargs.values() if isinstance(each.what, Const | Term)]

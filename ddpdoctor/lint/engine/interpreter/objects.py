@@ -416,7 +416,7 @@ def new_list(vm: Machine, node: ast.AST, items: tuple[Value, ...]) -> Value:
     """A list of these."""
     if len(items) <= MAX_ITEMS:
         return new_list_of(vm, node, Value(Tuple(items)))
-    return new_list_of(vm, node, Value(Many(_one_of(vm, items))))
+    return new_list_of(vm, node, Value(Many(one_of(vm, items))))
 
 
 def new_list_of(vm: Machine, node: ast.AST, content: Value) -> Value:
@@ -445,7 +445,7 @@ def new_set(vm: Machine, node: ast.AST, items: list[Value] | None, sources: list
     if not numbers and not agree.divergent:
         agree = local("order", agree.kind == "same" or bool(sources) or items is not None)
         why = vm.why("the order of a set differs between processes", node)
-    element = _one_of(vm, found) if found else Value(NOTHING, agree, why)
+    element = one_of(vm, found) if found else Value(NOTHING, agree, why)
     vm.store.put((made, "[]"), Value(Many(element), agree, why))
     return Value(made)
 
@@ -467,10 +467,11 @@ def concatenated(vm: Machine, node: ast.AST, left: Value, right: Value) -> Value
             exact = False
     if exact and len(items) <= MAX_ITEMS:
         return new_list_of(vm, node, Value(Tuple(tuple(items)), agree, why))
-    return new_list_of(vm, node, Value(Many(_one_of(vm, items)), agree, why))
+    return new_list_of(vm, node, Value(Many(one_of(vm, items)), agree, why))
 
 
-def _one_of(vm: Machine, items: Iterable[Value]) -> Value:
+def one_of(vm: Machine, items: Iterable[Value]) -> Value:
+    """What may be any of these."""
     found: list[Value | None] = list(items)
     if not found:
         return Value(NOTHING, UNKNOWN)
@@ -491,6 +492,13 @@ def content(vm: Machine, value: Value) -> Value | None:
     if isinstance(what, Const) and isinstance(what.value, tuple):
         return Value(Tuple(tuple(Value(Const(each)) for each in what.value)), value.agree)
     return None
+
+
+def held(content: Value) -> tuple[Value, ...]:
+    """What `content` gave, as its elements; one for all where their number is open."""
+    if isinstance(content.what, Tuple):
+        return content.what.items
+    return (content.what.element,) if isinstance(content.what, Many) else ()
 
 
 def without_order(value: Value) -> Value:
@@ -562,7 +570,7 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
             return
         element = found.what.element if found and isinstance(found.what, Many) else value
         agree, why = blended([value, key])
-        vm.store.put((what, "[]"), Value(Many(_one_of(vm, [element, value])), agree, why))
+        vm.store.put((what, "[]"), Value(Many(one_of(vm, [element, value])), agree, why))
         return
     if isinstance(what, Ref) and vm.type_of(owner) == "dict":
         _set_key(vm, owner, key, value)
@@ -584,7 +592,7 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
     else:
         old = vm.store.get((owner.what, "*"))
         values = [value] if old is None or old == ABSENT else [old, value]
-        vm.store.put((owner.what, "*"), _one_of(vm, values))
+        vm.store.put((owner.what, "*"), one_of(vm, values))
     agree, why = mix(known.agree, key.agree), known.why or key.why
     if isinstance(known.what, Tuple) and len(known.what.items) < MAX_ITEMS:
         if isinstance(key.what, Const) and key.what in [each.what for each in known.what.items]:
@@ -595,7 +603,7 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
             return
     items = known.what.items if isinstance(known.what, Tuple) else ()
     others = [known.what.element] if isinstance(known.what, Many) else list(items)
-    vm.store.put((owner.what, "keys"), Value(Many(_one_of(vm, [*others, key])), agree, why))
+    vm.store.put((owner.what, "keys"), Value(Many(one_of(vm, [*others, key])), agree, why))
 
 
 def update(vm: Machine, owner: Value, other: Value) -> None:
@@ -624,7 +632,7 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     known = keys(vm, owner)
     if not isinstance(key.what, Const) and isinstance(known.what, Tuple) and known.what.items:
         each_value = [get_key(vm, owner, each) for each in known.what.items]
-        found = _one_of(vm, each_value)
+        found = one_of(vm, each_value)
         agree, why = blended([found, key])
         return Value(found.what, agree, why)
     if rest is not None and rest != ABSENT:
@@ -663,7 +671,7 @@ def _selected(vm: Machine, index: Value, found: list[Value]) -> Value:
     if all(isinstance(each.what, Const) for each in found):
         return Value(Table(tuple(each.constant for each in found)), index.agree, index.why)
     agree, why = blended([*found, index])
-    joined = _one_of(vm, list({each.what: each for each in found}.values()))
+    joined = one_of(vm, list({each.what: each for each in found}.values()))
     return Value(joined.what, agree, why)
 
 
@@ -736,7 +744,7 @@ def _of_content(vm: Machine, found: Value, index: Value) -> Value:
                 inside = isinstance(each, int) and -len(what.items) <= each < len(what.items)
                 picked.append(what.items[each] if inside else what.items[-1])
             return _selected(vm, index, picked)
-        one = _one_of(vm, what.items)
+        one = one_of(vm, what.items)
     else:
         assert isinstance(what, Many)
         one = what.element
@@ -753,7 +761,7 @@ def order_of(vm: Machine, value: Value, depth: int = 3) -> Value | None:
         return None
     if found.agree.cause == "order":
         return found
-    items = found.what.items if isinstance(found.what, Tuple) else (found.what.element,)  # type: ignore[union-attr]
+    items = held(found)
     ordered = (order_of(vm, each, depth - 1) for each in items)
     return next((each for each in ordered if each is not None), None)
 
@@ -781,7 +789,7 @@ def sliced(vm: Machine, owner: Value, parts: list[Value], node: ast.AST) -> Valu
             if by.kind == "same" and agree.kind == "local" and agree.cause != "order" and parts:
                 agree = UNKNOWN  # as many as all ranks have, where somebody has counted
         inner = found.what
-        element = _one_of(vm, inner.items) if isinstance(inner, Tuple) else inner.element  # type: ignore[union-attr]
+        element = one_of(vm, inner.items) if isinstance(inner, Tuple) else inner.element  # type: ignore[union-attr]
         if vm.type_of(owner) == "list":
             return new_list_of(vm, node, Value(Many(element), agree, why))
         return Value(Many(element), agree, why)

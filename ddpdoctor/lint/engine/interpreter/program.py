@@ -12,7 +12,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, instantiate
 from ddpdoctor.lint.engine.interpreter.expressions import evaluate
-from ddpdoctor.lint.engine.interpreter.libraries import forward
+from ddpdoctor.lint.engine.interpreter.library.forwards import forward
 from ddpdoctor.lint.engine.interpreter.loading import Loader, Text
 from ddpdoctor.lint.engine.interpreter.machine import (
     ALL_ALONE,

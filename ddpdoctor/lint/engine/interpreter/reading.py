@@ -7,7 +7,7 @@ import contextlib
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.iteration import elements
-from ddpdoctor.lint.engine.interpreter.libraries import inside
+from ddpdoctor.lint.engine.interpreter.library.facts import inside
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine, Spent
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (

@@ -10,7 +10,7 @@ from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value
 from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import UNTIL, elements
-from ddpdoctor.lint.engine.interpreter.libraries import FLAGS
+from ddpdoctor.lint.engine.interpreter.library.python import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
     Left,
     LoopRecord,

@@ -28,7 +28,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.libraries import PREPARED
+from ddpdoctor.lint.engine.interpreter.library.facts import PREPARED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, events, walk
 from ddpdoctor.lint.engine.interpreter.values import WORLD, Func, Term, Tuple, Value, What

@@ -1,0 +1,38 @@
+"""Which call of a library's is handled where."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.library import events, facts, ranks
+from ddpdoctor.lint.engine.interpreter.library.call import Call, identity
+from ddpdoctor.lint.engine.interpreter.library.python import of_python
+from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.values import NONE, UNKNOWN, Tensor, Value
+
+_HANDLERS = facts.HANDLERS | ranks.HANDLERS | events.HANDLERS
+
+
+def call_library(
+    vm: Machine,
+    name: str,
+    owner: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """Call something of a library by its dotted name; `owner` is the object of a method."""
+    args = [objects.current(vm, each) for each in args]
+    for each in (*(args[:1] if name.endswith("_") else ()), kwargs.get("out", NONE)):
+        if isinstance(each.what, Tensor):  # `zeros_(x)` and `out=x` write into it
+            vm.emit("change", "", node, object=each)
+    effect = vm.library.find(name)
+    if effect is None:
+        return of_python(vm, name, args, kwargs, node)
+    call = Call(name, effect, owner, args, kwargs, node)
+    if effect.does in _HANDLERS:
+        return _HANDLERS[effect.does](vm, call)
+    if effect.does in objects.PROPERTIES:
+        return facts.asked(vm, call)
+    return Value(identity(vm, name, args, node), UNKNOWN)

@@ -1,0 +1,273 @@
+"""Calls that make an object, draw by chance, or do what a rule asks for in its order."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.library.call import (
+    Call,
+    Handler,
+    identity,
+    is_starred,
+)
+from ddpdoctor.lint.engine.interpreter.library.facts import REASONS, by_position, computed, inside
+from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.tree import Seq
+from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK,
+    NONE,
+    NOTHING,
+    SAME,
+    UNKNOWN,
+    Lib,
+    Many,
+    Ref,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    blended,
+    local,
+    mix,
+    term,
+    text,
+)
+
+
+def _new(vm: Machine, call: Call) -> Value:
+    type = call.effect.option("type", call.name)
+    made = vm.new(call.node, type)
+    values = call.roles()
+    if type == "list":
+        content = objects.content(vm, call.args[0]) if call.args else Value(Tuple(()))
+        vm.store.put((made, "[]"), content or Value(Many(Value(NOTHING, UNKNOWN)), UNKNOWN))
+        return Value(made)
+    if type == "dict":
+        result = Value(made)
+        objects.clear(vm, result)
+        if call.name.endswith("defaultdict") and call.args:
+            vm.store.put((made, "~"), Value(NOTHING, UNKNOWN))
+            vm.store.put((made, objects.FACTORY), call.args[0])
+        elif call.args:
+            objects.update(vm, result, call.args[0])
+        return result
+    vm.objects[made.number].effect = call.effect
+    if holds := call.effect.option("holds"):
+        _hold(vm, made, holds, call.args)
+    for role, value in values.items():
+        vm.store.put((made, role), value)
+    if "DistributedSampler" in type:
+        vm.store.distributed.add(made.number)
+    for word, value in call.kwargs.items():
+        vm.store.put((made, f"#{word}"), value)
+    work = Value(made) if type == "torch.distributed.Work" else NONE
+    if "**" in call.kwargs or any(each.what == Term("*") for each in call.args):
+        values["rest"] = Value(Term("*"), UNKNOWN)
+    if call.effect.option("has"):
+        values |= by_position(call.args, call.kwargs)
+    event = vm.emit("new", call.name, call.node, object=Value(made), work=work, **values)
+    result = Value(made)
+    if type.startswith("torch.optim.lr_scheduler."):
+        vm.store.put((made, "#given"), Value(Tuple((*call.args, *call.kwargs.values()))))
+    if type == "torch.utils.data.DataLoader":
+        from ddpdoctor.lint.engine.interpreter.reading import read_by_workers
+
+        vm.workers[event] = read_by_workers(vm, values, call.node)
+    if "Sampler" in type or "DataLoader" in type:
+        return result
+    agree, why = blended([inside(vm, each) for each in (*call.args, *call.kwargs.values())])
+    if agree.divergent and type == "torch.utils.data.Dataset":
+        return Value(made, agree, why)
+    return result
+
+
+def _hold(vm: Machine, made: Ref, holds: str, args: list[Value]) -> None:
+    """The parts of a module that consists of others."""
+    found = objects.content(vm, args[0]) if args and holds == "list" else None
+    if holds == "dict" and args:
+        vm.store.put((made, objects.PARTS), args[0])
+    elif any(map(is_starred, args)):
+        parts = [each.what.args[0] if is_starred(each) else each.what for each in args]  # type: ignore[union-attr]
+        vm.store.put((made, "[]"), Value(Tuple(tuple(map(Value, parts)))))
+    elif holds == "args" and vm.type_of(args[0] if args else NONE) != "dict":
+        vm.store.put((made, "[]"), Value(Tuple(tuple(args))))
+    elif holds == "list":
+        vm.store.put((made, "[]"), found or Value(Tuple(()) if not args else Many(Value(NOTHING))))
+
+
+def _done_later(vm: Machine, call: Call) -> Seq:
+    """What a call will do that is made at the end; nothing of it has happened yet."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    outside, vm.out = vm.out, Seq()
+    depth = vm.store.open()
+    try:
+        with contextlib.suppress(Left):
+            call_value(vm, call.args[0], call.args[1:], call.kwargs, call.node)
+        return vm.out
+    finally:
+        vm.out = outside
+        vm.store.drop(depth)
+
+
+_CHANCE = {"chance": "torch", "chance_python": "python", "chance_numpy": "numpy"}
+_SEEDS = {"seed": "torch", "seed_python": "python", "seed_numpy": "numpy", "seed_cuda": "cuda"}
+
+
+def _event(vm: Machine, call: Call) -> Value:
+    kind = call.effect.option("kind")
+    values = call.roles()
+    if kind == "save" and vm.type_of(values.get("path", NONE)) == "io.BytesIO":
+        kind = "dump"  # no file, but this process's own memory
+    if call.owner is not None:
+        values["object"] = call.owner
+    for number, each in enumerate(call.args):
+        values.setdefault(f"arg{number}", each)
+    for word, each in call.kwargs.items():
+        values.setdefault(f"kw_{word}", each)
+    if kind in _SEEDS or kind == "seed_all":
+        _seed(vm, kind, values)
+    if kind == "draw_own" and call.owner is not None:
+        values["seed"] = vm.store.get((call.owner.what, "seed")) or NONE
+    if kind == "start":
+        values["rank"] = _rank_given(vm, values.get("env", NONE))
+    if kind == "save" and vm.type_of(saved := values.get("object", NONE)) == "dict":
+        values["keys"] = objects.keys(vm, saved)  # as they are now: a way may be taken back
+    event = vm.emit(kind, call.last, call.node, **values)
+    if call.owner is not None and "buffer" in values:
+        _keep_buffer(vm, call.owner, values["name"], values["buffer"])
+    result = call.effect.option("result")
+    if kind == "at_exit" and call.args:
+        vm.exits[event] = _done_later(vm, call)
+        return call.args[0]
+    if result in _CHANCE:
+        return _drawn(vm, call, values, _CHANCE[result])
+    if kind == "draw_own":
+        return _drawn(vm, call, {**values, "generator": call.owner or NONE}, "")
+    if result == "disk":
+        said = vm.why(f"`{text(call.node)}`: {REASONS['disk']}", call.node)
+        path = values.get("path", NONE)
+        agree = local("disk") if path.agree.kind != "local" else path.agree
+        return Value(term("disk", call.name, path.what, vm.site(call.node)), agree, said)
+    if result == "listing":
+        path = values.get("path", NONE)
+        order = vm.why(f"the order of `{text(call.node)}` differs between machines", call.node)
+        element = Value(term("listed", path.what), local("order"), order)
+        return objects.new_list_of(vm, call.node, Value(Many(element), local("order"), order))
+    if result == "same":
+        return Value(identity(vm, call.name, call.args, call.node), SAME)
+    if result == "copy":
+        return _copied(vm, call.first, call.node)
+    if result == "new":
+        path = values.get("path", NONE)
+        event.values["result"] = Value(term("loaded", path.what, vm.site(call.node)), SAME)
+        return event.values["result"]
+    if result == "file":
+        path = values.get("path", NONE)
+        made = vm.new(call.node, "file")
+        vm.store.put((made, "path"), path)
+        if "mode" in values:
+            vm.store.put((made, "mode"), values["mode"])
+        return Value(made)
+    if result == "called" and call.args:
+        from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+        return call_value(vm, call.args[0], call.args[1:], {}, call.node)
+    if result == "itself" and call.owner is not None:
+        if kind == "seed_generator":
+            vm.store.put((call.owner.what, "seed"), values.get("seed", NONE))
+        return call.owner
+    if result == "unwrap":
+        first = call.first
+        if vm.type_of(first) == objects.DDP:
+            return vm.store.get((first.what, "module")) or first
+        return first
+    if result == "pure":
+        every = call.with_owner
+        agree, why = blended([inside(vm, each) for each in (*every, *call.kwargs.values())])
+        return computed(vm, call.name, every, agree, why, call.node)
+    return Value(identity(vm, call.name, call.args, call.node), SAME)
+
+
+def _keep_buffer(vm: Machine, module: Value, name: Value, buffer: Value) -> None:
+    if isinstance(name.constant, str):
+        vm.store.put((module.what, name.constant), buffer)
+        if isinstance(buffer.what, Tensor):
+            vm.buffers.add(buffer.what)
+
+
+def _rank_given(vm: Machine, environment: Value) -> Value:
+    """The rank that a new process is given in its environment."""
+    for name in ("RANK", "LOCAL_RANK"):
+        found = vm.store.get((environment.what, f"[{name!r}]"))
+        if found is not None and found != objects.ABSENT:
+            return found
+    return NONE
+
+
+def _seed(vm: Machine, kind: str, values: dict[str, Value]) -> None:
+    seed = values.get("seed", NONE)
+    by_rank = values.get("by_rank") or values.get("offset")
+    if by_rank is not None and not by_rank.is_const(False, 0):
+        seed = Value(NOTHING, BY_RANK, seed.why)
+    for each in ("torch", "python", "numpy") if kind == "seed_all" else (_SEEDS[kind],):
+        vm.store.put((Lib("#generator"), each), seed)
+
+
+def _drawn(vm: Machine, call: Call, values: dict[str, Value], of: str) -> Value:
+    """A random draw: alike where the generator was seeded alike."""
+    generator = values.get("generator")
+    if generator is not None and not generator.is_const(None):
+        seed = vm.store.get((generator.what, "seed")) or Value(NOTHING, UNKNOWN)
+        seed = Value(NOTHING, UNKNOWN) if seed.is_const(None) else seed
+    else:
+        seed = vm.store.get((Lib("#generator"), of)) or Value(
+            NOTHING,
+            local("chance", vm.frame.module.is_entry),
+            vm.why(f"`{text(call.node)}`: {REASONS['chance']}", call.node),
+        )
+    if seed.agree.kind == "rank":
+        seed = Value(seed.what, local("chance", seed.agree.sure), seed.why)
+    if call.name.endswith("shuffle") and call.args:
+        _shuffle(vm, call.args[0], seed, call.node)
+        return NONE
+    agree, why = blended([seed, *call.args])
+    if agree.kind == "rank":
+        agree = local("chance", agree.sure)
+    if call.name.startswith("torch."):
+        size, said = blended([inside(vm, each) for each in call.args])
+        whole = call.name.endswith(("_like", "randperm"))
+        if size.divergent and not whole:  # as many as the rank has
+            agree, why = local("data", size.sure), said
+        return objects.fresh(vm, Value(Tensor(vm.site(call.node)), agree, why))
+    return objects.fresh(vm, Value(term("drawn", vm.site(call.node)), agree, why))
+
+
+def _shuffle(vm: Machine, value: Value, seed: Value, node: ast.AST) -> None:
+    found = objects.content(vm, value)
+    if found is None or not isinstance(value.what, Ref):
+        objects.touch(vm, value, mix(value.agree, seed.agree), seed.why)
+        return
+    items = objects.held(found)
+    element = objects.one_of(vm, items) if items else NONE
+    agree, why = blended([found, seed])
+    vm.store.put((value.what, "[]"), Value(Many(element), agree, why))
+
+
+def _copied(vm: Machine, value: Value, node: ast.AST) -> Value:
+    if not isinstance(value.what, Ref):
+        return value
+    old = vm.objects[value.what.number]
+    made = vm.new(node, old.type, old.cls, f"copy{value.what.number}")
+    for name, each in vm.store.of(value.what).items():
+        vm.store.put((made, name), each)
+    vm.store.put((made, "#copied"), value)
+    return Value(made)
+
+
+HANDLERS: dict[str, Handler] = {
+    "new": _new,
+    "event": _event,
+}

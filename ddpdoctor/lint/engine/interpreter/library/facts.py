@@ -1,0 +1,331 @@
+"""Calls that tell something or compute, and leave the ranks alone."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.folding import is_coarse
+from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler, identity
+from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK,
+    FALSE,
+    NONE,
+    NOTHING,
+    SAME,
+    SAME_LIKELY,
+    TRUE,
+    UNKNOWN,
+    Agreement,
+    Const,
+    Func,
+    Lib,
+    Many,
+    Partial,
+    Tensor,
+    Tuple,
+    Value,
+    Why,
+    blended,
+    local,
+    term,
+    text,
+)
+
+REASONS = {
+    "clock": "clocks differ between ranks",
+    "chance": "drawn from this process's own generator",
+    "machine": "a property of this process or machine",
+    "disk": "a file may be there for one rank and not yet for another",
+}
+
+
+PREPARED = "prepared"
+"""Of the length of a loader: that of one rank's part."""
+
+
+OF_THE_KIND = ("device", "dtype", "layout", "pin_memory", "requires_grad")
+"""Arguments that say where a tensor lies and of which kind it is, not what is in it."""
+
+
+_TENSOR_MAKERS = ("torch.", "torchvision.", "torchaudio.")
+
+
+_SAME_PATH = ("os.path.abspath", "os.path.realpath", "os.path.expanduser", "os.path.normpath")
+_NOT_TENSORS = ("torch.device", "torch.cuda.", "torch.nn.", "torch.utils.", "torch.backends.")
+
+
+def asked(vm: Machine, call: Call) -> Value:
+    """What a rank is told of itself and its job."""
+    group = call.given("group")
+    if call.effect.does == "rank" and group is not None and not is_world(group):
+        return Value(NOTHING, BY_RANK, vm.why(f"{text(call.node)} asks for the rank", call.node))
+    if call.effect.does == "world" and group is not None and not is_world(group):
+        return Value(term("size", group.what), SAME)
+    if call.name.endswith(".is_initialized"):
+        vm.emit("ask", "is_initialized", call.node)
+    if call.effect.does == "mode" and vm.joined:
+        return TRUE
+    if call.effect.does == "same":
+        return Value(identity(vm, call.name, call.args, call.node), SAME)
+    return objects.of_rank(vm, call.effect.does, call.node, text(call.node))
+
+
+def is_world(group: Value) -> bool:
+    """Whether a group is that of all ranks."""
+    return group.is_const(None) or (
+        isinstance(group.what, Lib) and group.what.name.endswith(".WORLD")
+    )
+
+
+def _local(vm: Machine, call: Call) -> Value:
+    cause = call.effect.option("cause")
+    if call.name == "time.strftime" and is_coarse(call.first):
+        return Value(term("strftime", vm.site(call.node)), SAME_LIKELY)
+    why = vm.why(
+        f"`{text(call.node)}`: {REASONS.get(cause, 'a value of this rank alone')}", call.node
+    )
+    return Value(term("local", vm.site(call.node)), local(cause), why)
+
+
+def _pure(vm: Machine, call: Call) -> Value:
+    given = call.with_owner
+    if call.name in ("os.path.join", "pathlib.Path", "pathlib.PurePath"):
+        return objects.joined_path(vm, given)
+    if call.name in _SAME_PATH:
+        return given[0] if given else NONE
+    every = given + [value for word, value in call.kwargs.items() if word not in OF_THE_KIND]
+    agree, why = blended([inside(vm, each) for each in every])
+    return computed(vm, call.name, every, agree, why, call.node)
+
+
+def computed(
+    vm: Machine, name: str, every: list[Value], agree: Agreement, why: Why | None, node: ast.AST
+) -> Value:
+    """The result of a computation: a tensor, or a value that its operands stand for."""
+    of = frozenset().union(*(wrappers(vm, each) for each in every))
+    tensor = name.startswith(_TENSOR_MAKERS) and not name.startswith(_NOT_TENSORS)
+    tensor = tensor or name.startswith("torch.nn.functional.")
+    if of or tensor:
+        kept = frozenset() if name.startswith("math.") or name.endswith("_like") else of
+        made = objects.fresh(vm, Value(Tensor(vm.site(node), kept), agree, why))
+        return vm.computed(made, name.rpartition(".")[2], _contents(vm, every), node)
+    return objects.fresh(vm, Value(identity(vm, name, every, node), agree, why))
+
+
+def _contents(vm: Machine, values: list[Value]) -> tuple[Value, ...]:
+    """Values, and containers as what they hold now."""
+    return tuple(objects.content(vm, each) or each for each in values)
+
+
+def inside(vm: Machine, value: Value) -> Value:
+    """A container as what it holds."""
+    found = objects.content(vm, value)
+    if found is None:
+        return objects.current(vm, value)
+    items = objects.held(found)
+    agree, why = blended([found, *(objects.current(vm, each) for each in items)])
+    return Value(value.what, agree, why)
+
+
+def wrappers(vm: Machine, value: Value) -> frozenset[int]:
+    """The wrappers through which a value was computed."""
+    if isinstance(value.what, Tensor):
+        return value.what.of
+    found = objects.content(vm, value)
+    if found is None:
+        return frozenset()
+    items = objects.held(found)
+    if vm.type_of(value) == "dict":
+        items = tuple(objects.get_key(vm, value, each) for each in items)
+    return frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
+
+
+def _bounds(vm: Machine, call: Call) -> Value:
+    """Ranks that have agreed on the bound may have agreed on what each of them has."""
+    from ddpdoctor.lint.engine.interpreter.iteration import elements
+
+    if len(call.args) != 2:
+        return _pure(vm, call)
+    one, count = elements(vm, call.args[0], call.node)
+    bound = call.args[1]
+    if bound.agree.divergent:
+        count = bound
+    elif count.agree.divergent:
+        count = Value(NOTHING, UNKNOWN)
+    return Value(Many(one), count.agree, count.why)
+
+
+def _count(vm: Machine, call: Call) -> Value:
+    source = call.first
+    content = objects.content(vm, source)
+    if content is None:
+        agree, why = blended(
+            [objects.without_order(each) for each in (*call.args, *call.kwargs.values())]
+        )
+        made = vm.object(source)
+        if made is not None and made.type == "torch.utils.data.DataLoader":
+            sampler = vm.store.get((source.what, "sampler"))
+            known = sampler is not None and "DistributedSampler" in vm.type_of(sampler)
+            part = (PREPARED,) if vm.store.get((source.what, "#prepared")) is not None else ()
+            return Value(term("len", source.what, *part), SAME if known or part else UNKNOWN)
+        told = _own_length(vm, source, call.node) if call.name == "len" else None
+        if told is not None:
+            return told
+        if call.name == "len" and isinstance(source.what, Tensor):
+            return Value(term("len", source.what), objects.of_size(source), source.why)
+        if call.name.endswith("sorted"):
+            return Value(term("sorted", source.what), agree, why)
+        if call.name in ("sum", "min", "max", "any", "all"):
+            return computed(vm, call.name, list(call.args), agree, why, call.node)
+        return Value(
+            term(call.name, source.what, *(each.what for each in call.args[1:])), agree, why
+        )
+    plain = objects.without_order(content)
+    items = [objects.without_order(objects.current(vm, each)) for each in objects.held(content)]
+    if call.name == "len":
+        if isinstance(content.what, Tuple):
+            return Value(Const(len(content.what.items)), plain.agree, plain.why)
+        return Value(term("len", source.what), plain.agree, plain.why)
+    if call.name.endswith("sorted"):
+        element = objects.one_of(vm, items) if items else NONE
+        agree, why = blended([plain, element])
+        if (by_time := sorted_by_time(vm, call.kwargs.get("key"), element, call.node)) is not None:
+            agree, why = by_time.agree, by_time.why
+            element = by_time
+        return objects.new_list_of(vm, call.node, Value(Many(element), agree, why))
+    agree, why = blended([plain, *items, *call.args[1:]])
+    of = frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
+    made_tensor = any(isinstance(each.what, Tensor) for each in items)
+    what = (
+        Tensor(vm.site(call.node), of) if made_tensor else identity(vm, call.name, items, call.node)
+    )
+    return vm.computed(Value(what, agree, why), call.name, tuple(items), call.node)
+
+
+def _own_length(vm: Machine, value: Value, node: ast.AST) -> Value | None:
+    """What an object of the user's says of its length."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    made = vm.object(value)
+    if made is None or made.cls < 0:
+        return None
+    if objects.class_attribute(vm, made.cls, "__len__") is None:
+        return None
+    return call_value(vm, objects.attribute(vm, value, "__len__", node), [], {}, node)
+
+
+def sorted_by_time(vm: Machine, key: Value | None, element: Value, node: ast.AST) -> Value | None:
+    """An element of what is sorted by what a file system says of files, None of anything else."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    if key is None or key.is_const(None):
+        return None
+    told = call_value(vm, key, [element], {}, node)
+    if told.agree.cause != "disk" or "os.path.getsize" in getattr(told.what, "args", ()):
+        return None
+    why = vm.why(f"the times that `{text(node)}` sorts by differ between machines", node)
+    return Value(element.what, local("order"), why)
+
+
+def _itself(vm: Machine, call: Call) -> Value:
+    if call.name == "functools.wraps":
+        return Value(Partial(Value(Lib("functools.wraps()")), tuple(call.args[:1])))
+    last = call.last
+    if call.owner is not None:
+        if last in ("half", "float", "double", "bfloat16", "to", "cuda", "cpu"):
+            vm.emit(
+                "convert", last, call.node, object=call.owner, **by_position(call.args, call.kwargs)
+            )
+            moved(vm, call.owner, last, call.args, call.kwargs)
+        elif last in ("train", "eval"):
+            mode = (
+                (call.args[0] if call.args else call.kwargs.get("mode", TRUE))
+                if last == "train"
+                else FALSE
+            )
+            objects.switch(vm, call.owner, mode)
+        return call.args[0] if call.args and last == "scale" else call.owner
+    found = call.args[0] if call.args else next(iter(call.kwargs.values()), NONE)
+    if last == "convert_sync_batchnorm":
+        vm.emit("sync_batchnorm", last, call.node, object=found)
+    return found
+
+
+def moved(
+    vm: Machine, owner: Value, last: str, args: list[Value], kwargs: dict[str, Value]
+) -> None:
+    """Remember the device that a module was moved to."""
+    device = args[0] if args else kwargs.get("device")
+    if last in ("cuda", "cpu"):
+        device = Value(Const(last))
+    if device is not None and last in ("to", "cuda", "cpu"):
+        vm.store.put((owner.what, "#device"), device)
+
+
+def by_position(args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
+    """Arguments by the names that an event has for them."""
+    return {f"arg{number}": each for number, each in enumerate(args)} | {
+        f"kw_{word}": each for word, each in kwargs.items()
+    }
+
+
+def _calls(vm: Machine, call: Call) -> Value:
+    if not call.args:
+        return Value(NOTHING, UNKNOWN)
+    first = call.args[0]
+    if isinstance(first.what, Func):
+        what = first.what
+        named = (*what.named, *call.kwargs.items())
+        return Value(replace(what, bound=(*what.bound, *call.args[1:]), named=named))
+    return Value(Partial(first, tuple(call.args[1:]), tuple(call.kwargs.items())))
+
+
+def _enters(vm: Machine, call: Call) -> Value:
+    scope = call.effect.option("scope")
+    throws = call.given("throws")
+    if throws is not None and throws.is_const(True):
+        scope = "plain"
+    made = vm.new(call.node, "scope", kind=scope)
+    vm.store.put((made, "scope"), Value(Const(scope)))
+    if call.args:
+        vm.store.put((made, "of"), call.args[0])
+    for role, value in call.roles().items():
+        vm.store.put((made, role), value)
+    if (
+        call.args
+        and isinstance(call.args[0].what, Func)
+        and call.effect.option("scope") == "no_grad"
+    ):
+        from ddpdoctor.lint.engine.interpreter.methods import _decorated
+
+        return _decorated(call.args, "no_grad")
+    return Value(made)
+
+
+def _ends(vm: Machine, call: Call) -> Value:
+
+    status = call.given("status") or NONE
+    vm.emit("ends", call.name, call.node, status=status)
+    vm.leave("end", call.node, status)
+    raise Left
+
+
+def _distinct(vm: Machine, call: Call) -> Value:
+    """A constant that is equal to itself alone."""
+    return Value(Const(f"{call.name} {vm.site(call.node)}"))
+
+
+HANDLERS: dict[str, Handler] = {
+    "distinct": _distinct,
+    "local": _local,
+    "pure": _pure,
+    "count": _count,
+    "bounds": _bounds,
+    "itself": _itself,
+    "calls": _calls,
+    "enters": _enters,
+    "ends": _ends,
+}

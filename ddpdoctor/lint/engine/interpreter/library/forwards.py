@@ -1,0 +1,115 @@
+"""A module that is called: a wrapper, or one of the user's."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.library.facts import wrappers
+from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.values import (
+    NOTHING,
+    UNKNOWN,
+    Agreement,
+    Ref,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    Why,
+    blended,
+    local,
+    mix,
+)
+
+
+def forward(
+    vm: Machine, model: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """Call a module: a wrapper, or one of the user's."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    values = {f"arg{number}": each for number, each in enumerate(args)}
+    made = vm.object(model)
+    is_wrapper = made is not None and made.type == objects.DDP
+    assert isinstance(model.what, Ref)
+    every = [objects.current(vm, each) for each in (*args, *kwargs.values())]
+    module = model
+    if is_wrapper:
+        vm.emit("forward", "forward", node, model=model, **values)
+        module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
+        for each in every:
+            if each.agree.kind == "unknown":
+                fed = vm.why("it is fed to the model: each rank has its own data", node)
+                objects.touch(vm, each, local("data", False), fed)
+    else:
+        vm.emit("bare_forward", "forward", node, model=model, **values)
+    inner = vm.object(module)
+    result: Value | None = None
+    if inner is not None and inner.effect is not None and inner.effect.option("runs") == "each":
+        result = _one_after_another(vm, module, args, node)
+    if inner is not None and inner.cls >= 0:
+        method = objects.class_attribute(vm, inner.cls, "forward")
+        if method is not None:
+            bound = objects.attribute(vm, module, "forward", node)
+            result = call_value(vm, bound, args, kwargs, node)
+    of = frozenset({model.what.number}).union(*(wrappers(vm, each) for each in every))
+    agree, why = blended([objects.current(vm, each) for each in (*args, *kwargs.values())])
+    if agree.kind in ("unknown", "same") and is_wrapper:
+        agree = local("data", False)
+        why = vm.why("each rank's model sees its own data", node)
+    elif agree.cause == "chance" and is_wrapper:
+        agree = local("data", agree.sure)  # what a rank has drawn for itself is its own data
+    if "no_grad" in vm.scopes:
+        of = frozenset()
+    if result is not None and (isinstance(result.what, Tuple) or vm.type_of(result) == "dict"):
+        return _marked(vm, result, of, agree, why, (model, *every), node)
+    if result is not None and result.agree.divergent and result.agree.cause != "chance":
+        agree, why = result.agree, result.why
+    found = objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
+    return vm.computed(found, "forward", (model, *every), node)
+
+
+def _one_after_another(
+    vm: Machine, module: Value, args: list[Value], node: ast.AST
+) -> Value | None:
+    """The forward of a sequence of modules."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    found = objects.content(vm, module)
+    if found is None:
+        return None
+    parts = objects.held(found)
+    for each in parts:
+        args = [call_value(vm, each, args, {}, node)]
+    return args[0] if args else None
+
+
+def _marked(
+    vm: Machine,
+    result: Value,
+    of: frozenset[int],
+    agree: Agreement,
+    why: Why | None,
+    given: tuple[Value, ...],
+    node: ast.AST,
+) -> Value:
+    if isinstance(result.what, Tuple):
+        items = []
+        for each in result.what.items:
+            merged = agree if each.agree.cause == "chance" else mix(each.agree, agree)
+            what = each.what
+            if isinstance(what, Tensor | Term):
+                site = what.site if isinstance(what, Tensor) else hash(what)
+                what = Tensor(site, of)
+            items.append(vm.computed(Value(what, merged, each.why or why), "forward", given, node))
+        return Value(Tuple(tuple(items)), result.agree, result.why)
+    known = objects.keys(vm, result).what
+    for key in known.items if isinstance(known, Tuple) else ():
+        one = objects.get_key(vm, result, key)
+        if isinstance(one.what, Tensor):
+            merged = agree if one.agree.cause == "chance" else mix(one.agree, agree)
+            marked = Value(Tensor(one.what.site, of), merged, one.why or why)
+            marked = vm.computed(marked, "forward", (one, *given), node)
+            objects.set_item(vm, result, key, marked, node)
+    return result

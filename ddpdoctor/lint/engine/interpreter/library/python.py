@@ -1,0 +1,327 @@
+"""Calls of what is Python's own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.folding import is_equally_long
+from ddpdoctor.lint.engine.interpreter.library.facts import by_position
+from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.values import (
+    MODE,
+    NONE,
+    NOTHING,
+    OPEN,
+    SAME,
+    UNKNOWN,
+    WORLD,
+    Class,
+    Const,
+    Func,
+    Lib,
+    Many,
+    Ref,
+    Table,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    What,
+    blended,
+    local,
+    term,
+)
+from ddpdoctor.lint.engine.libraries.torch import OF_THE_WRAPPER
+
+FLAGS = {
+    "property": "property",
+    "functools.cached_property": "property",
+    "staticmethod": "staticmethod",
+    "classmethod": "classmethod",
+    "contextlib.contextmanager": "contextmanager",
+    "contextlib.asynccontextmanager": "contextmanager",
+}
+"""Decorators that say what a function is."""
+
+
+def of_python(
+    vm: Machine, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """Call a builtin or something of the standard library that no table has."""
+    first = args[0] if args else NONE
+    if name in ("int", "float", "str", "bool", "abs", "round", "repr"):
+        return _converted(vm, name, args, kwargs, node)
+    if name == "range":
+        agree, why = blended(args)
+        span = term("range", *(each.what for each in args))
+        if len(args) == 3 and args[0].agree.kind == "rank" and not is_equally_long(span.args):
+            agree = local("shard", agree.sure)
+        return Value(span, agree, why)
+    if name in ("list", "tuple", "iter", "reversed"):
+        return _as_list(vm, name, first, node) if args else objects.new_list(vm, node, ())
+    if name in ("set", "frozenset"):
+        return objects.new_set(vm, node, None if args else [], list(args))
+    if name == "dict":
+        made = Value(vm.new(node, "dict"))
+        objects.clear(vm, made)
+        for each in args:
+            objects.update(vm, made, each)
+        for word, value in kwargs.items():
+            objects.set_item(vm, made, Value(Const(word)), value, node)
+        return made
+    if name in ("zip", "enumerate", "map", "filter"):
+        return _paired(vm, name, args, kwargs, node)
+    if name == "next":
+        from ddpdoctor.lint.engine.interpreter.iteration import elements
+
+        return elements(vm, first, node)[0]
+    if name == "getattr" and len(args) >= 2 and isinstance(args[1].constant, str):
+        if len(args) == 3 and _tested(vm, "hasattr", args[:2], node).is_const(False):
+            return args[2]
+        return objects.current(vm, objects.attribute(vm, first, args[1].constant, node))
+    if name == "setattr" and len(args) == 3 and isinstance(args[1].constant, str):
+        objects.set_attribute(vm, first, args[1].constant, args[2], node)
+        return NONE
+    if name in ("isinstance", "issubclass", "hasattr", "callable", "type"):
+        return _tested(vm, name, args, node)
+    if name == "print":
+        vm.emit("print", name, node, **by_position(args, {}))
+        return NONE
+    if name == "exec":
+        _settings_may_change(vm)
+        return NONE
+    if name in ("super", "object"):
+        return Value(NOTHING, SAME)
+    if name == "vars":
+        return first
+    if name == "functools.wraps()":
+        innermost = vm.store.get((first.what, "__wrapped__")) or first
+        vm.store.put((args[-1].what, "__wrapped__"), innermost)
+        return args[-1]
+    if name in ("os.environ.get", "os.getenv", "os.environ.pop", "os.environ.setdefault"):
+        return _environment(vm, name, args, kwargs, node)
+    if name == "os.environ.copy":
+        made = Value(vm.new(node, "dict"))
+        objects.clear(vm, made)
+        objects.update(vm, made, Value(Lib("os.environ")))
+        return made
+    if name == "os.environ.items":
+        return Value(NOTHING, SAME)
+    if name == "os.environ.update":
+        for each in args:
+            if vm.type_of(each) == "dict" and isinstance(objects.keys(vm, each).what, Tuple):
+                for key in objects.keys(vm, each).what.items:  # type: ignore[union-attr]
+                    found = objects.get_key(vm, each, key)
+                    vm.emit("setenv", "os.environ", node, name=key, value=found)
+        return NONE
+    if name == "dataclasses.field":
+        return _default_of_field(vm, kwargs, node)
+    if name in ("functools.lru_cache", "functools.cache"):
+        return first
+    if name in FLAGS:
+        if isinstance(first.what, Func):
+            return Value(replace(first.what, flags=first.what.flags | {FLAGS[name]}))
+        return first
+    return _foreign(vm, name, args, kwargs, node)
+
+
+def _default_of_field(vm: Machine, kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """What a field of a dataclass begins with."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    factory = kwargs.get("default_factory")
+    if factory is not None:
+        return call_value(vm, factory, [], {}, node)
+    return kwargs.get("default", Value(NOTHING, UNKNOWN))
+
+
+def _settings_may_change(vm: Machine) -> None:
+    """Code that cannot be read may set every constant of this scope, alike on all ranks."""
+    scope = vm.frame.scopes[0]
+    names = set(vm.store.of(scope))
+    for name in names:
+        old = vm.store.get((scope, name))
+        if old is not None and isinstance(old.what, Const):
+            vm.store.put((scope, name), Value(term("setting", scope, name), old.agree, old.why))
+
+
+def _foreign(
+    vm: Machine, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A function of a library that no table knows."""
+    from ddpdoctor.lint.engine.interpreter.methods import call_unknown
+
+    found = vm.program.found_by_name(vm, name)
+    if found is not None:
+        from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+        return call_value(vm, found, args, kwargs, node)
+    return call_unknown(vm, Value(Lib(name), UNKNOWN), args, kwargs, node)
+
+
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "bool": bool,
+    "abs": abs,
+    "round": round,
+}
+
+
+def _converted(
+    vm: Machine, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    if not args:
+        return Value(Const({"int": 0, "float": 0.0, "str": "", "bool": False}.get(name)))
+    first = args[0]
+    convert = _CONVERTERS.get(name, repr)
+    if isinstance(first.what, Const) and len(args) == 1:
+        try:
+            return Value(Const(convert(first.what.value)), first.agree, first.why)
+        except Exception:  # int("x") is the user's own error
+            return Value(NOTHING, first.agree, first.why)
+    if isinstance(first.what, Table):
+        found = []
+        for each in first.what.entries:
+            try:
+                found.append(OPEN if each is OPEN else convert(each))
+            except Exception:  # int("cuda") is the user's own error
+                found.append(OPEN)
+        return Value(Table(tuple(found)), first.agree, first.why)
+    if first.what in (WORLD, MODE) or (isinstance(first.what, Term) and name in ("int", "bool")):
+        return first
+    if name == "str":
+        return (
+            Value(first.what, first.agree, first.why)
+            if isinstance(first.what, Term)
+            else Value(NOTHING, first.agree, first.why)
+        )
+    content = objects.content(vm, first)
+    if content is not None and name == "bool":
+        plain = objects.without_order(content)
+        return Value(NOTHING, plain.agree, plain.why)
+    if isinstance(first.what, Tensor):
+        made = Value(Tensor(vm.site(node), frozenset()), first.agree, first.why)
+        return vm.computed(made, name, (first,), node)
+    if name == "float" and isinstance(first.what, Term):
+        return Value(objects.detached(first.what), first.agree, first.why)
+    return Value(first.what if name in ("int", "float") else NOTHING, first.agree, first.why)
+
+
+def _as_list(vm: Machine, name: str, first: Value, node: ast.AST) -> Value:
+    from ddpdoctor.lint.engine.interpreter.iteration import elements
+
+    found = objects.content(vm, first)
+    if isinstance(first.what, Term) and first.what.op == "range" and len(first.what.args) == 1:
+        return Value(term("list", first.what), first.agree, first.why)
+    if found is None:
+        one, count = elements(vm, first, node)
+        found = Value(Many(one), count.agree, count.why)
+        if isinstance(first.what, Term):
+            return Value(term("list", first.what), first.agree, first.why)
+    if name == "tuple":
+        return found
+    return objects.new_list_of(vm, node, found)
+
+
+def _paired(
+    vm: Machine, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    from ddpdoctor.lint.engine.interpreter.iteration import elements
+
+    sources = args if name in ("zip", "enumerate") else args[1:]
+    found = [elements(vm, each, node) for each in (sources[:1] if name == "enumerate" else sources)]
+    counts, why = blended([count for _, count in found])
+    orders = [objects.content(vm, each) for each in sources]
+    for order in orders:
+        if order is not None and order.agree.cause == "order" and not counts.divergent:
+            counts, why = order.agree, order.why
+    contents = [each.what if each is not None else None for each in orders]
+    if name == "zip" and all(isinstance(each, Tuple) for each in contents):
+        rows = zip(*(each.items for each in contents if isinstance(each, Tuple)), strict=False)
+        return Value(Tuple(tuple(Value(Tuple(tuple(row))) for row in rows)), counts, why)
+    if name == "enumerate":
+        one = found[0][0] if found else NONE
+        start = (args[1] if len(args) > 1 else kwargs.get("start", NONE)).constant
+        first = (start,) if isinstance(start, int) and start else ()
+        counter = Value(Term("counter", (vm.site(node), *first)), SAME)
+        if contents and isinstance(contents[0], Tuple):
+            numbered = [
+                Value(Tuple((Value(Const(number)), each)))
+                for number, each in enumerate(contents[0].items)
+            ]
+            return Value(Tuple(tuple(numbered)), counts, why)
+        return Value(Many(Value(Tuple((counter, one)))), counts, why)
+    if name == "zip":
+        return Value(Many(Value(Tuple(tuple(one for one, _ in found)))), counts, why)
+    one = found[0][0] if found else NONE
+    if name == "map" and args:
+        from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+        one = call_value(vm, args[0], [each for each, _ in found], {}, node)
+    return Value(Many(one), counts, why)
+
+
+def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
+    first = args[0] if args else NONE
+    if name == "isinstance" and len(args) > 1:
+        wanted = (
+            [each.what for each in args[1].what.items]
+            if isinstance(args[1].what, Tuple)
+            else [args[1].what]
+        )
+        names = {each.name.rpartition(".")[2] for each in wanted if isinstance(each, Lib)}
+        type = vm.type_of(first)
+        if type and names & {"DistributedDataParallel", "DataParallel"}:
+            return Value(Const(type.rpartition(".")[2] in names))
+        if "DistributedSampler" in names and type:
+            return Value(Const("DistributedSampler" in type))
+        if (known := _is_instance(vm, first, wanted)) is not None:
+            return Value(Const(known))
+    if name == "hasattr" and len(args) > 1 and isinstance(args[1].constant, str):
+        asked, type = args[1].constant, vm.type_of(first)
+        if type == objects.DDP:
+            own = asked in OF_THE_WRAPPER or vm.store.get((first.what, asked)) is not None
+            return Value(Const(own))
+        if asked == "module" and (type or objects.is_module(vm, first)):
+            return Value(Const(vm.store.get((first.what, asked)) is not None))
+    parts = [each.what for each in args if isinstance(each.what, Const | Term | Ref | Lib)]
+    agree = UNKNOWN if first.agree.kind == "unknown" else SAME
+    return Value(term(name, *parts), agree)
+
+
+def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | None:
+    """Whether an object is of one of these classes, None where that is not known."""
+    made = vm.object(value)
+    if made is not None and made.type == objects.DDP:
+        known = all(isinstance(each, Class | Lib) for each in wanted)
+        own = any(isinstance(each, Lib) and each.name.endswith(_OF_DDP) for each in wanted)
+        return False if known and not own else None
+    if made is None or made.cls < 0 or not all(isinstance(each, Class) for each in wanted):
+        return None
+    mine = set(objects.bases(vm, made.cls))
+    found = any(isinstance(each, Class) and each.number in mine for each in wanted)
+    return found if found or objects.is_known(vm, made.cls) else None
+
+
+_OF_DDP = ("DistributedDataParallel", "Module", "Joinable", "object")
+"""The wrapper's own class, and its bases."""
+
+
+def _environment(
+    vm: Machine, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    variable = args[0].constant if args else OPEN
+    if name == "os.environ.setdefault":
+        if len(args) > 1:
+            vm.emit("setenv", "setdefault", node, name=args[0], value=args[1])
+        return args[1] if len(args) > 1 else NONE
+    if not isinstance(variable, str):
+        return Value(NOTHING, UNKNOWN)
+    vm.emit("getenv", name, node, name=args[0], default=args[1] if len(args) > 1 else NONE)
+    return objects.of_environment(vm, variable, node)

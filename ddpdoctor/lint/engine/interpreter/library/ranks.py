@@ -1,0 +1,250 @@
+"""Calls that concern all ranks: joining, groups, collectives, wrapping, starting."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from dataclasses import replace
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler
+from ddpdoctor.lint.engine.interpreter.library.facts import inside, is_world, wrappers
+from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK,
+    NONE,
+    NOTHING,
+    RANK,
+    SAME,
+    TRUE,
+    UNKNOWN,
+    Agreement,
+    Either,
+    Func,
+    Lib,
+    Many,
+    Place,
+    Tensor,
+    Tuple,
+    Value,
+    Why,
+    local,
+    text,
+)
+
+
+def _collective(vm: Machine, call: Call) -> Value:
+    values = call.roles()
+    asynchronous = call.kwargs.get("async_op")
+    if asynchronous is not None:
+        values["async_op"] = asynchronous
+    operation = call.effect.option("op") or call.last
+    work = NONE
+    if asynchronous is not None and not asynchronous.is_const(False):
+        work = Value(vm.new(call.node, "torch.distributed.Work"))
+    event = vm.emit("collective", operation, call.node, work=work, **values)
+    group = values.get("group")
+    subset = group is not None and not is_world(group)
+    shared = values.get("shares")
+    if shared is not None:
+        new = UNKNOWN if subset and shared.agree.kind != "same" else SAME
+        objects.touch(vm, shared, new)
+        event.values["filled"] = _filled(vm, shared, new, call.node)
+    given_to_root = values.get("collects")
+    if given_to_root is not None:
+        agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)
+        objects.touch(vm, given_to_root, agree, vm.why("only the root gets the sum", call.node))
+    filled = values.get("fills")
+    if filled is not None:
+        objects.touch(
+            vm, filled, local("data", False), vm.why("each rank gets its own part", call.node)
+        )
+    if call.effect.option("result") == "same":
+        of = frozenset().union(*(wrappers(vm, each) for each in call.args))
+        found = objects.fresh(vm, Value(Tensor(vm.site(call.node), of), SAME))
+        if "gives" in values:  # copied, without its graph
+            event.values["filled"] = found
+        return found
+    return work
+
+
+def _filled(vm: Machine, shared: Value, agree: Agreement, node: ast.AST) -> Value:
+    """What a collective has written: a tensor, or the elements of a list."""
+    options = shared.what.options if isinstance(shared.what, Either) else (shared,)
+    lists = [each.what for each in options if vm.store.get((each.what, "[]")) is not None]
+    if not lists:
+        return shared
+    element = objects.fresh(vm, Value(Tensor(vm.site(node, "gathered")), agree))
+    for each in lists:
+        vm.store.put((each, "[]"), Value(Many(element), agree))
+    return element
+
+
+def _group(vm: Machine, call: Call) -> Value:
+    values = call.roles()
+    if "use_local_synchronization" in call.kwargs:
+        values["locally"] = call.kwargs["use_local_synchronization"]
+    for word in ("timeout", "backend"):
+        if word in call.kwargs:
+            values[word] = call.kwargs[word]
+    if "ranks" in values:
+        held = inside(vm, values["ranks"])
+        if held.agree.sure:  # a name alone may be the rank of another
+            values["ranks"] = held
+    vm.emit("group", call.last, call.node, **values)
+    made = vm.new(call.node, "torch.distributed.ProcessGroup")
+    for role, value in values.items():
+        vm.store.put((made, role), value)
+    return Value(made)
+
+
+def _init(vm: Machine, call: Call) -> Value:
+    values = call.roles()
+    for word in ("timeout", "device_id", "store"):
+        if word in call.kwargs:
+            values[word] = call.kwargs[word]
+    vm.emit("init", call.last, call.node, **values)
+    vm.joined = True
+    rank = values.get("rank")
+    if rank is not None and rank.agree.kind == "unknown":
+        _learn_rank(vm, call.node)
+    return NONE
+
+
+def _learn_rank(vm: Machine, node: ast.AST) -> None:
+    """Wherever it comes from: what a rank joins as is its rank."""
+    for each in node.keywords if isinstance(node, ast.Call) else ():
+        if each.arg == "rank" and isinstance(each.value, ast.Name | ast.Attribute):
+            said = vm.why(f"`{text(each.value)}` is the rank that it joins as", node)
+            objects.bind(vm, each.value, Value(RANK, BY_RANK, said))
+
+
+def _leave(vm: Machine, call: Call) -> Value:
+    vm.emit("leave", call.last, call.node)
+    return NONE
+
+
+def _wraps(vm: Machine, call: Call) -> Value:
+    module = call.given("module") or Value(NOTHING, UNKNOWN)
+    return wrap(vm, module, call.args, call.kwargs, call.node, "DistributedDataParallel")
+
+
+def wrap(
+    vm: Machine,
+    module: Value,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    name: str,
+) -> Value:
+    """Wrap a module."""
+    made = vm.new(node, objects.DDP)
+    vm.store.distributed.add(made.number)
+    vm.store.put((made, "module"), module)
+    objects.switch(vm, module)
+    if module.what != NOTHING:
+        vm.wrapped[module.what] = made.number
+    for word, value in kwargs.items():
+        vm.store.put((made, f"#{word}"), value)
+    named = {f"kw_{word}": each for word, each in kwargs.items()}
+    vm.emit("wrap", name, node, module=module, wrapper=Value(made), **named)
+    return Value(made)
+
+
+def _prepares(vm: Machine, call: Call) -> Value:
+    found: list[Value] = []
+    for number, each in enumerate(call.args):
+        type = vm.type_of(each)
+        made = vm.object(each)
+        is_module = type == "torch.nn.Module" or (
+            made is not None
+            and made.cls >= 0
+            and objects.library_base(vm, made.cls) == "torch.nn.Module"
+        )
+        if is_module:
+            kept = (
+                call.node.args[number]
+                if isinstance(call.node, ast.Call) and number < len(call.node.args)
+                else call.node
+            )
+            found.append(wrap(vm, each, [], {}, kept, call.last))
+        elif type == "torch.utils.data.DataLoader":
+            vm.store.put((each.what, "#prepared"), TRUE)
+            vm.emit("prepare_loader", "prepare", call.node, object=each)
+            if (said := _says(vm, call.owner, "even_batches", False)) is not None:
+                vm.store.put((each.what, "#uneven"), said)
+            found.append(each)
+        elif type.startswith("torch.optim.lr_scheduler."):
+            alone = _says(vm, call.owner, "split_batches", True) is None
+            if alone and _says(vm, call.owner, "step_scheduler_with_optimizer", False) is None:
+                vm.emit("prepare_scheduler", "prepare", call.node, object=each)
+            found.append(each)
+        else:
+            found.append(each)
+    if call.name.endswith(("prepare_model", "setup_module")) and found:
+        return found[0]
+    return found[0] if len(found) == 1 else Value(Tuple(tuple(found)))
+
+
+def _says(vm: Machine, owner: Value | None, word: str, wanted: bool) -> Value | None:
+    """Whether an accelerator, or its configuration of loaders, was told so; with the place."""
+    config = vm.store.get((owner.what, "#dataloader_config")) if owner is not None else None
+    for each in (owner, config):
+        given_ = vm.store.get((each.what, f"#{word}")) if each is not None else None
+        made = vm.object(each) if each is not None else None
+        if given_ is not None and made is not None and given_.is_const(wanted):
+            place = Place(made.path, getattr(made.node, "lineno", 1))
+            return Value(NOTHING, local("data"), Why(objects.OWN_PART, place, None, made.node))
+    return None
+
+
+def _spawns(vm: Machine, call: Call) -> Value:
+    values = call.roles()
+    vm.emit("spawn", call.name, call.node, **values)
+    target = values.get("target")
+    if target is not None:
+        given_ = values.get("arguments")
+        content = objects.content(vm, given_) if given_ is not None else None
+        items = (
+            list(content.what.items)
+            if content is not None and isinstance(content.what, Tuple)
+            else []
+        )
+        start(vm, target, items, call.node, first=not call.name.startswith("accelerate."))
+    return Value(NOTHING, SAME)
+
+
+def start(
+    vm: Machine, target: Value, arguments: list[Value], node: ast.AST, *, first: bool = True
+) -> None:
+    """Run a function as each rank of a new job does."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    rank = Value(RANK, BY_RANK, vm.why("each process is given its number", node))
+    joined, vm.joined = vm.joined, False
+    # What one process has drawn, timed or found is the same for all that it hands it to.
+    shared = [Value(each.what, SAME) if each.agree.kind == "local" else each for each in arguments]
+    with contextlib.suppress(Left):
+        call_value(vm, target, [rank, *shared] if first else shared, {}, node)
+    vm.joined = joined
+
+
+def _calls_on_main(vm: Machine, call: Call) -> Value:
+    if call.args and isinstance(call.args[0].what, Func):
+        what = call.args[0].what
+        return Value(replace(what, within=(*what.within, "#main")))
+    if not call.args:
+        return Value(Lib(call.name))
+    return call.args[0]
+
+
+HANDLERS: dict[str, Handler] = {
+    "collective": _collective,
+    "group": _group,
+    "init": _init,
+    "leave": _leave,
+    "wraps": _wraps,
+    "prepares": _prepares,
+    "spawns": _spawns,
+    "calls_on_main": _calls_on_main,
+}
