@@ -79,14 +79,13 @@ def read_the_environment() -> None:
 @fix()
 def environment_as_default() -> None:
     """Take the argument in both spellings, and the environment where there is none."""
-    for added in (TORCHRUN, launch_py()):
-        parser = argparse.ArgumentParser("train.py")
-        local_rank = int(os.environ.get("LOCAL_RANK", "0"))
-        parser.add_argument("--local-rank", "--local_rank", type=int, default=local_rank)
-        args = parser.parse_args(added)
-        with session(backend=backend()) as world:
-            assert args.local_rank == world.local_rank
-            check(args.local_rank)
+    parser = argparse.ArgumentParser("train.py")
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+    parser.add_argument("--local-rank", "--local_rank", type=int, default=local_rank)
+    args, of_launch_py = parser.parse_args(TORCHRUN), parser.parse_args(launch_py())
+    with session(backend=backend()) as world:
+        assert args.local_rank == of_launch_py.local_rank == world.local_rank
+        check(args.local_rank)
 
 
 if __name__ == "__main__":
