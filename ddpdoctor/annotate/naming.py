@@ -22,6 +22,7 @@ _STANDOFFS = {
     "partial-new-group",
 }
 _PROVEN = "that these ranks wait for each other for ever is proven; why they parted is concluded"
+_UNSEEN = "the exception is concluded from the source, nobody has seen it"
 _CALLERS = 3
 
 
@@ -263,12 +264,12 @@ def _after_exception(reason: Reason, party: Party) -> Name | None:
         return None
     line = f"{PurePath(reason.path).name}:{caught.lineno}"
     if reason.handler is not None:
-        return _skip(f"the step is skipped by a rank where an exception is caught ({line})")
+        return _skip(f"a rank where an exception is caught ({line}) goes on without it; {_UNSEEN}")
     return Name(
         "DDP404",
         "one-rank-raises",
         f"{party.waits} is left out by a rank where an exception is caught ({line}), and the "
-        "other ranks do not learn of it.",
+        f"other ranks do not learn of it; {_UNSEEN}.",
         "Share the outcome, and leave on every rank alike.",
         "is left by an exception",
     )

@@ -18,6 +18,7 @@ from ddpdoctor.lint.linter import imported_of
 
 Remark = Callable[[Finding, Sources], Finding]
 _MOST = 4
+_CALLERS = 3
 
 
 def remarked(finding: Finding, sources: Sources) -> Finding:
@@ -209,33 +210,38 @@ def _counted(finding: Finding, sources: Sources) -> Finding:
 
 
 def _synchronised(finding: Finding, sources: Sources) -> Finding:
-    """Where it is decided which micro-batches do not synchronise."""
+    """Where it is decided which micro-batches do not synchronise, and who calls the step."""
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
         for text in _texts(finding):
             for node in ast.walk(text.tree):
-                if isinstance(node, ast.Attribute) and node.attr == "no_sync":
-                    for parent in text.around(node):
-                        if isinstance(parent, ast.If | ast.IfExp):
-                            yield text, parent.test, "decides which do not synchronise"
+                is_held = isinstance(node, ast.Attribute) and node.attr == "no_sync"
+                if is_held and (test := _nearest_test(text, node)) is not None:
+                    yield text, test, "decides which do not synchronise"
 
-    return _with(finding, lines(), first=False)
+    return _called_from(_with(finding, lines(), first=False), sources)
+
+
+def _nearest_test(text: Text, node: ast.AST) -> ast.expr | None:
+    """The innermost condition that a node stands under, within its loop and function."""
+    for parent in text.around(node):
+        if isinstance(parent, ast.If | ast.IfExp):
+            return parent.test
+        if isinstance(parent, ast.For | ast.While | Function):
+            return None
+    return None
 
 
 def _called_from(finding: Finding, sources: Sources) -> Finding:
-    """Who calls the function that does it."""
-
-    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
-        for text, node, _ in _statements(finding.places[:1]):
-            function = text.function(node)
-            if function is None or function.name.startswith("__"):
-                continue
-            for other in filter(None, map(read, (text.file, *imported_of([text.file])))):
-                for call in ast.walk(other.tree):
-                    if isinstance(call, ast.Call) and _is_called(function.name)(call):
-                        yield other, call, "calls it"
-
-    return _with(finding, lines(), first=False)
+    """Who calls the function that does it, as the program runs in the head."""
+    calls = sources.calls(finding.places[0])
+    known = {each.place for each in finding.places}
+    more = tuple(
+        RankPlace(ranks=finding.ranks, place=each, doing="calls it")
+        for each in calls[:_CALLERS]
+        if each not in known
+    )
+    return finding.model_copy(update={"places": (*finding.places, *more)})
 
 
 def _is_called(name: str) -> Callable[[ast.Call], bool]:

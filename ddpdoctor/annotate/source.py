@@ -40,6 +40,11 @@ class Sources:
         """How many of the outermost lines two stacks share."""
         return self._heads.shared(mine, theirs)
 
+    def calls(self, at: RankPlace) -> list[Place]:
+        """The calls by which the program comes to a line, innermost first."""
+        way = self._heads.way(self.stack(at))
+        return [self.place(*each) for each in reversed(way[:-1])]
+
     def reasons(self, party: Party) -> list[Reason]:
         """Why these ranks came here, and the others did not."""
         other = party.other

@@ -80,8 +80,9 @@ def communicating(evidence: Evidence) -> Deadlock | None:
     ended = [fate.time + GONE_GRACE for r in missing if (fate := ranks[r].fate) is not None]
     if max([since, *ended]) > seen_together:
         return None
+    stopped = {r: ranks[r] for r in (*gone, *waiting)}
     blocked = tuple(
-        Blocked(r, first, _stuck(rank), _others(absent[_key(r, first)], rank, first, ranks))
+        Blocked(r, first, _stuck(rank), _others(absent[_key(r, first)], rank, first, stopped))
         for r, rank in sorted(waiting.items())
         for first in _waits_in(rank)[:1]
     )
@@ -208,12 +209,15 @@ def _absent(
 
 
 def _others(
-    absent: tuple[int, ...], rank: RankEvidence, own: Collective, ranks: dict[int, RankEvidence]
+    absent: tuple[int, ...], rank: RankEvidence, own: Collective, stopped: dict[int, RankEvidence]
 ) -> tuple[int, ...]:
-    """Whom it waits for; of calls that share a key and do not fit, those of the other party."""
+    """Whom it waits for; of calls that share a key and do not fit, those of the other party.
+
+    Who still runs may come: only those that are `stopped` never can.
+    """
     if rank.rank not in absent:
         return absent
-    members = (ranks[member] for member in _members(rank, own, ranks) if member in ranks)
+    members = (stopped[each] for each in _members(rank, own, stopped) if each in stopped)
     return tuple(each.rank for each in members if not _arrived(each, rank.rank, own))
 
 

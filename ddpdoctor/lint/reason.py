@@ -289,7 +289,7 @@ class Heads:
                 continue
             beside = turn.depth == common and self._is_beside(trail.lines, other.lines, common)
             found += self._of_turn(trail, distance, ranks, beside)
-        return sorted(found, key=_order)
+        return sorted(_nearer_than_a_catch(found), key=_order)
 
     def _is_beside(self, mine: Stack, theirs: Stack, common: int) -> bool:
         """Whether the first lines that are not shared stand in one function."""
@@ -301,6 +301,10 @@ class Heads:
     def alike(self, mine: Stack, theirs: Stack) -> bool:
         """Whether two stacks stand in the same statements."""
         return self._trail(mine).lines == self._trail(theirs).lines
+
+    def way(self, stack: Stack) -> tuple[Line, ...]:
+        """The lines that lead to where a stack stands; of a line alone, as the program runs."""
+        return self._trail(stack).lines
 
     def shared(self, mine: Stack, theirs: Stack) -> int:
         """How many of the outermost lines two stacks share."""
@@ -487,6 +491,19 @@ def reason(mine: Stack, theirs: Stack) -> Reason | None:
 
 def _order(each: Reason) -> tuple[object, ...]:
     return each.rank, each.distance
+
+
+def _nearer_than_a_catch(found: list[Reason]) -> list[Reason]:
+    """Without a `try` of whose body an `if` leaves it out: nobody has seen an exception."""
+    ifs = [each for each in found if each.kind == "open" and each.turn.shape == "arm"]
+    return [
+        each
+        for each in found
+        if each.way_out is None
+        or not any(
+            inner.turn.depth == each.turn.depth and inner.distance < each.distance for inner in ifs
+        )
+    ]
 
 
 def _common(mine: Sequence[Line], theirs: Sequence[Line]) -> int:

@@ -224,7 +224,30 @@ def test_an_exception_that_one_rank_catches_and_leaves_by_is_named(
     assert refined.code == code
     if code == "DDP404":
         assert refined.certainty == "evidence"
+        assert "nobody has seen it" in refined.cause
         assert script.place("the block", "keep") in [each.place for each in refined.places]
+
+
+ASKED = """
+def share(state, batch):
+    try:
+        if batch.ready():
+            dist.all_reduce(state)  # the sum
+    except ValueError:
+        pass
+    dist.barrier()  # the barrier
+"""
+
+
+def test_a_plain_if_inside_of_a_try_is_nearer_than_an_exception_that_nobody_saw(
+    tmp_path: Path,
+) -> None:
+    script = Script(tmp_path, PREAMBLE + ASKED)
+    refined = only(
+        finding(script.at(1, "all_reduce #1", "the sum"), script.at(0, "barrier #1", "the barrier"))
+    )
+    assert refined.code == "DDP402"
+    assert "`if batch.ready()`" in refined.cause
 
 
 SKIPPED = """

@@ -113,12 +113,22 @@ def thaw(model):
 
 
 def train(model, batches, nothing, every):
-    for number, batch in enumerate(batches):
-        if number == 3:
-            thaw(model)
-        held = nothing if (number + 1) % every else model.no_sync
-        with held():
-            model(batch).backward()
+    if every:
+        for number, batch in enumerate(batches):
+            if number == 3:
+                thaw(model)
+            held = nothing if (number + 1) % every else model.no_sync
+            with held():
+                model(batch).backward()
+
+
+class Other:
+    def thaw(self):
+        pass
+
+
+def other():
+    Other().thaw()
 """
 
 
@@ -127,9 +137,10 @@ def train(model, batches, nothing, every):
     [
         ("mean-of-means", 3, [2]),
         ("mean-of-means", 8, []),
-        ("late-parameter", 8, [14]),
-        ("late-parameter", 14, []),
-        ("accumulation-off-by-one", 17, [15]),
+        ("late-parameter", 8, [15]),
+        ("late-parameter", 15, []),
+        ("accumulation-off-by-one", 18, [16]),
+        ("accumulation-off-by-one", 8, [16, 15]),
     ],
 )
 def test_the_line_that_made_it_so_is_told_beside_the_one_that_was_seen(

@@ -119,6 +119,19 @@ def test_a_broadcast_of_ddps_own_meets_the_jobs_where_both_are_as_large(
         assert [each.waits_for for each in deadlock.blocked] == [(1,), (0,)]
 
 
+def test_a_rank_that_still_runs_is_no_part_of_a_deadlock_of_others() -> None:
+    found = Simulation({"0": (0, 1, 2)}, [[Call("0")]] * 3).evidence(frozenset({2}))
+    for rank, elements in zip(found.ranks, (4, 8), strict=False):
+        assert rank.stuck
+        call = Collective(
+            "0", 1, "all_reduce", NOW - 5, Place("train.py", 9, "step"), ((elements,),)
+        )
+        rank.stuck = replace(rank.stuck, waiting=(call,))
+    deadlock = prove_deadlock(found)
+    assert deadlock is not None
+    assert [each.waits_for for each in deadlock.blocked] == [(1,), (0,)]
+
+
 @pytest.mark.parametrize("further", [0, 2])
 def test_who_got_further_than_the_parting_is_not_to_blame(further: int) -> None:
     """DDP's broadcast of its buckets: the root sends and goes on, whatever the others call."""
