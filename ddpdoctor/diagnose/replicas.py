@@ -15,10 +15,9 @@ from math import prod
 from ddpdoctor.catalog import RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.waiting import normal_op
-from ddpdoctor.evidence import Place, RankEvidence, Sample, Training, Wrapper
+from ddpdoctor.evidence import EXCHANGES, Place, RankEvidence, Sample, Training, Wrapper
 
 _LATEST = 2000
-_EXCHANGES = ("all_gather", "all_to_all", "reduce_scatter", "send", "recv", "gather", "scatter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ def outside(case: Case) -> tuple[list[RankEvidence], int, int, tuple[str, ...]] 
     tensors in a way that shards would need.
     """
     ranks = [rank for rank in case.evidence.ranks if rank.pid]
-    if any(len(rank.groups) > 1 or exchanges(rank) for rank in ranks):
+    if any(len(rank.groups) > 1 or _exchanges(rank) for rank in ranks):
         return None
     by_key: dict[tuple[int, int], list[Sample]] = {}
     for rank in ranks:
@@ -222,6 +221,6 @@ def _averages_by_hand(replica: Replica) -> bool:
     )
 
 
-def exchanges(rank: RankEvidence) -> int:
-    """How many of its latest collectives give the ranks each other's tensors."""
-    return sum(normal_op(each.op) in _EXCHANGES for each in rank.collectives[-_LATEST:])
+def _exchanges(rank: RankEvidence) -> bool:
+    """Whether its latest collectives give the ranks each other's tensors."""
+    return any(normal_op(each.op) in EXCHANGES for each in rank.collectives[-_LATEST:])

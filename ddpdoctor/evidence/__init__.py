@@ -11,6 +11,7 @@ from ddpdoctor.evidence.event import KINDS
 from ddpdoctor.evidence.model import Evidence, RankEvidence
 from ddpdoctor.evidence.reader import LogReader, RankReader
 from ddpdoctor.evidence.records import (
+    EXCHANGES,
     MAKING_GROUPS,
     Collective,
     Epoch,
@@ -56,6 +57,7 @@ __all__ = [
     "CUT_SHORT",
     "DAMAGED",
     "DEATHS",
+    "EXCHANGES",
     "HOST",
     "KINDS",
     "LAST_WORDS",

@@ -65,6 +65,12 @@ MAKING_GROUPS = "(groups)"
 """Making a group is a collective of all ranks, too, although at the store; its shape, members."""
 
 
+EXCHANGES = frozenset(
+    {"all_gather", "all_to_all", "reduce_scatter", "send", "recv", "gather", "scatter"}
+)
+"""Operations that give the ranks each other's tensors."""
+
+
 def pair_key(group: str, op: str, peer: int | None, tag: int) -> str:
     """Under which the sends or recvs between this rank and `peer` are counted."""
     return f"{group}|{op}|{peer}|{tag}"

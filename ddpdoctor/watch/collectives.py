@@ -21,7 +21,7 @@ from collections import Counter, deque
 from functools import lru_cache
 from typing import Any
 
-from ddpdoctor.evidence import MAKING_GROUPS, pair_key
+from ddpdoctor.evidence import EXCHANGES, MAKING_GROUPS, pair_key
 from ddpdoctor.watch import given
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
@@ -369,6 +369,8 @@ def _common(pending: Pending, group: Any, op: str, args: tuple[Any, ...]) -> Fie
         "shapes": [list(tensor.shape) for tensor in tensors],
         "dtype": _named(tensors[0].dtype) if tensors else "",
     }
+    if op in EXCHANGES:
+        pending.log.exchanged += sum(t.numel() for t in tensors if t.is_floating_point())
     if pending.log.exiting:
         fields["at_exit"] = True
     return fields

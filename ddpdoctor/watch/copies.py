@@ -1,8 +1,9 @@
 """Records copies of a model: one made before the wrap is not what DDP then makes equal.
 
 A copy of a module is seen when it is made. One of its tensors alone (an average that is kept in a
-dictionary) calls nothing that can be watched: those are looked for on a rank whose weights DDP has
-replaced by those of rank 0, and are told once they have changed, as an average does.
+dictionary) calls nothing that can be watched: looked for are those that hold what a parameter held
+before the wrap, and were not brought up to date before the first step. What they hold is told once
+it has changed, as an average does.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ import functools
 import gc
 import sys
 import weakref
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ddpdoctor.watch.aside import is_compiling
-from ddpdoctor.watch.digests import digests
+from ddpdoctor.watch.digests import Budget, digests, size
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards, users_frame
@@ -25,6 +25,7 @@ from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards, users_fr
 _PLACES = 3
 _MOST, _SMALL = 2048, 8
 """So many parameters are compared, of so many elements or more."""
+_TOLD = 256
 
 
 @dataclass
@@ -37,11 +38,12 @@ class _Copy:
 
 @dataclass
 class _Kept:
-    """Tensors that hold what a parameter held before the wrap, by its name."""
+    """Tensors that hold what a parameter held before the wrap, each with the parameter's name."""
 
     wrapper: weakref.ref[Any]
-    tensors: dict[str, weakref.ref[Any]]
-    digests: dict[str, str]
+    tensors: list[tuple[str, weakref.ref[Any]]]
+    was: dict[str, str]
+    """Digests of the parameters before the wrap."""
     place: Frame | None
     has_begun: bool = False
     """A step was taken since."""
@@ -50,9 +52,11 @@ class _Kept:
 class Copies:
     """The copies of modules that were made so far, and what they are copies of."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
         self._made: list[_Copy] = []
         self._kept: list[_Kept] = []
+        self._before: dict[str, str] = {}
 
     @harmless
     def made(self, source: Any, result: Any) -> None:
@@ -63,22 +67,24 @@ class Copies:
         self._made = [*alive[-64:], made]
 
     @harmless
-    def wrapped(self, wrapper: Any, before: Mapping[str, str]) -> None:
-        """A DDP was built: the copies of its module that are there already are what matters.
+    def wrapping(self, module: Any) -> None:
+        """A DDP is about to be built, which may replace what the module holds."""
+        self._before = {}
+        named = list(module.named_parameters())[:_MOST]
+        self._before = self._digests({name: p for name, p in named if p.numel() >= _SMALL})
 
-        `before` are the digests of what its parameters held.
-        """
+    @harmless
+    def wrapped(self, wrapper: Any) -> None:
+        """It was built: the copies of its module that are there already are what matters."""
         for each in self._made:
             if each.wrapper is None and each.source() is wrapper.module:
                 each.wrapper = weakref.ref(wrapper)
-        now = held(wrapper.module) or {}
-        replaced = {name: was for name, was in before.items() if now.get(name, was) != was}
-        if replaced and (tensors := dict(_equal(wrapper.module, replaced))):
-            kept = _Kept(weakref.ref(wrapper), tensors, replaced, users_frame())
-            self._kept.append(kept)
+        was, self._before = self._before, {}
+        if was and (tensors := self._equal(wrapper.module, was)):
+            self._kept.append(_Kept(weakref.ref(wrapper), tensors, was, users_frame()))
 
     @harmless
-    def write(self, log: Log, wrapper: Any, number: int) -> None:
+    def write(self, log: Log, wrapper: Any, number: int, step: int) -> None:
         """Write, once, the digests of the copies that were made before this wrapper."""
         mine = [each for each in self._made if each.wrapper and each.wrapper() is wrapper]
         self._made = [each for each in self._made if each not in mine]
@@ -87,48 +93,66 @@ class Copies:
                 parameters = digests(dict(made.named_parameters()))
                 log.write("copy", wrapper=number, places=each.places, parameters=parameters)
         for kept in [each for each in self._kept if each.wrapper() is wrapper]:
-            self._follow(log, wrapper, number, kept)
+            self._follow(log, number, kept, step)
 
-    def _follow(self, log: Log, wrapper: Any, number: int, kept: _Kept) -> None:
-        """Before the first step they must be as they were; later, neither so nor as the model."""
-        alive = {n: tensor for n, of in kept.tensors.items() if (tensor := of()) is not None}
-        now, model = digests(alive), held(wrapper.module) or {}
-        changed = [name for name, digest in now.items() if digest != kept.digests[name]]
-        if not now or (changed and not kept.has_begun):
-            self._kept.remove(kept)
-        elif apart := [name for name in changed if now[name] != model.get(name)]:
-            self._kept.remove(kept)
-            log.write("kept", wrapper=number, names=apart, place=kept.place)
-        kept.has_begun = True
+    def _follow(self, log: Log, number: int, kept: _Kept, step: int) -> None:
+        """Before the first step they must be as they were; then write what they have become."""
+        alive = [(name, of, tensor) for name, of in kept.tensors if (tensor := of()) is not None]
+        found = self._digests({str(n): tensor for n, (_, _, tensor) in enumerate(alive)})
+        if not found:
+            return
+        now = [(name, of, found.get(str(n))) for n, (name, of, _) in enumerate(alive)]
+        if not kept.has_begun:
+            kept.has_begun = True
+            kept.tensors = [(name, of) for name, of, digest in now if digest == kept.was[name]]
+            return
+        changed: dict[str, str] = {}
+        for name, _, digest in now:
+            if digest is not None and digest != kept.was[name] and len(changed) < _TOLD:
+                changed[name] = "" if name in changed else digest
+        # Of several of one name it is not known which is which on another rank.
+        alone = {name: digest for name, digest in changed.items() if digest}
+        if alone:
+            was = {name: kept.was[name] for name in alone}
+            log.write("kept", wrapper=number, step=step, was=was, now=alone, place=kept.place)
+
+    def _equal(self, module: Any, was: dict[str, str]) -> list[tuple[str, weakref.ref[Any]]]:
+        """Tensors of the process that hold what a parameter of this shape held.
+
+        Those of one number alone say nothing: many are zeros.
+        """
+        import torch
+
+        wanted: dict[Any, list[str]] = {}
+        for name, parameter in module.named_parameters():
+            if name in was:
+                wanted.setdefault((parameter.shape, parameter.dtype), []).append(name)
+        own = {parameter.data_ptr() for parameter in module.parameters()}
+        tensors = [
+            each
+            for each in gc.get_objects()
+            if type(each) is torch.Tensor and (each.shape, each.dtype) in wanted
+            if each.layout is torch.strided and each.data_ptr() not in own
+        ]
+        found = self._digests({str(n): tensor for n, tensor in enumerate(tensors)})
+        return [
+            (name, weakref.ref(tensor))
+            for n, tensor in enumerate(tensors)
+            for name in wanted[tensor.shape, tensor.dtype]
+            if was[name] == found.get(str(n)) and bool((tensor != tensor.reshape(-1)[0]).any())
+        ]
+
+    def _digests(self, tensors: dict[str, Any]) -> dict[str, str]:
+        """Their digests; none where they would read too much."""
+        return digests(tensors) if self._budget.take(size(tensors)) else {}
 
 
-@harmless
-def held(module: Any) -> dict[str, str]:
-    """Digests of what the parameters of a module hold."""
-    named = list(module.named_parameters())[:_MOST]
-    return digests({name: p for name, p in named if p.numel() >= _SMALL})
-
-
-def _equal(module: Any, was: Mapping[str, str]) -> Iterator[tuple[str, weakref.ref[Any]]]:
-    """Tensors of the process that hold what a parameter of this shape held."""
-    import torch
-
-    wanted: dict[Any, list[str]] = {}
-    for name, parameter in module.named_parameters():
-        if name in was:
-            wanted.setdefault((parameter.shape, parameter.dtype), []).append(name)
-    for each in gc.get_objects():
-        if type(each) is torch.Tensor and (names := wanted.get((each.shape, each.dtype))):
-            digest = digests({"": each}).get("")
-            yield from ((name, weakref.ref(each)) for name in names if was[name] == digest)
-
-
-def install() -> Copies:
+def install(budget: Budget) -> Copies:
     """Listen to copies of modules."""
     from torch import nn
     from torch.optim import swa_utils
 
-    copies = Copies()
+    copies = Copies(budget)
     original = copy.deepcopy
 
     @functools.wraps(original)

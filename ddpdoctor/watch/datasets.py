@@ -18,6 +18,7 @@ from typing import Any
 from ddpdoctor.watch.harmless import harmless
 
 _DEPTH = 3
+_LAYERS = 16
 _ITEMS = 64
 _VISITS = 4096
 _LISTED = 50_000
@@ -188,19 +189,25 @@ def _told(text: str) -> str:
 
 
 def layers(dataset: Any) -> list[Any]:
-    """A dataset, and those below it: below a Subset, and below what changes a Subset's samples."""
+    """A dataset, and those below it: below a Subset, and below what changes a Subset's samples.
+
+    A dataset that holds a Subset of itself is none of what is below it.
+    """
     from torch.utils.data import Subset
 
     found = [dataset]
-    while True:
+    while len(found) < _LAYERS:
         if isinstance(found[-1], Subset):
-            found.append(found[-1].dataset)
-            continue
-        parts = list(getattr(found[-1], "__dict__", {}).values())
-        below = [part for part in parts if isinstance(part, Subset)]
-        if len(below) != 1 or _length(below[0]) != _length(found[-1]):
-            return found
+            below = [found[-1].dataset]
+        else:
+            parts = list(getattr(found[-1], "__dict__", {}).values())
+            below = [part for part in parts if isinstance(part, Subset)]
+            if len(below) != 1 or _length(below[0]) != _length(found[-1]):
+                break
+        if again := [number for number, each in enumerate(found) if each is below[0]]:
+            return found[: again[0] + 1]
         found += below
+    return found
 
 
 def members(layers: list[Any]) -> list[int] | None:

@@ -37,6 +37,8 @@ class Draws:
         self.inside: Callable[[], bool] = lambda: False
         """Whether a forward pass of a wrapper is under way."""
         self._log = log
+        self._exchanged = 0
+        """Numbers that had been exchanged when the window was opened."""
         self._drawn: list[dict[str, Any]] = []
         self._fresh: list[tuple[dict[str, Any], weakref.ref[Any]]] = []
         """Those drawn since the model was last given samples."""
@@ -49,7 +51,7 @@ class Draws:
 
         if self.is_open or step > _LAST or compiles():
             return
-        self.is_open, self.rows = True, None
+        self.is_open, self.rows, self._exchanged = True, None, self._log.exchanged
         for name in _OF_TORCH:
             self._replace(torch, name, torch)
         for name in _OF_TENSOR:
@@ -76,7 +78,8 @@ class Draws:
         drawn, self._drawn = self._drawn, []
         self._fresh.clear()
         if drawn:
-            self._log.write("draws", step=step, rows=self.rows, drawn=drawn)
+            exchanged = self._log.exchanged - self._exchanged
+            self._log.write("draws", step=step, rows=self.rows, exchanged=exchanged, drawn=drawn)
 
     def _replace(self, holder: Any, name: str, library: Any) -> None:
         def make(original: Any) -> Any:

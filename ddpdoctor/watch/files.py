@@ -14,12 +14,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import users_frame
+from ddpdoctor.watch.places import Frame, as_frame, users_frame
 
 _KEYS_LIMIT = 32
 _FREELY, _SELDOM = 32, 60.0
@@ -62,7 +61,7 @@ class _Events:
         self._log = log
         self._written = 0
         self._saved: set[str] = set()
-        self._often: dict[tuple[CodeType, int], tuple[int, float]] = {}
+        self._often: dict[Frame, tuple[int, float]] = {}
         self._inside = threading.local()
 
     def around(
@@ -141,7 +140,7 @@ class _Events:
         if self._is_inside:
             return False
         frame = sys._getframe(3)  # beyond this, harmless and the wrapper
-        where = (frame.f_code, frame.f_lineno)
+        where = users_frame(frame) or as_frame(frame)  # all of pathlib's unlinks are one line
         times, last = self._often.get(where, (0, 0.0))
         now = time.monotonic()
         if (times >= _FREELY and now - last < _SELDOM) or self._written >= _LIMIT:

@@ -50,6 +50,8 @@ class Log:
         """Optimizer steps of this process."""
         self.trainer: int | None = None
         """The thread that wraps models and steps, once one has."""
+        self.exchanged = 0
+        """Numbers that it has given to other ranks, for them to have as they are."""
         self.in_join = False
         """It is inside of `Join`."""
         self._path: Path | None = None

@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.watch import changes, copies, datasets, joining, noise, outside, probes
@@ -41,11 +41,13 @@ _LIMIT = 1000.0
 """A larger limit for clipping is meant for scaled gradients."""
 
 
-def install(log: Log, doubled: Callable[[Any], None]) -> Callable[[Any, Mapping[str, str]], None]:
+def install(
+    log: Log, doubled: Callable[[Any], None]
+) -> tuple[Callable[[Any], None], Callable[[Any], None]]:
     """Wrap DDP's forward and the clipping of gradients, and listen to optimizer steps.
 
     `doubled` is called with the optimizer after steps 1, 2, 4, 8, ... of this process. Returns what
-    is to be called with each DDP that was built, in order.
+    is to be called with each module that is about to be wrapped, and with each DDP that was built.
     """
     from torch.nn import parallel
     from torch.optim.optimizer import (
@@ -58,14 +60,13 @@ def install(log: Log, doubled: Callable[[Any], None]) -> Callable[[Any, Mapping[
     _around_forward(wrapper_type, training)
     _around_clipping(training)
     joining.before_leaving(training.finish)
-    training.copies = copies.install()
     training.scaling.listen()
     training.schedules.listen()
     noise.listen_to_plateaus(log)
     noise.listen_to_seeds(log)
     register_optimizer_step_pre_hook(training.before_step)
     register_optimizer_step_post_hook(training.after_step)
-    return training.built
+    return training.copies.wrapping, training.built
 
 
 class _Optimizer:
@@ -90,7 +91,6 @@ class _Training:
     def __init__(self, log: Log, doubled: Callable[[Any], None]) -> None:
         import torch
 
-        self.copies: copies.Copies
         self._doubled = doubled
         self._norms = torch.nn.modules.batchnorm._NormBase
         self._is_compiling = torch.compiler.is_compiling
@@ -103,6 +103,7 @@ class _Training:
         self._known: list[_Optimizer] = []
         self._finished_at = 0
         self._budget = Budget()
+        self.copies = copies.install(self._budget)
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
         self._stepping: list[int] = []
         self.draws, self.means, self.samples = Draws(log), Means(log), Samples(log)
@@ -111,8 +112,8 @@ class _Training:
         )
 
     @harmless
-    def built(self, wrapper: Any, before: Mapping[str, str]) -> None:
-        """A DDP has been built; `before` are the digests of what its parameters held."""
+    def built(self, wrapper: Any) -> None:
+        """A DDP has been built."""
         if not self._built:
             atexit.register(self.finish)
             changes.listen(self.passes)
@@ -121,7 +122,7 @@ class _Training:
         self.passes[wrapper] = passes
         passes.sampling = True
         self._built += 1
-        self.copies.wrapped(wrapper, before)
+        self.copies.wrapped(wrapper)
 
     def before_forward(self, passes: Passes, wrapper: Any) -> None:
         """A forward pass that builds a graph begins; one of an optimizer's closure is left out."""
@@ -365,7 +366,7 @@ class _Training:
             ),
             noise="" if is_last else noise.state(wrapper),
         )
-        self.copies.write(self.log, wrapper, passes.number)
+        self.copies.write(self.log, wrapper, passes.number, mine.steps + is_last)
         if late:
             changes.look_for_unfreezing(passes)
 

@@ -17,7 +17,6 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ddpdoctor.watch import layout
-from ddpdoctor.watch.copies import held
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -42,7 +41,8 @@ def install(log: Log) -> Callable[[BaseException], None]:
     def construct(wrapper: Any, *args: Any, **kwargs: Any) -> None:
         log.trainer = threading.get_ident()
         given = kwargs.get("module", args[0] if args else None)
-        laid_out, before = layout.facts(given), held(given)
+        laid_out = layout.facts(given)
+        wrapping(given)
         try:
             original(wrapper, *args, **kwargs)
         except Exception as error:
@@ -50,10 +50,10 @@ def install(log: Log) -> Callable[[BaseException], None]:
             raise
         _note_wrapper(log, alive, wrapper)
         log.write("layout", wrapper=len(alive) - 1, **(laid_out or {}))
-        built(wrapper, before or {})
+        built(wrapper)
 
     wrapper_type.__init__ = construct
-    built = install_training(log, functools.partial(_census, log, alive))
+    wrapping, built = install_training(log, functools.partial(_census, log, alive))
 
     def before_exception(error: BaseException) -> None:
         if match := _UNUSED.search(str(error)):

@@ -126,8 +126,11 @@ def test_keys_that_differ_by_their_prefix_alone_are_told_from_others(
         f"\tUnexpected key(s) in state_dict: {unexpected}. "
     )
     found[0].files = [file("load", "/run/3.pt", 50.0)]
-    found[1].files = [file("save", "/run/2.pt", 48.0), file("save", "/run/3.pt", 49.0)]
-    found[1].files[1] = replace(found[1].files[1], place=replace(TRAIN, line=79))
+    found[1].files = [
+        file("save", "/run/3.pt", 47.0),  # and a newer version of it
+        file("save", "/run/3.pt", 49.0, place=replace(TRAIN, line=79)),
+        file("save", "/run/2.pt", 49.5),
+    ]
     raised(found[0], "RuntimeError", message)
     finding = only(found)
     assert (finding.code, finding.ranks) == (code, (0,))
@@ -325,6 +328,7 @@ def test_a_file_that_every_rank_deletes_is_gone_for_the_second(
     assert (finding.code, finding.ranks) == (code, (2,))
     if not saved_again:
         assert "rank 1 had removed the file 3.pt" in finding.cause
+        assert ("every rank does so" in finding.cause) == (action == "unlink")
         assert lines(finding) == [found[1].files[0].place.line, 74]
 
 

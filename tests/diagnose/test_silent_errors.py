@@ -376,13 +376,10 @@ def test_ranks_that_do_not_train_one_model_all_together_may_draw_alike() -> None
 
 def test_ranks_that_hand_each_other_their_edges_in_each_step_may_draw_alike() -> None:
     found = drawn(WORLD)
-    found[1].steps = 2
-    found[1].collectives = [
-        Collective("0", n, op, 10.0, at(29), peer=2) for n in (1, 2) for op in ("send", "recv")
-    ]
+    found[1].records[Draw] = [replace(draw, exchanged=2 * 8) for draw in found[1].of(Draw)]
     assert said(found) == []
-    found[1].steps = 5
-    assert only(found).severity == "warning"
+    found[1].records[Draw] = [replace(draw, exchanged=1) for draw in found[1].of(Draw)]
+    assert only(found).severity == "warning"  # a loss that is gathered at each step
 
 
 def test_noise_that_is_used_up_before_the_model_has_its_samples_is_information() -> None:
@@ -559,6 +556,9 @@ def test_what_was_read_too_early_is_told_once() -> None:
         rank.state_loads.append(loaded(rank.rank, alike=False, time=26.0))
     three[0].files.insert(0, FileEvent("save", "/data/best.pt", 24.1, 24.9, at(40)))
     assert only(three).code == "DDP501"
+    for rank in three:  # of something else, and not since the weights were equal
+        rank.files = [replace(f, begun=f.begun - 20, ended=f.begun - 19.9) for f in rank.files]
+    assert [each.code for each in said(three)] == ["DDP501", "DDP513"]
 
 
 @pytest.mark.parametrize(("alike", "time"), [(True, 25.0), (False, 5.0), (False, 45.0)])

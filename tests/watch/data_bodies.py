@@ -157,8 +157,12 @@ def touch_files() -> None:
     (data / "d.pt").unlink()
     (data / "of another").touch()
     (data / "of another").unlink()
-    for _ in range(200):
+    for number in range(200):
         np.load(data / "a.npy")  # the loop of loads
+        if number == 150:
+            (data / "none").unlink(missing_ok=True)  # after many
+        else:
+            (data / "none").unlink(missing_ok=True)
     try:
         torch.save(net, FOLDER / "missing" / "e.pt")
     except RuntimeError:

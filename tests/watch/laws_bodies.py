@@ -285,6 +285,34 @@ def average_from_before() -> None:
     averaging(alone=False, stale=True)
 
 
+def best_kept_since() -> None:
+    """The best weights are kept from before the wrap on, and replaced as a whole on all ranks.
+
+    A sum that begins with zeros, as biases do, is no copy of them.
+    """
+    rank = join()
+    torch.manual_seed(rank)
+    net = nn.Linear(3, 12)
+    if rank == 0:
+        nn.init.ones_(net.bias)
+    else:
+        nn.init.zeros_(net.bias)
+    best = {name: value.detach().clone() for name, value in net.named_parameters()}
+    seen = torch.zeros(12)
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.ones(4, 3) * (rank + 1)).sum().backward()
+        optimizer.step()
+        seen += rank + 1
+        with torch.no_grad():
+            for name, value in net.named_parameters():
+                best[name].copy_(value)
+    del model, optimizer
+    leave()
+
+
 def shards(*, agreed: bool) -> None:
     """Each epoch shuffle what there is and take a slice of it by rank."""
     rank = join()

@@ -129,6 +129,7 @@ def test_a_loop_of_loads_is_not_written_down_line_by_line(
     (rank,) = watched(server, tmp_path, "touch_files", nproc=1)
     here = [file for file in rank.files if at(file.place) == line("the loop of loads")]
     assert 1 <= len(here) <= 40
+    assert [f.action for f in rank.files if at(f.place) == line("after many")] == ["unlink"]
 
 
 def test_a_state_that_does_not_fit_is_told_with_the_reason(

@@ -60,6 +60,9 @@ def test_what_changes_the_samples_of_a_subset_has_its_members() -> None:
     changed = Blurred(part, length=2)
     assert layers(changed) == [changed, part, part.dataset, whole]
     assert members(layers(changed)) == [1, 5]
+    viewed = Blurred(length=3)
+    viewed.view = Subset(viewed, range(3))  # type: ignore[attr-defined]
+    assert layers(viewed) == [viewed]
     for other in (Blurred(part, part, length=2), Blurred(part, length=4), Blurred(length=2)):
         assert layers(other) == [other]
         assert members(layers(other)) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
@@ -74,15 +75,18 @@ def _nothing_loaded(rank: RankEvidence) -> Iterator[StateLoad]:
 
 
 def _saved(case: Case, rank: RankEvidence, time: float) -> Iterator[RankPlace]:
-    """Where this job saved the file that the rank had read last, if it did."""
+    """Where this job saved what the rank had read last, if it did."""
     for read in [f for f in rank.files if f.action == "load" and f.begun < time][-1:]:
-        for other in case.evidence.ranks:
-            for file in other.files:
-                mine = file.action == "save" and file.path == read.path and other.boot == rank.boot
-                if mine and file.begun < read.begun:
-                    name = Path(file.path).name
-                    yield RankPlace(ranks=(other.rank,), place=file.place, doing=f"saved {name}")
-                    return
+        saves = [
+            (file.begun, other.rank, file.place)
+            for other in case.evidence.ranks
+            for file in other.files
+            if file.action == "save" and file.path == read.path and other.boot == rank.boot
+            if file.begun < read.begun
+        ]
+        for _, number, place in sorted(saves, key=itemgetter(0))[-1:]:
+            name = Path(read.path).name
+            yield RankPlace(ranks=(number,), place=place, doing=f"saved {name}")
 
 
 def _finding(

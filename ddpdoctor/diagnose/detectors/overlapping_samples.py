@@ -45,8 +45,9 @@ def detect(case: Case) -> Iterator[Finding]:
         if _do_the_same(case, passes):
             yield _same_work(ranks, passes[0])
             return
-        epoch = min(_without_repeats(passes), *map(_until_told, ranks, passes))
-        many = max(1, epoch - 1)
+        many = min(_without_repeats(passes), *map(_until_told, ranks, passes)) - 1
+        if many < 2:
+            continue  # in one pass nothing is given at different times
         first = [_first_pass(of[:many]) for of in passes]
         shared = [
             sample

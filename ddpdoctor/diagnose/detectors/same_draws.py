@@ -6,9 +6,9 @@ was given, as noise and time steps have. What is drawn for a batch of all ranks 
 has more rows, and what must be alike on all ranks (a size, a choice, noise on weights) has others.
 Inside the model only Gaussian noise and random integers count: masks alike are harmless. Noise that
 is gone when the model is given its samples has made one of them another, as an augmentation does:
-the samples still differ, so it is information. Who sends tensors about as often as it steps may
-work on a part of one sample, as those of tensor parallelism or of a grid do, and draws alike on
-purpose.
+the samples still differ, so it is information. Ranks that give each other more numbers than there
+are samples, in the same step, may work on parts of one sample, as those of tensor parallelism or of
+a grid do, and draw alike on purpose.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import exchanges, is_a_replica
+from ddpdoctor.diagnose.replicas import is_a_replica
 from ddpdoctor.evidence import Place, RankEvidence, named
 from ddpdoctor.evidence.events.draws import Draw
 
@@ -31,8 +31,6 @@ def detect(case: Case) -> Iterator[Finding]:
     """One finding: the lines that draw alike, in their order."""
     ranks = case.evidence.ranks
     if len(ranks) < 2 or not all(map(is_a_replica, ranks)):
-        return
-    if any(exchanges(rank) >= max(1, rank.steps) for rank in ranks):
         return
     steps: dict[Place, set[int]] = {}
     kept: set[Place] = set()
@@ -76,7 +74,7 @@ def _by_key(rank: RankEvidence) -> dict[tuple[int, int], Draw]:
 
 def _counts(draw: Draw) -> bool:
     rows = draw.shape[0] if draw.shape else 0
-    if rows < 2 or rows != draw.rows:
+    if rows < 2 or rows != draw.rows or draw.exchanged > rows:
         return False
     return not (draw.inside and draw.by in _MASKS)
 

@@ -1,4 +1,8 @@
-"""DDP514: every rank makes or clears the same folder or deletes the same file, and one fails."""
+"""DDP514: ranks make or clear the same folder or delete the same file, and one fails.
+
+Proven by the order of what they did. That every rank does so is said where those that failed have
+done it, or tried to; else one removes what another has yet to come to.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,8 @@ def detect(case: Case) -> Iterator[Finding]:
     name = Path(event.path).name
     did = "made" if event.action == "mkdir" else "removed"
     what = "file" if event.action == "unlink" else "folder"
+    tried = {(file.action, file.path) for raised, *_ in hit for file in raised.rank.files}
+    by_all = (event.action, event.path) in tried
     late = RankPlace(
         ranks=ranks, place=first.exception.place, doing=f"raised {first.exception.type}"
     )
@@ -46,10 +52,12 @@ def detect(case: Case) -> Iterator[Finding]:
         ranks=ranks,
         places=(late, early) if event.action == "mkdir" else (early, late),
         cause=f"rank {other.rank} had {did} the {what} {name} when {named(ranks)} came to it: "
-        "every rank does so for itself.",
+        + ("every rank does so for itself." if by_all else "it had not waited for them."),
         cure=Cure(
             text=f"Make, clear and delete the {what} on rank 0 alone, and let the others wait for "
             "it."
+            if by_all
+            else f"Let all ranks be done with the {what} (dist.barrier()) before one removes it."
         ),
         evidence=(f"{first.exception.type}: {first.exception.message}",),
         consequences=case.consequences(),

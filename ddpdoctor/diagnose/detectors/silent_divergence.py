@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.detectors.checkpoint_race import stale_reads
 from ddpdoctor.diagnose.replicas import (
     Divergence,
     Replica,
@@ -50,14 +51,24 @@ def detect(case: Case) -> Iterator[Finding]:
     Nor is a model that parted by a file that some ranks have read before it was written.
     """
     well = ended_well(case)
-    read_too_early = any(each.code == "DDP501" for each in case.found)
     for found in [each for each in divergences(case) if well or _is_older(each)][:1]:
         if _loaded_differently(found):
-            yield from () if read_too_early else _loaded(case, found)
+            yield from () if _read_too_early(case, found) else _loaded(case, found)
             return
         why = _reason(found)
-        if not (read_too_early and why.code == "DDP513"):
+        if not (why.code == "DDP513" and _read_too_early(case, found)):
             yield _finding(found, why)
+
+
+def _read_too_early(case: Case, found: Divergence) -> bool:
+    """Whether DDP501 tells of a read between when they were equal and when they were not."""
+    early = [bad.load for bad in stale_reads(case)]
+    for replica, sample in found.here():
+        before = replica.samples.get(found.equal_at)
+        since = before.time if before is not None else 0.0
+        if any(since < each.begun < sample.time and each in early for each in replica.rank.files):
+            return True
+    return False
 
 
 def _is_older(found: Divergence) -> bool:

@@ -1,9 +1,8 @@
 """DDP506: a copy of the model, made before DDP gave all ranks the weights of rank 0.
 
 Proven: a copy of the module differs between ranks at the first step, while the model does not. Or,
-where tensors were copied one by one: on a rank whose weights were replaced they were still what
-these had been when the first step came, and have been changed since, to something else than the
-model holds.
+where tensors were copied one by one: they differed when the first step came, were changed on every
+rank since, and differ still at a step at which the model does not.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import differing, ended_well, groups
+from ddpdoctor.diagnose.replicas import Replica, differing, ended_well, groups
 from ddpdoctor.evidence import Place
 from ddpdoctor.evidence.events.kept import Kept
 
@@ -36,12 +35,24 @@ def detect(case: Case) -> Iterator[Finding]:
             if names and (number, index) not in told:
                 told.add((number, index))
                 yield _finding(tuple(r.rank.rank for r in replicas), same[0].places, names, _COPIED)
-        kept = [(r.rank.rank, k) for r in replicas for k in r.rank.of(Kept) if k.wrapper == number]
-        if kept and not told:
+        if not told and (names := _kept_apart(number, replicas)):
             told.add((number, 0))
-            first = kept[0][1]
-            places = (first.place,) if first.place is not None else ()
-            yield _finding(tuple(dict.fromkeys(r for r, _ in kept)), places, first.names, _LATER)
+            place = replicas[0].wrapper.place
+            lines = (place,) if place is not None else ()
+            yield _finding(tuple(r.rank.rank for r in replicas), lines, names, _LATER)
+
+
+def _kept_apart(number: int, replicas: tuple[Replica, ...]) -> tuple[str, ...]:
+    """The parameters of which all ranks keep copies that have always differed."""
+    kept = [{k.step: k for k in r.rank.of(Kept) if k.wrapper == number} for r in replicas]
+    for step in sorted(set.intersection(*map(set, kept))):
+        here = [of[step] for of in kept]
+        model = differing([r.samples[step].parameters for r in replicas if step in r.samples])
+        common = set.intersection(*(set(each.now) for each in here)) - {*model}
+        always = {*differing([each.was for each in here])}
+        if names := [n for n in differing([e.now for e in here]) if n in common & always]:
+            return tuple(names)
+    return ()
 
 
 def _finding(

@@ -30,6 +30,8 @@ class Draw:
     """Digest of the generator before it."""
     inside: bool
     """Within the forward pass of a wrapper."""
+    exchanged: int = 0
+    """Numbers that the rank has given to others in that window, for them to have as they are."""
     kept: bool = True
     """Somebody still held it when the model was given its samples."""
 
@@ -38,4 +40,5 @@ class Draw:
 def draws(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """All draws of one window."""
     for number, row in enumerate(given["drawn"]):
-        rank.of(Draw).append(Draw(given["step"], number, given["rows"], **typed(row)))
+        window = {name: given[name] for name in ("step", "rows", "exchanged")}
+        rank.of(Draw).append(Draw(number=number, **window, **typed(row)))

@@ -1,7 +1,8 @@
-"""Tensors that a rank goes on to change, and that began as weights which DDP then replaced."""
+"""Tensors that hold weights which a model had before its wrap, and that the rank then changes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ddpdoctor.evidence.checking import checked
@@ -9,14 +10,18 @@ from ddpdoctor.evidence.event import record
 from ddpdoctor.evidence.records import Place
 
 
-@record("kept")
+@record("kept", lasts=False)
 @dataclass(frozen=True, slots=True)
 @checked
 class Kept:
-    """A copy of a model's weights from before the wrap, tensor by tensor."""
+    """Copies of a model's weights from before the wrap, tensor by tensor."""
 
     wrapper: int
-    names: tuple[str, ...]
-    """The parameters that they were copied from."""
+    step: int
+    """The optimizer step before which they were looked at."""
+    was: Mapping[str, str]
+    """By the parameter that each is of: digest until the first step."""
+    now: Mapping[str, str]
+    """Another one."""
     place: Place | None
     """The line of the wrap."""
