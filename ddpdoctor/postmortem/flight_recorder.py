@@ -121,7 +121,7 @@ def _load(path: Path) -> Dump:
 
 
 def _rank(path: Path, dump: Dump) -> int:
-    """The number at the end of its name, as torch writes it; else what the dump says."""
+    """What the dump says; else the number at the end of its name, as torch writes it."""
     said = dump.get("rank")
     if isinstance(said, int):
         number = said

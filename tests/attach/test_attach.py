@@ -193,7 +193,7 @@ def test_without_py_spy_it_says_how_to_get_it_and_who_the_ranks_are(
     assert any("ptrace_scope" in line for line in seen.not_seen)
 
 
-def test_a_process_that_is_no_rank_is_one_line(tmp_path: Path) -> None:
+def test_a_process_that_is_no_rank_is_one_line() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as lone:
         with pytest.raises(NothingFound, match=f"no process in {lone.pid} or below is a rank"):
             attach([lone.pid])

@@ -31,7 +31,6 @@ ENDS = {
 }
 UNSEEN = ("exit", "leave")
 """Of these the line where a rank was last seen is all that anybody knows."""
-SAID_IN_TIME = 8.0
 
 
 def cases() -> Iterator[Callable[[Any], Case]]:

@@ -113,13 +113,11 @@ def test_version_2_beside_version_1_is_looked_at_too(tmp_path: Path) -> None:
 def test_the_cpus_of_a_container_are_those_of_its_largest_group(
     of_task: str, of_container: str, cpus: int | None, tmp_path: Path
 ) -> None:
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("0::/task_1\n")
-    task = tmp_path / "sys/fs/cgroup/task_1"
-    task.mkdir(parents=True)
-    (task / "cpuset.cpus.effective").write_text(f"{of_task}\n")
-    (task.parent / "cpuset.cpus.effective").write_text(f"{of_container}\n")
-    assert cgroup.cpuset(Machine({}, root=tmp_path)) == cpus
+    effective = {
+        "task_1__cpusetDOTcpusDOTeffective": of_task,
+        "cpusetDOTcpusDOTeffective": of_container,
+    }
+    assert cgroup.cpuset(groups(tmp_path, "0::/task_1\n", **effective)) == cpus
 
 
 def test_this_interpreter_by_another_of_its_names_is_this_one(tmp_path: Path) -> None:
@@ -229,10 +227,12 @@ def test_a_small_shared_memory_is_measured(child: Child) -> None:
         "print(host.shared_memory(machine.Machine({}), 4))"
     )
     mount = "mount -t tmpfs -o size=1m none /dev/shm && exec "
+    inside = ("unshare", "--mount", "sh", "-c", f'{mount} "$@"', "sh")
     try:
-        shown = child(code, "unshare", "--mount", "sh", "-c", f'{mount} "$@"', "sh")
+        child("", *inside)
     except (AssertionError, FileNotFoundError) as error:
         pytest.skip(f"may not mount here: {error}")
+    shown = child(code, *inside)
     assert shown == f"size={1 << 20} free={1 << 20} needed={128 << 20} writable=True"
 
 

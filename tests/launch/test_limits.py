@@ -114,7 +114,7 @@ def check(group: ControlGroup, *arguments: str) -> subprocess.CompletedProcess[s
 
 
 def test_more_ranks_than_fit_are_refused_before_anything_is_forked_and_the_number_told_works(
-    group: ControlGroup, tmp_path: Path
+    group: ControlGroup,
 ) -> None:
     refused = check(group, "--nproc", "9999", "--select", "DDP101")
     assert refused.returncode == 2, refused
@@ -130,7 +130,7 @@ def test_more_ranks_than_fit_are_refused_before_anything_is_forked_and_the_numbe
 
 
 def test_launches_at_a_time_are_as_many_as_fit_whatever_was_asked_for(
-    group: ControlGroup, tmp_path: Path
+    group: ControlGroup,
 ) -> None:
     done = check(group, "--nproc", "4", "--select", "DDP30,DDP501", "-j", "50", "--suite", "quick")
     assert (done.returncode, done.stderr) == (0, "")

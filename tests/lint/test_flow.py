@@ -101,7 +101,7 @@ def test_a_bug_is_found_in_whatever_words(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", LOOK_ALIKES)
 def test_a_correct_look_alike_is_not_accused(name: str, tmp_path: Path) -> None:
-    assert {c for c, _ in found(LOOK_ALIKES[name], tmp_path)} <= {"DDP411"}
+    assert found(LOOK_ALIKES[name], tmp_path) == set()
 
 
 def test_a_base_class_in_another_file_is_followed(tmp_path: Path) -> None:

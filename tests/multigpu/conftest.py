@@ -27,7 +27,6 @@ _ON_GPUS = [
     pytest.mark.multigpu(n=CARDS, timeout=900),
     pytest.mark.distributed(nproc=1, backend=None, timeout=900),
 ]
-Torchrun = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def on_gpus_all(name: str, *values: str) -> pytest.MarkDecorator:
@@ -72,7 +71,7 @@ def ranks(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., list[
     def launched(body: str, nproc: int, **kwargs: Any) -> list[Any]:
         command = [*as_launched(nproc), body, str(tmp_path), json.dumps(kwargs)]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=environment()
+            command, capture_output=True, text=True, check=False, env=environment(), timeout=900
         )
         assert done.returncode == 0, done.stderr[-4000:]
         return [json.loads((tmp_path / f"{body}.{n}").read_text()) for n in range(nproc)]

@@ -203,9 +203,15 @@ def test_colours_carriage_returns_and_progress_bars_are_read_through() -> None:
 
 def test_a_log_that_was_cut_within_a_traceback_is_read_as_far_as_it_goes() -> None:
     whole = (LOGS / "one-rank-raises.log").read_bytes()
-    for end in range(0, len(whole), 97):
-        if end:
-            findings_of(whole[:end])
+    named = {(one.code, one.ranks) for one in findings_of(whole)}
+    assert named
+    said = [
+        {(one.code, one.ranks) for one in findings_of(whole[:end])}
+        for end in range(97, len(whole), 97)
+    ]
+    assert said[0] == set()
+    assert all(len(found) <= len(named) for found in said)
+    assert said[-1] == named
 
 
 @pytest.mark.parametrize(

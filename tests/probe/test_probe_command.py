@@ -203,15 +203,15 @@ def throttle(three_hosts: list[str]) -> Iterator[Callable[[int, int | None], Non
 
 @pytest.fixture
 def ranks() -> Iterator[Callable[..., list[subprocess.Popen[str]]]]:
-    """Starts three ranks as a launcher would, each behind a prefix of its own."""
+    """Starts a rank for each command, as a launcher would."""
     begun: list[subprocess.Popen[str]] = []
 
-    def start(prefixes: list[list[str]], seconds: str, **more: str) -> list[subprocess.Popen[str]]:
-        for rank, prefix in enumerate(prefixes):
-            own = {"RANK": str(rank), "WORLD_SIZE": str(len(prefixes)), "LOCAL_RANK": "0"}
+    def start(commands: list[list[str]], **more: str) -> list[subprocess.Popen[str]]:
+        for rank, command in enumerate(commands):
+            own = {"RANK": str(rank), "WORLD_SIZE": str(len(commands)), "LOCAL_RANK": "0"}
             begun.append(
                 subprocess.Popen(
-                    [*prefix, *COMMAND, seconds],
+                    command,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=environ(**own, **more),
@@ -243,9 +243,9 @@ def test_the_host_or_the_link_that_is_throttled_is_named_and_nothing_else(
     ranks: Callable[..., list[subprocess.Popen[str]]],
 ) -> None:
     throttle(host, to)
-    on_hosts = [["ip", "netns", "exec", name] for name in three_hosts]
+    on_hosts = [["ip", "netns", "exec", name, *COMMAND, "3"] for name in three_hosts]
     where = {"MASTER_ADDR": "10.77.9.1", "MASTER_PORT": "29544", "GLOO_SOCKET_IFNAME": "eth0"}
-    report = told(ranks(on_hosts, "3", **where))
+    report = told(ranks(on_hosts, **where))
     assert report.measured
     assert [one.ranks for one in report.findings if one.code == "DDP721"] == [named], (
         report.measured.links
@@ -295,7 +295,7 @@ def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
         "MASTER_PORT": str(free_port()),
         "GLOO_SOCKET_IFNAME": "lo",
     }
-    started = ranks([[], [], []], "60", **where)
+    started = ranks([[*COMMAND, "60"]] * 3, **where)
     processes = [psutil.Process(each.pid) for each in started]
     deadline = time.monotonic() + 120
     # The store, a listener, and both peers; a rank that were left while it joins could tell nobody.
@@ -333,20 +333,19 @@ with Progress(int(os.environ["RANK"]), Path(sys.argv[1], "stage")) as progress:
 """
 
 
-def test_a_rank_that_waits_for_one_that_lost_a_peer_is_not_called_silent(tmp_path: Path) -> None:
-    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "3"}
+def test_a_rank_that_waits_for_one_that_lost_a_peer_is_not_called_silent(
+    ranks: Callable[..., list[subprocess.Popen[str]]], tmp_path: Path
+) -> None:
     (tmp_path / "ranks.py").write_text(WAITS_FOR_ONE_THAT_WAITS)
-    for name in ("0", "1", "2"):
-        (tmp_path / name).mkdir()
-    started = [
-        subprocess.Popen(
-            [sys.executable, str(tmp_path / "ranks.py"), str(tmp_path / name)],
-            stdout=subprocess.PIPE,
-            env=environ(RANK=name, GLOO_SOCKET_IFNAME="lo", **where),
-            text=True,
-        )
-        for name in ("0", "1", "2")
-    ]
+    folders = [tmp_path / name for name in "012"]
+    for folder in folders:
+        folder.mkdir()
+    started = ranks(
+        [[sys.executable, str(tmp_path / "ranks.py"), str(folder)] for folder in folders],
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(free_port()),
+        GLOO_SOCKET_IFNAME="lo",
+    )
     said = [rank.communicate(timeout=120)[0] for rank in started]
     assert all(": rank 1 said nothing more" in said[rank] for rank in (0, 2)), said
 

@@ -265,7 +265,7 @@ def test_a_pytest_that_is_ended_leaves_nobody(tmp_path: Path, number: signal.Sig
         time.sleep(0.02)
 
 
-def test_the_plugin_is_cheap_to_have(tmp_path: Path) -> None:
+def test_the_plugin_is_cheap_to_have() -> None:
     code = (
         "import sys, pytest; before = set(sys.modules)\n"
         "import ddpdoctor.pytest_plugin\n"

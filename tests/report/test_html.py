@@ -177,6 +177,7 @@ def test_words_below_curves_do_not_lie_upon_each_other() -> None:
     along, up = Axis([x for x, _, _ in points], str), Axis([0, 1], str)
     drawn = curves("", {"one": points}, along, up, (0, ""))
     below = [float(x) for x in re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle"', drawn)]
+    assert len(below) >= 3
     assert all(later - earlier >= 60 for later, earlier in pairwise(below))
     assert ">1024.0<" in drawn
 

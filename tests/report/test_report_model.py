@@ -1,5 +1,6 @@
 """The model of a report: what is counted, and what the counts say."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -90,8 +91,9 @@ def test_json_loses_nothing(report: CheckReport) -> None:
 
 
 def test_what_a_newer_doctor_has_measured_can_be_read(report: CheckReport) -> None:
-    newer = render(told(report), "json").replace('"nproc"', '"invented_later": 1,\n  "nproc"', 1)
-    assert CheckReport.model_validate(Report.model_validate_json(newer).data) == report
+    newer = json.loads(render(told(report), "json"))
+    newer["data"]["invented_later"] = 1
+    assert CheckReport.model_validate(Report.model_validate(newer).data) == report
 
 
 def test_json_stays_json_where_a_path_is_no_text() -> None:

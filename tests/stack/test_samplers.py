@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddpdoctor.stack.samplers import TrainingSampler, exact_shard
+from ddpdoctor.stack.samplers import TrainingSampler, dealt_by_cost, exact_shard
 
 lengths = st.integers(0, 200)
 world_sizes = st.integers(1, 9)
@@ -99,6 +99,30 @@ def test_a_seed_of_each_rank_leaves_samples_out(length: int, world_size: int, se
         for rank in range(world_size)
     ]
     assert len(set(chain.from_iterable(chain.from_iterable(dealt)))) < length
+
+
+@given(batch_sizes, world_sizes, st.lists(st.integers(0, 1000), max_size=200))
+def test_shares_by_cost_are_those_of_the_same_slices_with_as_many_samples_each(
+    batch_size: int, world_size: int, costs: list[int]
+) -> None:
+    plain = samplers(len(costs), batch_size, world_size)
+    by_cost = samplers(len(costs), batch_size, world_size)
+    for sampler in by_cost:
+        sampler.costs = costs
+    steps = zip(zip(*plain, strict=True), zip(*by_cost, strict=True), strict=True)
+    for step, shared in steps:
+        assert sorted(chain(*step)) == sorted(chain(*shared))
+        assert list(map(len, step)) == list(map(len, shared))
+
+
+@given(world_sizes, st.integers(1, 8), st.data())
+def test_shares_by_cost_differ_by_no_more_than_the_dearest_sample(
+    world_size: int, each: int, data: st.DataObject
+) -> None:
+    count = world_size * each
+    costs = data.draw(st.lists(st.integers(1, 1000), min_size=count, max_size=count))
+    loads = [sum(map(costs.__getitem__, s)) for s in dealt_by_cost(range(count), costs, world_size)]
+    assert max(loads) - min(loads) <= max(costs)
 
 
 def test_another_epoch_is_another_order() -> None:

@@ -298,7 +298,7 @@ def test_a_doctor_that_is_killed_takes_nobody_with_it(
     run.ended()
 
 
-def test_an_interrupt_ends_all_of_it(launcher: Launcher, begin, tmp_path: Path) -> None:
+def test_an_interrupt_ends_all_of_it(launcher: Launcher, begin) -> None:
     run = begin(launcher.starts("long"))
     run.wait_for("trains-0", "trains-1")
     if launcher.name == "srun":

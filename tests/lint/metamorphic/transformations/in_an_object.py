@@ -11,7 +11,6 @@ _CLASS = """
 class {name}:
     pass
 """
-_INNER = (*Function.__args__, ast.Lambda, ast.comprehension, ast.ClassDef)
 
 
 def transform(program: Program) -> None:
