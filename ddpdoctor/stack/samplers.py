@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch.utils.data import Sampler
@@ -18,6 +19,9 @@ class TrainingSampler(Sampler[list[int]]):
     one on some ranks, or empty: normalise its loss with `loss.global_count`. With `drop_last` the
     incomplete last slice is left out and all batches are full.
 
+    All ranks wait for the one with the most to do. With `costs`, a number for each sample, a slice
+    is dealt so that they have alike much: the same slice, and as many samples for each rank.
+
     `seed` must be the same on all ranks, or they shuffle differently and some data is never seen.
     """
 
@@ -31,6 +35,7 @@ class TrainingSampler(Sampler[list[int]]):
         seed: int = 0,
         shuffle: bool = True,
         drop_last: bool = False,
+        costs: Sequence[float] | None = None,
     ) -> None:
         if length < 0 or batch_size < 1 or not 0 <= rank < num_replicas:
             raise ValueError(f"{length=}, {batch_size=}, {rank=}, {num_replicas=} make no sense")
@@ -41,6 +46,7 @@ class TrainingSampler(Sampler[list[int]]):
         self.seed = seed
         self.shuffle = shuffle
         self.drop_last = drop_last
+        self.costs = costs
         self.epoch = 0
         self.start = 0
 
@@ -62,7 +68,10 @@ class TrainingSampler(Sampler[list[int]]):
         slice_size = self.batch_size * self.num_replicas
         for step in range(len(self)):
             together = order[step * slice_size : (step + 1) * slice_size]
-            yield together[self.rank :: self.num_replicas]
+            if self.costs is None:
+                yield together[self.rank :: self.num_replicas]
+            else:
+                yield dealt_by_cost(together, self.costs, self.num_replicas)[self.rank]
 
     def _order(self) -> list[int]:
         if not self.shuffle:
@@ -70,6 +79,24 @@ class TrainingSampler(Sampler[list[int]]):
         # A generator of its own: the global one may stand elsewhere on each rank.
         generator = torch.Generator().manual_seed(self.seed + self.epoch)
         return torch.randperm(self.length, generator=generator).tolist()
+
+
+def dealt_by_cost(
+    samples: Sequence[int], costs: Sequence[float], num_replicas: int
+) -> list[list[int]]:
+    """Return a share for each rank, alike in what its samples cost together.
+
+    The dearest first, each to the rank that has least to do so far and still has room (longest
+    processing time first: Graham 1969). Shares differ by at most one sample.
+    """
+    shares: list[list[int]] = [[] for _ in range(num_replicas)]
+    open_to = [(0.0, rank) for rank in range(min(num_replicas, len(samples)))]
+    for sample in sorted(samples, key=costs.__getitem__, reverse=True):
+        load, rank = heapq.heappop(open_to)
+        shares[rank].append(sample)
+        if len(shares[rank]) < len(samples[rank::num_replicas]):
+            heapq.heappush(open_to, (load + costs[sample], rank))
+    return shares
 
 
 def exact_shard(length: int, rank: int, world_size: int) -> range:

@@ -56,6 +56,7 @@ def fit(
     settings: dict[str, Any],
     world: World,
     show: Show,
+    costs: Sequence[float] | None = None,
     higher_is_better: bool = False,
     between_epochs: BetweenEpochs | None = None,
 ) -> Progress:
@@ -69,7 +70,8 @@ def fit(
 
     Where samples change with the epoch (augmentation, masks), `samples` has a `set_epoch(epoch)`,
     and draws from generators seeded by epoch and index: then it does not matter which rank or
-    worker loads a sample, nor whether the training was resumed.
+    worker loads a sample, nor whether the training was resumed. Where one takes longer than
+    another, `costs` says by how much, the same on all ranks; a step is shared out by that.
 
     `between_epochs` is called on all ranks before each epoch and after the last one. What it does
     to weights, average and progress is in the next checkpoint. It must depend on progress alone:
@@ -95,6 +97,7 @@ def fit(
         num_replicas=world.world_size,
         rank=world.rank,
         seed=config.random_seed,
+        costs=costs,
     )
     loader = make_loader(samples, sampler, collate, config.num_workers, world)
     timer = PhaseTimer(device, named=config.profile_steps is not None)

@@ -207,6 +207,7 @@ def _train(
             },
             world=world,
             show=show,
+            costs=[len(graph.source) for graph, _ in train],
         )
 
     best = config.output_dir / str(progress.best)
