@@ -360,7 +360,9 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
     if isinstance(node, ast.DictComp):
         made = Value(vm.new(node, "dict"))
         objects.clear(vm, made)
-        objects.set_item(vm, made, one, outside[-1] if outside else NONE, node)
+        agree, why = blended([one, Value(NOTHING, counted, counted_why)])
+        key = Value(one.what, agree, why)
+        objects.set_item(vm, made, key, outside[-1] if outside else NONE, node)
         return made
     if isinstance(node, ast.SetComp):
         return objects.new_set(vm, node, [one], [])

@@ -224,6 +224,7 @@ class Machine:
         """Site of a batch -> the loader that it comes from."""
         self.reads: dict[Term, set[str]] = {}
         """What was loaded -> the keys that were read of it, ELSEWHERE where it went on whole."""
+        self._rounds: dict[int, list[ast.AST]] = program.rounds
         self._sites: dict[Any, int] = program.sites
         self.files: set[str] = set()
         self.chosen: dict[tuple[int, What], Chosen] = {}
@@ -256,6 +257,13 @@ class Machine:
         calls = [id(frame.call) for frame in self.frames[-6:]]
         key = (id(node), kind, self.frames[-1].module.scope, *calls)
         return self._sites.setdefault(key, len(self._sites) + 1)
+
+    def round_of(self, node: ast.AST, number: int) -> ast.AST:
+        """What stands for a call in a round of a loop, of which each is another context."""
+        rounds = self._rounds.setdefault(id(node), [])
+        while len(rounds) <= number:
+            rounds.append(ast.copy_location(ast.Pass(), node))
+        return rounds[number]
 
     def burn(self, amount: int = 1) -> None:
         """Use fuel. Raises Spent."""
@@ -359,7 +367,7 @@ class Machine:
         states: list[State] = []
         values: list[Value | None] = []
         decided = condition
-        if condition.agree.kind == "rank":
+        if condition.agree.divergent:
             why = self.why(BY_SOME, test, condition.why)
             decided = Value(condition.what, condition.agree, why)
         for path in live:

@@ -231,12 +231,16 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         global_: Value = vm.program.of_module(vm, what.path, name)
         return global_
     if isinstance(what, Class):
+        if name == "__name__":
+            return Value(Const(vm.classes[what.number].name))
         found = class_attribute(vm, what.number, name)
         if found is not None:
             return _bound(vm, found, None, owner, node)
         return Value(term("of", what, name), UNKNOWN)
     if isinstance(what, Ref):
         return _of_object(vm, owner, what, name, node)
+    if isinstance(what, Func) and name == "__name__":
+        return Value(Const(vm.functions[what.number].name.rpartition(".")[2]))
     if isinstance(what, Func | Partial):
         found = vm.store.get((what, name))
         if found is not None:
@@ -558,6 +562,9 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
             vm.emit("setenv", "os.environ", node, name=key, value=value)
         return
     is_module = vm.type_of(owner) == "torch.nn.Module"
+    held = vm.store.get((what, PARTS)) if is_module else None
+    if held is not None:
+        set_item(vm, held, key, value, node)
     if is_module or isinstance(what, Tensor | Term):
         vm.emit("set_item", "[]", node, owner=owner, key=key, value=value)
     if is_module or vm.type_of(owner) in _CONTAINERS:
@@ -615,7 +622,11 @@ def update(vm: Machine, owner: Value, other: Value) -> None:
     # What a model hands out is the rank's own; by which names it does, is not known.
     is_output = isinstance(other.what, Tensor) and bool(other.what.of)
     key = Value(NOTHING, UNKNOWN if is_output else other.agree, other.why)
-    set_item(vm, owner, key, Value(NOTHING, other.agree), ast.Pass())
+    value = Value(NOTHING, other.agree)
+    if vm.type_of(other) == "dict":
+        agree, why = blended([key, keys(vm, other)])
+        key, value = Value(NOTHING, agree, why), get_key(vm, other, Value(NOTHING))
+    set_item(vm, owner, key, value, ast.Pass())
 
 
 def get_key(vm: Machine, owner: Value, key: Value) -> Value:
@@ -656,7 +667,10 @@ def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
             return
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-    set_item(vm, owner, key, call_value(vm, factory, [], {}, node), node)
+    vm.store.open()
+    made = call_value(vm, factory, [], {}, node)
+    vm.store.begin_all({**vm.store.close(), (owner.what, name): made})
+    set_item(vm, owner, key, made, node)
 
 
 FACTORY = "#factory"

@@ -102,6 +102,7 @@ class Program:
         self.distributed: set[int] = set()
         self.objects: dict[int, Object] = {}
         self.sites: dict[Any, int] = {}
+        self.rounds: dict[int, list[ast.AST]] = {}
         self._numbers: dict[tuple[int, int], int] = {}
         self._modules: dict[str, Loaded] = {}
         self._scopes = 0

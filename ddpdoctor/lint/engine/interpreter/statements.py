@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import UNTIL, elements
 from ddpdoctor.lint.engine.interpreter.library.python import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
+    FUEL,
     Left,
     LoopRecord,
     Machine,
@@ -24,10 +26,15 @@ from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
     NOTHING,
+    SAME,
+    TRUE,
     UNKNOWN,
+    Class,
     Either,
     Func,
     Lib,
+    Many,
+    Partial,
     Ref,
     Table,
     Tensor,
@@ -232,6 +239,11 @@ def _is_known(vm: Machine, name: str) -> bool:
 
 def _class(vm: Machine, node: ast.ClassDef) -> bool:
     value = vm.program.define_class(vm, node)
+    for decorator in reversed(node.decorator_list):
+        made = evaluate(vm, decorator)
+        if isinstance(made.what, Func | Partial | Ref):
+            new = call_value(vm, made, [value], {}, decorator)
+            value = new if isinstance(new.what, Class) else value
     vm.store.put((vm.frame.scopes[0], node.name), value)
     return True
 
@@ -441,6 +453,8 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
         return NONE if run_block(vm, node.body) else None
 
     vm.emit("iterate", "for", node, over=source, element=one, content=content or source)
+    if content is not None and _is_one_by_one(vm, node, content):
+        return _one_by_one(vm, node, Value(count.what, SAME), _several(content))
     outside = len(vm.out.items)
     falls = run_loop(vm, node, count, body)
     if count.what == UNTIL:
@@ -448,6 +462,59 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     if node.orelse and falls:
         return run_block(vm, node.orelse)
     return falls
+
+
+_FEW = 4
+
+
+def _is_one_by_one(vm: Machine, node: ast.For | ast.AsyncFor, content: Value) -> bool:
+    """Whether a loop goes through a few things, each of its own kind, and through all of them."""
+    items = _several(content)
+    if not 1 < len(items) <= _FEW or vm.fuel < FUEL // 2:
+        return False
+    parted = [each.agree.divergent for each in items]
+    if not all(_is_a_thing(each) for each in items) or all(parted):
+        return False
+    if content.agree.divergent and not any(parted):
+        return False
+    ways_out = ast.Break | ast.Continue | ast.Return | ast.Yield | ast.YieldFrom
+    return not any(isinstance(each, ways_out) for each in ast.walk(node))
+
+
+def _several(content: Value) -> tuple[Value, ...]:
+    """The elements of a content, each alone."""
+    one = content.what.element.what if isinstance(content.what, Many) else None
+    return one.options if isinstance(one, Either) else objects.held(content)
+
+
+def _is_a_thing(value: Value) -> bool:
+    return isinstance(value.what, Ref | Func | Class | Partial)
+
+
+def _one_by_one(
+    vm: Machine, node: ast.For | ast.AsyncFor, count: Value, items: tuple[Value, ...]
+) -> bool:
+    """A loop through a few things as what it does with each of them that is there, in order."""
+    outside, call = vm.out, vm.frame.call
+
+    def body(item: Value) -> Value | None:
+        objects.bind(vm, node.target, Value(item.what) if item.agree.divergent else item)
+        return NONE if run_block(vm, node.body) else None
+
+    try:
+        for number, item in enumerate(items):
+            vm.frame.call = vm.round_of(node, number)
+            seq = vm.out = Seq()
+            is_there = Value(NOTHING, item.agree, item.why) if item.agree.divergent else TRUE
+            paths = vm.ways(is_there, functools.partial(body, item), lambda: NONE)
+            falls = vm.choose(node, node.iter, is_there, paths)
+            if seq.items:
+                outside.items.append(Loop(node, vm.path, count, seq, vm.frame.name, rounds=1))
+            if falls is None:
+                return False
+    finally:
+        vm.out, vm.frame.call = outside, call
+    return run_block(vm, node.orelse)
 
 
 def _count_as_seen(vm: Machine, node: ast.AST, outside: int, count: Value) -> None:

@@ -78,6 +78,14 @@ class Store:
         if self.get(key) is None:
             self.now[key] = value
 
+    def begin_all(self, writes: Writes) -> None:
+        """The same of several: on a way that does not come here, they are as they are made."""
+        for key, value in writes.items():
+            if self.get(key) is None:
+                self.now[key] = value
+            else:
+                self.put(key, value)
+
     def of(self, owner: Any) -> dict[str, Value]:
         """All that is kept of an object."""
         found = {key[1]: value for key, value in self.below.items() if key[0] == owner}
@@ -223,17 +231,37 @@ class Store:
                     for number, column in enumerate(columns)
                 )
             )
-        many = [each.what.element for each in options.values() if isinstance(each.what, Many)]
-        items = [i for e in options.values() if isinstance(e.what, Tuple) for i in e.what.items]
-        if len(many) + len(tuples) == len(options):
-            every: list[Value | None] = [*many, *items]
-            return Many(self.joined(every, [State({})] * len(every), [], tag))
+        if all(isinstance(each.what, Many | Tuple) for each in options.values()):
+            every = _elements(list(options.values()), conditions)
+            return Many(self.joined(list(every), [State({})] * len(every), [], tag))
         made = [each.what for each in options.values() if isinstance(each.what, Tensor)]
         if len(made) == len(options):
             return Tensor(hash(tag), frozenset().union(*(each.of for each in made)))
         if made and not conditions:
             return made[0]
         return Term("joined", (hash(tag),)) if tag is not None else NOTHING
+
+
+def _elements(contents: list[Value], conditions: list[Value]) -> list[Value]:
+    """The elements of several contents; what is not in all of them is there by the conditions."""
+    held: list[dict[What, Value]] = []
+    for content in contents:
+        what = content.what
+        items = what.items if isinstance(what, Tuple) else (what.element,)  # type: ignore[union-attr]
+        held.append({})
+        for item in items:
+            several = item.what.options if isinstance(item.what, Either) else (item,)
+            held[-1].update({each.what: each for each in several})
+    found: dict[What, Value] = {}
+    for each in held:
+        found.update({what: value for what, value in each.items() if what not in found})
+    by, why = blended(conditions)
+    return [
+        value
+        if not by.divergent or all(what in each for each in held)
+        else Value(what, mix(value.agree, by), value.why if value.agree.divergent else why)
+        for what, value in found.items()
+    ]
 
 
 def _some_have_none(values: list[Value], states: list[State]) -> Either | None:

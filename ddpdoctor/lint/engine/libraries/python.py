@@ -78,6 +78,8 @@ operator.*                              pure
 itertools.count                         new type=itertools.count
 itertools.islice                        bounds
 itertools.*                             pure
+types.SimpleNamespace                   new type=argparse.Namespace
+argparse.Namespace                      new type=argparse.Namespace
 collections.defaultdict                 new type=dict
 collections.OrderedDict                 new type=dict
 collections.Counter                     new type=dict

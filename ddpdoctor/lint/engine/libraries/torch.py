@@ -50,6 +50,12 @@ torch.distributed.TCPStore                          new type=torch.distributed.T
 torch.distributed.init_device_mesh                  group
 torch.distributed.device_mesh.init_device_mesh      group
 torch.distributed.ReduceOp.*                        same
+torch.distributed.optim.ZeroRedundancyOptimizer     new type=torch.distributed.optim.ZeroRedundancyOptimizer parameters=params@0
+torch.distributed.optim.ZeroRedundancyOptimizer.consolidate_state_dict    collective
+torch.distributed.optim.ZeroRedundancyOptimizer.step    event kind=step
+torch.distributed.optim.ZeroRedundancyOptimizer.zero_grad    event kind=zero_grad
+torch.distributed.optim.ZeroRedundancyOptimizer.load_state_dict    event kind=load_state state=state_dict@0
+torch.distributed.optim.ZeroRedundancyOptimizer.state_dict    pure
 torch.distributed.nn.functional.all_gather          collective result=same group=group@1
 torch.distributed.nn.functional.all_reduce          collective result=same group=group@2
 torch.distributed.nn.functional.broadcast           collective result=same group=group@2

@@ -9,6 +9,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Seq, events
 from ddpdoctor.lint.engine.interpreter.values import Term, What
 from ddpdoctor.lint.engine.queries.partings import Parting
+from ddpdoctor.lint.engine.queries.telling import filled_by_some
 
 _TRAINING = frozenset({"forward", "backward"})
 
@@ -24,8 +25,8 @@ def name_of(run: Run, parting: Parting) -> str:
     if agree.cause == "disk":
         return "DDP513"
     if parting.repeats:
-        if is_decided(parting):
-            return ""  # DDP405
+        if is_decided(parting) or (parting.by_rank and filled_by_some(parting)):
+            return ""  # DDP405, DDP401
         return "DDP418" if kinds - _TRAINING else "DDP207"
     if parting.left == "continue":
         return "DDP307"

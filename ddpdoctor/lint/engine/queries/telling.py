@@ -6,7 +6,7 @@ import ast
 
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Why, text
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, Why, text
 from ddpdoctor.lint.engine.queries.partings import Met, Parting
 from ddpdoctor.lint.rule import Related
 
@@ -89,11 +89,20 @@ def decision(run: Run, parting: Parting) -> tuple[ast.AST, str]:
             found = _returned_there(run, each)
             if found is not None:
                 return found
-    if parting.repeats and parting.why is not None:
-        for each in parting.why.chain():
-            if each.text == BY_SOME and each.node is not None:
-                return each.node, each.place.path
-    return parting.test, parting.path
+    filled = filled_by_some(parting)
+    if filled is not None and filled.node is not None:
+        return filled.node, filled.place.path
+    return header(parting) if parting.repeats else parting.test, parting.path
+
+
+def filled_by_some(parting: Parting) -> Why | None:
+    """Of a loop: the condition of some ranks under which what it goes through was put there."""
+    is_loop = parting.repeats or isinstance(parting.node, ast.For | ast.AsyncFor)
+    what = parting.condition.what
+    if isinstance(what, Term) and what.op == "range":  # a number of rounds
+        return None
+    chain = parting.why.chain() if is_loop and parting.why is not None else ()
+    return next((each for each in chain if each.text == BY_SOME), None)
 
 
 def _returned_there(run: Run, why: Why) -> tuple[ast.AST, str] | None:

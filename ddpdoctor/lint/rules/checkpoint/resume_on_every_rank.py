@@ -57,7 +57,7 @@ def check(run: Run) -> Iterator[Hit]:
         for look, way in _looks_of(run, parting):
             path = look.values.get("path") or look.values.get("arg0")
             if path is not None and path.agree.divergent:
-                yield _decided_by_own_file(parting, path.agree)
+                yield _decided_by_own_file(parting, look, path.agree)
             elif doers(way).some:
                 yield _seen_by_some(run, parting, look, way)
             else:
@@ -228,14 +228,14 @@ def _loaded_behind(run: Run, look: Event, mask: int) -> Event | None:
     return None
 
 
-def _decided_by_own_file(parting: Parting, agree: Agreement) -> Hit:
+def _decided_by_own_file(parting: Parting, look: Event, agree: Agreement) -> Hit:
     met = parting.met[0]
     return Hit(
-        parting.test if hasattr(parting.test, "lineno") else parting.node,
+        look.node,
         "each rank looks at a file of its own: some resume, and others do not",
         notes=(how(parting, operation(met)), "the path differs between ranks"),
         why=parting.why,
         help="let rank 0 look, and broadcast what it has found",
         confidence="certain" if agree.sure and parting.sure else "likely",
-        path=parting.path,
+        path=look.path,
     )

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import partings
-from ddpdoctor.lint.engine.queries.telling import decides, header, operation
+from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP418", name="data-dependent-collective", confidence="likely")
@@ -41,13 +41,14 @@ def check(run: Run) -> Iterator[Hit]:
         if name_of(run, parting) != ABOUT.code:
             continue
         met = operation(parting.met[0])
+        node, path = decision(run, parting)
         yield Hit(
-            header(parting),
+            node,
             f"{met} runs once a round: ranks with other data run another number of rounds"
             if parting.repeats
             else f"{met} runs only where this rank has anything to share",
             notes=(decides(parting),),
             why=parting.why,
             help="agree on the keys and their order first, or reduce one fixed-size tensor",
-            path=parting.path,
+            path=path,
         )

@@ -29,8 +29,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.naming import is_decided
 from ddpdoctor.lint.engine.queries.partings import Met, Parting, partings
-from ddpdoctor.lint.engine.queries.telling import chain, how, operation, where, who
+from ddpdoctor.lint.engine.queries.telling import (
+    chain,
+    decision,
+    filled_by_some,
+    how,
+    operation,
+    where,
+    who,
+)
 from ddpdoctor.lint.rule import About, Confidence, Hit
 
 ABOUT = About(code="DDP401", name="rank-conditional-collective", confidence="certain")
@@ -41,13 +50,18 @@ _HEARD = ("collective", "wrap", "backward")
 def check(run: Run) -> Iterator[Hit]:
     """Yield the collectives that only some ranks reach."""
     for parting in partings(run):
-        if not parting.by_rank or parting.left == "end" or parting.repeats:
+        filled = filled_by_some(parting)
+        if not parting.by_rank or parting.left == "end":
+            continue
+        if parting.repeats and (filled is None or is_decided(parting)):
             continue
         heard = [each for each in parting.met if each.event.kind in _HEARD]
-        if parting.left:
+        if filled:  # what else is done with a thing may be for those ranks
+            heard = [each for each in heard if each.event.kind == "collective"]
+        if parting.left or filled:
             heard = heard[:1]
         for each in heard:
-            node, path = where(parting, each)
+            node, path = decision(run, parting) if filled else where(parting, each)
             yield Hit(
                 node,
                 f"{operation(each)} is reached by {who(parting)}: the other ranks never join it",

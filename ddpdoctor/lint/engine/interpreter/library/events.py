@@ -21,6 +21,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     SAME,
     UNKNOWN,
+    Const,
     Lib,
     Many,
     Ref,
@@ -52,7 +53,13 @@ def _new(vm: Machine, call: Call) -> Value:
             vm.store.put((made, objects.FACTORY), call.args[0])
         elif call.args:
             objects.update(vm, result, call.args[0])
+        for word, value in call.kwargs.items():
+            objects.set_item(vm, result, Value(Const(word)), value, call.node)
         return result
+    if type == "argparse.Namespace":
+        for word, value in call.kwargs.items():
+            vm.store.put((made, word), value)
+        return Value(made)
     vm.objects[made.number].effect = call.effect
     if holds := call.effect.option("holds"):
         _hold(vm, made, holds, call.args)

@@ -260,10 +260,14 @@ def _paired(
     if name == "zip":
         return Value(Many(Value(Tuple(tuple(one for one, _ in found)))), counts, why)
     one = found[0][0] if found else NONE
-    if name == "map" and args:
+    if args and not args[0].is_const(None):
         from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-        one = call_value(vm, args[0], [each for each, _ in found], {}, node)
+        told = call_value(vm, args[0], [each for each, _ in found], {}, node)
+        if name == "map":
+            one = told
+        else:
+            counts, why = blended([Value(NOTHING, counts, why), objects.without_order(told)])
     return Value(Many(one), counts, why)
 
 
@@ -298,6 +302,11 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
 def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | None:
     """Whether an object is of one of these classes, None where that is not known."""
     made = vm.object(value)
+    builtin = _builtin_of(vm, value)
+    if builtin is not None:
+        known = all(isinstance(each, Class) or each in _BUILTINS for each in wanted)
+        is_one = Lib(builtin) in wanted or (builtin == "bool" and Lib("int") in wanted)
+        return is_one if known or is_one else None
     if made is not None and made.type == objects.DDP:
         known = all(isinstance(each, Class | Lib) for each in wanted)
         own = any(isinstance(each, Lib) and each.name.endswith(_OF_DDP) for each in wanted)
@@ -309,6 +318,17 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
     return found if found or objects.is_known(vm, made.cls) else None
 
 
+def _builtin_of(vm: Machine, value: Value) -> str | None:
+    """The type of what is of Python's own, None of anything else."""
+    made = vm.object(value)
+    if made is not None and made.cls < 0 and made.type in ("list", "dict", "set"):
+        return made.type
+    if isinstance(value.what, Tuple) or value.constant is not OPEN:
+        return "tuple" if isinstance(value.what, Tuple) else type(value.constant).__name__
+    return None
+
+
+_BUILTINS = tuple(map(Lib, ("list", "dict", "set", "tuple", "str", "int", "float", "bool")))
 _OF_DDP = ("DistributedDataParallel", "Module", "Joinable", "object")
 """The wrapper's own class, and its bases."""
 
