@@ -362,6 +362,8 @@ class Seed:
 
     value: int
     place: Place | None
+    way: tuple[Place, ...] = ()
+    """The user's frames that led to it, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
