@@ -28,6 +28,10 @@ UNTIL = Term("until")
 """How often an iterator goes on that itself decides when to stop."""
 
 
+PICKED = "#picked"
+"""Of a loader: what a sampler of the user's picks for it."""
+
+
 def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     """(one element for all, a value that agrees as the number of rounds does)."""
     one, count = _elements(vm, value, node)
@@ -43,7 +47,7 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     what = value.what
     if content is not None:
         if isinstance(content.what, Tuple):
-            one = objects.one_of(vm, content.what.items)
+            one = _in_turn(vm, content.what.items, node)
         else:
             assert isinstance(content.what, Many)
             one = content.what.element
@@ -83,6 +87,16 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
 
 
+def _in_turn(vm: Machine, items: tuple[Value, ...], node: ast.AST) -> Value:
+    """One of several, of which the parts are remembered as well."""
+    one = objects.one_of(vm, items)
+    vm.either(one, list(items), node)
+    for number, each in enumerate(one.what.items if isinstance(one.what, Tuple) else ()):
+        rows = [item.what.items for item in items if isinstance(item.what, Tuple)]
+        vm.either(each, [row[number] for row in rows if number < len(row)], node)
+    return one
+
+
 def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
     sampler = vm.store.get((loader, "sampler")) or vm.store.get((loader, "batch_sampler"))
     prepared = vm.store.get((loader, "#prepared"))
@@ -96,6 +110,7 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
     made = vm.object(sampler) if sampler is not None else None
     if sampler is not None and made is not None and made.cls >= 0:
         picked, count = elements(vm, sampler, node)
+        vm.store.put((loader, PICKED), picked)
         if picked.agree.divergent:
             one = Value(one.what, local("data", picked.agree.sure), picked.why or why)
         if count.agree.kind == "local":

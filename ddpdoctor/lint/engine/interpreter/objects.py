@@ -656,20 +656,32 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     return Value(term("item", owner.what, key.what), agree, why)
 
 
+def make_defaults(vm: Machine, owner: Value, factory: Value, node: ast.AST) -> None:
+    """A defaultdict begins with what makes its values, and one for all keys that are not known."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    vm.store.put((owner.what, "~"), Value(NOTHING, UNKNOWN))
+    vm.store.put((owner.what, FACTORY), factory)
+    if factory.what in _MAKERS:
+        vm.store.put((owner.what, "*"), call_value(vm, factory, [], {}, node))
+
+
 def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
     """What a defaultdict puts under a key that it lacks, where that is a container."""
     factory = vm.store.get((owner.what, FACTORY))
     if factory is None or factory.what not in _MAKERS:
         return
-    name = f"[{key.what.value!r}]" if isinstance(key.what, Const) else "*"
-    for each in {name, "*"}:
-        if (vm.store.get((owner.what, each)) or ABSENT) != ABSENT:
+    made = vm.store.get((owner.what, "*")) or ABSENT
+    if isinstance(key.what, Const):
+        name = f"[{key.what.value!r}]"
+        is_there = (vm.store.get((owner.what, name)) or ABSENT) != ABSENT
+        if is_there or isinstance(keys(vm, owner).what, Many):
             return
-    from ddpdoctor.lint.engine.interpreter.calls import call_value
+        from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-    vm.store.open()
-    made = call_value(vm, factory, [], {}, node)
-    vm.store.begin_all({**vm.store.close(), (owner.what, name): made})
+        vm.store.open()
+        made = call_value(vm, factory, [], {}, node)
+        vm.store.begin_all({**vm.store.close(), (owner.what, name): made})
     set_item(vm, owner, key, made, node)
 
 

@@ -120,7 +120,9 @@ torch.utils.data.DataLoader                         new type=torch.utils.data.Da
 torch.utils.data.dataloader.DataLoader              new type=torch.utils.data.DataLoader dataset=dataset@0 batch_size=batch_size@1 shuffle=shuffle@2 sampler=sampler@3 batch_sampler=batch_sampler@4 num_workers=num_workers@5 collate_fn=collate_fn@6 drop_last=drop_last@8 worker_init_fn=worker_init_fn@10 generator=generator@12
 torch.utils.data.DistributedSampler                 new type=torch.utils.data.DistributedSampler dataset=dataset@0 num_replicas=num_replicas@1 rank=rank@2 shuffle=shuffle@3 seed=seed@4 drop_last=drop_last@5
 torch.utils.data.distributed.DistributedSampler     new type=torch.utils.data.DistributedSampler dataset=dataset@0 num_replicas=num_replicas@1 rank=rank@2 shuffle=shuffle@3 seed=seed@4 drop_last=drop_last@5
-torch.utils.data.RandomSampler                      new type=torch.utils.data.Sampler dataset=data_source@0
+torch.utils.data.RandomSampler                      new type=torch.utils.data.Sampler dataset=data_source@0 repeats=replacement@1 generator=generator@3
+torch.utils.data.WeightedRandomSampler              new type=torch.utils.data.Sampler dataset=weights@0 repeats=replacement@2 generator=generator@3
+torch.utils.data.SubsetRandomSampler                new type=torch.utils.data.Sampler dataset=indices@0 generator=generator@1
 torch.utils.data.SequentialSampler                  new type=torch.utils.data.Sampler dataset=data_source@0
 torch.utils.data.BatchSampler                       new type=torch.utils.data.BatchSampler sampler=sampler@0 batch_size=batch_size@1
 torch.utils.data.Subset                             new type=torch.utils.data.Dataset dataset=dataset@0 indices=indices@1

@@ -6,12 +6,14 @@ other things that are counted are `rounds`, of which the window is no divisor.
 
 from __future__ import annotations
 
+import ast
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Step
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Step, events
 from ddpdoctor.lint.engine.interpreter.values import (
+    NOTHING,
     OPEN,
     WORLD,
     Const,
@@ -124,18 +126,29 @@ class Counts:
         return self.rounds
 
 
-def counter_of(step: Step) -> tuple[Term, int] | None:
-    """The counter of a loop and its first number."""
+def counters_of(step: Step) -> dict[Term, tuple[int, int]]:
+    """What counts the rounds of a loop: where it begins, and what each round adds to it."""
+    counters = dict(_added_to(step.node)) if isinstance(step.node, Loop) else {}
     before = step.seq.items[step.index - 1] if step.index else None
     if not isinstance(before, Event) or before.kind != "iterate" or before.node is not _node(step):
-        return None
+        return counters
     element = before.values["element"].what
     if isinstance(element, Tuple) and element.items:
         element = element.items[0].what
-    if not isinstance(element, Term) or element.op != "counter":
-        return None
-    start = element.args[1] if len(element.args) > 1 else 0
-    return element, start if isinstance(start, int) else 0
+    if isinstance(element, Term) and element.op == "counter":
+        start = element.args[1] if len(element.args) > 1 else 0
+        counters[element] = start if isinstance(start, int) else 0, 1
+    return counters
+
+
+def _added_to(loop: Loop) -> Iterator[tuple[Term, tuple[int, int]]]:
+    """Variables and attributes to which every round adds a number, from zero on."""
+    for event, way in events(loop.body, "add_up"):
+        old, by = event.values["old"].what, event.values["value"].constant
+        is_added = isinstance(event.node, ast.AugAssign) and isinstance(event.node.op, ast.Add)
+        always = not any(isinstance(each.node, Loop | Choice) for each in way)
+        if is_added and always and isinstance(by, int) and isinstance(old, Term) and old != NOTHING:
+            yield old, (0, by)
 
 
 def _node(step: Step) -> Any:

@@ -36,7 +36,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
 )
-from ddpdoctor.lint.engine.queries.counting import Counts, counter_of
+from ddpdoctor.lint.engine.queries.counting import Counts, counters_of
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, wrappers
 
 FLAG = "require_backward_grad_sync"
@@ -203,16 +203,16 @@ class _Rounds:
         return self.go(arm.body, 0, state)
 
     def _loop(self, step: Step, node: Loop, state: _State) -> list[tuple[_State, str]]:
-        counter = counter_of(step)
+        counters = counters_of(step)
         rounds = self.counts.rounds_of(node)
         if any(True for each in _loops(node.body) if self._is_relevant(each)):
-            rounds = min(rounds, _OUTER_ROUNDS) if counter is None else rounds
+            rounds = rounds if counters else min(rounds, _OUTER_ROUNDS)
         outside, self.choices = self.choices, []
         leaving: list[tuple[_State, str]] = []
         try:
             for number in range(rounds):
-                if counter is not None:
-                    self.counts.counters[counter[0]] = number + counter[1]
+                for counter, (first, by) in counters.items():
+                    self.counts.counters[counter] = first + number * by
                 ways = self.go(node.body, 0, state)
                 leaving += [way for way in ways if way[1] not in ("", "continue", "break")]
                 going = [each for each, left in ways if left in ("", "continue")]
@@ -222,8 +222,8 @@ class _Rounds:
                 state = _joined([*going, *broken])
         finally:
             self.choices = outside
-            if counter is not None:
-                self.counts.counters.pop(counter[0], None)
+            for counter in counters:
+                self.counts.counters.pop(counter, None)
         return [*leaving, (state, "")]
 
     def _is_relevant(self, node: Node) -> bool:
@@ -285,9 +285,8 @@ class _Rounds:
     def _enter(self, event: Event, state: _State) -> _State:
         if "no_sync" not in event.name:
             return state
-        manager = event.values["scope"].what
-        options = manager.options if isinstance(manager, Either) else (event.values["scope"],)
-        ours = [each.what for each in options if self._is_ours(self._of(each))]
+        options = _options(event.values["scope"])
+        ours = [each.what for each in options if any(map(self._is_ours, _options(self._of(each))))]
         if not ours:
             return state
         sure: bool | None = True
@@ -328,7 +327,7 @@ class _Rounds:
         optimizer = stepped(event)
         if optimizer.what not in self.optimizers:
             return False
-        if self.alone:
+        if self.alone or len(self.optimizers) == 1:
             return True
         parameters = self.run.vm.store.get((optimizer.what, "parameters"))
         return parameters is not None and self.wrapper in mentioned(self.run, parameters)
@@ -346,6 +345,10 @@ def _optimizers(run: Run) -> set[What]:
         if isinstance(owner, Ref) or owner in zeroed or by_scaler:
             sure.add(owner)
     return sure or (owners if len(owners) == 1 else set())
+
+
+def _options(value: Value) -> tuple[Value, ...]:
+    return value.what.options if isinstance(value.what, Either) else (value,)
 
 
 def stepped(event: Event) -> Value:

@@ -83,8 +83,8 @@ def computed_from(run: Run, value: Value) -> Iterator[tuple[Value, Made]]:
             yield each, made
 
 
-def origins(run: Run, value: Value) -> Iterator[Value]:
-    """A tensor and all tensors and unknowns that it was computed from."""
+def origins(run: Run, value: Value, until: str = "") -> Iterator[Value]:
+    """A tensor and all tensors and unknowns that it was computed from, back to such a step."""
     seen: set[What] = set()
     stack = [value]
     while stack:
@@ -98,5 +98,5 @@ def origins(run: Run, value: Value) -> Iterator[Value]:
             seen.add(what)
             yield each
             made = run.vm.made.get(what)
-            if made is not None:
+            if made is not None and made.by != until:
                 stack += made.of

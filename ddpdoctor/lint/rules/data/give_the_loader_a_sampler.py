@@ -27,13 +27,34 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.iteration import PICKED
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref, Term, Value, text
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Node,
+    Seq,
+    events,
+    walk,
+)
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    NOTHING,
+    SAME,
+    Lib,
+    Ref,
+    Term,
+    Value,
+    text,
+)
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
+    Pass,
     is_dealt_out,
     is_stream,
     loops,
@@ -62,8 +83,9 @@ def check(run: Run) -> Iterator[Hit]:
     for each in passes(run):
         if not each.trains or each.loaders & dealt or doers(each.way).mask != EVERYONE:
             continue
-        if not each.loaders <= loaders.keys() or any(
-            _is_given(loaders[number]) for number in each.loaders
+        if not each.loaders <= loaders.keys() or not all(
+            not _is_given(loaders[number]) or _picks_alike(run, loaders[number])
+            for number in each.loaders
         ):
             continue
         for number in sorted(each.loaders - told):
@@ -71,6 +93,9 @@ def check(run: Run) -> Iterator[Hit]:
             if is_stream(run, loader) or is_dealt_out(run, loader) or _sounds_dealt_out(loader):
                 continue
             told.add(number)
+            if _is_given(loader):
+                yield from _given_alike(run, loader, each)
+                continue
             yield Hit(
                 loader.node,
                 "every rank reads the whole dataset: this training loader has no sampler",
@@ -116,6 +141,71 @@ def _is_given(loader: Event) -> bool:
     """Whether something may deal out the samples; a generator gives all ranks one order."""
     values = loader.values
     return "rest" in values or any(not values.get(each, NONE).is_const(None) for each in _GIVEN)
+
+
+def _given_alike(run: Run, loader: Event, over: Pass) -> Iterator[Hit]:
+    """A sampler that gives all ranks the same, where none of them leaves any of it out."""
+    at = run.vm.object(_sampler(loader))
+    loops = [each for each in over.way[-1].rest[:1] if isinstance(each, Loop)]
+    if at is None or any(_is_own(each) for loop in loops for each, _ in walk(loop.body)):
+        return
+    yield Hit(
+        at.node,
+        "every rank is given the same samples: nothing of the rank's goes into this sampler",
+        notes=(Related.at(over.event.place, "they are trained on"),),
+        help="a part of them for each rank, or draws from a generator that is seeded with the rank",
+        path=at.path,
+    )
+
+
+def _is_own(node: Node) -> bool:
+    """Whether a rank takes what is its own of what all have."""
+    if isinstance(node, Choice) and node.condition.agree.kind == "rank":
+        return any(_trains_or_goes_on(arm.body) for arm in node.arms)
+    own = node.values.values() if isinstance(node, Event) and node.kind == "forward" else ()
+    return any(each.agree.cause == "shard" for each in own)
+
+
+def _trains_or_goes_on(seq: Seq) -> bool:
+    return any(
+        node.kind in ("forward", "backward", "continue")
+        for node, _ in walk(seq)
+        if isinstance(node, Event | Exit)
+    )
+
+
+def _sampler(loader: Event) -> Value:
+    found = (loader.values.get(each, NONE) for each in _GIVEN[:2])
+    return next((each for each in found if not each.is_const(None)), NONE)
+
+
+def _picks_alike(run: Run, loader: Event) -> bool:
+    """Whether a sampler is seen to give all ranks the same indices."""
+    sampler = _sampler(loader)
+    made = run.vm.object(sampler)
+    if made is None or "rest" in loader.values:
+        return False
+    if made.cls >= 0:
+        picked = run.vm.store.get((loader.values["object"].what, PICKED))
+        return picked is not None and picked.agree == SAME and picked.what != NOTHING
+    if made.type == "torch.utils.data.BatchSampler":
+        inner = run.vm.store.get((sampler.what, "sampler"))
+        return inner is not None and _draws_alike(run, inner)
+    return _draws_alike(run, sampler)
+
+
+def _draws_alike(run: Run, sampler: Value) -> bool:
+    """Whether a sampler of the library picks of all samples, by numbers that ranks share."""
+    kept = run.vm.store
+    data = kept.get((sampler.what, "dataset")) or NONE
+    if run.vm.type_of(sampler) != "torch.utils.data.Sampler" or data.agree.divergent:
+        return False
+    generator = kept.get((sampler.what, "generator")) or NONE
+    if generator.is_const(None):
+        seed = kept.get((Lib("#generator"), "torch"))
+    else:
+        seed = kept.get((generator.what, "seed"))
+    return seed is not None and seed.agree == SAME
 
 
 def _sounds_dealt_out(loader: Event) -> bool:

@@ -123,7 +123,14 @@ def _every_so_often(run: Run, step: Way, loop: Loop, backward: Way) -> Choice | 
         if node is loop:
             return None
         if isinstance(node, Choice) and id(node) not in around:
-            found = mentioned(run, node.condition)
-            if any(isinstance(one, Term) and one.op == "Mod" for one in found):
+            found = [one for one in mentioned(run, node.condition) if isinstance(one, Term)]
+            counted = _counted(loop)
+            if any(one.op == "Mod" or (one.op == "Eq" and counted & {*found}) for one in found):
                 return node
     return None
+
+
+def _counted(loop: Loop) -> set[object]:
+    """What each round of a loop adds a number to."""
+    sums = (event.values for event, _ in events(loop.body, "add_up"))
+    return {each["old"].what for each in sums if isinstance(each["value"].constant, int)}

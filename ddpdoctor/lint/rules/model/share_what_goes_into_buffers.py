@@ -74,7 +74,7 @@ def _filled(run: Run, forward: Seq) -> list[Event]:
     for event in changes:
         buffer, by = event.values["buffer"].what, event.values["by"]
         if buffer in used and _is_own(event) and event not in shared:
-            follows = any(each.what in filled for each in origins(run, by))
+            follows = any(each.what in filled for each in origins(run, by, "forward"))
             found += [] if follows else [event]
             filled.add(buffer)
     return found

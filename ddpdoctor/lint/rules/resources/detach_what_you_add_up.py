@@ -32,11 +32,18 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Tuple, Value, text
 from ddpdoctor.lint.engine.queries.doing import function_of
 from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
+from ddpdoctor.lint.engine.queries.wrapping import made_by, parts, wrappers
 from ddpdoctor.lint.rule import About, Fix, Hit
 
 ABOUT = About(code="DDP601", name="retained-graph", confidence="likely")
 
 _ARITHMETIC = ("Mult", "Div", "Add", "Sub", EITHER)
+_KEEPS = (
+    *(*_ARITHMETIC, "Pow", "USub", "item", "slice", "stack", "cat", "view", "reshape", "squeeze"),
+    *("unsqueeze", "flatten", "mean", "sum", "norm", "square", "sqrt", "pow", "abs", "exp", "log"),
+    *("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "kl_div"),
+)
+"""What is computed so still has a graph."""
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -89,6 +96,7 @@ def check(run: Run) -> Iterator[Hit]:
 def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
     """Lists that outlive a loop of backwards, and are given what has a graph in each round."""
     told: set[int] = set()
+    learnt = _learnt(run)
     for event, way in events(run.root, "keep"):
         made, node = run.vm.object(event.values["owner"]), event.node
         if made is None or id(node) in told or "no_grad" in event.scopes:
@@ -100,11 +108,13 @@ def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
             loop = _shared(way, to)
             if loop is None or _is_emptied(loop, made.node):
                 continue
-            parts = list(_parts(run, backward.values["loss"], 3))
+            losses = list(_parts(run, backward.values["loss"], 3))
             each = kept.what.items if isinstance(kept.what, Tuple) else (kept,)
-            if not any(_keeps(run, one, part, 4) for one in each for part in parts):
+            if not any(_keeps(run, one, part, 4) for one in each for part in losses) and not any(
+                _has_graph(run, one, learnt, 12) for one in each
+            ):
                 continue
-            if function_of(run, made.node) is function_of(run, loop.node):  # else another each time
+            if _outlives(run, made.node, loop):
                 told.add(id(node))
                 yield Hit(
                     node,
@@ -113,6 +123,39 @@ def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
                     path=event.path,
                 )
                 break
+
+
+def _learnt(run: Run) -> set[int]:
+    """The modules that are trained, and their wrappers."""
+    return {part for module in wrappers(run) for part in parts(run, module)}
+
+
+def _has_graph(run: Run, value: Value, learnt: set[int], depth: int) -> bool:
+    """Whether a value is computed from what is trained, by what keeps its graph."""
+    made = run.vm.made.get(value.what)
+    if made is None or not depth or not {abs(each) for each in made_by(value)} & learnt:
+        return False
+    if made.by == "forward":
+        return True
+    return made.by in _KEEPS and any(_has_graph(run, one, learnt, depth - 1) for one in made.of)
+
+
+def _outlives(run: Run, made: ast.AST, loop: Loop) -> bool:
+    """Whether a list is there before a loop, and is the same in all its rounds."""
+    if function_of(run, made) is function_of(run, loop.node):
+        return True
+    sets = [
+        event
+        for event, _ in events(run.root, "set_attribute")
+        if (at := run.vm.object(event.values["value"])) is not None and at.node is made
+    ]
+    again = [event for event, _ in events(loop.body, "set_attribute") if event in sets]
+    source = run.source(sets[0].path) if sets and not again else None
+    return source is not None and not any(map(_empties, source.nodes))
+
+
+def _empties(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in _EMPTIES
 
 
 def _shared(one: Way, other: Way) -> Loop | None:
@@ -126,10 +169,7 @@ def _is_emptied(loop: Loop, made: ast.AST) -> bool:
     """Whether a list is another one in each round, or may not grow."""
     if isinstance(made, ast.Call) and (made.keywords or len(made.args) > 1):
         return True  # a deque of so many
-    return any(
-        each is made or (isinstance(each, ast.Attribute) and each.attr in _EMPTIES)
-        for each in ast.walk(loop.node)
-    )
+    return any(each is made or _empties(each) for each in ast.walk(loop.node))
 
 
 _EMPTIES = ("clear", "pop", "popleft")

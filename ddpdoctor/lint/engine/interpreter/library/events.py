@@ -49,8 +49,7 @@ def _new(vm: Machine, call: Call) -> Value:
         result = Value(made)
         objects.clear(vm, result)
         if call.name.endswith("defaultdict") and call.args:
-            vm.store.put((made, "~"), Value(NOTHING, UNKNOWN))
-            vm.store.put((made, objects.FACTORY), call.args[0])
+            objects.make_defaults(vm, result, call.args[0], call.node)
         elif call.args:
             objects.update(vm, result, call.args[0])
         for word, value in call.kwargs.items():

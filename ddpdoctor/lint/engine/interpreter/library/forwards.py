@@ -67,7 +67,8 @@ def forward(
     if result is not None and result.agree.divergent and result.agree.cause != "chance":
         agree, why = result.agree, result.why
     found = objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
-    return vm.computed(found, "forward", (model, *every), node)
+    inside = () if result is None or is_wrapper else (result,)
+    return vm.computed(found, "forward", (model, *every, *inside), node)
 
 
 def _one_after_another(
