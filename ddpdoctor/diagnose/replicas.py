@@ -141,7 +141,7 @@ def outside(case: Case) -> tuple[list[RankEvidence], int, int, tuple[str, ...]] 
     tensors in a way that shards would need.
     """
     ranks = [rank for rank in case.evidence.ranks if rank.pid]
-    if any(len(rank.groups) > 1 or _exchanges(rank) for rank in ranks):
+    if any(len(rank.groups) > 1 or exchanges(rank) for rank in ranks):
         return None
     by_key: dict[tuple[int, int], list[Sample]] = {}
     for rank in ranks:
@@ -221,6 +221,6 @@ def _averages_by_hand(replica: Replica) -> bool:
     )
 
 
-def _exchanges(rank: RankEvidence) -> bool:
+def exchanges(rank: RankEvidence) -> bool:
     """Whether its latest collectives give the ranks each other's tensors."""
     return any(normal_op(each.op) in EXCHANGES for each in rank.collectives[-_LATEST:])

@@ -20,6 +20,7 @@ from typing import Any
 
 from ddpdoctor.watch import changes, copies, datasets, joining, noise, outside, probes
 from ddpdoctor.watch.aside import aside, is_compiling, skip
+from ddpdoctor.watch.beside import Beside
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
 from ddpdoctor.watch.draws import Draws
 from ddpdoctor.watch.exceptions import passing
@@ -107,7 +108,8 @@ class _Training:
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
         self._stepping: list[int] = []
         self.draws, self.means, self.samples = Draws(log), Means(log), Samples(log)
-        self.draws.inside = self.means.inside = lambda: any(
+        self.beside = Beside(log, self._budget)
+        self.draws.inside = self.means.inside = self.beside.inside = lambda: any(
             passes.inside for passes in self.passes.values()
         )
 
@@ -158,6 +160,7 @@ class _Training:
     def fed(self, passes: Passes, inputs: Any, kwargs: Any) -> None:
         """The model is given these samples, in one of the first passes or while draws are open."""
         self.draws.fed(datasets.rows((inputs, kwargs)))
+        self.beside.fed(datasets.first((inputs, kwargs)))
         if passes.is_early:
             passes.is_early = bool(self.samples.note(passes.number, inputs, kwargs))
 
@@ -198,6 +201,7 @@ class _Training:
         if is_due := mine.steps == mine.due:
             self.draws.close(mine.steps)
             self.means.close(mine.steps)
+            self.beside.close(mine.steps, self._held)
             mine.due = self._due_after(mine.steps)
             self._join(mine, optimizer)
         is_next_due = mine.steps + 1 == mine.due
@@ -226,6 +230,7 @@ class _Training:
             self.draws.open(steps + 1)
             if self.draws.is_open:
                 self.means.open()
+                self.beside.open()
         if steps & (steps - 1) == 0:
             self.log.write("step", number=steps)
             self._doubled(optimizer)
@@ -276,6 +281,10 @@ class _Training:
                 _wake(mine)
                 for _, link in mine.links:
                     link.is_partial = True
+
+    def _held(self) -> set[int]:
+        """The modules of all wrappers, by identity."""
+        return {id(part) for wrapper, _ in self.passes.items() for part in wrapper.modules()}
 
     def _due_after(self, step: int) -> int:
         doubled = 1 << step.bit_length()

@@ -447,3 +447,60 @@ def over() -> None:
         optimizer.step()
         schedule.step()
     leave()
+
+
+class Scaled(nn.Module):
+    """By the largest number that this rank has seen, or any; without a sum of its own of these."""
+
+    def __init__(self, *, alone: bool) -> None:
+        super().__init__()
+        self.alone = alone
+        self.register_buffer("largest", torch.ones(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        largest = x.max()
+        if not self.alone:
+            dist.all_reduce(largest, dist.ReduceOp.MAX)
+        self.largest = torch.maximum(self.largest, largest)
+        return x / self.largest
+
+
+class Meter(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, loss: Tensor) -> Tensor:
+        self.seen += loss.detach()
+        return loss
+
+
+def beside(*, seeded: bool, alone: bool) -> None:
+    """Train towards what a frozen module says of scaled samples, and count the loss."""
+    rank = join()
+    torch.manual_seed(0 if seeded else rank)  # the seed
+    teacher = nn.Linear(3, 2).requires_grad_(False)
+    scale, meter = Scaled(alone=alone), Meter()
+    model = DistributedDataParallel(nn.Linear(3, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(9):
+        x = torch.rand(4, 3) * (rank + step + 1)
+        wanted = teacher(x)  # the teacher
+        loss = (model(scale(x)) - wanted).square().mean()  # the scale
+        optimizer.zero_grad()
+        meter(loss).backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def teachers_apart() -> None:
+    beside(seeded=False, alone=False)
+
+
+def scaled_by_each() -> None:
+    beside(seeded=True, alone=True)
+
+
+def one_teacher() -> None:
+    beside(seeded=True, alone=False)

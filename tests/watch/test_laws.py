@@ -54,6 +54,8 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("shards_of_each_order", "DDP217", "the shuffle"),
         ("planned_for_one", "DDP211", "the schedule"),
         ("over", "DDP211", "the plan"),
+        ("teachers_apart", "DDP300", "the seed"),
+        ("scaled_by_each", "DDP300", "the scale"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -77,6 +79,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "shards_of_one_order",
             "queue_of_all",
             "planned_for_all",
+            "one_teacher",
         ),
     ],
 )
