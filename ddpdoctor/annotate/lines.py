@@ -9,9 +9,10 @@ from __future__ import annotations
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
+from ddpdoctor.lint.rule import Diagnostic
 
 _BY_SOME = "DDP406"
-_CODES = frozenset({"DDP304", "DDP305", "DDP314", "DDP315", "DDP601"})
+_CODES = frozenset({"DDP216", "DDP304", "DDP305", "DDP314", "DDP315", "DDP601"})
 
 
 def pointed(finding: Finding, sources: Sources) -> Finding:
@@ -22,7 +23,10 @@ def pointed(finding: Finding, sources: Sources) -> Finding:
         return finding
     own = [each.place for each in finding.places if each.place is not None]
     said = sources.said(finding.code, own)
-    if not said or {(p.file, p.line) for p in own} & {(each.path, each.line) for each in said}:
+    seen = {(place.file, place.line) for place in own}
+    if met := [each for each in said if (each.path, each.line) in seen]:
+        return _comes_of(finding, met)
+    if not said:
         return finding
     here = {(place.file, place.function) for place in own}
     # Of several in a file, those in a function that was seen to run.
@@ -36,6 +40,22 @@ def pointed(finding: Finding, sources: Sources) -> Finding:
         for each in said
     )
     return finding.model_copy(update={"places": (*more, *finding.places)})
+
+
+def _comes_of(finding: Finding, met: list[Diagnostic]) -> Finding:
+    """With the lines by which the source explains those that were seen."""
+    known = {(at.place.file, at.place.line) for at in finding.places if at.place is not None}
+    more = tuple(
+        RankPlace(
+            ranks=finding.ranks,
+            place=Place(each.path, each.line, ""),
+            doing=f"by its source: {each.message}",
+        )
+        for diagnostic in met
+        for each in diagnostic.related
+        if (each.path, each.line) not in known
+    )
+    return finding.model_copy(update={"places": (*finding.places, *more)})
 
 
 def _called_by_some(finding: Finding, sources: Sources) -> Finding:

@@ -74,7 +74,7 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
     for *_, reason, party in sorted(found, key=lambda each: each[:3]):
         if name := _name(finding, reason, party, sources):
             return _renamed(finding, name, reason, party, sources)
-    return finding
+    return _with_ways(finding, sources)
 
 
 def _is_asked(finding: Finding, reason: Reason) -> bool:
@@ -116,7 +116,9 @@ def _renamed(
     others = [place for place in finding.places if place is not party.at]
     if name.code in ("DDP405", "DDP410", "DDP418"):
         places.reverse()
-    places += _calls(party, sources, {at, *(each.place for each in finding.places)})
+    known = {at, *(each.place for each in finding.places)}
+    places += _calls(party, sources, known)
+    places += _comes_of(reason, ranks, sources, known)
     # Of two equal sides, those that refresh, or go on looping, are named: the source is about them.
     is_tie = name.code in ("DDP418", "DDP505") and not finding.ranks
     is_theirs = is_tie or name.code in ("DDP401", "DDP406")
@@ -127,7 +129,7 @@ def _renamed(
             "code": name.code,
             "title": name.title,
             "certainty": "evidence" if concluded else finding.certainty,
-            "evidence": (*finding.evidence, *parted, *reason.chain),
+            "evidence": (*finding.evidence, *parted),
             "cause": name.cause,
             "cure": Cure(text=name.cure),
             "ranks": ranks if is_theirs else finding.ranks,
@@ -136,12 +138,33 @@ def _renamed(
     )
 
 
+def _with_ways(finding: Finding, sources: Sources) -> Finding:
+    """As it was, with the lines that led the parties to where they are."""
+    known = {each.place for each in finding.places}
+    more: list[RankPlace] = []
+    for party in _parties(finding, sources):
+        more += _calls(party, sources, known)
+        known |= {each.place for each in more}
+    return finding.model_copy(update={"places": (*finding.places, *more)})
+
+
 def _calls(party: Party, sources: Sources, known: set[Place | None]) -> Iterator[RankPlace]:
     """The lines on its way to where it waits, from where the ways part, innermost first."""
     shared = sources.shared(party.stack, party.other.stack) if party.other is not None else 0
     way = dict.fromkeys(sources.place(*line) for line in reversed(party.stack[shared:-1]))
     for place in [each for each in way if each not in known][:_CALLERS]:
         yield RankPlace(ranks=party.at.ranks, place=place, doing="calls it")
+
+
+def _comes_of(
+    reason: Reason, ranks: tuple[int, ...], sources: Sources, known: set[Place | None]
+) -> Iterator[RankPlace]:
+    """Where the value was made by which the ways part."""
+    for each in reason.chain:
+        place = sources.place(each.path, each.line)
+        if place not in known:
+            known.add(place)
+            yield RankPlace(ranks=ranks, place=place, doing=each.message)
 
 
 # --- names
@@ -186,7 +209,10 @@ def _is_a_round(reason: Reason, party: Party) -> bool:
 
 def _because(reason: Reason) -> str:
     """Where it stands, and why ranks differ in it."""
-    return f"{reason.told}, and {reason.chain[0]}" if reason.chain else reason.told
+    if not reason.chain:
+        return reason.told
+    first = reason.chain[0]
+    return f"{reason.told}, and {first.message} ({PurePath(first.path).name}:{first.line})"
 
 
 def _unordered(reason: Reason) -> Name:

@@ -222,6 +222,27 @@ def _synchronised(finding: Finding, sources: Sources) -> Finding:
     return _called_from(_with(finding, lines(), first=False), sources)
 
 
+def _skipped_by(finding: Finding, sources: Sources) -> Finding:
+    """The condition under which the model uses what was skipped."""
+    conditions = [
+        sources.condition(each) for each in finding.places if each.phase == "forward" and each.place
+    ]
+    known = {each.place for each in finding.places}
+    more = [
+        RankPlace(ranks=finding.ranks, place=place, doing="decides whether it does")
+        for place in dict.fromkeys(conditions)
+        if place is not None and place not in known
+    ]
+    return finding.model_copy(update={"places": (*finding.places, *more)})
+
+
+def _built_apart(finding: Finding, sources: Sources) -> Finding:
+    """What the ranks answered differently when they built it, by the source."""
+    known = {each.place for each in finding.places}
+    more = [each for each in sources.built_apart(finding.places[0]) if each.place not in known]
+    return finding.model_copy(update={"places": (*finding.places, *more[:_MOST])})
+
+
 def _nearest_test(text: Text, node: ast.AST) -> ast.expr | None:
     """The innermost condition that a node stands under, within its loop and function."""
     for parent in text.around(node):
@@ -266,10 +287,8 @@ def _averaged(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"severity": "warning"}) if is_mean else finding
 
 
-def _as_read(finding: Finding, sources: Sources) -> Finding:
-    """What was seen may be meant: it is told where lint calls one of its lines by the same code."""
-    if not finding.is_suspicion:
-        return finding
+def _in_a_loss(finding: Finding, sources: Sources) -> Finding:
+    """Whether a loss is computed of what was gathered only the source says."""
     own = [at.place for at in finding.places if at.place is not None]
     said = {(each.path, each.line) for each in sources.said(finding.code, own)}
     is_said = any((each.file, each.line) in said for each in own)
@@ -288,12 +307,14 @@ _REMARKS: dict[str, Remark] = {
     "local-stop-decision": _stop,
     "rank-local-skip": _skip,
     "unordered-registration": _set_order,
-    "gathered-without-gradient": _as_read,
-    "same-noise-everywhere": _as_read,
+    "gathered-without-gradient": _in_a_loss,
     "metric-not-reduced": _chosen,
     "reduced-twice": _of_ranks,
     "plain-average": _averaged,
     "mean-of-means": _counted,
     "accumulation-off-by-one": _synchronised,
     "late-parameter": _called_from,
+    "different-models": _built_apart,
+    "unused-parameters": _skipped_by,
+    "static-graph-changed": _skipped_by,
 }

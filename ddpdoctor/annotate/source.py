@@ -45,6 +45,20 @@ class Sources:
         way = self._heads.way(self.stack(at))
         return [self.place(*each) for each in reversed(way[:-1])]
 
+    def built_apart(self, at: RankPlace) -> list[RankPlace]:
+        """What ranks answer differently in building the model that is wrapped there."""
+        stack = self.stack(at)
+        found = self._heads.built_apart(stack) if stack else []
+        return [
+            RankPlace(ranks=at.ranks, place=self.place(each.path, each.line), doing=each.message)
+            for each in found
+        ]
+
+    def condition(self, at: RankPlace) -> Place | None:
+        """The nearest decision on the way to a line, as the program runs: what may leave it out."""
+        found = self._heads.condition(self.stack(at))
+        return self.place(*found) if found is not None else None
+
     def reasons(self, party: Party) -> list[Reason]:
         """Why these ranks came here, and the others did not."""
         other = party.other

@@ -275,6 +275,8 @@ class Wrapper:
     """Those of them whose module no method of its parent ever names: dead, whatever the data."""
     registered: tuple[Place, ...] = ()
     """The lines that register the dead ones, without repetition."""
+    uses: tuple[Place, ...] = ()
+    """Of what the reducer gave up for: the lines that read the modules which hold it."""
     ranks: tuple[int, ...] = ()
     """Global ranks that share it."""
     sizes: tuple[int, ...] = ()
@@ -362,8 +364,6 @@ class Seed:
 
     value: int
     place: Place | None
-    way: tuple[Place, ...] = ()
-    """The user's frames that led to it, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)

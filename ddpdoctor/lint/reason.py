@@ -30,12 +30,13 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Way,
     events,
 )
-from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Term, Value, What, Why, text
+from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Table, Term, Value, What, Why, text
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.telling import steps
 from ddpdoctor.lint.linter import Reader, roots
+from ddpdoctor.lint.rule import Related
 
 Line = tuple[str, int]
 """(file, line)"""
@@ -192,11 +193,9 @@ class Reason:
         return (node.condition if isinstance(node, Choice) else node.count).why
 
     @property
-    def chain(self) -> tuple[str, ...]:
-        """The values from which it follows, nearest first, each with its place."""
-        return tuple(
-            f"{each.message} ({PurePath(each.path).name}:{each.line})" for each in steps(self.why)
-        )
+    def chain(self) -> tuple[Related, ...]:
+        """The values from which it follows, nearest first."""
+        return steps(self.why)
 
     @property
     def told(self) -> str:
@@ -305,6 +304,35 @@ class Heads:
     def way(self, stack: Stack) -> tuple[Line, ...]:
         """The lines that lead to where a stack stands; of a line alone, as the program runs."""
         return self._trail(stack).lines
+
+    def condition(self, stack: Stack) -> Line | None:
+        """The nearest condition by which the program comes there or not."""
+        for turn in self._trail(stack).turns:
+            is_exit = turn.shape == "passed" and turn.exit is not None
+            is_raise = turn.exit is not None and turn.exit.kind in ("raise", "assert")
+            if isinstance(turn.node, Choice) and (is_exit or turn.shape == "arm") and not is_raise:
+                return turn.node.path, getattr(turn.node.test, "lineno", 1)
+        return None
+
+    def built_apart(self, wrap: Stack) -> list[Related]:
+        """What ranks answer differently in building what is wrapped there: ways, and sizes."""
+        at = self._statement(wrap[-1])
+        found: dict[Related, None] = {}
+        for run in (run for file, _ in wrap for run in self._run(file)):
+            for event, way in events(run.root, "new", "register", "unfreeze", "wrap"):
+                if event.kind == "wrap" and self._statement(_line(event)) == at:
+                    return list(found)
+                if event.kind == "new" and not event.name.startswith("torch.nn."):
+                    continue
+                for node in (step.node for step in way):
+                    if isinstance(node, Choice) and node.condition.agree.divergent:
+                        told = f"ranks go different ways by `{text(node.test)}`"
+                        line = getattr(node.test, "lineno", 1)
+                        found[Related(node.path, line, told)] = None
+                for value in event.values.values():
+                    if value.agree.divergent:
+                        found.update(dict.fromkeys(steps(value.why)))
+        return []
 
     def shared(self, mine: Stack, theirs: Stack) -> int:
         """How many of the outermost lines two stacks share."""
@@ -660,13 +688,30 @@ def _may_differ(turn: Turn, beside: bool) -> bool:
 
 
 def _parted(turn: Turn, mine: Sequence[int], theirs: Sequence[int]) -> bool | None:
-    """Whether the rank sends these ranks different ways there; None where that is not known."""
-    assert isinstance(turn.node, Choice)
-    arm = turn.node.arms[turn.arm]
+    """Whether the rank sends these ranks different ways there; None where that is not known.
+
+    The model job has more ranks: what is computed of their number, who is the last one or whose
+    share it is, says of its last ranks, or of its shares, what holds for these.
+    """
     mine = [rank for rank in mine if rank < RANKS]
     theirs = [rank for rank in theirs if rank < RANKS]
     if not mine or not theirs:
         return None
+    condition = turn.node.condition.what if isinstance(turn.node, Choice) else None
+    by_world = isinstance(condition, Table) and condition.by_world
+    if (sent := _sent(turn, mine, theirs)) is not False or not by_world:
+        return sent
+    world = max((*mine, *theirs)) + 1
+    last, share = RANKS - world, RANKS // world
+    as_last = [[last + each for each in side] for side in (mine, theirs)]
+    as_shares = [[share * each for each in side] for side in (mine, theirs)]
+    return None if _sent(turn, *as_last) or _sent(turn, *as_shares) else False
+
+
+def _sent(turn: Turn, mine: Sequence[int], theirs: Sequence[int]) -> bool | None:
+    """The same, of ranks of the model job."""
+    assert isinstance(turn.node, Choice)
+    arm = turn.node.arms[turn.arm]
     may = {rank for rank in (*mine, *theirs) if arm.mask & (1 << rank)}
     surely = {rank for rank in may if not arm.opened & (1 << rank)}
     here, there = (mine, theirs) if turn.shape in ("arm", "loop") else (theirs, mine)

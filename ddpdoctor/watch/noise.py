@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import zlib
 from typing import Any
 
@@ -47,7 +46,7 @@ def listen_to_seeds(log: Log) -> None:
         nonlocal calls
         calls += 1
         if calls <= _SEEDS and (place := users_frame()) is not None:
-            log.write("seed", value=int(seed), place=place, way=log.way(sys._getframe(1)))
+            log.write("seed", value=int(seed), place=place)
 
     @functools.wraps(original)
     def manual_seed(seed: Any) -> Any:

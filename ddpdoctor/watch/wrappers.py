@@ -20,7 +20,7 @@ from ddpdoctor.watch import layout
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import Frame, users_frame
+from ddpdoctor.watch.places import Frame, is_users, users_frame
 from ddpdoctor.watch.training import install as install_training
 
 _UNUSED = re.compile(r"did not receive grad for rank \d+: (\d[\d ]*)")
@@ -104,11 +104,18 @@ def _note_unused(log: Log, alive: list[weakref.ref[Any]], indices: list[int]) ->
     for number, reference in reversed(list(enumerate(alive))):
         wrapper = reference()
         if wrapper is not None and max(indices) < len(managed := _managed(wrapper)):
-            _write(log, number, wrapper, [managed[index][0] for index in indices])
+            names = [managed[index][0] for index in indices]
+            _write(log, number, wrapper, names, _uses(wrapper.module, names))
             return
 
 
-def _write(log: Log, number: int, wrapper: Any, without_gradient: list[str]) -> None:
+def _write(
+    log: Log,
+    number: int,
+    wrapper: Any,
+    without_gradient: list[str],
+    uses: list[Frame] | None = None,
+) -> None:
     dead = {n: holder for n in without_gradient if (holder := _dead(wrapper.module, n))}
     log.write(
         "gradients",
@@ -116,6 +123,7 @@ def _write(log: Log, number: int, wrapper: Any, without_gradient: list[str]) -> 
         without_gradient=without_gradient,
         unreferenced=list(dead),
         registered=[place for holder in dead.values() if (place := _registration(*holder))],
+        uses=uses or [],
     )
 
 
@@ -150,6 +158,30 @@ def _registration(holder: Any, name: str) -> Frame | None:
     return None
 
 
+@harmless
+def _uses(root: Any, parameters: list[str]) -> list[Frame]:
+    """The lines by which a model reads what holds these parameters: `self.head(x)`."""
+    found: dict[Frame, None] = {}
+    for name in parameters:
+        holder = root
+        for child in name.split("."):
+            for code in _methods(type(holder)):
+                found.update(dict.fromkeys(_lines_that_read(code, child)))
+            holder = getattr(holder, child)
+    return list(found)[:_SHOWN]
+
+
+def _lines_that_read(code: CodeType, name: str) -> Iterator[Frame]:
+    if name not in code.co_names or not is_users(code):
+        return
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and instruction.argval == name:
+            lines = code.co_lines()
+            here = (line for start, end, line in lines if start <= instruction.offset < end)
+            yield code.co_filename, next(here, None) or code.co_firstlineno, code.co_qualname
+
+
+_SHOWN = 4
 _INDIRECT = {"children", "modules", "named_children", "named_modules", "_modules", "getattr"} | {
     "parameters",
     "named_parameters",
@@ -183,15 +215,20 @@ def _attributes(cls: type) -> _Attributes:
     if cls in _read_classes:
         return _read_classes[cls]
     found = _read_classes[cls] = _Attributes()
+    for code in _methods(cls):
+        _read(code, found)
+    return found
+
+
+def _methods(cls: type) -> Iterator[CodeType]:
+    """What a class of the user's runs but for its making, with all that is nested in it."""
     for base in cls.__mro__:
         if base.__module__.startswith("torch.") or base is object:
             continue
         for method in vars(base).values():
             function = getattr(method, "__func__", getattr(method, "fget", method))
             if isinstance(function, FunctionType) and function.__name__ != "__init__":
-                for code in _nested(function.__code__):
-                    _read(code, found)
-    return found
+                yield from _nested(function.__code__)
 
 
 def _read(code: CodeType, found: _Attributes) -> None:

@@ -514,3 +514,83 @@ def test_a_fault_in_reading_the_source_leaves_what_was_proven(
     monkeypatch.setattr("ddpdoctor.lint.reason.run_file", lambda *_: 1 / 0)
     told = "a fault of ours in reading the source, ZeroDivisionError: division by zero"
     assert only(general) == general.model_copy(update={"evidence": (told,)})
+
+
+COUNTED = """
+import os
+def begun(folder):
+    mark = os.path.join(folder, f"chunks_{dist.get_rank()}.txt")
+    if not os.path.isfile(mark):  # looks
+        return 0
+    return int(open(mark).read())
+def main(model, folder, chunks):
+    for _ in range(begun(folder), chunks):
+        model(1).backward()  # the backward
+    dist.barrier()  # the barrier
+"""
+
+
+def test_where_the_deciding_value_was_made_is_among_the_places(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + COUNTED)
+    refined = only(
+        finding(
+            script.at(0, "all_reduce #9 (backward)", "the backward"),
+            script.at(1, "barrier #9", "the barrier"),
+        )
+    )
+    assert (refined.code, refined.certainty) == ("DDP418", "evidence")
+    lines = [each.place.line for each in refined.places if each.place]
+    assert script.place("looks").line in lines
+
+
+SIZES = """
+def share(rows):
+    dist.all_gather([rows, rows], rows)  # the gather
+def validate(model, batches):
+    for batch in batches:
+        share(model(batch))  # the call
+"""
+
+
+def test_who_calls_a_collective_with_other_sizes_is_told(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + SIZES)
+    sizes = [script.at(rank, f"with [{rank}]", "the call", "the gather") for rank in (0, 1)]
+    general = finding(*sizes, title="collective-shape-mismatch")
+    refined = only(general.model_copy(update={"code": "DDP403"}))
+    assert (refined.code, refined.certainty) == ("DDP403", "proven")
+    assert [each.place for each in refined.places[2:]] == [script.place("the call", "validate")]
+
+
+HEADS = """
+class Detector(torch.nn.Module):
+    def forward(self, crops, faces):
+        found = self.trunk(crops)
+        {asks}
+        {inside}return self.landmarks(found)  # uses
+        return found
+    def landmarks(self, found):
+        return self.points(found)  # reads
+def main(net, batches):
+    model = DDP(net)
+    for crops, faces in batches:
+        model(crops, faces).sum().backward()  # the backward
+"""
+
+
+@pytest.mark.parametrize(
+    ("asks", "inside"),
+    [
+        ("if len(faces):  # asks", "    "),
+        ("if not len(faces): return found  # asks", ""),
+        ("pass", ""),
+    ],
+)
+def test_the_condition_under_which_a_model_uses_what_was_skipped_is_told(
+    tmp_path: Path, asks: str, inside: str
+) -> None:
+    script = Script(tmp_path, PREAMBLE + HEADS.format(asks=asks, inside=inside))
+    raised = script.at(0, "raised RuntimeError", "the backward")
+    reads = script.at(0, "uses them", "reads", phase="forward")
+    refined = only(finding(raised, reads, title="unused-parameters", ranks=(0,)))
+    told = [each.place.line for each in refined.places[2:] if each.place]
+    assert told == ([script.place("asks").line] if "asks" in asks else [])

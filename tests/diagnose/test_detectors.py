@@ -120,7 +120,10 @@ def test_indices_become_names_and_dead_parameters_are_called_dead() -> None:
 
 
 def test_parameters_of_a_branch_are_called_conditional_and_told_by_rank() -> None:
-    finding = only(unused({0: "0", 1: "0", 2: "2", 3: "0"}, ()))
+    found = unused({0: "0", 1: "0", 2: "2", 3: "0"}, ())
+    found[2].wrappers[0].uses = (Place("/home/user/model.py", 9, "Net.forward"),)
+    finding = only(found)
+    assert [p.place.line for p in finding.places if p.place] == [20, 30, 9]
     assert finding.cause == "2 parameters skipped by this step, conditional: a, c."
     assert "rank 2 skipped c" in finding.evidence
 

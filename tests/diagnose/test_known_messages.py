@@ -19,6 +19,8 @@ SAID = {
     "DDP116 backend-device-mismatch": "RuntimeError: Tensors must be CUDA and dense",
     "DDP100 cuda-in-forked-process": "RuntimeError: Cannot re-initialize CUDA in forked subprocess",
     "DDP100 group-not-initialised": "ValueError: Default process group has not been initialized, x",
+    "DDP311 marked-ready-twice": "RuntimeError: Encountered gradient which is undefined, but still "
+    "allreduced by DDP reducer. This indicates a bug in DDP implementation, please report a bug.",
     "DDP402 collective-order-mismatch": "RuntimeError: Detected mismatch between collectives on "
     "ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=0, "
     "OpType=ALLREDUCE), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=0"

@@ -95,6 +95,15 @@ def test_two_that_both_send_first_are_named_as_that_and_nobody_is_blamed() -> No
     assert lines(finding) == {1}
 
 
+def test_of_two_equal_parties_the_one_in_a_collective_is_told_first() -> None:
+    lead = [[Call(1, "recv", peer=rank + 2)] for rank in (0, 1)]
+    rest = [[Call(5, "all_reduce")] for _ in (2, 3)]
+    (finding,) = diagnose(Machine({"0": (0, 1, 2, 3)}, [*lead, *rest]).evidence())
+    assert (finding.code, finding.ranks) == ("DDP400", ())
+    assert finding.place is not None
+    assert finding.place.line == 5
+
+
 def test_one_that_sends_first_and_one_that_receives_first_are_well() -> None:
     one = [Call(1, "send", peer=1), Call(2, "recv", peer=1)]
     other = [Call(3, "recv", peer=0), Call(4, "send", peer=0)]

@@ -77,7 +77,7 @@ def test_exits_callers_and_values_of_the_ranks_own_are_known(tmp_path: Path) -> 
     assert script.told("sync") == [f"stands under `if rank == 0:` (train.py:{decides})"]
     found = Heads([script.stack("clock")]).reasons(script.stack("clock"))
     assert [each.cause for each in found] == ["clock"]
-    assert "time.time()" in found[0].chain[0]
+    assert "time.time()" in found[0].chain[0].message
 
 
 CALLBACKS = """
@@ -130,7 +130,7 @@ def test_an_exit_of_the_rank_two_frames_up_comes_before_the_count_of_a_loop(tmp_
     assert found is not None
     assert (found.kind, found.left, found.sure) == ("rank", "return", True)
     assert found.where == f"train.py:{script.line('asks')}"
-    assert "skip() returns it" in found.chain[0]
+    assert "skip() returns it" in found.chain[0].message
 
 
 @pytest.mark.parametrize(
@@ -166,3 +166,95 @@ def test_a_decision_that_sends_the_ranks_elsewhere_is_not_theirs(tmp_path: Path)
     found = Heads([mine, theirs]).reasons(mine, theirs, ((0,), (1, 2)))
     assert [each.where for each in found] == [f"train.py:{script.line('asks')}"]
     assert found[0].fits
+
+
+@pytest.mark.parametrize(
+    ("asks", "parts"),
+    [
+        ("rank == world - 1", True),
+        ("rank >= world // 2", True),
+        ("not rank < world - 1 and rank > 0", True),
+        ("rank == 15", False),
+        ("rank >= 8", False),
+    ],
+)
+def test_what_asks_for_the_world_size_parts_the_ranks_of_a_smaller_job(
+    tmp_path: Path, asks: str, parts: bool
+) -> None:
+    script = Script(
+        tmp_path,
+        f"""
+        def main():
+            rank, world = dist.get_rank(), dist.get_world_size()
+            if {asks}:
+                dist.broadcast(torch.ones(1), 0)  # waits
+            dist.barrier()  # meets
+        """,
+    )
+    mine, theirs = script.stack("waits"), script.stack("meets")
+    found = Heads([mine, theirs]).reasons(mine, theirs, ((3,), (0, 1)))
+    assert [each.fits for each in found] == ([False] if parts else [])
+
+
+UNSEEN = """
+    class Spectra:
+        def __init__(self, net, rank):
+            self.kept, self.rank, self.verbose = [], rank, False
+            net.register_forward_hook(self.keep)
+        def keep(self, module, inputs, output):
+            self.kept.append(output)
+        def flush(self):
+            if self.rank == 0:  # asks
+                for each in self.kept:
+                    {inside}
+                        print(each)  # prints
+    def main():
+        dist.init_process_group("gloo")
+        spectra = Spectra(torch.nn.Linear(2, 2), dist.get_rank())
+        spectra.flush()  # calls
+    main()  # begins
+"""
+
+
+@pytest.mark.parametrize("inside", ["if True:", "if self.verbose:", "while self.verbose:"])
+def test_where_a_rank_was_seen_the_program_goes_whatever_seems_to_lead_around_it(
+    tmp_path: Path, inside: str
+) -> None:
+    script = Script(tmp_path, UNSEEN.format(inside=inside))
+    stack = script.stack("begins", "calls", "prints")
+    found = Heads([stack]).reasons(stack)
+    asks = [each.where for each in found if each.kind == "rank"]
+    assert asks == [f"train.py:{script.line('asks')}"]
+
+
+BUILT = """
+    def build(rank, width):
+        {first}
+        net = torch.nn.Linear(4, width)
+        {then}
+        return net
+    def main():
+        dist.init_process_group("gloo")
+        rank = dist.get_rank()  # asks
+        net = build(rank, 8)
+        DistributedDataParallel(net)  # wraps
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "parts"),
+    [
+        ("width = rank + 1", "pass", "asks"),
+        ("pass", "if rank:  # then\n            net.requires_grad_(False)", "then"),
+        ("pass", "if rank:  # then\n            print(net)", ""),
+    ],
+)
+def test_what_ranks_answer_differently_in_building_a_model_is_known(
+    tmp_path: Path, first: str, then: str, parts: str
+) -> None:
+    head = "    from torch.nn.parallel import DistributedDataParallel\n"
+    script = Script(tmp_path, head + BUILT.format(first=first, then=then))
+    at = script.stack("wraps")
+    lines = [each.line for each in Heads([at]).built_apart(at)]
+    assert lines[:1] == ([script.line(parts)] if parts else [])

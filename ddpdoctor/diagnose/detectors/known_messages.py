@@ -59,10 +59,13 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
     facts = {name: value or "" for name, value in match.groupdict().items()} if match else {}
     culprits = tuple(map(int, re.findall(r"\d+", quoted[0]))) if message.names_culprits else ()
     places: dict[tuple[Place | None, str], list[int]] = {}
+    ways: dict[tuple[Place | None, str], tuple[Place, ...]] = {}
     for each in hit:
         reader = each.exception.reader if message.of_the_reader else None
         key = (reader or each.exception.place, f"raised {each.exception.type}")
         places.setdefault(key, []).append(each.rank.rank)
+        if reader is None:
+            ways.setdefault(key, each.exception.user)
     for wrapper in hit[0].rank.wrappers[-1:] if message.of_the_wrap else ():
         places[wrapper.place, "wraps the model"] = [*ranks]
     unseen = [rank.rank for rank in case.evidence.ranks if not rank.pid and message.of_victims]
@@ -71,10 +74,12 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
         code=message.code,
         title=message.title,
         severity="error",
-        certainty="evidence" if unseen else "proven",
+        certainty="evidence" if unseen else message.certainty,
         ranks=culprits if message.of_victims else ranks,
         places=tuple(
-            RankPlace(ranks=tuple(who), place=place, doing=doing)
+            RankPlace(
+                ranks=tuple(who), place=place, doing=doing, stack=ways.get((place, doing), ())
+            )
             for (place, doing), who in places.items()
         ),
         cause=message.cause.format(*quoted, ranks=named(ranks), **facts) + elsewhere,

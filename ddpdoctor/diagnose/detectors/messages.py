@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ddpdoctor.catalog import Certainty
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -34,6 +36,8 @@ class Message:
     """What a loader's worker raises is told where the loader is read, not at the worker's line."""
     of_the_wrap: bool = False
     """What to change is said to DDP where the model is wrapped."""
+    certainty: Certainty = "proven"
+    """Of what it means: where the message does not say it, it is concluded."""
     restarted: bool = False
     """Only where the launcher had started the ranks before."""
 
@@ -145,10 +149,22 @@ MESSAGES = (
         r"mark a variable ready only once|marked as ready twice",
         "DDP311",
         "marked-ready-twice",
-        "a parameter got its gradient twice in one backward: reentrant checkpointing, or a "
-        "parameter shared between wrapped parts.",
-        "Pass use_reentrant=False to checkpoint, or static_graph=True to DDP.",
+        "a parameter got its gradient twice in one backward: reentrant checkpointing, a parameter "
+        "shared between wrapped parts, or several calls of a wrapper that looks for unused ones.",
+        "Pass use_reentrant=False to checkpoint, or static_graph=True to DDP; call the wrapper "
+        "once before each backward.",
         of_the_wrap=True,
+    ),
+    Message(
+        r"Encountered gradient which is undefined, but still allreduced",
+        "DDP311",
+        "marked-ready-twice",
+        "the reducer was given a gradient that it had taken for unused: where it looks for unused "
+        "ones each forward begins the search anew, and one backward went through several of them.",
+        "Make one call of the wrapper of all that one backward goes through (loop inside forward), "
+        "or go backward after each.",
+        of_the_wrap=True,
+        certainty="evidence",
     ),
     Message(
         r"training graph has changed in this iteration",

@@ -33,9 +33,9 @@ def _in_collective(raised: Raised) -> bool:
 
 
 def _finding(case: Case, mismatch: Mismatch) -> Finding:
-    forms: dict[tuple[str, Place | None], list[int]] = {}
+    forms: dict[tuple[str, Place | None, tuple[Place, ...]], list[int]] = {}
     for rank, call in sorted(mismatch.calls.items()):
-        forms.setdefault((_told(call, mismatch.what), call.place), []).append(rank)
+        forms.setdefault((_told(call, mismatch.what), call.place, call.way), []).append(rank)
     ordered = sorted(forms.items(), key=lambda item: len(item[1]))
     tie = len(ordered[0][1]) == len(ordered[-1][1])
     call = next(iter(mismatch.calls.values()))
@@ -46,11 +46,16 @@ def _finding(case: Case, mismatch: Mismatch) -> Finding:
         certainty="proven",
         ranks=() if tie else tuple(r for _, ranks in ordered[:-1] for r in ranks),
         places=tuple(
-            RankPlace(ranks=tuple(ranks), place=place, doing=f"{call.op} #{call.seq} with {told}")
-            for (told, place), ranks in ordered
+            RankPlace(
+                ranks=tuple(ranks),
+                place=place,
+                doing=f"{call.op} #{call.seq} with {told}",
+                stack=way,
+            )
+            for (told, place, way), ranks in ordered
         ),
         cause=f"the ranks disagree on the {mismatch.what} of {call.op} #{call.seq}: "
-        + "; ".join(f"{named(ranks)} with {told}" for (told, _), ranks in ordered)
+        + "; ".join(f"{named(ranks)} with {told}" for (told, *_), ranks in ordered)
         + ".",
         cure=Cure(text=_cure(mismatch.what)),
         consequences=case.consequences(),

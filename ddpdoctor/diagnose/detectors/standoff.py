@@ -32,7 +32,9 @@ def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
     """The culprits' places first. Where nobody can be named, that is said."""
     case.explain(deadlock)
     blamed = culprits(deadlock)
-    stands = sorted(sides(deadlock.blocked), key=lambda side: not {*side.ranks} & {*blamed})
+    # What only two share is met by its other end alone: all miss a collective.
+    blocked = sorted(deadlock.blocked, key=lambda each: each.collective.op in ("send", "recv"))
+    stands = sorted(sides(blocked), key=lambda side: not {*side.ranks} & {*blamed})
     gone = [case.evidence.ranks[rank] for rank in deadlock.gone]
     ways = [f"{named(deadlock.gone)} has ended"] if gone else []
     ways += [f"{named(p.ranks)} in {p.doing}" + _at(p.place) for p in stands]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Wrapper
+from ddpdoctor.evidence import Place, Wrapper
 
 _MESSAGE = "Expected to have finished reduction in the prior iteration"
 _INDICES = re.compile(r"did not receive grad for rank \d+: ([\d ]+)")
@@ -32,6 +32,11 @@ def _crashed(case: Case, hit: list[Raised]) -> Finding:
     ranks = tuple(unused)
     raised = RankPlace(ranks=ranks, place=hit[0].exception.place, doing="raised RuntimeError")
     places = (*_registered(ranks, wrapper), raised) if wrapper is not None else (raised,)
+    uses = [
+        RankPlace(ranks=ranks, place=place, doing="uses them", phase="forward")
+        for place in _uses(hit)
+    ]
+    places = (*places, *uses)
     names = sorted(set().union(*unused.values()))
     dead = [name for name in names if wrapper is not None and name in wrapper.unreferenced]
     changed = wrapper is not None and wrapper.static_graph
@@ -88,6 +93,12 @@ def _registered(ranks: tuple[int, ...], wrapper: Wrapper) -> tuple[RankPlace, ..
         RankPlace(ranks=ranks, place=p, doing="registered, never used") for p in wrapper.registered
     )
     return (*dead, RankPlace(ranks=ranks, place=wrapper.place, doing="wrapped the model"))
+
+
+def _uses(hit: list[Raised]) -> list[Place]:
+    """Where the model reads what was skipped."""
+    wrappers = [wrapper for each in hit for wrapper in each.rank.wrappers]
+    return list(dict.fromkeys(place for wrapper in wrappers for place in wrapper.uses))
 
 
 def _names(raised: Raised) -> set[str]:

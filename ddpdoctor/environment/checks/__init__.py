@@ -25,6 +25,7 @@ _CHECKS = (
     software.nccl_mismatch,
     software.detail_debug,
     values.misread,
+    values.mistaken,
     names.ignored,
     names.unknown,
     names.renamed,

@@ -32,6 +32,7 @@ def gradients(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     wrapper.unreferenced = tuple(given["unreferenced"])
     places = (Place(*frame) for frame in given["registered"])
     wrapper.registered = tuple(dict.fromkeys(places))
+    wrapper.uses = tuple(Place(*frame) for frame in given.get("uses", ()))
 
 
 @event("training", lasts=False)

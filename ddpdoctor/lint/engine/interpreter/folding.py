@@ -29,7 +29,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     blended,
     local,
     term,
-    within,
 )
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -120,7 +119,7 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         if function and one is not None and other is not None:
             found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
             if any(each is not OPEN for each in found):
-                return Value(Table(found), agree, why)
+                return Value(_table(found, left, right), agree, why)
         if agree.kind == "rank" and not {left.what, right.what} & {NOTHING}:
             return Value(term(op.__class__.__name__, left.what, right.what), agree, why)
         return Value(
@@ -138,12 +137,21 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
     return Value(term(name, _part(left), _part(right)), agree, why)
 
 
+def _table(found: tuple[Any, ...], *of: Value) -> Table:
+    """What was computed of these for each rank."""
+    by_world = (
+        each.what.by_world if isinstance(each.what, Table) else of_world(each.what) is not OPEN
+        for each in of
+    )
+    return Table(found, any(by_world))
+
+
 def is_equally_long(bounds: tuple[What, ...]) -> bool:
-    """Whether `range(first, last, step)` has as many numbers on each rank: the rank cancels out.
+    """Whether `range(first, last)` has as many numbers on each rank: the rank cancels out.
 
     By the sum of products that `last - first` is, with each rank's own number in the rank's place.
     """
-    if len(bounds) < 2 or any(map(_is_by_rank, bounds[2:])):
+    if len(bounds) < 2:
         return False
     spans = []
     for rank in range(RANKS):
@@ -184,9 +192,11 @@ def _sum(left: Polynomial, right: Polynomial, sign: int) -> Polynomial:
     return {key: factor for key, factor in both.items() if factor}
 
 
-def _is_by_rank(what: What) -> bool:
+def _is_by_rank(what: Any) -> bool:
     """Whether the rank, or what nobody knows, is within a term."""
-    return any(isinstance(each, Table) or each == NOTHING for each in within(what))
+    if isinstance(what, Table) or what == NOTHING:
+        return True
+    return isinstance(what, Term) and any(_is_by_rank(each) for each in what.args)
 
 
 _LONG = 600
@@ -222,7 +232,7 @@ def unary(op: ast.unaryop, operand: Value) -> Value:
     if isinstance(operand.what, Table):
         function = operator.neg if isinstance(op, ast.USub) else operator.pos
         found = tuple(_tried(function, each) for each in operand.what.entries)
-        return Value(Table(found), operand.agree, operand.why)
+        return Value(_table(found, operand), operand.agree, operand.why)
     if isinstance(operand.what, Const) and isinstance(op, ast.USub | ast.UAdd):
         function = operator.neg if isinstance(op, ast.USub) else operator.pos
         result = _tried(function, operand.what.value)
@@ -238,7 +248,7 @@ def negated(value: Value) -> Value:
     known = truth(value)
     if isinstance(value.what, Table):
         found = tuple(each if each is OPEN else not each for each in value.what.entries)
-        return Value(Table(found), value.agree, value.why)
+        return Value(_table(found, value), value.agree, value.why)
     if known is not None:
         return Value(Const(not known), value.agree, value.why)
     if isinstance(value.what, Term) and value.what.op == "not":
@@ -280,7 +290,7 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
             if all(each is first for each in found) and first is not OPEN:
                 return Value(Const(first))  # `rank == -1`: no rank of a distributed job
             if any(each is not OPEN for each in found):
-                return Value(Table(found), agree, why)
+                return Value(_table(found, left, right), agree, why)
         return Value(term(op.__class__.__name__, _part(left), _part(right)), agree, why)
     several = right.is_const(2) and isinstance(op, ast.Lt | ast.GtE)  # as `> 1` and `<= 1`
     known = right.is_const(0, 1) or several
@@ -295,8 +305,7 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
         is_mode = bool(right.what.value) == isinstance(op, ast.Eq | ast.Is)
         return Value(MODE) if is_mode else Value(term("not", MODE))
     what = term(op.__class__.__name__, _part(left), _part(right))
-    is_size = isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
-    is_size = is_size and not any(isinstance(each, Table) for each in within(what))
+    is_size = isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and not _has_table(what)
     if agree.kind == "rank" and is_size:  # of what the rank has seeded or shaped: it is no rank
         agree = local("", agree.sure)
     return Value(what, agree, why)
@@ -309,6 +318,10 @@ def _of_one_kind(one: Any, other: Any) -> tuple[Any, Any]:
     if isinstance(other, int) and isinstance(one, str) and one.isdecimal():
         return int(one), other
     return one, other
+
+
+def _has_table(what: object) -> bool:
+    return isinstance(what, Table) or (isinstance(what, Term) and any(map(_has_table, what.args)))
 
 
 def _all_equal(left: tuple[Value, ...], right: tuple[Value, ...]) -> Value:
@@ -375,7 +388,7 @@ def both(left: Value, right: Value, is_and: bool) -> Value:
         one = entries(left) or (OPEN,) * RANKS
         other = entries(right) or (OPEN,) * RANKS
         found = tuple(_both(a, b, is_and) for a, b in zip(one, other, strict=True))
-        return Value(Table(found), agree, why)
+        return Value(_table(found, left, right), agree, why)
     return Value(term("and" if is_and else "or", _part(left), _part(right)), agree, why)
 
 

@@ -303,6 +303,9 @@ def _assert(vm: Machine, node: ast.Assert) -> bool:
 
 def _if(vm: Machine, node: ast.If) -> bool:
     condition = objects.truthy(vm, evaluate(vm, node.test))
+    known = vm.truth(condition)
+    if known is not None and vm.was_seen_in(node.orelse if known else node.body):
+        condition = Value(NOTHING, UNKNOWN)
     paths = vm.ways(condition, _way(vm, node.body), _way(vm, node.orelse))
     return vm.choose(node, node.test, condition, paths) is not None
 
@@ -442,8 +445,11 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     content = objects.content(vm, source)
     if isinstance(content.what if content else None, Tuple):
         known = content.what.items  # type: ignore[union-attr]
-        if not known:
+        if not known and not vm.was_seen_in(node.body):
             return run_block(vm, node.orelse) if node.orelse else True
+        if not known:
+            source = Value(NOTHING, UNKNOWN)
+            one, count = elements(vm, source, node.iter)
 
     counts = [count]
 
@@ -527,7 +533,7 @@ def _count_as_seen(vm: Machine, node: ast.AST, outside: int, count: Value) -> No
 def _while(vm: Machine, node: ast.While) -> bool:
     first = evaluate_quietly(vm, node.test)
     known = vm.truth(first)
-    if known is False and not isinstance(first.what, Table):
+    if known is False and not isinstance(first.what, Table) and not vm.was_seen_in(node.body):
         return run_block(vm, node.orelse) if node.orelse else True
     seen: list[Value] = [first]
 

@@ -282,9 +282,7 @@ def _some_have_none(values: list[Value], states: list[State]) -> Either | None:
         return None
     if others[0] == NOTHING:
         return None
-    return Either(
-        tuple(value for value, _ in found.values()), tuple(mask for _, mask in found.values())
-    )
+    return Either(*zip(*found.values(), strict=True))
 
 
 _HELD = (Ref, Term, Func, Partial, Class, Lib)

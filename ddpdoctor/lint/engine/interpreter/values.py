@@ -135,6 +135,8 @@ class Table:
     """One constant for each rank of the model job; OPEN where it is not known."""
 
     entries: tuple[Any, ...]
+    by_world: bool = field(default=False, compare=False)
+    """It was computed of the world size: a smaller job's ranks are not the first of the model's."""
 
     def ranks(self) -> tuple[int, int]:
         """Masks of the ranks for which it is true, and for which it is open."""
@@ -266,23 +268,12 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """A condition by which something is one of two."""
-
-    condition: Value
-    test: ast.AST
-    yes: What
-
-
-@dataclass(frozen=True, slots=True)
 class Either:
     """One of several."""
 
     options: tuple[Value, ...]
     masks: tuple[int, ...] = ()
     """Of each, the ranks that may hold it, where the rank decides."""
-    chosen: Chosen | None = None
-    """What has decided which of the two it is, where that is known."""
 
     def table(self, entry: Callable[[Value], Any]) -> Table | None:
         """What something is of each rank's own, OPEN where it is not known which that is."""
@@ -357,13 +348,6 @@ def term(op: str, *args: Any) -> Term:
     if made.size <= _MAX_TERM:
         return made
     return Term("large", (id(made),)) if has_identity(args) else NOTHING
-
-
-def within(what: object) -> Iterator[object]:
-    """A term and all that it consists of."""
-    yield what
-    for each in what.args if isinstance(what, Term) else ():
-        yield from within(each)
 
 
 def has_identity(what: object) -> bool:
