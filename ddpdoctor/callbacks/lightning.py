@@ -9,7 +9,7 @@ from typing import Any
 from ddpdoctor.watch import start
 
 # The names of one library. `pip install lightning` installs it under both, with other classes: it
-# is that of the script's own import, else the one that is there.
+# is the one that is imported, the first where both are, else the one that is there.
 _NAMES = sorted(
     ("lightning.pytorch", "pytorch_lightning"), key=lambda name: name not in sys.modules
 )

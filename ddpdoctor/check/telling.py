@@ -217,11 +217,12 @@ def _problem(report: CheckReport, verdict: Verdict) -> Finding:
     if verdict.findings:
         return verdict.findings[0]
     heading = next(each for each in report.pitfalls if each.code == verdict.code)
+    what = "is not recognised" if verdict.kind == "broken" else "is not mended by its fix"
     return Finding(
         code=heading.code,
-        title=heading.title,
+        title=f"{heading.title} {what}",
         severity="error",
-        certainty="proven",
+        certainty="evidence",
         ranks=(),
         places=(),
         cause=f"{_form(verdict)}: {_details(verdict, report.broken(verdict.code))}",

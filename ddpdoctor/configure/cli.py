@@ -6,15 +6,20 @@ import re
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about, leaving_in_order
 from ddpdoctor.report import output
 
-_HOST = re.compile(r"[\w.:%-]+", re.ASCII)
+if TYPE_CHECKING:
+    from ddpdoctor.configure.files.launch_file import LaunchFile
+    from ddpdoctor.configure.plan import Plan
+
+_HOST = re.compile(r"[\w.:%-]+|\[[\w.:%-]+\]", re.ASCII)
 """What a name or an address can be, and no shell reads otherwise."""
+_STDOUT = Path("-")
 
 
 class Launcher(StrEnum):
@@ -83,23 +88,15 @@ def config(
     for option, text in ((o, str(t)) for o, t in lines.items() if t is not None):
         if not (text.strip() and text.isprintable()):
             raise Complaint(f"--{option} is one line with a name in it: not {text!r}")
-    if master is not None and not _HOST.fullmatch(master):
-        raise Complaint(f"--master is the name or address of a machine: not {master!r}")
     file = LAUNCHERS[launcher.value]
-    to_stdout = target == Path("-")
     path = target or Path(file.file_name)
-    if not to_stdout:
-        output.check_writable(path)
-        if path.exists() and not force:
-            raise Complaint(
-                f"{path} is there already: --force overwrites it, -o FILE names another"
-            )
+    _check_place(path, force)
     wish = Wish(
         nproc=_count(nproc),
         nodes=nodes,
         device=DEVICES[device],
         cpus=cpus,
-        master=master,
+        master=_host(master),
         image=image,
         script=script,
         python=sys.executable,
@@ -107,16 +104,8 @@ def config(
     )
     with complaining_about(Impossible):
         chosen = plan(wish, collect())
-        text = file.render(chosen, file.file_name if to_stdout else str(path))
-    if to_stdout:
-        output.write(sys.stdout, text)
-    else:
-        output.write_file(path, text)
-        if file.executable:
-            path.chmod(0o755)
-    told = sys.stderr if to_stdout else sys.stdout
-    if not to_stdout:
-        output.write(told, f"wrote {path}: {_ranks(chosen.nproc, nodes)} on {chosen.device}\n")
+        text = file.render(chosen, file.file_name if path == _STDOUT else str(path))
+    told = _written(path, text, file, chosen)
     if not try_:
         return
     with leaving_in_order():
@@ -125,6 +114,36 @@ def config(
     words = {"works": "tried", "fails": "tried, and it failed", "not tried": "not tried"}
     output.write(told, f"{mark} {words[outcome.state]}: {outcome.words}\n")
     raise typer.Exit(outcome.state == "fails")
+
+
+def _check_place(path: Path, force: bool) -> None:
+    if path == _STDOUT:
+        return
+    output.check_writable(path)
+    if path.exists() and not force:
+        raise Complaint(f"{path} is there already: --force overwrites it, -o FILE names another")
+
+
+def _written(path: Path, text: str, file: LaunchFile, chosen: Plan) -> TextIO:
+    """Write the file, and return where to tell what became of it."""
+    if path == _STDOUT:
+        output.write(sys.stdout, text)
+        return sys.stderr
+    output.write_file(path, text)
+    if file.executable:
+        path.chmod(0o755)
+    ranks = _ranks(chosen.nproc, chosen.nodes)
+    output.write(sys.stdout, f"wrote {path}: {ranks} on {chosen.device}\n")
+    return sys.stdout
+
+
+def _host(master: str | None) -> str | None:
+    """A name or address, an IPv6 one without the brackets that it has in front of a port."""
+    if master is None:
+        return None
+    if not _HOST.fullmatch(master):
+        raise Complaint(f"--master is the name or address of a machine: not {master!r}")
+    return master.strip("[]")
 
 
 def _count(nproc: str) -> int | None:

@@ -72,6 +72,12 @@ def safe_line(line: str) -> str:
     return Redactor(os.environ).text(line)[:_LONGEST_LINE]
 
 
+def first_line(error: Exception) -> str:
+    """What an error says first, fit to be shown; its type where it says nothing."""
+    said = str(error).strip()
+    return safe_line(said.splitlines()[0] if said else type(error).__name__)
+
+
 def _hide(match: re.Match[str]) -> str:
     if match["user"]:
         return f"{HIDDEN}@"

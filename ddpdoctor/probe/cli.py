@@ -56,7 +56,7 @@ def probe(
     need("torch", "torch")
     if png:
         need("crystal", "matplotlib")
-    if png and png == target:
+    if png and target and png.resolve() == target.resolve():
         raise Complaint(f"{png}: one file cannot be both the picture and the report")
     for path in filter(None, (target, png)):
         output.check_writable(path)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
-from ddpdoctor.environment.redaction import safe_line
+from ddpdoctor.environment.redaction import first_line
 from ddpdoctor.probe.model import Check
 from ddpdoctor.probe.talk import Talk
 
@@ -181,7 +181,7 @@ def _refused_and_wrong(
             # What a backend refuses, it refuses on all ranks, before it sends anything.
             if _is_loss(error):
                 raise
-            return safe_line(str(error).strip().splitlines()[0]), wrong
+            return first_line(error), wrong
         talk.settle()
         if not wrong and not torch.equal(got, expected):
             # The other ranks, whose values may be right, go on: so does this one.

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from ddpdoctor.environment.redaction import safe_line
+from ddpdoctor.environment.redaction import first_line
 from ddpdoctor.evidence import named
 from ddpdoctor.probe import bandwidth, clocks, correctness, links, pace
 from ddpdoctor.probe.model import Measured, RankFacts
@@ -60,7 +60,7 @@ def measure(backend: str, seconds: float, progress: Progress, begun: float) -> M
         facts = _facts(talk, time.monotonic() - joining)
         measured = _measure(talk, facts, chosen, talk.agreed(_left(seconds, begun)))
     except RuntimeError as error:
-        lost = safe_line(str(error).strip().splitlines()[0])
+        lost = first_line(error)
     if measured is None:
         # Not in the handler: the error's frames hold the group, which is to go before it asks.
         raise PeerLost(_who_is_gone(talk, lost))
@@ -137,11 +137,13 @@ def _who_is_gone(talk: Talk, said: str) -> str:
         store = dist.distributed_c10d._get_default_store()
         store.set(f"ddpdoctor/alive/{talk.rank}", json.dumps(talk.progress.words))
         if dist.get_backend() == "gloo":  # NCCL's watchdog tells every rank for itself
-            dist.destroy_process_group()
+            with suppress(RuntimeError, ValueError):  # the group has failed already
+                dist.destroy_process_group()
         time.sleep(_LAST_WORDS)
         silent = [rank for rank in range(talk.size) if not store.check([f"ddpdoctor/alive/{rank}"])]
         store.set(f"ddpdoctor/asked/{talk.rank}", "")
-        if talk.rank == 0:  # its process hosts the store
+        # Its process hosts the store, unless torchrun does.
+        if talk.rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
             living = [rank for rank in range(talk.size) if rank not in silent]
             with suppress(RuntimeError):
                 store.wait(

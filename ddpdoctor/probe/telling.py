@@ -109,22 +109,22 @@ def _machine(measured: Measured) -> str:
 
 
 def _curves(measured: Measured) -> Group:
-    """A row for each size, and two columns for each operation."""
+    """A row for each size, and a column for each operation."""
     operations = list(dict.fromkeys(point.operation for point in measured.points))
     by_size = {(point.operation, point.size): point for point in measured.points}
     return Group(
         title="Bandwidth by size",
         note="The time of one call, and its bus bandwidth as nccl-tests define it.",
-        columns=("size", *(head for one in operations for head in (one, "bus"))),
+        columns=("size", *operations),
         rows=tuple(
-            (_size(size), *(t for one in operations for t in _point(by_size.get((one, size)))))
+            (_size(size), *(_point(by_size.get((one, size))) for one in operations))
             for size in sorted({point.size for point in measured.points})
         ),
     )
 
 
-def _point(point: Point | None) -> tuple[str, str]:
-    return (_seconds(point.seconds), _rate(point.bus_bandwidth)) if point else ("-", "-")
+def _point(point: Point | None) -> str:
+    return f"{_seconds(point.seconds)}, {_rate(point.bus_bandwidth)}" if point else "-"
 
 
 def _pairs(measured: Measured) -> Group:

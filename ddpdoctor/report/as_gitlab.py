@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.report.as_json import document
-from ddpdoctor.report.as_sarif import fingerprints, uri
+from ddpdoctor.report.as_sarif import fingerprint, fingerprints, uri
 from ddpdoctor.report.model import Report
 from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import one_line
@@ -18,33 +17,28 @@ _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 def render(report: Report, page: Page | None = None) -> str:
     """The findings as one JSON array; what has no line is said of the project."""
     known = zip(report.findings, fingerprints(report), strict=True)
-    told = [_issue(report, each, name) for each, name in known]
-    told += [_unseen(report, why) for why in report.not_seen]
+    told = [_of_finding(report, each, name) for each, name in known]
+    for why in map(one_line, report.not_seen):
+        name = fingerprint(f"{report.command} {why}")
+        told.append(_issue(f"not seen: {why}", "not-seen", name, "info"))
     return document(told, indent=2)
 
 
-def _unseen(report: Report, why: str) -> dict[str, Any]:
-    why = one_line(why)
-    return {
-        "description": f"not seen: {why}",
-        "check_name": "not-seen",
-        "fingerprint": hashlib.sha256(
-            f"{report.command} {why}".encode("utf-8", "replace")
-        ).hexdigest(),
-        "severity": "info",
-        "location": {"path": ".", "lines": {"begin": 1, "end": 1}},
-    }
+def _of_finding(report: Report, each: Finding, name: str) -> dict[str, Any]:
+    told, severity = f"{each.code} {each.title}: {each.cause}", _SEVERITIES[each.severity]
+    if (place := each.place) is None:
+        return _issue(told, each.code, name, severity)
+    last = each.span.end_line if each.span else place.line
+    return _issue(told, each.code, name, severity, uri(report, place), place.line, last)
 
 
-def _issue(report: Report, each: Finding, fingerprint: str) -> dict[str, Any]:
-    first = each.place.line if each.place else 1
+def _issue(
+    told: str, kind: str, name: str, severity: str, path: str = ".", first: int = 1, last: int = 1
+) -> dict[str, Any]:
     return {
-        "description": one_line(f"{each.code} {each.title}: {each.cause}"),
-        "check_name": each.code,
-        "fingerprint": fingerprint,
-        "severity": _SEVERITIES[each.severity],
-        "location": {
-            "path": uri(report, each.place) if each.place else ".",
-            "lines": {"begin": first, "end": each.span.end_line if each.span else first},
-        },
+        "description": one_line(told),
+        "check_name": kind,
+        "fingerprint": name,
+        "severity": severity,
+        "location": {"path": path, "lines": {"begin": first, "end": last}},
     }

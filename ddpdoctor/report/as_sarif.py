@@ -123,8 +123,12 @@ def fingerprints(report: Report) -> Iterator[str]:
         path = uri(report, finding.place) if finding.place else ""
         key = repr((finding.code, path, excerpt.marked.strip() if excerpt else ""))
         seen[key] += 1
-        digest = hashlib.sha256(f"{key} {seen[key]}".encode("utf-8", "replace")).hexdigest()[:16]
-        yield f"{digest}:{seen[key]}"
+        yield f"{fingerprint(f'{key} {seen[key]}')}:{seen[key]}"
+
+
+def fingerprint(key: str) -> str:
+    """What names something by all that it does not share with another."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def uri(report: Report, place: Place) -> str:

@@ -57,8 +57,7 @@ def finding(report: Report, each: Finding, page: Page) -> str:
     mark, heavy = _SEVERITIES[each.severity]
     title = _painted(f"{each.code} {one_line(each.title)}", f"1;{heavy}", page)
     parts = [f"{_painted(mark, heavy, page)} {title} · {words.headline(report, each)}\n"]
-    # Of what was read in the source, the evidence tells the places.
-    parts += _table(words.rows(each), page) if each.span is None else ()
+    parts += _table(words.standing(each), page)
     parts += _source(report, each, page)
     parts += _labelled("Cause", [each.cause], page)
     parts += _labelled("Evidence", each.evidence, page)

@@ -11,6 +11,8 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 260, 110, 30, 12, 40
 _COLOURS = "abc"
 _APART = 90
 """Between two words below, on a phone too."""
+_LARGEST = 1e300
+"""Differences of what is larger may be infinite: it lies on the edge of its picture."""
 
 Point = tuple[float, float, str]
 """(x, y, what it says)"""
@@ -27,13 +29,14 @@ class Axis:
     """As math.log10."""
 
     def share(self, value: float) -> float:
-        """0 at the first end, 1 at the last."""
+        """0 at the first end, 1 at the last, and beyond them."""
         low, high = self.scale(self.ticks[0]), self.scale(self.ticks[-1])
-        return (self.scale(value) - low) / ((high - low) or 1.0)
+        return min(1.0, max(0.0, (self.scale(value) - low) / ((high - low) or 1.0)))
 
 
 def ticks(low: float, high: float, about: int = 6) -> list[float]:
     """Round numbers from `low` or less to `high` or more, as far apart as shows the difference."""
+    low, high = (min(max(end, -_LARGEST), _LARGEST) for end in (low, high))
     span = high - low or abs(high)
     span = span if span > 1e-300 else 1.0  # what is smaller has no logarithm of a tick
     power = 10.0 ** math.floor(math.log10(span / about))

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ddpdoctor.catalog import Finding, RankPlace
-from ddpdoctor.evidence import Place, signal_name
+from ddpdoctor.evidence import Place, attempt_number, signal_name
 from ddpdoctor.report.excerpts import excerpts
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Case, EndedBy, Group, Report, gravest_first
@@ -122,14 +122,20 @@ def _outcome(report: Report) -> str:
 
 
 def _earlier(report: Report) -> str:
-    """What came before the last attempt; "" if nothing did."""
+    """What became of all attempts but the one that is told of; "" if there is no other."""
     if report.command == "attach":
         return ""
-    earlier = [
+    told = [
         f"launch {number} ({', '.join(sorted({line.fate for line in attempt.ranks}))})"
-        for number, attempt in enumerate(report.attempts[:-1], 1)
+        for number, attempt in sorted({_number(report, a): a for a in report.attempts[:-1]}.items())
     ]
-    return f"earlier: {'; '.join(earlier)}" if earlier else ""
+    return f"besides: {'; '.join(told)}" if told else ""
+
+
+def _number(report: Report, attempt: Attempt) -> int:
+    """Which launch it was. The one that is told of comes last, and others may have begun later."""
+    in_time = sorted(report.attempts, key=lambda each: attempt_number(each.name) or 0)
+    return in_time.index(attempt) + 1
 
 
 def _group(report: Report, attempt: Attempt) -> Group:
@@ -154,7 +160,7 @@ def _launch(report: Report, attempt: Attempt) -> str:
         return f"{told} of {one_line(attempt.name)}"
     if len(report.attempts) == 1:
         return told
-    return f"{told} in launch {report.attempts.index(attempt) + 1} of {len(report.attempts)}"
+    return f"{told} in launch {_number(report, attempt)} of {len(report.attempts)}"
 
 
 def _fates(attempt: Attempt) -> Iterator[Row]:

@@ -228,8 +228,11 @@ def _apart(evidence: Evidence) -> dict[str, Any]:
         for (wrapper, _, name), by_step in apart.items()
     ]
     found.sort(key=lambda each: [n <= 1 for n in each.versions])
-    told = tuple(found[:_PARAMETERS])
-    return {"parameter_steps": steps, "parameters": told, "parameters_apart": len(found)}
+    first: dict[str, Parameter] = {}  # several optimizers of a model look at the same ones
+    for each in found:
+        first.setdefault(each.name, each)
+    told = tuple(first.values())[:_PARAMETERS]
+    return {"parameter_steps": steps, "parameters": told, "parameters_apart": len(first)}
 
 
 def _metrics(evidence: Evidence) -> Iterator[Metric]:

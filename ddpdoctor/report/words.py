@@ -49,11 +49,15 @@ def headline(report: Report, finding: Finding) -> str:
     return f"deadlock proven {report.proven_after:.1f} s after the last rank blocked"
 
 
+def cure(finding: Finding) -> str:
+    """What to do, as a sentence."""
+    text = one_line(finding.cure.text)
+    return f"{text}." if text[-1:].isalnum() else text
+
+
 def remedy(finding: Finding) -> list[str]:
     """The cure and the page that tells more, then the commands to try."""
-    text = one_line(finding.cure.text)
-    stop = "." if text[-1:].isalnum() else ""
-    more = f"{text}{stop} ddpdoctor explain {finding.code}".lstrip()
+    more = f"{cure(finding)} ddpdoctor explain {finding.code}".lstrip()
     return [more, *(f"$ {one_line(command)}" for command in finding.cure.commands)]
 
 
@@ -71,6 +75,11 @@ def rows(finding: Finding) -> Iterator[Row]:
             waits = f"{verb} for {named(first.waits_for).partition(' ')[2]}"
         hosts = tuple(dict.fromkeys(host for each in same for host in each.hosts))
         yield row(numbers, hosts, first, waits)
+
+
+def standing(finding: Finding) -> Iterator[Row]:
+    """The same of what ranks did; of what was read in the source the evidence tells the places."""
+    return rows(finding) if finding.span is None else iter(())
 
 
 def row(numbers: Sequence[int], hosts: Sequence[str], at: RankPlace, waits: str) -> Row:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from ddpdoctor import cli
+from ddpdoctor.complaints import Complaint
+from ddpdoctor.configure.cli import _host
 from ddpdoctor.configure.trial import Outcome
 
 
@@ -28,6 +30,13 @@ def test_to_stdout_goes_the_file_and_nothing_else(capsys: pytest.CaptureFixture[
     assert said.out.startswith("#!/bin/bash\n")
     assert "--ntasks-per-node=3" in said.out
     assert list(Path.cwd().iterdir()) == []
+
+
+def test_an_ipv6_address_is_one_with_brackets_or_without() -> None:
+    assert _host("[2001:db8::1]") == _host("2001:db8::1") == "2001:db8::1"
+    for half in ("[2001:db8::1", "2001:db8::1]"):
+        with pytest.raises(Complaint, match="--master"):
+            _host(half)
 
 
 def test_a_trial_that_fails_is_an_exit_code(

@@ -142,15 +142,23 @@ def test_scripts_are_written_in_the_language_of_their_shell(launcher: str, nodes
     subprocess.run([shell, "-n"], input=text, text=True, check=True)
 
 
-def test_a_script_with_a_space_in_its_name_is_one_argument(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("master", "endpoint"),
+    [("node01", "node01:29400"), ("2001:db8::1", "[2001:db8::1]:29400")],
+)
+def test_a_script_with_a_space_in_its_name_is_one_argument_and_an_endpoint_another(
+    master: str, endpoint: str, tmp_path: Path
+) -> None:
     said = tmp_path / "said"
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nfor word in "$@"; do echo "$word" >> {said}; done\n')
     python.chmod(0o755)
-    plan = changed(script="my train.py", python=str(python))
+    plan = changed(script="my train.py", python=str(python), nodes=2, master=master)
     text = LAUNCHERS["torchrun"].render(plan, "file")
     subprocess.run(["sh"], input=text, text=True, check=True)
-    assert said.read_text().splitlines()[-1] == "my train.py"
+    words = said.read_text().splitlines()
+    assert words[-1] == "my train.py"
+    assert f"--rdzv-endpoint={endpoint}" in words
 
 
 @pytest.mark.parametrize("launcher", sorted(LAUNCHERS))

@@ -5,7 +5,13 @@ from typing import Any
 
 import torch
 
+from ddpdoctor.environment.redaction import first_line
 from ddpdoctor.probe import correctness
+
+
+def test_an_error_that_says_nothing_is_told_by_its_type() -> None:
+    assert first_line(RuntimeError()) == "RuntimeError"
+    assert first_line(ValueError("\nfirst\nsecond")) == "first"
 
 
 def test_a_rank_with_a_wrong_value_still_takes_part_in_what_the_others_do() -> None:

@@ -16,14 +16,15 @@ from typing import Any
 import psutil
 import pytest
 import torch
+import torch.distributed as dist
 
 from ddpdoctor import cli
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import Rank, WorkerGroup
 from ddpdoctor.probe import local, telling
+from ddpdoctor.probe import rank as probing
 from ddpdoctor.probe.model import ProbeReport
 from ddpdoctor.probe.progress import read
-from ddpdoctor.probe.rank import _left
 from ddpdoctor.report.model import Report, render
 from tests.ports import free_port
 
@@ -84,7 +85,7 @@ def test_a_report_is_comparable_with_itself(
 
 @pytest.mark.parametrize(("gone", "left"), [(1.0, 20.0), (12.0, 14.0), (60.0, 5.0)])
 def test_a_slow_start_is_made_up_for_by_measuring_less(gone: float, left: float) -> None:
-    assert _left(20.0, time.time() - gone) == pytest.approx(left, abs=0.5)
+    assert probing._left(20.0, time.time() - gone) == pytest.approx(left, abs=0.5)
 
 
 def meanwhile(act: Callable[[WorkerGroup, Path], None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,6 +351,40 @@ def test_a_rank_that_waits_for_one_that_lost_a_peer_is_not_called_silent(
     assert all(": rank 1 said nothing more" in said[rank] for rank in (0, 2)), said
 
 
+@pytest.mark.parametrize("hosted", [True, False])
+def test_rank_0_waits_for_the_others_only_where_its_process_hosts_the_store(
+    hosted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = []
+
+    class Store:
+        def set(self, *_: str) -> None: ...
+
+        def check(self, names: list[str]) -> bool:
+            return names == ["ddpdoctor/alive/0"]
+
+        def wait(self, *_: object) -> None:
+            waited.append(1)
+
+    def fail() -> None:
+        raise RuntimeError("the group has failed")
+
+    monkeypatch.setattr(probing, "_LAST_WORDS", 0.0)
+    monkeypatch.setattr(dist.distributed_c10d, "_get_default_store", Store)
+    monkeypatch.setattr(dist, "get_backend", lambda: "gloo")
+    monkeypatch.setattr(dist, "destroy_process_group", fail)
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", str(not hosted))
+    talk: Any = SimpleNamespace(rank=0, size=2, progress=SimpleNamespace(words="pace"))
+    said = probing._who_is_gone(talk, "closed")
+    assert said == "rank 0 lost a peer while pace: rank 1 said nothing more (closed)"
+    assert waited == [1] * hosted
+
+
+def test_no_two_columns_of_a_table_are_headed_alike(report: ProbeReport) -> None:
+    columns = [group.columns for group in telling.told(report).groups]
+    assert all(len(set(each)) == len(each) for each in columns)
+
+
 def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(
     report: ProbeReport, tmp_path: Path
 ) -> None:
@@ -374,7 +409,7 @@ def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(
         (["--backend", "mpi"], "--backend"),
         (["--against", "nowhere.json"], "nowhere.json"),
         (["--png", "/proc/probe.png"], "cannot write /proc/probe.png"),
-        (["--png", "both", "-o", "both"], "both: one file cannot be both"),
+        (["--png", "both", "-o", "other/../both"], "both: one file cannot be both"),
         *([] if torch.cuda.is_available() else [(["--backend", "nccl"], "--backend gloo")]),
         (["-o", "missing/folder/x.json"], "missing"),
     ],

@@ -232,11 +232,22 @@ def test_models_are_not_compared_with_each_other(tmp_path: Path) -> None:
     assert parted.name == "0.weight (model 1)"
 
 
+def test_a_parameter_that_two_optimizers_look_at_is_one(tmp_path: Path) -> None:
+    world = blocked_world(script(tmp_path), 2)
+    for rank in world.ranks:
+        rank.samples += [replace(sample, optimizer=1) for sample in rank.samples]
+    attempt = Attempt.of("attempt-0", world)
+    assert attempt.parameters_apart == 1
+    assert [each.name for each in attempt.parameters] == ["head.bias"]
+
+
 @given(lists(floats(-1e9, 1e9, allow_nan=False), min_size=2, max_size=9))
 @example([-5.0, -5.0])
 @example([-10.0, -8.0])
 @example([-5.0, 5.0])
 @example([0.0, 0.0])
+@example([-1e308, 1e308])
+@example([1.5e308, 1.7e308])
 def test_any_metric_is_drawn_within_its_picture(values: list[float]) -> None:
     attempt = Attempt(
         name="attempt-0",

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import VERDICTS, finding, report_of, verdict
 
+from ddpdoctor.catalog import Kind, Status
 from ddpdoctor.check.telling import CheckReport, told
 from ddpdoctor.evidence import named
 from ddpdoctor.report import output
@@ -83,6 +84,20 @@ def test_what_to_do_stands_below_for_each_pitfall_with_a_row_that_fails(
 
 def test_a_problem_asks_for_a_report(report: CheckReport) -> None:
     assert "$ ddpdoctor check --select DDP201 --run-dir DIR" in render(told(report), "text")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "title"),
+    [
+        ("broken", "misdiagnosed", "dict-config is not recognised"),
+        ("fix", "fails", "dict-config is not mended by its fix"),
+    ],
+)
+def test_a_problem_without_a_finding_is_no_proof_of_the_pitfall(
+    kind: Kind, status: Status, title: str
+) -> None:
+    (found,) = told(report_of(verdict("DDP101", kind, "it", status, "Try.", "Seen."))).findings
+    assert (found.title, found.certainty) == (title, "evidence")
 
 
 def test_a_healthy_report_has_nothing_to_do(healthy: CheckReport) -> None:

@@ -13,6 +13,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Evidence
 from ddpdoctor.report import as_json
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Report, render
 from ddpdoctor.report.output import Page
@@ -160,6 +161,18 @@ def test_a_rank_is_told_by_how_it_ended() -> None:
         1: "raised ValueError",
         2: "wrote nothing",
     }
+
+
+def test_launches_are_numbered_as_they_were_begun_whichever_is_told_of() -> None:
+    def attempts(*names: str) -> list[Attempt]:
+        return [Attempt.of(name, evidence()) for name in names]
+
+    told = of_job("run", attempts("attempt-2-7", "attempt-0-7", "attempt-1-7"), [], subject=("x",))
+    assert [group.title.partition(" in ")[2] for group in told.groups] == [
+        *("launch 3 of 3", "launch 1 of 3", "launch 2 of 3")
+    ]
+    (note,) = told.notes
+    assert re.findall(r"launch \d", note) == ["launch 1", "launch 3"]
 
 
 def test_the_clocks_of_different_hosts_are_not_compared() -> None:

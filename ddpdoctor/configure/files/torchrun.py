@@ -45,13 +45,14 @@ def _rendezvous(plan: Plan) -> list[str]:
             "# One node: torchrun takes a free port by itself, so that two jobs never collide.",
             'options="$options --standalone"',
         ]
+    host = f"[{plan.master}]" if ":" in plan.master else plan.master  # an IPv6 address
     return [
         f"# All {plan.nodes} agents must come before any rank is started.",
         f'options="$options --nnodes={plan.nodes}"',
         "# c10d numbers the nodes by itself: the same command is right on each of them.",
         'options="$options --rdzv-backend=c10d"',
         "# The first node, by a name that the others reach; MASTER_ADDR would be ignored.",
-        f'options="$options --rdzv-endpoint={quote(plan.master)}:{PORT}"',
+        f'options="$options --rdzv-endpoint={host}:{PORT}"',
         "# What tells this job from another one on the same nodes.",
         f'options="$options --rdzv-id={quote(plan.name)}"',
     ]

@@ -120,8 +120,7 @@ def _verdict(report: Report) -> str:
 def _remedy(finding: Finding) -> str:
     commands = (*finding.cure.commands, f"ddpdoctor explain {finding.code}")
     told = " ".join(f"<code>{text(command)}</code>" for command in dict.fromkeys(commands))
-    stop = "." if finding.cure.text[-1:].isalnum() else ""
-    return f"{prose(finding.cure.text)}{stop} {told}"
+    return f"{prose(words.cure(finding))} {told}"
 
 
 def _group(group: Group) -> str:
@@ -186,11 +185,8 @@ def _findings(report: Report) -> str:
 
 
 def _finding(report: Report, finding: Finding, is_open: bool) -> str:
-    if finding.span is None:
-        rows = [tuple(map(text, row)) for row in islice(words.rows(finding), 16)]
-        places = table("", words.COLUMNS, rows)
-    else:  # of what was read in the source, the evidence tells the places
-        places = f"<p><b>{text(report.where(finding))}</b></p>"
+    rows = [tuple(map(text, row)) for row in islice(words.standing(finding), 16)]
+    where = f"<p><b>{text(report.where(finding))}</b></p>" if finding.span else ""
     excerpt = report.excerpt_of(finding)
     return "\n".join(
         (
@@ -198,7 +194,7 @@ def _finding(report: Report, finding: Finding, is_open: bool) -> str:
             f"<summary><b>{text(finding.code)}</b> {text(finding.title)} <small>"
             f"{finding.severity}, {text(words.headline(report, finding))}</small></summary>",
             f"<p><b>Cause:</b> {prose(finding.cause)}</p>",
-            places,
+            table("", words.COLUMNS, rows) or where,
             source(excerpt) if excerpt else "",
             items("Evidence", finding.evidence),
             items("As a consequence", finding.consequences),
