@@ -287,8 +287,10 @@ def _averaged(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"severity": "warning"}) if is_mean else finding
 
 
-def _in_a_loss(finding: Finding, sources: Sources) -> Finding:
-    """Whether a loss is computed of what was gathered only the source says."""
+def _as_read(finding: Finding, sources: Sources) -> Finding:
+    """What was seen may be meant: it is told where lint calls one of its lines by the same code."""
+    if not finding.is_suspicion:
+        return finding
     own = [at.place for at in finding.places if at.place is not None]
     said = {(each.path, each.line) for each in sources.said(finding.code, own)}
     is_said = any((each.file, each.line) in said for each in own)
@@ -307,7 +309,8 @@ _REMARKS: dict[str, Remark] = {
     "local-stop-decision": _stop,
     "rank-local-skip": _skip,
     "unordered-registration": _set_order,
-    "gathered-without-gradient": _in_a_loss,
+    "gathered-without-gradient": _as_read,
+    "same-noise-everywhere": _as_read,
     "metric-not-reduced": _chosen,
     "reduced-twice": _of_ranks,
     "plain-average": _averaged,

@@ -17,9 +17,10 @@ def apart(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
         first = next(iter(of.values()))
         if len({each.state for each in of.values()}) > 1 and first.place not in told:
             told.add(first.place)
-            yield RankPlace(
-                ranks=tuple(sorted(of)), place=first.place, doing=f"{first.by}, in no common order"
-            )
+            numbers = tuple(sorted(of))
+            doing = f"{first.by}, in no common order"
+            yield RankPlace(ranks=numbers, place=first.place, doing=doing)
+            yield from callers(numbers, first.way, first.place)[:1]
 
 
 def common(ranks: list[RankEvidence]) -> Iterator[RankPlace]:

@@ -15,6 +15,9 @@ from ddpdoctor.environment.variables.table import Status
 
 TORCHRUN_PORT = 29500
 """Where torchrun meets unless it is told otherwise."""
+OF_A_RANK = 2 * 2 * (8 << 20)
+"""Bytes of shared memory that a rank has in use, about: two data-loader workers, each two batches
+of 8 MiB ahead."""
 
 
 def printable(text: str) -> str:
@@ -180,8 +183,8 @@ class Cpus(_Frozen):
     """What os.cpu_count() says."""
     affinity: int | Unknown
     """CPUs in this process's affinity mask."""
-    allowed: int | None = None
-    """CPUs of the largest control group that can be seen; None if none says."""
+    allowed: int | Absent | Unknown = Absent(absent="not looked for")
+    """CPUs of the largest control group that can be seen."""
     quota: float | Absent | Unknown
     """CPUs' worth of time that the control group grants."""
     model: Text = ""
@@ -215,10 +218,12 @@ class SharedMemory(_Frozen):
 
     size: int
     free: int
-    needed: int = 0
-    """What the data-loader workers of the ranks here may have there at a time, about."""
     writable: bool | Unknown = True
-    """Whether so much could be written, or as much as is free."""
+    """Whether the smallest file could be there."""
+    tried: int = 1
+    """What a rank may have there, or less where there is less."""
+    takes_it: bool | Unknown = True
+    """Whether a file of so much could be there."""
 
 
 class Limit(_Frozen):

@@ -164,6 +164,7 @@ def _torch(torch: Torch | TorchFailure | Absent | Unknown) -> str:
     built = f"CUDA {torch.cuda}" if torch.cuda else f"ROCm {torch.hip}" if torch.hip else "CPU only"
     built += f", cuDNN {torch.cudnn}" if torch.cudnn else ""
     built += ", debug build" if torch.debug else ""
+    built += f", {count(torch.threads, 'thread')}" if torch.threads else ""
     return f"{torch.version} ({built}), {torch.folder}"
 
 
@@ -171,7 +172,9 @@ def _cpus(cpus: Cpus | Unknown) -> str:
     if isinstance(cpus, Unknown):
         return _or(cpus)
     model = f", {cpus.model}" if cpus.model else ""
-    return f"{cpus.count}{model}, by affinity {_or(cpus.affinity)}, by quota {_or(cpus.quota)}"
+    group = f", in the control group {_or(cpus.allowed)}" * (not isinstance(cpus.allowed, Absent))
+    limits = f"by affinity {_or(cpus.affinity)}, by quota {_or(cpus.quota)}"
+    return f"{cpus.count}{model}{group}, {limits}"
 
 
 def _memory(memory: Memory | Unknown) -> str:
@@ -186,8 +189,8 @@ def _limits(environment: Environment) -> Iterator[tuple[str, str]]:
     if isinstance(shared, Absent | Unknown):
         yield "/dev/shm", _or(shared)
     else:
-        refused = "" if shared.writable is True else f", writing {_yes(shared.writable)}"
-        yield "/dev/shm", f"{_size(shared.size)}, {_size(shared.free)} free{refused}"
+        space = f"{_size(shared.size)}, {_size(shared.free)} free, writing {_yes(shared.writable)}"
+        yield "/dev/shm", f"{space}, a file of {_size(shared.tried)} {_yes(shared.takes_it)}"
     if isinstance(limits, Unknown):
         yield "limits", _or(limits)
         return

@@ -364,6 +364,8 @@ class Seed:
 
     value: int
     place: Place | None
+    way: tuple[Place, ...] = ()
+    """The user's frames that led to it, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)

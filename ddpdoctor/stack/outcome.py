@@ -55,8 +55,8 @@ def share_outcome(world: World, error: Exception | None) -> None:
     """Exchange `error` (None where all went well) with every rank, and raise if any has one.
 
     All ranks raise the type of the first failing rank's error if that is a StackError, otherwise
-    RankFailedError; the text names each failing rank. The rank that failed keeps its own error as
-    the cause, and in a lone process the error is raised as it is.
+    RankFailedError; the text says what failed and on which ranks, of many the first. The rank that
+    failed keeps its own error as the cause, and in a lone process the error is raised as it is.
     """
     if world.world_size == 1:
         if error is not None:

@@ -27,7 +27,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ddpdoctor.stack.errors import LauncherError
 
-_PEER_IS_GONE = ("gloo/transport/", "ncclRemoteError", "communicator was aborted", "timed out")
+_ONES_OWN = ("invalid usage", "invalid argument", "internal error", "system error", "cuda error")
+"""What NCCL calls a fault of this rank, its machine or its GPU."""
 
 Backend = Literal["auto", "gloo", "nccl"]
 
@@ -118,10 +119,15 @@ def unwrap(model: nn.Module) -> nn.Module:
 def lost_a_peer(error: RuntimeError) -> bool:
     """Whether a collective failed because another rank has ended, or did not come in time.
 
-    The store has types for that; gloo and NCCL, whose type is that of its misuse too, have words.
+    The store has types for that. NCCL's is that of its misuse, too, which words tell apart; and
+    gloo raises what everything else raises, with its file that has lost the peer, or enforces what
+    is wrong here.
     """
-    of_the_store = isinstance(error, dist.DistStoreError | dist.DistNetworkError)
-    return of_the_store or any(word in str(error) for word in _PEER_IS_GONE)
+    text = str(error)
+    if isinstance(error, dist.DistBackendError):
+        return not any(word in text.lower() for word in _ONES_OWN)
+    of_gloos_peer = "gloo/transport/" in text and "enforce fail" not in text
+    return of_gloos_peer or isinstance(error, dist.DistError)
 
 
 def ranks_of_this_node(world: World) -> list[int]:

@@ -20,7 +20,8 @@ from ddpdoctor.stack.outcome import on_main, together
 from ddpdoctor.stack.process_group import World
 from ddpdoctor.stack.rng import generator_states, restore_generators
 
-PATTERN = "step_*.pt"
+PATTERN = f"step_{'[0-9]' * 9}.pt"
+"""What `name_of` names, and nothing else: people put files and folders of their own beside it."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ BetweenEpochs = Callable[[Progress, Trained], None]
 
 
 def name_of(progress: Progress) -> str:
-    """Name the checkpoint of this moment, so that names sort as they were written."""
+    """Name the checkpoint of this moment, file or folder: names sort as they were written."""
     return f"step_{progress.step:09d}.pt"
 
 
@@ -211,9 +212,7 @@ def last_checkpoint(config: TrainingConfig) -> Path | None:
 
     Raises ConfigError where one is there that `resume` did not ask for.
     """
-    found = sorted(config.output_dir.glob("step_*"))
-    # A training by accelerate saves folders; whatever else lies there may have such a name, too.
-    checkpoints = [each for each in found if each.is_dir() or each.match(PATTERN)]
+    checkpoints = sorted(config.output_dir.glob(PATTERN))  # accelerate's are folders
     if checkpoints and not config.resume:
         raise ConfigError(
             f"{config.output_dir} holds the checkpoints of a training: "

@@ -142,8 +142,8 @@ def fit(
                     scaler.unscale_(optimizer)
                     norm = nn.utils.clip_grad_norm_(weights, config.clip_norm)
                     # The one place where a step waits for the GPU.
-                    length, *lost = torch.stack([norm, *losses]).tolist()
-                    weight, asked = totals.arrived().tolist()
+                    mine = torch.stack([norm, *losses])
+                    weight, asked, length, *lost = torch.cat([totals.arrived(), mine]).tolist()
                     # The gradients are equal on all ranks, so all ranks raise or none does. With
                     # the scaler, infinite gradients are expected at times, and it leaves those
                     # steps out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import zlib
 from typing import Any
 
@@ -46,7 +47,7 @@ def listen_to_seeds(log: Log) -> None:
         nonlocal calls
         calls += 1
         if calls <= _SEEDS and (place := users_frame()) is not None:
-            log.write("seed", value=int(seed), place=place)
+            log.write("seed", value=int(seed), place=place, way=log.way(sys._getframe(1)))
 
     @functools.wraps(original)
     def manual_seed(seed: Any) -> Any:

@@ -1,5 +1,7 @@
 """Records the first random orders that a script makes, by which data is shuffled and split.
 
+By the functions of random, numpy and torch, and by a `random.Random` of the script's own.
+
 What matters is from which state of a generator they come: ranks whose states differ make orders of
 their own.
 """
@@ -30,6 +32,7 @@ def install(log: Log) -> None:
     shuffles = _Shuffles(log)
     for name in ("shuffle", "sample"):
         shuffles.wrap(random, name, "random")
+        shuffles.wrap(random.Random, name, "random.Random")
     if (numpy := sys.modules.get("numpy")) is not None:
         for name in ("shuffle", "permutation", "choice"):
             shuffles.wrap(numpy.random, name, "numpy.random")
@@ -47,13 +50,16 @@ class _Shuffles:
         @functools.wraps(original)
         def call(*args: Any, **kwargs: Any) -> Any:
             if self._written < _MOST and not self._log.steps:
-                self._note(f"{library}.{name}", args, kwargs)
+                self._note(library, name, args, kwargs)
             return original(*args, **kwargs)
 
         setattr(module, name, call)
 
     @harmless
-    def _note(self, by: str, args: Any, kwargs: Any) -> None:
+    def _note(self, library: str, name: str, args: Any, kwargs: Any) -> None:
+        own, by = None, f"{library}.{name}"
+        if library == "random.Random":
+            own, *args = args
         first = args[0]
         length = first if isinstance(first, int) else len(first)
         caller = sys._getframe(3)
@@ -61,7 +67,8 @@ class _Shuffles:
         if length < _SHORT or place is None or _is_torch(caller):
             return
         self._written += 1
-        state, way = _state(by.partition(".")[0], kwargs), self._log.way(caller)
+        state = _state(library, kwargs) if own is None else _of_random(own)
+        way = self._log.way(caller)
         self._log.write("shuffled", by=by, length=length, state=state, place=place, way=way)
 
 
@@ -73,13 +80,15 @@ def _is_torch(caller: FrameType) -> bool:
 
 def _state(library: str, kwargs: Any) -> str:
     if library == "random":
-        import random
-
-        return f"{hash(random.getstate()[1]) & 0xFFFF_FFFF:x}"
-    if library == "numpy":
+        return _of_random(sys.modules["random"])
+    if library == "numpy.random":
         _, words, at, *_ = sys.modules["numpy"].random.get_state()
         return f"{zlib.crc32(words.tobytes()):x} {at}"
     torch: Any = sys.modules["torch"]
     generator = kwargs.get("generator")
     state = generator.get_state() if generator is not None else torch.get_rng_state()
     return f"{zlib.crc32(state.numpy().tobytes()):x}"
+
+
+def _of_random(generator: Any) -> str:
+    return f"{hash(generator.getstate()[1]) & 0xFFFF_FFFF:x}"

@@ -101,6 +101,43 @@ def test_what_was_gathered_for_a_loss_and_not_put_back_has_no_gradient(
     assert [each.severity for each in found] == said
 
 
+GATED = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler
+
+
+class Gate(nn.Linear):
+    def forward(self, x):
+        keep = super().forward(x).sigmoid()
+        return x * (keep + (1 - keep) * torch.rand_like(keep))
+
+
+def main(data, optimizer):
+    dist.init_process_group("gloo")
+    torch.manual_seed({seed})
+    model = DistributedDataParallel(Gate(8, 8))
+    for batch in DataLoader(data, sampler=DistributedSampler(data)):
+        model(batch).mean().backward()
+        optimizer.step()
+
+
+main(torch.rand(64, 8), None)
+"""
+
+
+@pytest.mark.parametrize(("seed", "said"), [("3", ["warning"]), ("3 + dist.get_rank()", [])])
+def test_numbers_alike_within_the_model_are_told_where_the_source_calls_them_noise(
+    tmp_path: Path, seed: str, said: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(GATED.format(seed=seed), "utf-8")
+    found = annotate([noted(file, "DDP205", "same-noise-everywhere", 11, is_suspicion=True)])
+    assert [each.severity for each in found] == said
+
+
 LINES = """\
 def loss_of(model, boxes, wanted):
     many = sum(len(each) for each in wanted)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.evidence import Collective, RankEvidence, StateLoad
+from ddpdoctor.evidence import Collective, Epoch, RankEvidence, StateLoad
 from ddpdoctor.evidence.events.given import Given
 from ddpdoctor.evidence.events.shuffled import Shuffled
 from tests.diagnose.data_simulation import TRAIN, WORLD, lines, loader, said, world
@@ -99,6 +99,28 @@ def test_samples_of_a_rank_alone_or_of_all_at_once_are_right(
     sample: Callable[[int, int], int], told: bool
 ) -> None:
     assert said(fed(sample, told=told)) == []
+
+
+def test_a_pass_over_a_loader_is_an_epoch_however_often_ranks_communicate_in_it() -> None:
+    found = fed(own_order, epochs=1, told=False)
+    for rank in found:
+        rank.collectives = [
+            Collective("0", n, "all_reduce", 10.5 + 4 * n, MEASURED) for n in range(3)
+        ]
+    assert said(found) == []
+    for rank in found:
+        whole = Epoch(9.0, FED, batches=EPOCH, steps=EPOCH, ended=10.0 + EPOCH)
+        rank.loaders = [loader(iterable=True, by_rank=True, sampler=None, epochs={1: whole})]
+    assert only(found).code == "DDP202"
+    for rank in found:  # a few samples are alike; or many, as they are drawn and put back
+        given = rank.of(Given)
+        given[3] = replace(given[3], rows=(*given[3].rows[:-2], *given[2].rows[:2]))
+    assert "2 twice" in only(found).cause
+    for rank in found:
+        given = rank.of(Given)
+        for number in range(4, 9):
+            given[number] = replace(given[number], rows=given[number - 3].rows)
+    assert said(found) == []
 
 
 def test_ranks_that_train_parts_of_a_model_may_share_samples() -> None:

@@ -387,6 +387,14 @@ def test_noise_that_is_used_up_before_the_model_has_its_samples_is_information()
     for rank in found:
         rank.records[Draw] = [replace(draw, kept=False) for draw in rank.of(Draw)]
     assert only(found).severity == "info"
+    assert not only(found).is_suspicion
+
+
+def test_uniform_numbers_within_the_model_may_be_masks_and_are_a_suspicion() -> None:
+    found = drawn(WORLD)
+    for rank in found:
+        rank.records[Draw] = [replace(d, inside=True, by="rand_like") for d in rank.of(Draw)]
+    assert (only(found).severity, only(found).is_suspicion) == ("info", True)
 
 
 def test_micro_batches_that_all_synchronise_are_told() -> None:
@@ -415,7 +423,8 @@ def test_no_sync_around_backward_alone_is_told_as_such(repeats: tuple[int, ...])
 
 def test_a_search_for_unused_parameters_that_never_finds_any_is_told() -> None:
     found = ranks()
-    wrap(found, find_unused=True)
+    # A gradient that is thrown away before the step was computed and reduced.
+    wrap(found, find_unused=True, without_gradient=("head.weight",))
     train(found, always_used=True)
     finding = only(found)
     assert (finding.code, lines(finding)) == ("DDP302", [20])

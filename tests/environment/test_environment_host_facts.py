@@ -120,6 +120,15 @@ def test_the_cpus_of_a_container_are_those_of_its_largest_group(
     assert cgroup.cpuset(groups(tmp_path, "0::/task_1\n", **effective)) == cpus
 
 
+def test_a_membership_that_cannot_be_read_leaves_the_rest_of_the_cpus_known(
+    tmp_path: Path,
+) -> None:
+    cpus = host.cpus(groups(tmp_path, "nonsense\n"))
+    assert isinstance(cpus.allowed, Unknown)
+    assert isinstance(cpus.quota, Unknown)
+    assert cpus.usable == cpus.affinity
+
+
 def test_this_interpreter_by_another_of_its_names_is_this_one(tmp_path: Path) -> None:
     own = Path(sys.executable)
     there = {"PATH": str(own.parent)}
@@ -216,6 +225,10 @@ def test_a_torch_that_this_user_may_not_read_is_called_that(child: Child) -> Non
         "    os.seteuid(65534)\n"
         "    assert str(software._closed()) == folder + '/torch'\n"
         "    os.seteuid(0)\n"
+        "    os.chmod(folder, 0o700)\n"  # what is in there nobody can say
+        "    os.seteuid(65534)\n"
+        "    assert software._closed() is None\n"
+        "    os.seteuid(0)\n"
     )
     child(code)
 
@@ -224,7 +237,7 @@ def test_a_torch_that_this_user_may_not_read_is_called_that(child: Child) -> Non
 def test_a_small_shared_memory_is_measured(child: Child) -> None:
     code = (
         "from ddpdoctor.environment.facts import host, machine;"
-        "print(host.shared_memory(machine.Machine({}), 4))"
+        "print(host.shared_memory(machine.Machine({})))"
     )
     mount = "mount -t tmpfs -o size=1m none /dev/shm && exec "
     inside = ("unshare", "--mount", "sh", "-c", f'{mount} "$@"', "sh")
@@ -233,11 +246,11 @@ def test_a_small_shared_memory_is_measured(child: Child) -> None:
     except (AssertionError, FileNotFoundError) as error:
         pytest.skip(f"may not mount here: {error}")
     shown = child(code, *inside)
-    assert shown == f"size={1 << 20} free={1 << 20} needed={128 << 20} writable=True"
+    assert shown == f"size={1 << 20} free={1 << 20} writable=True tried={1 << 20} takes_it=True"
 
 
 def test_a_machine_without_shared_memory_says_so(tmp_path: Path) -> None:
-    assert isinstance(host.shared_memory(Machine({}, root=tmp_path), 1), Absent)
+    assert isinstance(host.shared_memory(Machine({}, root=tmp_path)), Absent)
 
 
 def test_infiniband_devices_are_listed(tmp_path: Path) -> None:

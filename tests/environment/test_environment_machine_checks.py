@@ -231,6 +231,15 @@ HOST = [
         right_facts=torch(threads=1, visible_gpus=0),  # as it takes by itself under MPI
     ),
     Case("DDP603", "info", BOUND, {}, facts=torch(threads=8)),
+    # A shell within srun, from which a launch is to come: it will say how many threads.
+    Case(
+        "DDP603",
+        "warning",
+        wrong=BOUND,
+        right=BOUND,
+        facts=torch(threads=8, visible_gpus=0),
+        right_facts={"planned_ranks": 4, **torch(threads=8, visible_gpus=0)},
+    ),
     # Four tasks of a node, each bound to CPUs of its own.
     Case(
         "DDP603",
@@ -467,6 +476,9 @@ RANK_0_OF_AWAY = {**AWAY, "RANK": "0", "WORLD_SIZE": "2"}
 TO_IB = {"GLOO_SOCKET_IFNAME": "ib0"}
 UP_IB = {"interfaces": (interface("ib0", "192.0.2.9"),)}
 DOWN_IB = {"interfaces": (UP_IB["interfaces"][0].model_copy(update={"up": False}),)}
+TAKES_LITTLE = {
+    "shared_memory": SharedMemory(size=1 << 30, free=1 << 30, tried=32 << 20, takes_it=False)
+}
 V4_ONLY = {"interfaces": (interface("eth0", "192.0.2.7"),)}
 BOTH = {"interfaces": (interface("eth0", "192.0.2.7", "2001:db8::7"),)}
 INNER = {"interfaces": (interface("br0", "172.17.0.1", inner="bridge"), *V4_ONLY["interfaces"])}
@@ -587,13 +599,15 @@ OF_THE_DRIVER = [
         "DDP604",
         "error",
         facts={"shared_memory": SharedMemory(size=1 << 30, free=1 << 30, writable=False)},
-        right_facts=shared_memory(1024, 1024),
+        right_facts=TAKES_LITTLE,
     ),
+    Case("DDP604", "warning", facts=TAKES_LITTLE, right_facts=shared_memory(1024, 1024)),
     Case(
         "DDP604",
         "info",
-        facts={"shared_memory": SharedMemory(size=1 << 30, free=1 << 30, needed=2 << 30)},
-        right_facts={"shared_memory": SharedMemory(size=1 << 30, free=1 << 30, needed=1 << 30)},
+        wrong={**BOUND, "SLURM_STEP_TASKS_PER_NODE": "8"},
+        right=BOUND,
+        facts=shared_memory(1024, 200),
     ),
     Case(
         "DDP711",
@@ -652,6 +666,21 @@ def test_every_code_has_a_fault_in_these_tests() -> None:
     assert {case.code for case in (*CASES, *NAMES, *VALUES, *PAIRS)} == (
         TITLES.keys() - BETWEEN_HOSTS
     )
+
+
+def test_a_launcher_that_may_set_the_threads_is_not_said_to_set_none(diagnose: Diagnose) -> None:
+    """One rank of torchrun's, in a pod with 4 of 64 CPUs: it sets them for several ranks only."""
+
+    def notes(environ: dict[str, str]) -> tuple[str, ...]:
+        facts = cpus(64, quota=4) | torch(threads=64, visible_gpus=0)
+        (one,) = (each for each in diagnose(environ, **facts) if each.severity == "warning")
+        assert one.code == "DDP603"
+        return one.evidence
+
+    said = "torchrun would set 1; this launcher does not"
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+    assert said not in notes({**TORCHRUN, **alone})
+    assert said in notes(BOUND)
 
 
 def test_a_master_where_srun_was_started_is_called_that(diagnose: Diagnose) -> None:

@@ -69,7 +69,13 @@ NAMES = [
 ]
 
 VALUES = [
-    Case("DDP703", "info", {"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "1800"}),
+    Case(
+        "DDP703",
+        "error",
+        wrong={"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "abc"},
+        right={"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "1800"},
+        facts=WITH_NCCL,
+    ),
     Case(
         "DDP703",
         "warning",
@@ -167,7 +173,7 @@ PAIRS = [
     Case(
         "DDP704",
         "info",
-        wrong={**TORCHRUN, "NCCL_DEBUG": "WARN", "NCCL_DEBUG_FILE": "/tmp/nccl.%h"},
+        wrong={**TORCHRUN, "NCCL_DEBUG": "WARN", "NCCL_DEBUG_FILE": "/dev/shm/nccl.%h"},
         right={**TORCHRUN, "NCCL_DEBUG": "WARN", "NCCL_DEBUG_FILE": "/dev/stderr"},
     ),
     Case(
@@ -237,6 +243,24 @@ def test_the_finding_about_a_phantom_says_what_to_do_instead(diagnose: Diagnose)
     assert one.cause == "NCCL_TIMEOUT=3600 has no effect"
     assert "init_process_group" in one.cure.text
     assert one.cure.commands == ("unset NCCL_TIMEOUT",)
+
+
+def test_the_watchdogs_own_timeout_is_called_that_once_and_only_where_it_is_misread(
+    diagnose: Diagnose,
+) -> None:
+    name = "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"
+    assert diagnose({name: "600"}, **WITH_NCCL) == []
+    (one,) = diagnose({name: "abc"}, **WITH_NCCL)
+    assert any("not the timeout of collectives" in note for note in one.evidence)
+
+
+@pytest.mark.parametrize(("names", "meant"), [("eth0", True), ("mlx5_1", False), ("=eth", False)])
+def test_only_an_interface_is_advised_for_nccls_sockets(
+    names: str, meant: bool, diagnose: Diagnose
+) -> None:
+    (one,) = diagnose({"NCCL_OOB_NET_IFNAME": names})
+    assert (f"NCCL_SOCKET_IFNAME={names}" in one.cure.text) == meant
+    assert ("NCCL_OOB_NET_ENABLE=1" in one.cure.text) != meant
 
 
 def test_a_hidden_value_is_not_judged(diagnose: Diagnose) -> None:

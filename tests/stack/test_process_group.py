@@ -126,9 +126,21 @@ def test_a_rank_that_leaves_on_an_error_waits_for_nobody(shared_path: Path) -> N
     ("error", "is_peers"),
     [
         (RuntimeError("[../gloo/transport/tcp/pair.cc:534] Connection closed by peer"), True),
+        (
+            RuntimeError("[enforce fail at gloo/transport/tcp/device.cc:84] no address for: a"),
+            False,
+        ),
         (dist.DistNetworkError("failed to recv, got 0 bytes"), True),
+        (dist.DistStoreError("wait timeout after 3000ms, keys: /a"), True),
         (dist.DistBackendError("ncclRemoteError: A call failed possibly due to a network"), True),
+        (dist.DistBackendError("socketProgress: Connection closed by remote peer node2"), True),
+        (dist.DistBackendError("[Rank 1] Watchdog caught collective operation timeout"), True),
+        (dist.DistBackendError("NCCL communicator was aborted on rank 1"), True),
         (dist.DistBackendError("NCCL error: invalid usage. Duplicate GPU detected"), False),
+        (dist.DistBackendError("NCCL error: unhandled cuda error. Out of memory"), False),
+        (dist.DistBackendError("NCCL error: unhandled system error. No space in /dev/shm"), False),
+        (RuntimeError("DataLoader timed out after 5 seconds"), False),
+        (RuntimeError("CUDA error: the launch timed out and was terminated"), False),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
     ],
 )

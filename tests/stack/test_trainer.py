@@ -225,8 +225,9 @@ def test_resuming_where_nothing_is_begins(tmp_path: Path) -> None:
 def test_resuming_a_finished_training_changes_nothing_whatever_lies_beside_it(
     tmp_path: Path,
 ) -> None:
-    for name in ("step_notes.txt", "step_000000100.pt.bak"):
+    for name in ("step_notes.txt", "step_000000100.pt.bak", "step_best.pt"):
         (tmp_path / name).write_text("no checkpoint")
+    (tmp_path / "step_0").mkdir()
     done = train_toy(str(tmp_path))
     again = train_toy(str(tmp_path), resume=True)
     assert again["history"] == done["history"]
@@ -240,10 +241,10 @@ def test_a_folder_with_another_training_is_not_overwritten(tmp_path: Path) -> No
 
 
 def test_a_folder_with_a_training_by_accelerate_is_not_overwritten_either(tmp_path: Path) -> None:
-    (tmp_path / "step_000000004").mkdir()
+    (tmp_path / "step_000000004.pt").mkdir()
     with pytest.raises(ConfigError, match="the option resume, or choose another output_dir"):
         train_toy(str(tmp_path))
-    with pytest.raises(ConfigError, match="step_000000004 is a checkpoint of a training by accele"):
+    with pytest.raises(ConfigError, match=r"step_000000004\.pt is a checkpoint of a training by"):
         train_toy(str(tmp_path), resume=True)
 
 

@@ -321,7 +321,8 @@ def shards(*, agreed: bool) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(2):
         order = list(range(192))
-        random.Random(epoch).shuffle(order) if agreed else random.shuffle(order)  # the shuffle
+        own = random.Random(7) if rank else random
+        (random.Random(epoch) if agreed else own).shuffle(order)  # the shuffle
         for mine in torch.tensor(order)[rank::2].split(8):
             optimizer.zero_grad()
             model(rows[mine]).square().mean().backward()

@@ -1,13 +1,14 @@
 """DDP217, DDP204, DDP202: ranks are given the same samples within an epoch, whoever deals them out.
 
-Seen: before any rank was given a sample for the second time, many samples were given to several
-ranks, at different times. Were they drawn at random and put back, a rank would get as many twice as
+Seen: many samples were given to several ranks, at different times, before any rank was given one
+for the second time, or in one whole pass over a loader in which far fewer were given again. Were
+they drawn at random and put back, or alike by chance, a rank would get about half as many twice as
 it has in common with another. The last of these passes does not count: where ranks shall make
-equally many, it is filled up with samples from the beginning. That this was one epoch is concluded:
-ranks report to each other at its end, and where they do not, only so many passes count that the
-epoch must have been longer. What all are given in the same pass may be meant (a batch of all
-ranks): that is told only where what the ranks have reduced was the same on all of them too, so that
-each has done the work of the others.
+equally many, it is filled up with samples from the beginning. That this was one epoch is concluded
+where no loader tells it: ranks report to each other at its end, and where they do not, only so many
+passes count that the epoch must have been longer. What all are given in the same pass may be meant
+(a batch of all ranks): that is told only where what the ranks have reduced was the same on all of
+them too, so that each has done the work of the others.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from ddpdoctor.diagnose.shuffles import apart, common
 from ddpdoctor.evidence import RankEvidence, named
 from ddpdoctor.evidence.events.given import Given
 
-_MANY = 16
+_MANY = 12
 """With so many in common, one that is drawn with putting back would have been given twice."""
 _SHARE = 0.1
+_APART = 6
+"""So many times as many in common as one is given twice."""
 _PASSES = 8
 _OF_NUMBERS = ("all_reduce", "reduce", "barrier", "broadcast")
 _ORDERED = "Deal out an order that all ranks share: shuffle with a seed that is the same on all."
@@ -45,7 +48,7 @@ def detect(case: Case) -> Iterator[Finding]:
         if _do_the_same(case, passes):
             yield _same_work(ranks, passes[0])
             return
-        many = min(_without_repeats(passes), *map(_until_told, ranks, passes)) - 1
+        many = max(_of_one_epoch(ranks, passes), min(map(_of_one_loader, ranks, passes))) - 1
         if many < 2:
             continue  # in one pass nothing is given at different times
         first = [_first_pass(of[:many]) for of in passes]
@@ -55,11 +58,15 @@ def detect(case: Case) -> Iterator[Finding]:
             if len({of[sample] for of in first if sample in of}) > 1
         ]
         fewest = min(map(len, first))
-        if len(shared) >= max(_MANY, _SHARE * fewest):
+        again = max(
+            sum(len(given.rows) for given in of[:many]) - len(own)
+            for of, own in zip(passes, first, strict=True)
+        )
+        if len(shared) >= max(_MANY, _SHARE * fewest, _APART * again):
             kins = [*loaders.training(case.evidence)]
             fed = [each for kin in kins for each in _loading(kin)]
             seeds = [each for kin in kins for each in loaders.dealers(kin, by_rank=False)]
-            yield _finding(ranks, seeds, fed, passes[0][0], many, len(shared), fewest)
+            yield _finding(ranks, seeds, fed, passes[0][0], many, len(shared), fewest, again)
             return
 
 
@@ -107,16 +114,27 @@ def _passes(rank: RankEvidence, wrapper: int) -> list[Given]:
     return found
 
 
-def _until_told(rank: RankEvidence, passes: list[Given]) -> int:
-    """How many passes it made before its own code communicated, if it then went on.
+def _of_one_epoch(ranks: list[RankEvidence], passes: list[list[Given]]) -> int:
+    """How many passes are of one epoch, by what the ranks were given and when they communicated.
 
-    Else, as each rank may be given the shard of each other before it gets one again, so many that
-    the epoch has ended after them.
+    Those before its own code communicated, if it then went on; else, as each rank may be given the
+    shard of each other before it gets one again, a share of those without repeats.
     """
-    begun = (call.begun for call in rank.collectives if call.place is not None)
-    first = next((time for time in begun if passes and time > passes[0].time), float("inf"))
-    before = sum(given.time < first for given in passes)
-    return before if before < len(passes) else len(passes) // rank.world_size
+    fresh = _without_repeats(passes)
+    found = [fresh]
+    for rank, of in zip(ranks, passes, strict=True):
+        begun = (call.begun for call in rank.collectives if call.place is not None)
+        told = next((time for time in begun if of and time > of[0].time), float("inf"))
+        before = sum(given.time < told for given in of)
+        found.append(before if before < len(of) else fresh // rank.world_size)
+    return min(found)
+
+
+def _of_one_loader(rank: RankEvidence, passes: list[Given]) -> int:
+    """How many passes of the model came within the first pass over a loader, if that was whole."""
+    loading = (loaders.first_epoch(each) for each in rank.loaders if each.trains)
+    over = min((each.ended or 0.0 for each in loading), default=0.0)
+    return sum(given.time < over for given in passes)
 
 
 def _without_repeats(passes: list[list[Given]]) -> int:
@@ -151,6 +169,7 @@ def _finding(
     many: int,
     shared: int,
     of: int,
+    again: int,
 ) -> Finding:
     numbers = tuple(rank.rank for rank in ranks)
     shuffles = tuple(apart(ranks))
@@ -170,6 +189,7 @@ def _finding(
             RankPlace(ranks=numbers, place=given.place, doing="gives them"),
         ),
         cause=f"{named(numbers)} train on the same samples: {shared} of those in the first {many} "
-        f"passes, in which each was given {of} or more and none twice, were given to several.",
+        f"passes, in which each was given {of} or more and {again or 'none'} twice, were given to "
+        "several.",
         cure=Cure(text=_ORDERED if shuffles or seeds else _DEALT),
     )

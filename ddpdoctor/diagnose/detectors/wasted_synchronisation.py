@@ -61,7 +61,7 @@ def _needless_search(replicas: tuple[Replica, ...]) -> Iterator[Finding]:
         wrapper, training = replica.wrapper, replica.training
         if not wrapper.find_unused or wrapper.static_graph or training.always_used is not True:
             return
-        if training.steps < ENOUGH or wrapper.without_gradient:
+        if training.steps < ENOUGH:
             return
     steps = min(replica.training.steps for replica in replicas)
     yield _warning(

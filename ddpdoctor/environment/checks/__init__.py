@@ -25,7 +25,6 @@ _CHECKS = (
     software.nccl_mismatch,
     software.detail_debug,
     values.misread,
-    values.mistaken,
     names.ignored,
     names.unknown,
     names.renamed,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, setting, unset
 from ddpdoctor.environment.checks.job import local_ranks
+from ddpdoctor.environment.checks.network import nccl_interfaces
 from ddpdoctor.environment.model import Environment
 from ddpdoctor.environment.variables import known
 
 _ON = ("y", "yes", "1", "t", "true")
+_STREAM = re.compile(r"/dev/(stdout|stderr|null|tty\w*|(fd|pts)/\d+)")
+"""What is no file, and is written line by line."""
 
 
 def conflicting(environment: Environment) -> Iterator[Finding]:
@@ -107,7 +111,9 @@ def _out_of_band_unused(environment: Environment) -> Iterator[Finding]:
             "DDP704",
             "info",
             "NCCL_OOB_NET_IFNAME has no effect without NCCL_OOB_NET_ENABLE=1",
-            f"Set NCCL_SOCKET_IFNAME={names} if the ranks are to meet there.",
+            f"Set NCCL_SOCKET_IFNAME={names} if the ranks are to meet there."
+            if nccl_interfaces(environment.interfaces, names)
+            else "Set NCCL_OOB_NET_ENABLE=1 if the ranks are to meet there, or remove it.",
             notes=(
                 "harmless: ranks meet by sockets, on the interfaces of NCCL_SOCKET_IFNAME",
                 "with NCCL_OOB_NET_ENABLE=1 it names devices of the fast network, as mlx5_1",
@@ -118,8 +124,8 @@ def _out_of_band_unused(environment: Environment) -> Iterator[Finding]:
 
 def _one_file_for_all(environment: Environment) -> Iterator[Finding]:
     file, ranks = environment.value("NCCL_DEBUG_FILE"), local_ranks(environment)
-    if file is None or file.startswith("/dev/"):
-        return  # what is no file is written line by line
+    if file is None or _STREAM.fullmatch(file):
+        return
     if "%p" not in file and environment.value("NCCL_DEBUG") and ranks and ranks > 1:
         missing = ".%p" if "%h" in file else ".%h.%p"
         yield finding(

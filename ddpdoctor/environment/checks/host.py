@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, unset
 from ddpdoctor.environment.checks.job import local_ranks, spans_nodes
-from ddpdoctor.environment.model import Cpus, Environment, Limits, SharedMemory, Torch, Unknown
+from ddpdoctor.environment.model import (
+    OF_A_RANK,
+    Cpus,
+    Environment,
+    Limits,
+    SharedMemory,
+    Torch,
+    Unknown,
+)
 
 MIB = 1 << 20
 # What Docker and Kubernetes give a container unless told otherwise.
@@ -22,11 +30,13 @@ _TASKS_OF_A_RANK = 13
 _IMPORTED = 200 * MIB
 _OLD_KERNEL = (5, 5)
 _FULL = 1 << 30
+_SETTING_THREADS = ("torchrun", "accelerate")  # for several ranks on a node
+_NOT_SET = "torchrun would set 1; this launcher does not"
 
 
 def too_many_threads(environment: Environment) -> Iterator[Finding]:
     """DDP603: more threads than CPUs, or CPUs that os.cpu_count() counts and nobody may use."""
-    cpus = environment.cpus
+    cpus, torch = environment.cpus, environment.torch
     if isinstance(cpus, Unknown):
         return
     asked = (environment.value("OMP_NUM_THREADS") or "").partition(",")[0].strip()
@@ -34,8 +44,9 @@ def too_many_threads(environment: Environment) -> Iterator[Finding]:
         # PyTorch with MKL starts no more threads than there are cores, whatever it is told.
         number = asked.isascii() and asked.isdecimal()
         yield from _shared_cpus(environment, cpus, min(int(asked[:9]), cpus.count) if number else 0)
-    elif environment.launchers and isinstance(environment.torch, Torch):
-        yield from _shared_cpus(environment, cpus, environment.torch.threads or 0, unasked=True)
+    elif environment.launchers and not environment.planned_ranks and isinstance(torch, Torch):
+        # Of a launch to come it is not known: most launchers set it.
+        yield from _shared_cpus(environment, cpus, torch.threads or 0, unasked=True)
     if cpus.usable < cpus.count:
         yield finding(
             "DDP603",
@@ -66,7 +77,7 @@ def _shared_cpus(
         notes=(
             (
                 "OMP_NUM_THREADS is not set: torch takes a thread for each CPU, in every rank",
-                "torchrun would set 1; this launcher does not",
+                *(() if _innermost(environment) in _SETTING_THREADS else (_NOT_SET,)),
                 *(("harmless as long as the ranks compute on GPUs alone",) if on_gpus else ()),
             )
             if unasked
@@ -76,15 +87,21 @@ def _shared_cpus(
     )
 
 
+def _innermost(environment: Environment) -> str:
+    """The name of the launcher that has started this process; "" without any."""
+    return environment.launchers[0].name if environment.launchers else ""
+
+
 def _has_cpus_of_its_own(environment: Environment, cpus: Cpus) -> bool:
     """Whether this is a rank that Slurm or MPI has bound: the others have other CPUs.
 
     For that there must be as many: a container with a part of the machine binds nobody.
     """
-    innermost = environment.launchers[0].name if environment.launchers else None
-    if environment.planned_ranks or innermost in (None, "torchrun", "accelerate", "deepspeed"):
-        return False  # these bind nobody unless asked to
-    ranks, there = local_ranks(environment) or 1, cpus.allowed or cpus.count
+    own = ("", "torchrun", "accelerate", "deepspeed")  # these bind nobody unless asked to
+    if environment.planned_ranks or _innermost(environment) in own:
+        return False
+    ranks = local_ranks(environment) or 1
+    there = cpus.allowed if isinstance(cpus.allowed, int) else cpus.count
     return (
         isinstance(cpus.affinity, int)
         and cpus.affinity < max(there, 2)
@@ -119,10 +136,11 @@ def little_shared_memory(environment: Environment) -> Iterator[Finding]:
     if not isinstance(memory, SharedMemory):
         return
     if memory.free > _CONTAINER_SHARED_MEMORY:
-        if memory.writable is False:
+        needed = (local_ranks(environment) or 1) * OF_A_RANK
+        if memory.writable is False or memory.takes_it is False:
             yield _refused_shared_memory(memory)
-        elif memory.free < memory.needed:
-            yield _scarce_shared_memory(memory)
+        elif memory.free < needed:
+            yield _scarce_shared_memory(memory, needed)
         return
     yield finding(
         "DDP604",
@@ -139,24 +157,32 @@ def little_shared_memory(environment: Environment) -> Iterator[Finding]:
 
 
 def _refused_shared_memory(memory: SharedMemory) -> Finding:
+    left, tried = memory.free // MIB, memory.tried // MIB
+    used = "data-loader workers hand their batches over through it"
+    if memory.writable is False:
+        return finding(
+            "DDP604",
+            "error",
+            f"/dev/shm has {left} MiB left, and nothing can be written there",
+            "Mount it writable for this user, or use num_workers=0.",
+            notes=("a file was tried there: it is read-only, or not for this user", used),
+            commands=("mount -o remount,rw /dev/shm",),
+        )
     return finding(
         "DDP604",
-        "error",
-        f"/dev/shm has {memory.free // MIB} MiB left, and nothing can be written there",
-        "Mount it writable for this user, or use num_workers=0.",
-        notes=(
-            "a file was tried there: it is read-only, or a quota or control group refuses it",
-            "data-loader workers hand their batches over through it",
-        ),
-        commands=("mount -o remount,rw /dev/shm",),
+        "warning",
+        f"/dev/shm has {left} MiB left, and takes no file of {tried} MiB",
+        "Lift the limit: that of a file's size (ulimit -f), a quota, or the control group's.",
+        notes=("a smaller file was tried there too, and was taken", used),
+        commands=("ulimit -f unlimited",),
     )
 
 
-def _scarce_shared_memory(memory: SharedMemory) -> Finding:
+def _scarce_shared_memory(memory: SharedMemory, needed: int) -> Finding:
     return finding(
         "DDP604",
         "info",
-        f"/dev/shm has {memory.free // MIB} MiB left, {memory.needed // MIB} may be needed",
+        f"/dev/shm has {memory.free // MIB} MiB left, {needed // MIB} may be needed",
         "Start the container with a larger --shm-size, or use fewer workers.",
         notes=(
             "for each rank: two workers, each two batches of 8 MiB ahead",

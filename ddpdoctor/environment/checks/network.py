@@ -80,12 +80,7 @@ def _down(
 def _nccl(
     environment: Environment, variable: SetVariable, interfaces: tuple[Interface, ...]
 ) -> Iterator[Finding]:
-    chosen = [
-        interface
-        for interface in interfaces
-        if interface.addresses and interface.up and _nccl_takes(variable.value, interface.name)
-    ]
-    if chosen:
+    if chosen := nccl_interfaces(interfaces, variable.value):
         yield from _loopback_only(environment, variable, chosen)
         return
     unused = environment.lacks_nccl
@@ -102,6 +97,13 @@ def _nccl(
         ),
         commands=taken_away(variable),
     )
+
+
+def nccl_interfaces(interfaces: tuple[Interface, ...] | Unknown, value: str) -> list[Interface]:
+    """Those that NCCL uses where NCCL_SOCKET_IFNAME has this value; none where none is known."""
+    if isinstance(interfaces, Unknown):
+        return []
+    return [one for one in interfaces if one.addresses and one.up and _nccl_takes(value, one.name)]
 
 
 def _nccl_takes(value: str, name: str) -> bool:

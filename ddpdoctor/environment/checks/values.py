@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Finding, Severity
-from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away, unset
+from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away
 from ddpdoctor.environment.model import Environment, SetVariable
 from ddpdoctor.environment.variables import Variable, known
 
@@ -45,24 +45,6 @@ def misread(environment: Environment) -> Iterator[Finding]:
                 *(("harmless here: torch has no NCCL",) if harmless else ()),
             ),
             commands=taken_away(variable),
-        )
-
-
-def mistaken(environment: Environment) -> Iterator[Finding]:
-    """DDP703: the watchdog's own timeout, set by who wants another one for collectives."""
-    name = "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"
-    value = environment.value(name)
-    if value is not None:
-        yield finding(
-            "DDP703",
-            "info",
-            f"{setting(name, value)} is no timeout of collectives",
-            "For that, pass timeout= to init_process_group, and to new_group.",
-            notes=(
-                "after so long without a sign of the watchdog thread, the process is ended",
-                "harmless if you meant that; a collective still waits for 10 minutes, or timeout=",
-            ),
-            commands=unset(name),
         )
 
 

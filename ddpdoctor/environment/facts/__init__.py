@@ -58,7 +58,7 @@ def collect(
         folder=machine.find(lambda m: folder.folder(m, checkpoints)),
         cpus=machine.find(host.cpus),
         memory=machine.find(host.memory),
-        shared_memory=machine.find(lambda m: host.shared_memory(m, nproc or 1)),
+        shared_memory=machine.find(host.shared_memory),
         limits=machine.find(host.limits),
         interfaces=machine.find(network.interfaces),
         hostname=machine.find(network.hostname),

@@ -6,12 +6,14 @@ import os
 import resource
 import tempfile
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
 from ddpdoctor.environment.facts import cgroup
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import (
+    OF_A_RANK,
     Absent,
     Cpus,
     Fabric,
@@ -21,9 +23,9 @@ from ddpdoctor.environment.model import (
     SharedMemory,
 )
 
+T = TypeVar("T")
+
 _SHARED_MEMORY = "dev/shm"
-# Two workers of a rank, each two batches of 8 MiB ahead, as DataLoader does unless told otherwise.
-_OF_A_RANK = 2 * 2 * (8 << 20)
 _SPARED = 8
 """A trial takes no more than this part of the memory that is left."""
 _INFINIBAND = "sys/class/infiniband"
@@ -31,14 +33,17 @@ _INFINIBAND = "sys/class/infiniband"
 
 def cpus(machine: Machine) -> Cpus:
     """How many CPUs there are, and how many of them may be used."""
-    quota = machine.find(cgroup.cpu_quota)
     return Cpus(
         count=os.cpu_count() or 1,
         affinity=machine.find(_affinity),
-        allowed=cgroup.cpuset(machine),
-        quota=Absent(absent="no control group limits it") if quota is None else quota,
+        allowed=_limit_of_a_group(machine.find(cgroup.cpuset)),
+        quota=_limit_of_a_group(machine.find(cgroup.cpu_quota)),
         model=_model(machine),
     )
+
+
+def _limit_of_a_group(limit: T | None) -> T | Absent:
+    return Absent(absent="no control group limits it") if limit is None else limit
 
 
 def _model(machine: Machine) -> str:
@@ -57,32 +62,28 @@ def _affinity(_: Machine) -> int:
 def memory(machine: Machine) -> Memory:
     """Main memory, and what of it the control group allows."""
     main = psutil.virtual_memory()
-    limit, left = machine.find(cgroup.memory_limit), machine.find(cgroup.memory_left)
-    unlimited = Absent(absent="no control group limits it")
     return Memory(
         total=main.total,
         available=main.available,
-        limit=unlimited if limit is None else limit,
-        left=unlimited if left is None else left,
+        limit=_limit_of_a_group(machine.find(cgroup.memory_limit)),
+        left=_limit_of_a_group(machine.find(cgroup.memory_left)),
     )
 
 
-def shared_memory(machine: Machine, ranks: int) -> SharedMemory | Absent:
-    """Size and free space of /dev/shm, and whether `ranks` can use it. Raises OSError."""
+def shared_memory(machine: Machine) -> SharedMemory | Absent:
+    """Size and free space of /dev/shm, and whether a rank can use it. Raises OSError."""
     folder: Path = machine.root / _SHARED_MEMORY
     if not folder.is_dir():
         return Absent(absent=f"there is no {folder}")
     space = os.statvfs(folder)
     free = space.f_bavail * space.f_frsize
+    tried = max(1, min(free, OF_A_RANK, memory(machine).free // _SPARED))
     return SharedMemory(
         size=space.f_blocks * space.f_frsize,
         free=free,
-        needed=ranks * _OF_A_RANK,
-        writable=machine.find(
-            lambda _: _can_hold(
-                folder, min(free, ranks * _OF_A_RANK, memory(machine).free // _SPARED)
-            )
-        ),
+        writable=machine.find(lambda _: _can_hold(folder, 1)),
+        tried=tried,
+        takes_it=machine.find(lambda _: _can_hold(folder, tried)),
     )
 
 
@@ -90,7 +91,7 @@ def _can_hold(folder: Path, size: int) -> bool:
     # The memory is taken and given back: a control group may allow less than the file system has.
     try:
         with tempfile.TemporaryFile(prefix=".ddpdoctor-", dir=folder) as file:
-            os.posix_fallocate(file.fileno(), 0, max(1, size))
+            os.posix_fallocate(file.fileno(), 0, size)
     except OSError:
         return False
     return True
@@ -104,7 +105,7 @@ def limits(machine: Machine) -> Limits:
         open_files=_limit(resource.RLIMIT_NOFILE),
         locked_memory=_limit(resource.RLIMIT_MEMLOCK),
         processes=_limit(resource.RLIMIT_NPROC),
-        tasks_allowed=Absent(absent="no control group limits it") if allowed is None else allowed,
+        tasks_allowed=_limit_of_a_group(allowed),
         tasks_used=used,
         exempt=_is_root_outside(machine),
     )

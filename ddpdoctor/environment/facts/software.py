@@ -87,11 +87,15 @@ def torch(machine: Machine) -> Torch | TorchFailure | Absent:
 
 def _closed() -> Path | None:
     """Where torch lies, if this user may not look in: Python then takes it for an empty package."""
-    found = (Path(folder, "torch") for folder in sys.path)
-    return next(
-        (one for one in found if one.is_dir() and not os.access(one, os.R_OK, effective_ids=True)),
-        None,
-    )
+    return next(filter(_is_closed, (Path(folder, "torch") for folder in sys.path)), None)
+
+
+def _is_closed(folder: Path) -> bool:
+    effective = os.access in os.supports_effective_ids
+    try:
+        return folder.is_dir() and not os.access(folder, os.R_OK, effective_ids=effective)
+    except PermissionError:  # what it lies in is closed: nobody can say what is in there
+        return False
 
 
 def packages(_: Machine) -> tuple[str, ...]:

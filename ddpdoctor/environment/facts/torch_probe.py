@@ -28,7 +28,7 @@ def main() -> None:
         "nccl_built": None,
         "nccl_loaded": {"absent": "this torch is built without NCCL"},
         "nccl_library": None,
-        "threads": getattr(torch, "get_num_threads", _unknown)(),
+        "threads": getattr(torch, "get_num_threads", lambda: None)(),
         "visible_gpus": _visible_gpus(torch.cuda),
         "without_peer_access": _without_peer_access(torch.cuda),
     }
@@ -36,10 +36,6 @@ def main() -> None:
         facts["nccl_built"] = ".".join(map(str, torch.cuda.nccl.version()[:3]))
         facts["nccl_library"], facts["nccl_loaded"] = _loaded_nccl()
     print("\n" + json.dumps(facts))
-
-
-def _unknown() -> None:
-    return None
 
 
 def _backends(distributed: Any) -> list[str]:

@@ -149,11 +149,7 @@ VARIABLES: tuple[Variable, ...] = (
         expected=":4096:8 or :16:8, with which its results repeat",
         misread="PyTorch cannot parse it, and takes a workspace of its own size",
     ),
-    Variable(
-        "PYTHONHASHSEED",
-        "Python",
-        note="without it each rank has its own hash() of strings, and its own order of sets",
-    ),
+    Variable("PYTHONHASHSEED", "Python"),
     Variable(
         "CUDA_LAUNCH_BLOCKING",
         "CUDA",

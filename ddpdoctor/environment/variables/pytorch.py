@@ -60,7 +60,12 @@ VARIABLES: tuple[Variable, ...] = (
         default="0",
         note="wait() blocks the host, and no watchdog thread is started",
     ),
-    Variable("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC", NCCL_GROUP, "c10d int"),
+    Variable(
+        "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+        NCCL_GROUP,
+        "c10d int",
+        note="for the watchdog thread itself, not the timeout of collectives",
+    ),
     Variable("TORCH_NCCL_DESYNC_DEBUG", NCCL_GROUP, "c10d bool", "debug", default="0"),
     Variable(
         "TORCH_NCCL_NAN_CHECK",

@@ -37,7 +37,7 @@ from ddpdoctor.stack.outcome import together
 from ddpdoctor.stack.preparation import prepare_folder, require_equal
 from ddpdoctor.stack.process_group import Backend, World, session
 from ddpdoctor.stack.progress import progress_bar
-from ddpdoctor.stack.resume import Progress, best_weights
+from ddpdoctor.stack.resume import best_weights
 from ddpdoctor.stack.trainer import fit
 
 log = logging.getLogger(__name__)
@@ -212,25 +212,10 @@ def _train(
 
     best = config.output_dir / str(progress.best)
     model.load_state_dict(best_weights(checkpoint.load(best, world)))
-    result = _result(data, predictions(model, test), scale, progress, config, world, started)
-    with together(world):
-        if world.is_main:
-            result.write(config.output_dir)
-    return result
-
-
-def _result(
-    data: Data,
-    predicted: Floats,
-    scale: Scale,
-    progress: Progress,
-    config: CrystalConfig,
-    world: World,
-    started: float,
-) -> TrainingResult:
-    split, expected = data.split, data.values[data.split.test]
+    expected = values[split.test]
+    predicted = predictions(model, test)
     errors, baselines = _errors(predicted, expected), _errors(scale.mean, expected)
-    return TrainingResult(
+    result = TrainingResult(
         n_train=len(split.train),
         n_validation=len(split.validation),
         n_test=len(split.test),
@@ -250,14 +235,18 @@ def _result(
         ],
         test=[
             Prediction(
-                index=i, formula=data.crystals[i].name, labels=data.values[i].tolist(), predicted=p
+                index=i, formula=data.crystals[i].name, labels=values[i].tolist(), predicted=p
             )
             for i, p in zip(split.test, predicted.tolist(), strict=True)
         ],
         options=config.model_dump(mode="json"),
-        checkpoint=config.output_dir / str(progress.best),
+        checkpoint=best,
         seconds=time.perf_counter() - started,
     )
+    with together(world):
+        if world.is_main:
+            result.write(config.output_dir)
+    return result
 
 
 def _errors(predicted: Floats, expected: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from ddpdoctor.lint.engine.interpreter import methods, objects
 from ddpdoctor.lint.engine.interpreter.library.call import is_starred, starred
@@ -15,6 +16,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     FunctionInfo,
     Left,
     Machine,
+    Path,
 )
 from ddpdoctor.lint.engine.interpreter.store import State
 from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
@@ -142,19 +144,16 @@ def call_value(
 def _one_of_several(
     vm: Machine, what: Either, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    from ddpdoctor.lint.engine.interpreter.machine import Path
-
-    chosen = vm.chosen.get((vm.frame.scope, what))
-    condition = chosen.condition if chosen else Value(NOTHING, UNKNOWN)
-    paths = []
-    for option in [each for each in what.options if not each.is_const(None)]:
-        holds = option.what == chosen.yes if chosen else None
-
-        def run(option: Value = option) -> Value:
-            return call_value(vm, option, args, kwargs, node)
-
-        paths.append(Path(holds, EVERYONE, EVERYONE, run))
-    return vm.choose(node, chosen.test if chosen else node, condition, paths) or NONE
+    options = [each for each in what.options if not each.is_const(None)]
+    ways = {each.what: partial(call_value, vm, each, args, kwargs, node) for each in options}
+    chosen = what.chosen
+    if chosen is None or len(ways) < 2:
+        paths = [Path(None, EVERYONE, EVERYONE, way) for way in ways.values()]
+        return vm.choose(node, node, Value(NOTHING, UNKNOWN), paths) or NONE
+    yes = ways.pop(chosen.yes)
+    (no,) = ways.values()
+    paths = vm.ways(chosen.condition, yes, no)
+    return vm.choose(node, chosen.test, chosen.condition, paths) or NONE
 
 
 # --- functions

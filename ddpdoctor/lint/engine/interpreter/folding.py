@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     blended,
     local,
     term,
+    within,
 )
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -147,11 +148,11 @@ def _table(found: tuple[Any, ...], *of: Value) -> Table:
 
 
 def is_equally_long(bounds: tuple[What, ...]) -> bool:
-    """Whether `range(first, last)` has as many numbers on each rank: the rank cancels out.
+    """Whether `range(first, last, step)` has as many numbers on each rank: the rank cancels out.
 
     By the sum of products that `last - first` is, with each rank's own number in the rank's place.
     """
-    if len(bounds) < 2:
+    if len(bounds) < 2 or any(map(_is_by_rank, bounds[2:])):
         return False
     spans = []
     for rank in range(RANKS):
@@ -192,11 +193,9 @@ def _sum(left: Polynomial, right: Polynomial, sign: int) -> Polynomial:
     return {key: factor for key, factor in both.items() if factor}
 
 
-def _is_by_rank(what: Any) -> bool:
+def _is_by_rank(what: What) -> bool:
     """Whether the rank, or what nobody knows, is within a term."""
-    if isinstance(what, Table) or what == NOTHING:
-        return True
-    return isinstance(what, Term) and any(_is_by_rank(each) for each in what.args)
+    return any(isinstance(each, Table) or each == NOTHING for each in within(what))
 
 
 _LONG = 600
@@ -305,7 +304,8 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
         is_mode = bool(right.what.value) == isinstance(op, ast.Eq | ast.Is)
         return Value(MODE) if is_mode else Value(term("not", MODE))
     what = term(op.__class__.__name__, _part(left), _part(right))
-    is_size = isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and not _has_table(what)
+    is_size = isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+    is_size = is_size and not any(isinstance(each, Table) for each in within(what))
     if agree.kind == "rank" and is_size:  # of what the rank has seeded or shaped: it is no rank
         agree = local("", agree.sure)
     return Value(what, agree, why)
@@ -318,10 +318,6 @@ def _of_one_kind(one: Any, other: Any) -> tuple[Any, Any]:
     if isinstance(other, int) and isinstance(one, str) and one.isdecimal():
         return int(one), other
     return one, other
-
-
-def _has_table(what: object) -> bool:
-    return isinstance(what, Table) or (isinstance(what, Term) and any(map(_has_table, what.args)))
 
 
 def _all_equal(left: tuple[Value, ...], right: tuple[Value, ...]) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding
@@ -21,6 +21,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     MODE,
     NONE,
     NOTHING,
+    Chosen,
     Class,
     Either,
     Func,
@@ -174,15 +175,6 @@ class Path:
     """Gives the value of an expression (NONE for statements), or None where it leaves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A condition by which something is one of two."""
-
-    condition: Value
-    test: ast.AST
-    yes: What
-
-
 class Machine:
     """Everything that a run in the head changes."""
 
@@ -227,8 +219,6 @@ class Machine:
         self._rounds: dict[int, list[ast.AST]] = program.rounds
         self._sites: dict[Any, int] = program.sites
         self.files: set[str] = set()
-        self.chosen: dict[tuple[int, What], Chosen] = {}
-        """By scope and what it may be: the condition that has decided which of two it is."""
         self.watched: frozenset[tuple[str, int]] = program.watched
 
     # --- places
@@ -409,29 +399,23 @@ class Machine:
             self.mask = before
             return None
         site = self.site(node, "choice")
-        self.store.join(states, site)
-        by_yes = [path.holds for path in live] in ([True, False], [False, True])
-        both = by_yes and len(states) == 2
+        both = {path.holds for path in live} == {True, False} and len(states) == 2
         first = 0 if live[0].holds else 1
-        if both:
-            for key, one in states[first].writes.items():
-                self._remember(self.store.get(key), one, condition, test)
+        keys = {key for each in states for key in each.writes} if both else set()
+        ways = {key: [each.writes.get(key, self.store.get(key)) for each in states] for key in keys}
+        self.store.join(states, site)
+        for key, way in ways.items():
+            now = self.store.get(key)
+            if now is not None and isinstance(now.what, Either):
+                self.store.put(key, _told_apart(now, way[first], way[1 - first], condition, test))
         if all(value is NONE for value in values):
             return NONE
         found = [State({}, state.conditions, state.mask) for state in states]
         divergent = [decided] if condition.agree.divergent and len(states) > 1 else []
         joined = self.store.joined(values, found, divergent, site)
         if both:
-            self._remember(joined, values[first], condition, test)
+            joined = _told_apart(joined, values[first], values[1 - first], condition, test)
         return self.either(joined, values, node)
-
-    def _remember(
-        self, joined: Value | None, yes: Value | None, condition: Value, test: ast.AST
-    ) -> None:
-        """By what something is one of two, for whoever calls it later."""
-        what = joined.what if joined is not None else None
-        if isinstance(what, Either) and len(what.options) == 2 and yes is not None:
-            self.chosen[self.frame.scope, what] = Chosen(condition, test, yes.what)
 
     def either(self, value: Value, of: list[Value | None], node: ast.AST) -> Value:
         """Remember of which values one is, where it is a tensor of its own."""
@@ -480,7 +464,25 @@ class Machine:
             return do(value)
         options = [each for each in value.what.options if not each.is_const(None)]
         found = [do(option) for option in options or value.what.options]
-        return self.store.joined(list(found), [State({})] * len(found), [], None)
+        joined = self.store.joined(list(found), [State({})] * len(found), [], None)
+        chosen = value.what.chosen
+        if chosen is None or len(options) != 2:
+            return joined
+        yes, no = found if options[0].what == chosen.yes else reversed(found)
+        return _told_apart(joined, yes, no, chosen.condition, chosen.test)
+
+
+def _told_apart(
+    joined: Value, yes: Value | None, no: Value | None, condition: Value, test: ast.AST
+) -> Value:
+    """What is one of two, with the condition that decides which, for whoever calls it later."""
+    what = joined.what
+    if not isinstance(what, Either) or yes is None or no is None:
+        return joined
+    if {yes.what, no.what} != {each.what for each in what.options}:
+        return joined
+    chosen = Chosen(condition, test, yes.what)
+    return Value(replace(what, chosen=chosen), joined.agree, joined.why)
 
 
 def _has_init(seq: Seq, depth: int = 12) -> bool:

@@ -576,11 +576,11 @@ def _of_path(
         return call_library(vm, "os.path.exists", None, [owner], {}, node)
     if name in (*_LISTINGS, "walk"):
         return _listed(vm, owner, node)
-    if name == "mkdir":
-        kept = {key: value for key, value in kwargs.items() if key == "exist_ok"}
-        return call_library(vm, "os.makedirs", None, [owner], kept, node)
-    if name in ("unlink", "rmdir"):
-        return call_library(vm, "os.remove", None, [owner], kwargs, node)
+    if name in _ON_THE_DISK:
+        kind, word, position = _ON_THE_DISK[name]
+        given = kwargs.get(word, args[position] if len(args) > position else kwargs.get("**"))
+        vm.emit(kind, f"Path.{name}", node, path=owner, **({word: given} if given else {}))
+        return NONE
     if name in ("rename", "replace"):
         return call_library(vm, "os.rename", None, [owner, *args], {}, node)
     if name in ("write_text", "write_bytes", "touch"):
@@ -596,6 +596,14 @@ def _of_path(
     if name == "joinpath":
         return objects.joined_path(vm, [owner, *args])
     return Value(term("path", owner.what, name), agree, why)
+
+
+_ON_THE_DISK = {
+    "mkdir": ("make_folder", "exist_ok", 2),
+    "unlink": ("remove", "missing_ok", 0),
+    "rmdir": ("remove", "", 0),
+}
+"""Method -> what it does, and the argument by which it is no error where it is done already."""
 
 
 def _listed(vm: Machine, folder: Value, node: ast.AST) -> Value:

@@ -282,7 +282,9 @@ def _some_have_none(values: list[Value], states: list[State]) -> Either | None:
         return None
     if others[0] == NOTHING:
         return None
-    return Either(*zip(*found.values(), strict=True))
+    return Either(
+        tuple(value for value, _ in found.values()), tuple(mask for _, mask in found.values())
+    )
 
 
 _HELD = (Ref, Term, Func, Partial, Class, Lib)

@@ -268,12 +268,23 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """A condition by which something is one of two."""
+
+    condition: Value
+    test: ast.AST
+    yes: What
+
+
+@dataclass(frozen=True, slots=True)
 class Either:
     """One of several."""
 
     options: tuple[Value, ...]
     masks: tuple[int, ...] = ()
     """Of each, the ranks that may hold it, where the rank decides."""
+    chosen: Chosen | None = None
+    """What has decided which of the two it is, where that is known."""
 
     def table(self, entry: Callable[[Value], Any]) -> Table | None:
         """What something is of each rank's own, OPEN where it is not known which that is."""
@@ -348,6 +359,13 @@ def term(op: str, *args: Any) -> Term:
     if made.size <= _MAX_TERM:
         return made
     return Term("large", (id(made),)) if has_identity(args) else NOTHING
+
+
+def within(what: object) -> Iterator[object]:
+    """A term and all that it consists of."""
+    yield what
+    for each in what.args if isinstance(what, Term) else ():
+        yield from within(each)
 
 
 def has_identity(what: object) -> bool:

@@ -24,14 +24,17 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    NONE,
     Place,
     Ref,
     Table,
     Value,
+    What,
     Why,
 )
 from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, letter, speaks
 from ddpdoctor.lint.engine.queries.wrapping import made_by, parts
+from ddpdoctor.lint.engine.trees import targets
 
 Left = Literal["", "continue", "break", "return", "end", "raise", "assert"]
 
@@ -354,6 +357,70 @@ def leaves_somewhere(seq: Seq) -> Exit | None:
     return None
 
 
+def is_tried_again(way: Way, done: Exit | None, failed: list[Exit | None]) -> bool:
+    """Whether a loop takes the ranks that failed back to what they missed, where the others wait.
+
+    Those leave the loop when all have come, and nothing else is heard on the way round. `done` and
+    `failed` are the exits of both in the choice at the end of the way.
+    """
+    tried = way[-1].node.node
+    decides = _settled([*tried.body, *tried.orelse]) if isinstance(tried, ast.Try) else set()
+    calls: list[ast.AST] = []
+    passed: list[Node] = []
+    for step in reversed(way):
+        if isinstance(step.node, Loop):
+            again = all(each is None or each.kind == "continue" for each in failed)
+            over = done is not None and done.kind in ("break", "return")
+            over = over or not decides.isdisjoint(_tested(step.node, calls))
+            return again and over and not any(True for _ in met(passed))
+        if isinstance(step.node, Called):
+            if any(_returned(each) != _returned(done) for each in failed):
+                calls.append(step.node.node)
+                decides.add(ast.unparse(step.node.node))
+            done, failed = None, [None]
+        passed += step.seq.items[: step.index]
+        if None in failed:
+            passed += step.rest
+        behind = leaves(Seq(step.rest))
+        done, failed = done or behind, [each or behind for each in failed]
+    return False
+
+
+def _settled(body: list[ast.stmt]) -> set[str]:
+    """What statements set to a constant, which is so ever after."""
+    return {
+        ast.unparse(target)
+        for part in body
+        for each in ast.walk(part)
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant)
+        for target in targets(each)
+    }
+
+
+def _tested(loop: Loop, calls: list[ast.AST]) -> set[str]:
+    """What is read where it is decided whether a loop goes on; of a name, the call that it is."""
+    tests: list[ast.AST] = [loop.node.test] if isinstance(loop.node, ast.While) else []
+    tests += [
+        each.test
+        for each in loop.body.items
+        if isinstance(each, Choice) and any(leaves(arm.body) for arm in each.arms)
+    ]
+    read = {ast.unparse(each) for test in tests for each in ast.walk(test) if _is_read(each)}
+    for each in ast.walk(loop.node):
+        inside = ast.walk(each.value) if isinstance(each, ast.Assign) else ()
+        if not read.isdisjoint(map(ast.unparse, targets(each))):
+            read |= {ast.unparse(inner) for inner in inside if inner in calls}
+    return read
+
+
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute | ast.Call)
+
+
+def _returned(left: Exit | None) -> What:
+    return left.value.what if left is not None and left.value is not None else NONE.what
+
+
 def _later(way: Way) -> Iterator[Met]:
     """What is met after a place, in all that is around it; loops begin again."""
     for step in reversed(way):
@@ -419,6 +486,13 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
     ]
     for (word, _), left in zip(said, exits, strict=True):
         if left is None or left.kind in ("raise", "assert"):
+            continue
+        others = [each for each in exits if each is not left]
+        back: list[Exit | None] = [left] if left.kind == "continue" else others
+        silent = not any(
+            speaks(each) for (each, _), out in zip(said, exits, strict=True) if out in back
+        )
+        if silent and is_tried_again(way, None if left in back else left, back):
             continue
         heard = list(_missed(left.kind, way, loop, words, rank, going, word))
         if heard:

@@ -60,7 +60,7 @@ def where(parting: Parting, met: Met) -> tuple[ast.AST, str]:
     at.append((met.event.node, met.event.path))
     inside = 0
     while inside < len(met.chain) and (
-        met.chain[inside].node is parting.node or met.chain[inside].handed_in
+        met.chain[inside].node is parting.node is parting.test or met.chain[inside].handed_in
     ):
         inside += 1
     return at[inside] if at[0] == (met.node, met.path) else (met.node, met.path)

@@ -47,15 +47,9 @@ _OWN_NAMES = {
     "order": "by the order in which each rank sees something",
 }
 
-_MADE = ("makes", "all but the first crash", "exist_ok")
-_REMOVED = ("removes", "all but the first crash", "missing_ok")
-_HARMS = {
-    "rmtree": ("clears", "what another has written is lost", ""),
-    "rmdir": ("removes", "all but the first crash", ""),
-    "remove": _REMOVED,
-    "unlink": _REMOVED,
-}
-"""What all ranks do, what comes of it, and by which argument it is no error."""
+_DONE = {"make_folder": ("makes", "made"), "remove": ("removes", "removed")}
+_NO_ERROR = {"makedirs": "exist_ok", "Path.mkdir": "exist_ok", "Path.unlink": "missing_ok"}
+"""By which argument a function takes it for no error that it has been done."""
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -79,12 +73,15 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
             continue
         if not who.is_clear("disk") or is_one_after_another(way):
             continue
-        does, harm, else_ = _HARMS.get(event.name, _MADE)
+        does, done = _DONE[event.kind]
+        harm, else_ = "all but the first crash", _NO_ERROR.get(event.name)
+        if event.name == "rmtree":
+            does, harm = "clears", "what another has written is lost"
         yield Hit(
             event.node,
             f"every rank {does} `{_shown(event)}`: {harm}",
             notes=(
-                ("all ranks have looked before the first has made it",)
+                (f"all ranks have looked before the first has {done} it",)
                 if any(choice.condition.agree.cause == "disk" for choice in who.choices)
                 else ()
             ),
@@ -136,7 +133,8 @@ def _path(event: Event) -> Value | None:
 
 def _may_be_done(event: Event) -> bool:
     """Whether it is no error where another rank has done it already."""
-    allowed = [event.values.get(word) for word in ("exist_ok", "kw_exist_ok", "kw_missing_ok")]
+    words = ("exist_ok", "missing_ok", "kw_exist_ok", "kw_missing_ok")
+    allowed = [event.values.get(word) for word in words]
     return any(each is not None and not each.is_const(False) for each in allowed)
 
 
@@ -144,6 +142,7 @@ def _shown(event: Event) -> str:
     node = event.node
     if not isinstance(node, ast.Call):
         return event.name
-    if node.args:
-        return text(node.args[0], 30)
-    return text(node.func.value, 30) if isinstance(node.func, ast.Attribute) else event.name
+    if event.name.startswith("Path.") and isinstance(node.func, ast.Attribute):
+        return text(node.func.value, 30)
+    given = [*node.args, *(each.value for each in node.keywords)]
+    return text(given[0], 30) if given else event.name

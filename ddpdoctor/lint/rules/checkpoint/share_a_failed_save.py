@@ -47,7 +47,13 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     walk,
 )
 from ddpdoctor.lint.engine.queries.doing import doers, in_try, keeps_apart
-from ddpdoctor.lint.engine.queries.partings import Met, leaves, leaves_somewhere, met
+from ddpdoctor.lint.engine.queries.partings import (
+    Met,
+    is_tried_again,
+    leaves,
+    leaves_somewhere,
+    met,
+)
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP511", name="failed-save-unshared", confidence="certain")
@@ -63,9 +69,10 @@ def check(run: Run) -> Iterator[Hit]:
         who, attempt, *handlers = doers(way), *node.arms
         if not who.some:
             caught = zip(node.node.handlers, handlers, strict=False)
-            yield from _within(
-                run, attempt.body, [arm.body for each, arm in caught if _of_save(each)]
-            )
+            ours = [arm.body for each, arm in caught if _of_save(each)]
+            failed = [leaves(each) for each in ours]
+            if not is_tried_again(way, leaves(attempt.body), failed):
+                yield from _within(run, attempt.body, ours)
         apart = keeps_apart(who.choices)
         if apart is None or not who.some or not any(events(attempt.body, "save")):
             continue

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.library.facts import PREPARED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, events, walk
-from ddpdoctor.lint.engine.interpreter.values import WORLD, Func, Term, Tuple, Value, What
+from ddpdoctor.lint.engine.interpreter.values import WORLD, Func, Term, Tuple, Value, What, within
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.rule import About, Hit
 
@@ -46,7 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
         if given is None or id(event.node) in told:
             continue
         lengths = [each.what for each in _lengths(run, given)]
-        counts = [part for each in lengths for part in _parts(each)]
+        counts = [part for each in lengths for part in within(each)]
         of_one = any(isinstance(part, Term) and part.args[1:] == (PREPARED,) for part in counts)
         if WORLD not in counts and (of_one or not _bounds(run).isdisjoint(lengths)):
             told.add(id(event.node))
@@ -89,10 +89,3 @@ def _bounds(run: Run) -> set[What]:
 
 
 _COMPARISONS = ("GtE", "Gt", "Eq", "NotEq", "LtE", "Lt")
-
-
-def _parts(what: object) -> Iterator[object]:
-    yield what
-    if isinstance(what, Term):
-        for each in what.args:
-            yield from _parts(each)

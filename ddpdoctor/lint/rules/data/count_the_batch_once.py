@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, WORLD, Term, Value, text
+from ddpdoctor.lint.engine.interpreter.values import NONE, WORLD, Term, Value, text, within
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made, shards
 from ddpdoctor.lint.engine.trees import argument, dotted
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -66,7 +66,7 @@ def check(run: Run) -> Iterator[Hit]:
         if rate is None or not _by_ranks(rate, "Mult"):
             continue
         sizes = [each.values["batch_size"] for each in divided]
-        if any(size.what in _parts(rate.what) for size in sizes):
+        if any(size.what in within(rate.what) for size in sizes):
             continue  # what is multiplied is the batch of one rank: the product is the global one
         written = _written(event, "lr")
         yield Hit(
@@ -88,15 +88,8 @@ def _by_ranks(value: Value, *operations: str) -> bool:
         isinstance(part, Term)
         and (part.op in operations or not operations)
         and any(_is_ranks(each) for each in part.args)
-        for part in _parts(value.what)
+        for part in within(value.what)
     )
-
-
-def _parts(what: object) -> Iterator[object]:
-    yield what
-    if isinstance(what, Term):
-        for each in what.args:
-            yield from _parts(each)
 
 
 def _is_ranks(what: object) -> bool:
