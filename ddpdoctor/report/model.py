@@ -85,7 +85,7 @@ class Report(_Frozen):
     notes: tuple[str, ...] = ()
     """What explains the verdict, or belongs to it: a line each."""
     findings: tuple[Finding, ...] = ()
-    """The gravest first."""
+    """Of a job the gravest first; of what was read in sources, as they come there."""
     not_seen: tuple[str, ...] = ()
     """What could not be watched or known, a line each."""
     facts: tuple[tuple[str, str], ...] = ()

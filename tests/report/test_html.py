@@ -141,6 +141,23 @@ def test_what_only_read_the_source_tells_no_story() -> None:
     assert "What happened" in render(report(deadlock()), "html")
 
 
+def test_the_gravest_is_opened_first_and_a_closed_one_says_where_it_is() -> None:
+    grave = deadlock()
+    mild = tuple(
+        grave.model_copy(update={"code": f"DDP60{n}", "severity": "warning"}) for n in range(3)
+    )
+    page = render(Report(command="lint", verdict="", findings=(*mild, grave)), "html")
+    told = re.findall(r'<details class="finding (\w+)"( open)?>\n<summary>(.*)</summary>', page)
+    assert [(severity, bool(is_open)) for severity, is_open, _ in told] == [
+        ("error", True),
+        ("warning", True),
+        ("warning", True),
+        ("warning", False),
+    ]
+    assert grave.place is not None
+    assert all(f"{grave.place.file}:{grave.place.line}</small>" in line for *_, line in told)
+
+
 def test_a_rank_that_stood_still_before_is_blocked_after_what_it_did(tmp_path: Path) -> None:
     world = blocked_world(script(tmp_path), 2)
     first = world.ranks[0]

@@ -20,7 +20,7 @@ from ddpdoctor.report.as_html.markup import items, prose, seconds, source, table
 from ddpdoctor.report.as_html.story import story
 from ddpdoctor.report.as_html.training import training
 from ddpdoctor.report.lives import Attempt
-from ddpdoctor.report.model import Group, Report
+from ddpdoctor.report.model import Group, Report, gravest_first
 from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import count
 
@@ -35,7 +35,8 @@ _FOLDED = 20
 
 
 def render(report: Report, page: Page | None = None) -> str:
-    """The report as one page."""
+    """The report as one page, the gravest finding first."""
+    report = report.model_copy(update={"findings": gravest_first(report.findings)})
     script, style = _asset("page.js"), _asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
@@ -188,11 +189,12 @@ def _finding(report: Report, finding: Finding, is_open: bool) -> str:
     rows = [tuple(map(text, row)) for row in islice(words.standing(finding), 16)]
     where = f"<p><b>{text(report.where(finding))}</b></p>" if finding.span else ""
     excerpt = report.excerpt_of(finding)
+    at_a_glance = (finding.severity, words.headline(report, finding), report.where(finding))
     return "\n".join(
         (
             f'<details class="finding {finding.severity}"{" open" if is_open else ""}>',
-            f"<summary><b>{text(finding.code)}</b> {text(finding.title)} <small>"
-            f"{finding.severity}, {text(words.headline(report, finding))}</small></summary>",
+            f"<summary><b>{text(finding.code)}</b> {text(finding.title)} "
+            f"<small>{text(', '.join(filter(None, at_a_glance)))}</small></summary>",
             f"<p><b>Cause:</b> {prose(finding.cause)}</p>",
             table("", words.COLUMNS, rows) or where,
             source(excerpt) if excerpt else "",
