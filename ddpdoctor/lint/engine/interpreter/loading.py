@@ -54,6 +54,7 @@ class Text:
     _lines: list[str] = field(default_factory=list)
     _nodes: list[ast.AST] = field(default_factory=list)
     _generators: dict[int, bool] = field(default_factory=dict)
+    _around: dict[ast.AST, Function | ast.Lambda | None] = field(default_factory=dict)
 
     @property
     def lines(self) -> list[str]:
@@ -120,6 +121,18 @@ class Text:
             known = any("yield" in line for line in lines) and _yields(node)
             self._generators[id(node)] = known
         return known
+
+    def function(self, node: ast.AST) -> Function | ast.Lambda | None:
+        """The innermost function in which a node stands; None outside of all."""
+        stack: list[tuple[ast.AST, Function | ast.Lambda | None]] = []
+        if not self._around:
+            stack.append((self.tree, None))
+        while stack:
+            each, outer = stack.pop()
+            self._around[each] = outer
+            inner = each if isinstance(each, Function | ast.Lambda) else outer
+            stack += [(child, inner) for child in ast.iter_child_nodes(each)]
+        return self._around.get(node)
 
     def statement(self, line: int) -> tuple[int, int, str]:
         """First and last line of the innermost statement on a line, and its function."""

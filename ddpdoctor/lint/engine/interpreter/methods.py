@@ -79,6 +79,7 @@ _SELF_METHODS = frozenset(
 )
 _ADDERS = ("add_module", "register_module", "register_parameter")
 _GROWS = ("append", "insert", "extend")
+TAKES = ("pop", "popleft", "remove", "clear")
 _CASES = ("lower", "upper", "strip", "rstrip", "lstrip")
 _TEXT_METHODS = frozenset((*_CASES, "split", "startswith", "endswith", "replace", "format"))
 _MAX_PARTS = 16
@@ -420,6 +421,8 @@ def _of_container(
     found = objects.content(vm, owner)
     assert found is not None
     what = found.what
+    if name in TAKES:
+        vm.emit("take", name, node, owner=owner)
     if name in ("append", "add", "appendleft", "insert"):
         value = args[-1] if args else NONE
         vm.emit("keep", name, node, owner=owner, value=_held(vm, value))

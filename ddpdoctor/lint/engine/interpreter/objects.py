@@ -872,6 +872,8 @@ def bind(vm: Machine, target: ast.expr, value: Value) -> None:
                 bounds = [evaluate(vm, x) for x in (index.lower, index.upper, index.step) if x]
                 own = [each for each in bounds if each.agree.divergent]
                 agree, why = blended([current(vm, made), value, *own])
+                if vm.type_of(made) == "list":
+                    vm.emit("take", "[:]", target, owner=made)
                 change(vm, made, agree, why, value, target)
             else:
                 set_item(vm, made, evaluate(vm, index), value, target)

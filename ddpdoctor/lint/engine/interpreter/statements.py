@@ -170,6 +170,8 @@ def _delete(vm: Machine, node: ast.Delete) -> bool:
             owner = evaluate(vm, target.value)
             if owner.what == Lib("os.environ"):
                 vm.emit("unsetenv", "del", target, name=evaluate(vm, target.slice))
+            elif vm.type_of(owner) == "list":
+                vm.emit("take", "del", target, owner=owner)
     return True
 
 

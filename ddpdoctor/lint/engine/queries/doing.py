@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddpdoctor.lint.engine.interpreter.machine import FunctionInfo
+from ddpdoctor.lint.engine.interpreter.machine import Object
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -184,14 +184,10 @@ def _surely(seq: Seq) -> Iterator[Event]:
                 yield next(each for each in arms[0] if synchronises(each))
 
 
-def function_of(run: Run, node: ast.AST) -> FunctionInfo | None:
-    """The function that was run in which a node stands, innermost; None outside of all."""
-    around = [
-        each
-        for each in run.vm.visited.values()
-        if any(inner is node for inner in ast.walk(each.node))
-    ]
-    return max(around, key=lambda each: each.node.lineno, default=None)
+def function_of(run: Run, thing: Event | Called | Loop | Object) -> ast.AST | None:
+    """The innermost function in which it is written; None outside of all."""
+    source = run.source(thing.path)
+    return source.function(thing.node) if source is not None else None
 
 
 def in_try(way: Way) -> bool:

@@ -69,10 +69,10 @@ def _fix(run: Run, made_by: Event, epochs: Loop) -> Fix | None:
     source, loop = run.source(made_by.path), epochs.node
     if source is None or epochs.path != made_by.path or not isinstance(loop, ast.For):
         return None
-    holder = _innermost_function(source.tree, made_by.node)
-    if holder is not _innermost_function(source.tree, loop) or not isinstance(
-        loop.target, ast.Name
-    ):
+    holder = source.function(made_by.node) or source.tree
+    if holder is not (source.function(loop) or source.tree):
+        return None
+    if not isinstance(loop.target, ast.Name):
         return None
     for node in ast.walk(holder):
         if isinstance(node, ast.If | ast.IfExp) and _holds(node, made_by.node):
@@ -86,14 +86,6 @@ def _fix(run: Run, made_by: Event, epochs: Loop) -> Fix | None:
             line = f"{' ' * first.col_offset}{target.id}.set_epoch({loop.target.id})\n"
             return Fix((Edit((first.lineno, 0), (first.lineno, 0), line),))
     return None
-
-
-def _innermost_function(tree: ast.AST, node: ast.AST) -> ast.AST:
-    found = tree
-    for each in ast.walk(tree):  # breadth first: inner ones come later
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and _holds(each, node):
-            found = each
-    return found
 
 
 def _holds(outer: ast.AST, node: ast.AST) -> bool:

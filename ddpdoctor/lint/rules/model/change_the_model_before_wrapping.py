@@ -83,13 +83,13 @@ def _asked_by(run: Run, event: Event, way: Way, inside: set[int]) -> tuple[ast.A
     """The call by which a model changes itself: its method may well be called before the wrap."""
     classes = {run.vm.objects[each].cls for each in inside} - {-1}
     owners = {base for each in classes for base in objects.bases(run.vm, each)}
-    node = event.node
+    inner: Event | Called = event
     for step in reversed(way):
         if isinstance(step.node, Called):
-            method = function_of(run, node)
+            method = run.vm.visited.get(id(function_of(run, inner)))
             if method is not None and method.owner in owners:
                 return step.node.node, step.node.path
-            node = step.node.node
+            inner = step.node
     return None
 
 

@@ -26,13 +26,15 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
-from ddpdoctor.lint.engine.interpreter.machine import EITHER
+from ddpdoctor.lint.engine.interpreter.machine import EITHER, Object
+from ddpdoctor.lint.engine.interpreter.methods import TAKES
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Tuple, Value, text
 from ddpdoctor.lint.engine.queries.doing import function_of
 from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
-from ddpdoctor.lint.engine.queries.wrapping import made_by, parts, wrappers
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
+from ddpdoctor.lint.engine.trees import last_name
 from ddpdoctor.lint.rule import About, Fix, Hit
 
 ABOUT = About(code="DDP601", name="retained-graph", confidence="likely")
@@ -106,7 +108,7 @@ def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
         kept = event.values["value"]
         for backward, to in backwards:
             loop = _shared(way, to)
-            if loop is None or _is_emptied(loop, made.node):
+            if loop is None or _may_not_grow(run, event, way, loop):
                 continue
             losses = list(_parts(run, backward.values["loss"], 3))
             each = kept.what.items if isinstance(kept.what, Tuple) else (kept,)
@@ -114,15 +116,14 @@ def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
                 _has_graph(run, one, learnt, 12) for one in each
             ):
                 continue
-            if _outlives(run, made.node, loop):
-                told.add(id(node))
-                yield Hit(
-                    node,
-                    f"`{text(node)}` keeps the graph of every step: memory grows",
-                    help="append what is detached: `.detach()`, or `.item()`",
-                    path=event.path,
-                )
-                break
+            told.add(id(node))
+            yield Hit(
+                node,
+                f"`{text(node)}` keeps the graph of every step: memory grows",
+                help="append what is detached: `.detach()`, or `.item()`",
+                path=event.path,
+            )
+            break
 
 
 def _learnt(run: Run) -> set[int]:
@@ -140,22 +141,27 @@ def _has_graph(run: Run, value: Value, learnt: set[int], depth: int) -> bool:
     return made.by in _KEEPS and any(_has_graph(run, one, learnt, depth - 1) for one in made.of)
 
 
-def _outlives(run: Run, made: ast.AST, loop: Loop) -> bool:
+def _outlives(run: Run, made: Object, loop: Loop) -> bool:
     """Whether a list is there before a loop, and is the same in all its rounds."""
-    if function_of(run, made) is function_of(run, loop.node):
+    if function_of(run, made) is function_of(run, loop):
         return True
     sets = [
         event
         for event, _ in events(run.root, "set_attribute")
-        if (at := run.vm.object(event.values["value"])) is not None and at.node is made
+        if (at := run.vm.object(event.values["value"])) is not None and at.node is made.node
     ]
     again = [event for event, _ in events(loop.body, "set_attribute") if event in sets]
     source = run.source(sets[0].path) if sets and not again else None
-    return source is not None and not any(map(_empties, source.nodes))
+    return source is not None and not any(_takes(each, sets[0].name) for each in source.nodes)
 
 
-def _empties(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr in _EMPTIES
+def _takes(node: ast.AST, attribute: str) -> bool:
+    """Whether it asks a list under this attribute, of whatever, to take something out."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr in TAKES
+        and (last_name(node.value) == attribute)
+    )
 
 
 def _shared(one: Way, other: Way) -> Loop | None:
@@ -165,14 +171,22 @@ def _shared(one: Way, other: Way) -> Loop | None:
     return next((each for each in around if id(each) in mine), None)
 
 
-def _is_emptied(loop: Loop, made: ast.AST) -> bool:
-    """Whether a list is another one in each round, or may not grow."""
-    if isinstance(made, ast.Call) and (made.keywords or len(made.args) > 1):
+def _may_not_grow(run: Run, keep: Event, way: Way, loop: Loop) -> bool:
+    """Whether a list is another one in each round, is taken from in it, or is asked before."""
+    same = [each for each, _ in events(loop.body, "keep") if each.node is keep.node]
+    lists = [each.values["owner"] for each in same]
+    made = [found for each in lists if (found := run.vm.object(each)) is not None]
+    limits = [each.node for each in made if isinstance(each.node, ast.Call)]
+    if any(each.keywords or len(each.args) > 1 for each in limits):
         return True  # a deque of so many
-    return any(each is made or _empties(each) for each in ast.walk(loop.node))
-
-
-_EMPTIES = ("clear", "pop", "popleft")
+    inside = {id(each) for each in ast.walk(loop.node)}
+    if any(id(each.node) in inside or not _outlives(run, each, loop) for each in made):
+        return True
+    if any(each.values["owner"] in lists for each, _ in events(loop.body, "take")):
+        return True
+    names = {each.what for each in lists}
+    asked = [step.node.condition for step in way if isinstance(step.node, Choice)]
+    return any(not mentioned(run, each).isdisjoint(names) for each in asked)
 
 
 def _innermost(way: Way) -> Loop | None:
