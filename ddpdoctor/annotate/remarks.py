@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 
 from ddpdoctor.annotate.source import Sources
-from ddpdoctor.annotate.text import Function, Text, read
+from ddpdoctor.annotate.text import Function, Text, called, read
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.lint.linter import imported_of
@@ -266,7 +266,7 @@ def _called_from(finding: Finding, sources: Sources) -> Finding:
 
 
 def _is_called(name: str) -> Callable[[ast.Call], bool]:
-    return lambda call: getattr(call.func, "attr", getattr(call.func, "id", "")) == name
+    return lambda call: called(call) == name
 
 
 def _passes(option: str, value: bool) -> Callable[[ast.Call], bool]:

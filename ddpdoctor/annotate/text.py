@@ -97,7 +97,7 @@ class Text:
         """What callers in this file give for an argument."""
         position = _arguments(function).index(name)
         for call in ast.walk(self.tree):
-            if not isinstance(call, ast.Call) or _called(call) != function.name:
+            if not isinstance(call, ast.Call) or called(call) != function.name:
                 continue
             bound = position - (isinstance(call.func, ast.Attribute) and _is_method(function))
             given = [k.value for k in call.keywords if k.arg == name]
@@ -130,7 +130,8 @@ def _is_method(function: Function) -> bool:
     return bool(names) and names[0] in ("self", "cls")
 
 
-def _called(call: ast.Call) -> str:
+def called(call: ast.Call) -> str:
+    """The last name of what is called."""
     match call.func:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -158,7 +159,7 @@ def _sets(assignment: ast.Assign, attribute: str) -> bool:
 
 def _is_option(call: ast.Call, name: str) -> bool:
     """Whether this call declares an option of the command line of that name."""
-    if _called(call) != "add_argument":
+    if called(call) != "add_argument":
         return False
     words = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     return any(word.lstrip("-").replace("-", "_") == name for word in words)

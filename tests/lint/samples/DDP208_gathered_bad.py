@@ -26,7 +26,7 @@ def score(accelerator, net, loader):
 def main():
     accelerator = Accelerator()
     net, loader = accelerator.prepare(torch.nn.Linear(8, 10), DataLoader(Digits(), 64))
-    accelerator.print(score(accelerator, net, loader))
+    accelerator.print(str(score(accelerator, net, loader))[:6])
 
 
 main()

@@ -1,7 +1,8 @@
 import torch
 from accelerate import Accelerator
-from torch.optim.lr_scheduler import LinearLR, OneCycleLR
+from torch.optim.lr_scheduler import OneCycleLR
 from torch.utils.data import DataLoader
+from transformers import get_polynomial_decay_schedule_with_warmup
 
 
 def warm(net, data, epochs):
@@ -21,7 +22,7 @@ def warm(net, data, epochs):
 def until(net, data, most):
     acc = Accelerator()
     optimizer = torch.optim.AdamW(net.parameters())
-    rate = LinearLR(optimizer, 1.0, 0.0, total_iters=most)
+    rate = get_polynomial_decay_schedule_with_warmup(optimizer, 100, most)
     net, optimizer = acc.prepare(net, optimizer)
     loader, rate = acc.prepare(DataLoader(data, 4), rate)  # <-- DDP211
     done = 0

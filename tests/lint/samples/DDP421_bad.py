@@ -32,7 +32,20 @@ class Meter:
         return mean
 
 
+def until(losses, limit):
+    seen = torch.zeros(())
+    for loss in losses:
+        seen += loss.detach()
+        dist.all_reduce(seen)  # <-- DDP421
+        if seen > limit:
+            break
+        else:
+            continue
+    return seen
+
+
 if __name__ == "__main__":
     dist.init_process_group("gloo")
     Meter().follow([torch.ones(()), torch.zeros(())])
     Meter().count([torch.ones(())], 3)
+    until([torch.ones(())], 3)

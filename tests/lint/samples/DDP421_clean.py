@@ -53,6 +53,7 @@ def begin_anew(losses):
     a, b, c, d = torch.zeros(1), torch.zeros(1), torch.zeros(1), torch.zeros(1)
     e, f, g, h = torch.zeros(1), torch.zeros(1), torch.zeros(1), torch.zeros(1)
     i, j, k, m = torch.zeros(1), torch.zeros(1), torch.zeros(1), torch.zeros(1)
+    n, o = torch.zeros(1), torch.zeros(2)
     for loss in losses:
         a += loss
         dist.all_reduce(a)
@@ -102,6 +103,16 @@ def begin_anew(losses):
         dist.all_reduce(m)
         print(m)
         torch.mul(m, 0, out=m)
+        n += loss
+        dist.all_reduce(n)
+        print(n)
+        n.narrow(0, 0, 1).zero_()
+        o += loss
+        dist.all_reduce(o)
+        print(o)
+        left, right = o.chunk(2)
+        left.zero_()
+        right.zero_()
 
 
 def once(losses):

@@ -1,5 +1,5 @@
 import torch
-from torch.nn.parallel import DistributedDataParallel
+import torch.distributed as dist
 
 
 def angle(u, v):
@@ -7,5 +7,6 @@ def angle(u, v):
     return torch.acos(cosine)
 
 
-def build(net):
-    return DistributedDataParallel(net)
+def step(u, v):
+    angle(u, v).mean().backward()
+    dist.all_reduce(u.grad)

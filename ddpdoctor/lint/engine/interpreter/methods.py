@@ -475,10 +475,9 @@ def _of_container(
 
 def _held(vm: Machine, value: Value) -> Value:
     """What is kept, a dictionary as what it holds now."""
-    known = objects.keys(vm, value).what if vm.type_of(value) == "dict" else None
-    if not isinstance(known, Tuple):
+    if vm.type_of(value) != "dict":
         return value
-    return Value(Tuple(tuple(objects.get_key(vm, value, each) for each in known.items)))
+    return Value(Tuple(tuple(each for _, each in objects.entries(vm, value))))
 
 
 def _sorted(found: Value) -> Value:
@@ -502,7 +501,7 @@ def _of_dict(
     if name in ("values", "items"):
         agree, why = keys.agree, keys.why
         if isinstance(keys.what, Tuple):
-            pairs = [(key, objects.get_key(vm, owner, key)) for key in keys.what.items]
+            pairs = objects.entries(vm, owner)
             chosen = [v if name == "values" else Value(Tuple((k, v))) for k, v in pairs]
             return Value(Tuple(tuple(chosen)), agree, why)
         element = objects.get_key(vm, owner, Value(NOTHING))

@@ -46,6 +46,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     local,
     mix,
     term,
+    within,
 )
 from ddpdoctor.lint.engine.libraries.torch import OF_THE_WRAPPER
 
@@ -177,14 +178,19 @@ MODULES = ("torch.nn.Module", "torch.nn.Parameter")
 
 def module_of(what: What) -> Ref | None:
     """The module whose weights are taken out of `state_dict()` or `parameters()`."""
-    if not isinstance(what, Term):
-        return None
-    if what.op == "lib" and str(what.args[0]).rpartition(".")[2] in _WEIGHTS:
-        return next((each for each in what.args if isinstance(each, Ref)), None)
-    return next((found for each in what.args if (found := module_of(each)) is not None), None)
+    found = (owner_of(each, *_WEIGHTS) for each in within(what))
+    return next((each for each in found if each is not None), None)
 
 
 _WEIGHTS = ("state_dict", "parameters", "named_parameters")
+
+
+def owner_of(what: object, *methods: str) -> Ref | None:
+    """The object that one of these methods of a library's was asked of, and has given this."""
+    if not isinstance(what, Term) or what.op != "lib":
+        return None
+    is_asked = str(what.args[0]).rpartition(".")[2] in methods
+    return next((each for each in what.args if is_asked and isinstance(each, Ref)), None)
 
 
 def parts(held: dict[Ref, dict[str, Value]], module: What) -> set[int]:
@@ -550,6 +556,11 @@ def keys(vm: Machine, made: Value) -> Value:
     """The keys of a dictionary."""
     found = vm.store.get((made.what, "keys"))
     return found if found is not None else Value(Many(Value(NOTHING, UNKNOWN)), UNKNOWN)
+
+
+def entries(vm: Machine, made: Value) -> tuple[tuple[Value, Value], ...]:
+    """(key, value) of all that a dictionary holds; one for all where its keys are open."""
+    return tuple((key, get_key(vm, made, key)) for key in held(keys(vm, made)))
 
 
 def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST) -> None:

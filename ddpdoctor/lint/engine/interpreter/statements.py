@@ -30,6 +30,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     TRUE,
     UNKNOWN,
     Class,
+    Const,
     Either,
     Func,
     Lib,
@@ -38,6 +39,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Ref,
     Table,
     Tensor,
+    Term,
     Tuple,
     Value,
     local,
@@ -465,8 +467,10 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
         return _one_by_one(vm, node, Value(count.what, SAME), _several(content))
     outside = len(vm.out.items)
     falls = run_loop(vm, node, count, body)
-    if count.what == UNTIL:
-        _count_as_seen(vm, node, outside, counts[0])
+    loop = _loop_of(vm, node, outside)
+    if loop is not None:
+        loop.count = counts[0] if count.what == UNTIL else count
+        loop.rounds = _how_often(content, source)
     if node.orelse and falls:
         return run_block(vm, node.orelse)
     return falls
@@ -525,11 +529,21 @@ def _one_by_one(
     return run_block(vm, node.orelse)
 
 
-def _count_as_seen(vm: Machine, node: ast.AST, outside: int, count: Value) -> None:
-    """A loop goes on by a condition, as its body has left it."""
+def _loop_of(vm: Machine, node: ast.AST, outside: int) -> Loop | None:
+    """What was told of a loop, if anything was done in it."""
     loop = vm.out.items[-1] if len(vm.out.items) > outside else None
-    if isinstance(loop, Loop) and loop.node is node:
-        loop.count = count
+    return loop if isinstance(loop, Loop) and loop.node is node else None
+
+
+def _how_often(content: Value | None, source: Value) -> int:
+    """How many elements there are, 0 where that is not known."""
+    if content is not None and isinstance(content.what, Tuple):
+        return len(content.what.items)
+    what = source.what
+    bounds = what.args if isinstance(what, Term) and what.op == "range" else ()
+    known = [each.value for each in bounds if isinstance(each, Const)]
+    is_known = bool(bounds) and len(known) == len(bounds) and 0 not in known[2:]
+    return len(range(*known)) if is_known and all(isinstance(x, int) for x in known) else 0
 
 
 def _while(vm: Machine, node: ast.While) -> bool:
@@ -548,7 +562,8 @@ def _while(vm: Machine, node: ast.While) -> bool:
     # Only what is written as a constant stays one: `while step < until` ends when step has grown.
     endless = known is True and isinstance(node.test, ast.Constant)
     falls = run_loop(vm, node, first, body, endless=endless)
-    _count_as_seen(vm, node, outside, seen[0])
+    if (loop := _loop_of(vm, node, outside)) is not None:  # it goes on as its body has left it
+        loop.count = seen[0]
     if node.orelse and falls:
         return run_block(vm, node.orelse)
     return falls

@@ -3,7 +3,17 @@
 Source: their documentation and signatures.
 """
 
-EFFECTS = """
+_SCHEDULES = """
+constant_schedule constant_schedule_with_warmup linear_schedule_with_warmup
+cosine_schedule_with_warmup cosine_with_hard_restarts_schedule_with_warmup
+cosine_with_min_lr_schedule_with_warmup cosine_with_min_lr_schedule_with_warmup_lr_rate
+polynomial_decay_schedule_with_warmup inverse_sqrt_schedule wsd_schedule adafactor_schedule
+"""
+_SCHEDULE = "new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0"
+_PLATEAU = "new type=torch.optim.lr_scheduler.ReduceLROnPlateau optimizer=optimizer@0"
+_HOMES = ("transformers", "transformers.optimization")
+
+_REST = """
 filelock.FileLock                                       enters scope=lock
 filelock.SoftFileLock                                   enters scope=lock
 fasteners.InterProcessLock                              enters scope=lock
@@ -11,9 +21,8 @@ portalocker.Lock                                        enters scope=lock
 transformers.set_seed                                   event kind=seed_all seed=seed@0
 transformers.trainer_utils.set_seed                     event kind=seed_all seed=seed@0
 transformers.get_scheduler                              new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@1
-transformers.get_constant_schedule_with_warmup          new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
-transformers.get_linear_schedule_with_warmup            new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
-transformers.get_cosine_schedule_with_warmup            new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
+transformers.optimization.get_scheduler                 new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@1
+diffusers.optimization.get_scheduler                    new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@1
 deepspeed.init_distributed                              init
 deepspeed.initialize                                    unknown
 deepspeed.comm.barrier                                  collective group=group@0
@@ -72,3 +81,8 @@ horovod.torch.broadcast                                 collective result=same
 horovod.torch.broadcast_parameters                      collective
 horovod.torch.broadcast_optimizer_state                 collective
 """
+EFFECTS = "\n".join(
+    [f"{home}.get_{name} {_SCHEDULE}" for home in _HOMES for name in _SCHEDULES.split()]
+    + [f"{home}.get_reduce_on_plateau_schedule {_PLATEAU}" for home in _HOMES]
+    + [_REST]
+)

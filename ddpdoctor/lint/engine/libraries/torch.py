@@ -219,6 +219,19 @@ LAYERS = """
     TransformerEncoderLayer
 """
 """Modules with parameters of their own."""
+_VIEWS = """
+    adjoint as_strided chunk detach diagonal expand expand_as flatten hsplit movedim narrow permute
+    ravel reshape reshape_as select slice split split_with_sizes squeeze swapaxes swapdims t
+    tensor_split transpose unbind unflatten unfold unsqueeze view view_as view_as_real vsplit
+"""
+VIEWS = frozenset(_VIEWS.split())
+"""What gives the numbers of a tensor another shape: who writes into it writes into the tensor."""
+_OF_ALL_ELEMENTS = """
+    amax amin aminmax bincount count_nonzero cumsum max min nonzero nunique prod slice sorted sum
+    unique unique_consecutive
+"""
+OF_ALL_ELEMENTS = frozenset(_OF_ALL_ELEMENTS.split())
+"""What is asked of all elements together, or takes a part of them."""
 _BATCH_NORMS = """
     BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
 """

@@ -329,14 +329,15 @@ class _ByRank:
 
 
 def leaves(seq: Seq) -> Exit | None:
-    """The exit at which a sequence always ends, if it is not its end."""
+    """The exit at which a sequence always ends, if it is not its end; of several the nearest."""
     for node in seq.items:
         if isinstance(node, Exit):
             return node
         if isinstance(node, Choice):
             exits = [leaves(arm.body) for arm in node.arms]
             if exits and all(each is not None for each in exits):
-                return exits[0]
+                goes_on = (each for each in exits if each is not None and each.kind == "continue")
+                return next(goes_on, exits[0])
         if isinstance(node, Called):
             inner = leaves(node.body)
             if inner is not None and inner.kind in ("end", "raise"):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, Tuple, Value, What
+from ddpdoctor.lint.engine.interpreter.values import Const, Term, Tuple, Value, What
 
 _DEPTH = 4
 
@@ -21,9 +21,7 @@ def parts(
         return
     yield key, value
     if run.vm.type_of(value) == "dict":
-        known = objects.keys(run.vm, value).what
-        for each in known.items if isinstance(known, Tuple) else ():
-            inner = objects.get_key(run.vm, value, each)
+        for each, inner in objects.entries(run.vm, value):
             yield from parts(run, inner, str(each.constant), depth - 1)
         return
     content = objects.content(run.vm, value)
@@ -60,11 +58,11 @@ def _may_be(read: What, written: What) -> bool:
     if read.op == "path" and read.args[:-1] == folder:
         return _fits(read.args[-1], name)
     listed = read.args[0] if read.op == "path" and len(read.args) == 1 else read
-    return isinstance(listed, Term) and listed.op == "listed" and listed.args == (_whole(folder),)
-
-
-def _whole(parts: tuple[What, ...]) -> What:
-    return Term("path", parts)
+    return (
+        isinstance(listed, Term)
+        and listed.op == "listed"
+        and listed.args == (Term("path", folder),)
+    )
 
 
 def _fits(name: What, pattern: What) -> bool:
@@ -75,10 +73,3 @@ def _fits(name: What, pattern: What) -> bool:
         re.escape(str(each.value)) if isinstance(each, Const) else ".*" for each in pattern.args
     ]
     return re.fullmatch("".join(parts), str(name.value)) is not None
-
-
-def owner_of_state(what: What) -> int:
-    """The object whose `state_dict()` a value is, -1 where it is none."""
-    if isinstance(what, Term) and what.op == "lib" and str(what.args[0]).endswith(".state_dict"):
-        return next((each.number for each in what.args if isinstance(each, Ref)), -1)
-    return -1

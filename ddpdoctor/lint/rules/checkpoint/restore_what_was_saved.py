@@ -31,12 +31,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import ELSEWHERE
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, walk
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, UNKNOWN, Term, Tuple, Value, What
 from ddpdoctor.lint.engine.queries.doing import is_distributed
-from ddpdoctor.lint.engine.queries.states import file_events, owner_of_state, parts
+from ddpdoctor.lint.engine.queries.states import file_events, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP509", name="incomplete-resume", confidence="likely")
@@ -111,7 +112,8 @@ def _named(event: Event) -> dict[str, Value]:
 
 def _is_state(key: str, value: Value) -> bool:
     what = value.what
-    is_state = owner_of_state(what) >= 0 or (isinstance(what, Term) and what.op == "state")
+    is_state = isinstance(what, Term) and what.op == "state"
+    is_state = is_state or objects.owner_of(what, "state_dict") is not None
     return is_state or _STATE.search(key) is not None
 
 

@@ -26,11 +26,12 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from ddpdoctor.lint.edits import replace
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import text
 from ddpdoctor.lint.engine.queries.sharding import numbers
-from ddpdoctor.lint.engine.queries.states import is_of, owner_of_state, parts
+from ddpdoctor.lint.engine.queries.states import is_of, parts
 from ddpdoctor.lint.rule import About, Fix, Hit
 
 ABOUT = About(code="DDP508", name="module-prefix", confidence="likely")
@@ -49,10 +50,10 @@ def check(run: Run) -> Iterator[Hit]:
     told: set[int] = set()
     for save, _ in events(run.root, "save"):
         for key, value in parts(run, save.values.get("object")):
-            number = owner_of_state(value.what)
-            if number not in wrappers or not _is_read_bare(run, save, key):
+            owner = objects.owner_of(value.what, "state_dict")
+            if owner is None or owner.number not in wrappers or not _is_read_bare(run, save, key):
                 continue
-            state = _asked_for(run, number, save)
+            state = _asked_for(run, owner.number, save)
             if state is not None and id(state.node) not in told:
                 told.add(id(state.node))
                 yield _hit(run, state, save)

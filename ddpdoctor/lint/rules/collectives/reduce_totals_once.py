@@ -29,16 +29,15 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Exit, Loop, Seq, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Lib, Tensor, Value
+from ddpdoctor.lint.engine.libraries.torch import VIEWS
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP421", name="reduced-twice", confidence="likely")
-
-
-_VIEWS = ("detach", "view", "reshape", "squeeze", "unsqueeze", "flatten", "slice")
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -76,18 +75,9 @@ def _loop(way: Way) -> Loop | None:
         if isinstance(step.node, Choice):
             return None
         if isinstance(step.node, Loop):
-            return None if _leaves(step.node.body) else step.node
+            left = leaves(step.node.body)
+            return step.node if left is None or left.kind == "continue" else None
     return None
-
-
-def _leaves(seq: Seq) -> bool:
-    """Whether no way through a round leads to the next."""
-    return any(
-        each.kind != "continue"
-        if isinstance(each, Exit)
-        else isinstance(each, Choice) and all(_leaves(arm.body) for arm in each.arms)
-        for each in seq.items
-    )
 
 
 def _changes(run: Run, seq: Seq, site: int) -> Iterator[Event]:
@@ -105,7 +95,7 @@ def _seen_through(run: Run, view: Value) -> Iterator[int]:
     while isinstance(what, Tensor):
         yield what.site
         made = run.vm.made.get(what)
-        what = made.of[0].what if made is not None and made.by in _VIEWS else None
+        what = made.of[0].what if made is not None and made.by in VIEWS else None
 
 
 def _adds(event: Event) -> bool:

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Tuple
+from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Tuple, Value, What
 from ddpdoctor.lint.engine.queries.sharding import loops, passes
 from ddpdoctor.lint.engine.queries.wrapping import origins
 from ddpdoctor.lint.rule import About, Hit
@@ -81,9 +81,19 @@ def _has_labels(run: Run, event: Event) -> bool:
 
 
 def _is_cut(run: Run, event: Event) -> bool:
-    """Whether the program cuts something to a length, as it would the last batch."""
-    source = run.source(event.path)
-    return source is None or any(
-        isinstance(each, ast.Slice) and each.lower is None and each.upper is not None
-        for each in source.nodes
+    """Whether the program cuts what it has gathered to a length, as it would the last batch."""
+    gathered = event.values["filled"].what
+    return any(
+        each.by == "slice" and _is_first_part(each.node) and gathered in _whats(run, each.of)
+        for each in run.vm.made.values()
     )
+
+
+def _is_first_part(node: ast.AST) -> bool:
+    """Whether it is `x[:n]`."""
+    part = node.slice if isinstance(node, ast.Subscript) else None
+    return isinstance(part, ast.Slice) and part.lower is None and part.upper is not None
+
+
+def _whats(run: Run, values: tuple[Value, ...]) -> set[What]:
+    return {one.what for each in values for one in origins(run, each)}

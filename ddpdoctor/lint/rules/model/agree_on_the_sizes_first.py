@@ -30,14 +30,11 @@ from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE, Const, Ref, Tensor, Term, Value
+from ddpdoctor.lint.engine.libraries.torch import OF_ALL_ELEMENTS
 from ddpdoctor.lint.engine.queries.wrapping import parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP310", name="different-models", confidence="likely")
-
-
-_OF_ALL = ("max", "amax", "min", "sum", "unique", "nunique", "sorted", "slice")
-"""What is asked of a whole part, or takes one."""
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -92,7 +89,7 @@ def _is_alike(run: Run, what: object) -> bool:
             return index != Const(0) or _is_alike(run, whole.args[0])
         if _is_number(index):
             return not (isinstance(whole, Term) and whole.op == "sorted")
-    return by not in _OF_ALL and any(_is_alike(run, each) for each in of)
+    return by not in OF_ALL_ELEMENTS and any(_is_alike(run, each) for each in of)
 
 
 def _is_number(index: object) -> bool:

@@ -39,8 +39,13 @@ ABOUT = About(code="DDP316", name="gathered-without-gradient", confidence="likel
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield gathers whose output is trained on."""
+    wrappers = {
+        each.values["wrapper"].what.number
+        for each, _ in events(run.root, "wrap")
+        if isinstance(each.values["wrapper"].what, Ref)
+    }
     gathers = (event for event, _ in events(run.root, "collective"))
-    learnt = [event for event in gathers if _loses_a_gradient(run, event)]
+    learnt = [event for event in gathers if _loses_a_gradient(event, wrappers)]
     if not learnt:
         return
     used = {
@@ -61,13 +66,8 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _loses_a_gradient(run: Run, event: Event) -> bool:
+def _loses_a_gradient(event: Event, wrappers: set[int]) -> bool:
     """Whether what this rank gives comes out of a wrapper, and is meant to be learnt from."""
-    wrappers = {
-        each.values["wrapper"].what.number
-        for each, _ in events(run.root, "wrap")
-        if isinstance(each.values["wrapper"].what, Ref)
-    }
     own, filled = event.values.get("gives"), event.values.get("filled")
     if "no_grad" in event.scopes or filled is None or not isinstance(filled.what, Tensor | Term):
         return False

@@ -1,8 +1,7 @@
 """Arccos of an unclamped value.
 
 ## What it does
-Finds `torch.acos` / `arccos` of a dot product or quotient that is not clamped, in a project that
-uses DDP.
+Finds `torch.acos` / `arccos` of a dot product or quotient that is not clamped, in distributed code.
 
 ## Why is this bad?
 Rounding puts a cosine at 1.0000001: NaN. The all-reduce spreads one rank's NaN to all; and at
@@ -26,6 +25,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
 from ddpdoctor.lint.engine.interpreter.values import NONE, Tensor, Term, Value
+from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP606", name="unprotected-arccos", confidence="likely")
@@ -39,7 +39,7 @@ _PROTECTS = frozenset(
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield arccosines that rounding can push out of their domain."""
-    if not run.vm.program.words & {"DistributedDataParallel", "DistributedSampler"}:
+    if not of_many_ranks(run):
         return
     for event, _ in events(run.root, "arccos"):
         steps = set(_steps(run, event.values.get("of", NONE), 12))

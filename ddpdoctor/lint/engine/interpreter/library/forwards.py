@@ -105,9 +105,7 @@ def _marked(
                 what = Tensor(site, of)
             items.append(vm.computed(Value(what, merged, each.why or why), "forward", given, node))
         return Value(Tuple(tuple(items)), result.agree, result.why)
-    known = objects.keys(vm, result).what
-    for key in known.items if isinstance(known, Tuple) else ():
-        one = objects.get_key(vm, result, key)
+    for key, one in objects.entries(vm, result):
         if isinstance(one.what, Tensor):
             merged = agree if one.agree.cause == "chance" else mix(one.agree, agree)
             marked = Value(Tensor(one.what.site, of), merged, one.why or why)
