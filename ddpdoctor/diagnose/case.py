@@ -61,7 +61,11 @@ class Case:
         self.proven = prove_deadlock(evidence)
         """The deadlock, whoever has explained it."""
         self.deadlock: Deadlock | None = self.proven
-        raised = [Raised(rank, ending) for rank in evidence.ranks if (ending := _failed(rank))]
+        raised = [
+            Raised(rank, ending)
+            for rank in evidence.ranks
+            if (ending := _failed(rank) or _lost_a_peer(rank))
+        ]
         self.raised = [each for each in raised if not is_casualty(each.exception)]
         self.casualties = [each for each in raised if is_casualty(each.exception)]
         self.died = _died(evidence, self.raised)
@@ -115,10 +119,12 @@ class Case:
         if self.raised or self.died or not closed:
             return []
         first = min(each.exception.time for each in closed)
+        lost = [each.rank for each in closed]
         return [
             rank
             for rank in self.evidence.ranks
-            if rank.fate is not None
+            if rank not in lost
+            and rank.fate is not None
             and rank.fate.exit_code == 0
             and min(filter(None, (rank.left, rank.exiting, rank.fate.time))) < first + _TEARDOWN
         ]
@@ -133,6 +139,19 @@ def _failed(rank: RankEvidence) -> ExceptionRecord | None:
     if ending.type == "SystemExit" and (ended_well or ending.out_of == "exit"):
         return None
     return ending
+
+
+def _lost_a_peer(rank: RankEvidence) -> ExceptionRecord | None:
+    """What it caught in a step of its training when others had left, and ended well without them.
+
+    A job that then joins anew means to go on with fewer.
+    """
+    if rank.fate is None or rank.fate.exit_code != 0:
+        return None
+    in_a_step = (each for each in rank.thrown if each.out_of in ("forward", "backward"))
+    lost = next((each for each in in_a_step if is_casualty(each)), None)
+    joined_anew = lost is not None and (rank.joining or 0.0) > lost.time
+    return None if joined_anew else lost
 
 
 def _died(evidence: Evidence, raised: list[Raised]) -> list[Died]:

@@ -70,9 +70,11 @@ def extra_call(one: RankEvidence, other: RankEvidence, group: str) -> Collective
     Ranks that are out of step still meet in calls of the same kind, and part for good only later.
     """
     mine, theirs = _calls(one, group), _calls(other, group)
+    # It may have gone on to what C++ issues for DDP, which is not among the calls.
+    now = one.stuck.issued.get(group, 0) if one.stuck is not None else 0
     matcher = SequenceMatcher(None, [*map(_line, mine)], [*map(_line, theirs)], autojunk=False)
     for kind, begin, end, _, _ in matcher.get_opcodes():
-        if kind == "delete" and end < len(mine):
+        if kind == "delete" and (end < len(mine) or mine[-1].seq < now):
             return mine[begin]
     return None
 

@@ -267,13 +267,11 @@ def agree(one: Collective, other: Collective) -> bool:
         return False
     if op == "new_group":
         return one.shapes == other.shapes
-    # Of DDP's own reductions the sizes are those of buckets. Its broadcasts are told as they are.
+    # Two of DDP's own are alike where the models are. What C++ issued may be without its sizes.
     by_hand = bool(one.place) + bool(other.place)
-    if op == "broadcast" and by_hand == 1 and not (one.shapes and other.shapes):
+    if op not in _SAME_SIZE or not by_hand or (by_hand == 1 and not (one.shapes and other.shapes)):
         return True
-    if (op in _SAME_SIZE and by_hand == 2) or (op == "broadcast" and by_hand == 1):
-        return [prod(shape) for shape in one.shapes] == [prod(shape) for shape in other.shapes]
-    return True
+    return [prod(shape) for shape in one.shapes] == [prod(shape) for shape in other.shapes]
 
 
 def _issued_pairs(member: RankEvidence, *keys: str) -> int:

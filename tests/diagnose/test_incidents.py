@@ -73,6 +73,39 @@ def test_a_rank_that_ended_well_before_its_peers_lost_it_has_left_early() -> Non
     assert len(finding.consequences) == 2
 
 
+@pytest.mark.parametrize(
+    ("out_of", "joins", "codes"),
+    [("backward", 40.0, ["DDP410"]), ("backward", 55.0, []), ("collective", 40.0, [])],
+)
+def test_who_catches_that_a_peer_has_left_and_ends_well_has_lost_it_all_the_same(
+    out_of: str, joins: float, codes: list[str]
+) -> None:
+    two = ranks(2)
+    end(two[1], at=45.0)
+    end(two[0], at=60.0)
+    two[0].thrown.append(replace(error(CLOSED), out_of=out_of))
+    two[0].joining, two[0].left = joins, 50.5
+    assert [(each.code, each.ranks) for each in found(two)] == [(code, (1,)) for code in codes]
+
+
+@pytest.mark.parametrize("size", [5, 1])
+def test_a_call_of_one_rank_alone_that_met_a_bucket_is_found_when_both_stand_in_buckets(
+    size: int,
+) -> None:
+    two = ranks(2)
+    two[1].collectives.append(call("all_reduce", 2, line=33, shapes=((),)))
+    for rank, seq in zip(two, (2, 3), strict=True):
+        bucket = replace(call("all_reduce", seq), place=None, shapes=((size,),))
+        at = stuck("all_reduce", seq, line=30)
+        rank.stuck = replace(at, waiting=(bucket,), awaited=None)
+    if size == 1:  # it fits: nobody can say that it was not meant
+        assert found(two) == []
+        return
+    finding = only(two)
+    assert (finding.code, finding.certainty) == ("DDP400", "proven")
+    assert [p.place.line for p in finding.places if p.place] == [33, 30, 30]
+
+
 def test_peers_of_a_rank_that_raised_are_no_reason_to_look_for_a_deserter() -> None:
     three = ranks()
     end(three[0], at=45.0)

@@ -102,14 +102,14 @@ def test_two_ranks_at_different_collectives_wait_for_each_other() -> None:
     ]
 
 
+@pytest.mark.parametrize("op", ["broadcast", "all_reduce"])
 @pytest.mark.parametrize(("shapes", "is_dead"), [(((1,),), True), (((6, 8),), False), ((), False)])
-def test_a_broadcast_of_ddps_own_meets_the_jobs_where_both_are_as_large(
-    shapes: tuple[tuple[int, ...], ...], is_dead: bool
+def test_a_collective_of_ddps_own_meets_the_jobs_where_both_are_as_large(
+    op: str, shapes: tuple[tuple[int, ...], ...], is_dead: bool
 ) -> None:
-    programs = [[Call("0", "broadcast")], [Call("0", "broadcast")]]
-    found = Simulation({"0": (0, 1)}, programs).evidence()
-    own = Collective("0", 1, "broadcast", NOW - 5, shapes=shapes)
-    jobs = replace(own, place=Place("train.py", 33, "step"), shapes=((48,),), root=1)
+    found = Simulation({"0": (0, 1)}, [[Call("0", op)], [Call("0", op)]]).evidence()
+    own = Collective("0", 1, op, NOW - 5, shapes=shapes)
+    jobs = replace(own, place=Place("train.py", 33, "step"), shapes=((48,),))
     for rank, call in zip(found.ranks, (own, jobs), strict=True):
         assert rank.stuck
         rank.stuck = replace(rank.stuck, waiting=(call,))

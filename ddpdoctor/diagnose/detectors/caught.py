@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, first_line
+from ddpdoctor.diagnose.case import Case, first_line, is_casualty
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
 from ddpdoctor.evidence import ExceptionRecord, RankEvidence
@@ -54,7 +54,7 @@ def detect(case: Case) -> Iterator[Finding]:
 def _caught(rank: RankEvidence) -> ExceptionRecord | None:
     """The first exception that left a step and did not end the rank."""
     for error in rank.thrown:
-        if error.out_of not in _STEPS or error is rank.ending:
+        if error.out_of not in _STEPS or error is rank.ending or is_casualty(error):
             continue
         ended = rank.ending
         if ended is not None and (ended.type, ended.message) == (error.type, error.message):
