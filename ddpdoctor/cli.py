@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -42,8 +43,11 @@ from ddpdoctor.report.formats import ReportFormat
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Pitfall
 
-_ROOMS = ("train", "lint", "diagnose", "attach", "config", "env", "probe", "run")
-"""The commands that have rooms of their own, in the order of the help."""
+_ROOMS = {
+    **{"train": "train", "lint": "lint", "diagnose": "postmortem", "attach": "attach"},
+    **{"config": "configure", "env": "environment", "probe": "probe", "run": "run"},
+}
+"""The commands that have rooms of their own, in the order of the help, and these rooms."""
 
 
 _NAME = "ddpdoctor"
@@ -73,7 +77,7 @@ class PageFormat(StrEnum):
     json = "json"
 
 
-def application(wanted: Sequence[str] = _ROOMS) -> typer.Typer:
+def application(wanted: Collection[str] = _ROOMS) -> typer.Typer:
     """The command line with these commands of other rooms, and those of this file."""
     app = typer.Typer(
         help="Find out why PyTorch DistributedDataParallel training hangs, crashes or goes wrong.",
@@ -90,40 +94,13 @@ def application(wanted: Sequence[str] = _ROOMS) -> typer.Typer:
 
 
 def _add(app: typer.Typer, name: str) -> None:
-    match name:
-        case "train":
-            from ddpdoctor.train import cli as train
-
-            train.add_to(app)
-        case "lint":
-            from ddpdoctor.lint.cli import lint
-
-            app.command()(lint)
-        case "diagnose":
-            from ddpdoctor.postmortem.cli import diagnose
-
-            app.command()(diagnose)
-        case "attach":
-            from ddpdoctor.attach.cli import attach
-
-            app.command()(attach)
-        case "config":
-            from ddpdoctor.configure.cli import config
-
-            app.command()(config)
-        case "env":
-            from ddpdoctor.environment.cli import env
-
-            app.command()(env)
-        case "probe":
-            from ddpdoctor.probe.cli import probe
-
-            app.command()(probe)
-        case "run":
-            from ddpdoctor.run.cli import run as run_job
-
-            settings = {"allow_interspersed_args": False, "ignore_unknown_options": True}
-            app.command("run", context_settings=settings)(run_job)
+    room = import_module(f"ddpdoctor.{_ROOMS[name]}.cli")
+    if name == "train":
+        room.add_to(app)
+        return
+    # What follows the command of the job is the job's.
+    settings = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+    app.command(name, context_settings=settings if name == "run" else None)(getattr(room, name))
 
 
 def _show_version(asked: bool) -> None:

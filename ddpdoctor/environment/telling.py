@@ -22,7 +22,7 @@ from ddpdoctor.environment.model import (
     Unknown,
 )
 from ddpdoctor.report.model import Report
-from ddpdoctor.report.words import count, one_line
+from ddpdoctor.report.words import count, in_bytes, one_line
 
 _LACKS = "not checked ("
 
@@ -144,7 +144,7 @@ def _machine(environment: Environment) -> Iterator[tuple[str, str]]:
         where = "other machines serve it, " if folder.remote else ""
         yield (
             "checkpoints",
-            f"{folder.path}: {folder.filesystem}, {where}{_size(folder.free)} free, "
+            f"{folder.path}: {folder.filesystem}, {where}{in_bytes(folder.free)} free, "
             f"replace {_yes(folder.replaces)}, fsync {_yes(folder.syncs)}, "
             f"locks {_yes(folder.locks)}",
         )
@@ -180,8 +180,8 @@ def _cpus(cpus: Cpus | Unknown) -> str:
 def _memory(memory: Memory | Unknown) -> str:
     if isinstance(memory, Unknown):
         return _or(memory)
-    limit = memory.limit if not isinstance(memory.limit, int) else _size(memory.limit)
-    return f"{_size(memory.total)}, {_size(memory.available)} available, limit {_or(limit)}"
+    limit = memory.limit if not isinstance(memory.limit, int) else in_bytes(memory.limit)
+    return f"{in_bytes(memory.total)}, {in_bytes(memory.available)} available, limit {_or(limit)}"
 
 
 def _limits(environment: Environment) -> Iterator[tuple[str, str]]:
@@ -189,8 +189,9 @@ def _limits(environment: Environment) -> Iterator[tuple[str, str]]:
     if isinstance(shared, Absent | Unknown):
         yield "/dev/shm", _or(shared)
     else:
-        space = f"{_size(shared.size)}, {_size(shared.free)} free, writing {_yes(shared.writable)}"
-        yield "/dev/shm", f"{space}, a file of {_size(shared.tried)} {_yes(shared.takes_it)}"
+        space = f"{in_bytes(shared.size)}, {in_bytes(shared.free)} free"
+        trial = f"a file of {in_bytes(shared.tried)} {_yes(shared.takes_it)}"
+        yield "/dev/shm", f"{space}, writing {_yes(shared.writable)}, {trial}"
     if isinstance(limits, Unknown):
         yield "limits", _or(limits)
         return
@@ -198,7 +199,7 @@ def _limits(environment: Environment) -> Iterator[tuple[str, str]]:
     yield (
         "limits",
         f"open files {_soft(limits.open_files)}, processes {_soft(limits.processes)}, "
-        f"locked memory {'unlimited' if locked is None else _size(locked)}, "
+        f"locked memory {'unlimited' if locked is None else in_bytes(locked)}, "
         f"tasks {_or(limits.tasks_allowed)}",
     )
 
@@ -237,14 +238,6 @@ def _or(value: object) -> str:
 
 def _soft(limit: Limit) -> str:
     return "unlimited" if limit.soft is None else str(limit.soft)
-
-
-def _size(number: int) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if number < 1024:
-            return f"{number} {unit}"
-        number //= 1024
-    return f"{number} GiB" if number < 1024 else f"{number / 1024:.1f} TiB"
 
 
 def _unknowns(value: object) -> Iterator[Unknown]:

@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from ddpdoctor.probe.model import Point
 from ddpdoctor.probe.talk import Talk
+from ddpdoctor.report.words import in_bytes
 
 SIZES = tuple(4**power for power in range(2, 14))  # 16 bytes to 64 MiB
 _ALWAYS = 1 << 20
@@ -77,12 +78,3 @@ _OPERATIONS: dict[str, tuple[_Prepare, Callable[[int], float]]] = {
     "all_gather": (_all_gather, lambda n: (n - 1) / n),
     "broadcast": (_broadcast, lambda _: 1.0),
 }
-
-
-def in_bytes(size: float) -> str:
-    """As in "4 MiB"."""
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.3g} {unit}"
-        size /= 1024
-    return f"{size:.3g} GiB"

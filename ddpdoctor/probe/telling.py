@@ -11,7 +11,7 @@ from ddpdoctor.probe.model import Link, Measured, Point, ProbeReport, RankFacts
 from ddpdoctor.report import drawing
 from ddpdoctor.report.model import Case, Group, Report, State
 from ddpdoctor.report.output import OutputError
-from ddpdoctor.report.words import count, one_line
+from ddpdoctor.report.words import count, in_bytes, one_line
 
 _MATRIX = 16
 """Up to so many ranks the matrix of pairs is told whole."""
@@ -117,7 +117,7 @@ def _curves(measured: Measured) -> Group:
         note="The time of one call, and its bus bandwidth as nccl-tests define it.",
         columns=("size", *operations),
         rows=tuple(
-            (_size(size), *(_point(by_size.get((one, size))) for one in operations))
+            (in_bytes(size), *(_point(by_size.get((one, size))) for one in operations))
             for size in sorted({point.size for point in measured.points})
         ),
     )
@@ -153,14 +153,6 @@ def _worth_showing(measured: Measured) -> Sequence[RankFacts]:
     return sorted(measured.ranks, key=lambda rank: -rank.compute)[:8]
 
 
-def _size(size: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.4g} {unit}"
-        size /= 1024
-    return f"{size:.4g} GiB"
-
-
 def _seconds(seconds: float) -> str:
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
@@ -182,9 +174,9 @@ def _curve_picture(measured: Measured) -> str:
     sizes = sorted({float(point.size) for point in measured.points})
     series: dict[str, list[drawing.Point]] = {}
     for p in measured.points:
-        told = f"{_size(p.size)}: {_rate(p.bus_bandwidth)}, {_seconds(p.seconds)}"
+        told = f"{in_bytes(p.size)}: {_rate(p.bus_bandwidth)}, {_seconds(p.seconds)}"
         series.setdefault(p.operation, []).append((p.size, max(1.0, p.bus_bandwidth), told))
-    across = drawing.Axis([*sizes[:-1:2], sizes[-1]], _size, math.log2)
+    across = drawing.Axis([*sizes[:-1:2], sizes[-1]], in_bytes, math.log2)
     up = drawing.Axis([10.0**power for power in range(low, high + 1)], _power, math.log10)
     limit = (ceiling, "memory copy")
     return drawing.curves("bandwidth by size", series, across, up, limit)

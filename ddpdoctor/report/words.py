@@ -39,6 +39,15 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
+def in_bytes(size: float) -> str:
+    """As in "4 MiB"."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{size:.4g} TiB"
+
+
 def headline(report: Report, finding: Finding) -> str:
     """How sure it is: "deadlock proven 0.7 s after the last rank blocked"."""
     waits = any(place.waits_for for place in finding.places)

@@ -163,7 +163,7 @@ def report(known: facts.Environment, *findings: Finding) -> EnvironmentReport:
         "GPU 0 NVIDIA H100, 81559 MiB, driver 580.1, MIG Disabled",
         "InfiniBand mlx5_0",
         "CPUs 64, in the control group 16, by affinity 8, by quota 7.5",
-        "memory 2.0 TiB, 100 GiB available, limit 64 GiB",
+        "memory 2 TiB, 100 GiB available, limit 64 GiB",
         "/dev/shm 64 MiB, 1 MiB free, writing works, a file of 1 MiB fails",
         "limits open files 1024, processes 4096, locked memory unlimited, tasks 512",
         "interface eth0 192.0.2.2",
