@@ -101,6 +101,8 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
     if vm.watched:
         vm.emit("asked", node.op.__class__.__name__, node, owner=left, by=right)
     found = folding.binary(node.op, left, right)
+    if found.agree.kind == "rank" and found.what != NOTHING:
+        vm.by_rank.setdefault(found.what, (node, vm.path))
     return computed_by(vm, node, node.op.__class__.__name__, left, right, found)
 
 

@@ -214,6 +214,8 @@ class Machine:
         """What the workers of a loader do, by the making of the loader."""
         self.batches: dict[int, Ref] = {}
         """Site of a batch -> the loader that it comes from."""
+        self.by_rank: dict[What, tuple[ast.AST, str]] = {}
+        """What was computed with the rank -> where: the expression, and its file."""
         self.reads: dict[Term, set[str]] = {}
         """What was loaded -> the keys that were read of it, ELSEWHERE where it went on whole."""
         self._rounds: dict[int, list[ast.AST]] = program.rounds

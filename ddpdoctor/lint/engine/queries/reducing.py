@@ -54,6 +54,8 @@ class Unreduced:
     """The conditions around it in its loop that count, outermost first."""
     by: Event
     """The `no_sync`, or the flag, that kept the last backward back."""
+    ever: bool = False
+    """Whether the same step follows a reduced backward in other rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ class _Rounds:
         self.found: dict[int, Unreduced] = {}
         self.reduces = False
         """Whether any backward is: else each rank is meant to learn alone for a while."""
+        self.reduced: set[int] = set()
+        """The steps that follow a reduced backward in any round."""
         self.relevant: dict[int, bool] = {}
         self.budget = _BUDGET
         self.choices: list[Choice] = []
@@ -152,7 +156,11 @@ class _Rounds:
                 self._forget_clip(state)
         except _Spent:
             pass
-        return [each for each in self.found.values() if self.reduces or each.event.kind == "clip"]
+        return [
+            replace(each, ever=id(each.event.node) in self.reduced)
+            for each in self.found.values()
+            if self.reduces or each.event.kind == "clip"
+        ]
 
     # --- ways
 
@@ -264,6 +272,8 @@ class _Rounds:
                 if state.reduced is False and state.by is not None:
                     return replace(state, clipped=(event, tuple(self.choices), state.by))
             case "step" if self._steps(event):
+                if state.reduced:
+                    self.reduced.add(id(event.node))
                 if state.reduced is False and state.by is not None:
                     self._tell(event, tuple(self.choices), state.by)
                 return replace(state, clipped=None)

@@ -9,6 +9,8 @@ from ddpdoctor.lint.engine.interpreter import reading
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import (
+    NOTHING,
+    SAME,
     Either,
     Many,
     Place,
@@ -132,11 +134,22 @@ def is_dealt_out(run: Run, loader: Event) -> bool:
             deciding = [node.condition if isinstance(node, Choice) else node.count]
         elif isinstance(node, Event) and node.kind in ("sample", "batch", "iterate"):
             deciding = list(node.values.values())
+            if is_stream(run, loader) and _is_alike(node):  # what it holds is not gone by
+                continue
         else:
             continue
         if any(_is_own(each, causes, _DEPTH) for each in deciding):
             return True
     return False
+
+
+def _is_alike(sample: Event) -> bool:
+    """Whether all ranks are seen to read the same, equally often."""
+    one, count = sample.values.get("element"), sample.values.get("count")
+    if one is None or count is None or one.what == NOTHING:
+        return False
+    items = one.what.items if isinstance(one.what, Tuple) else (one,)
+    return all(each.agree == SAME for each in (count, *items))
 
 
 def _is_own(value: Value, causes: tuple[str, ...], depth: int) -> bool:

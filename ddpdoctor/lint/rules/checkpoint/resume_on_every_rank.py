@@ -42,6 +42,7 @@ from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP513", name="resume-on-one-rank", confidence="likely")
 
+_OF_NUMBERS = ("tensor", "as_tensor", "Tensor")
 _SHARING = ("broadcast", "broadcast_object_list", "all_gather_object", "scatter_object_list")
 
 
@@ -182,13 +183,16 @@ def _is_shared_later(run: Run, event: Event, order: dict[int, int]) -> bool:
         for each, _ in events(run.root, "collective")
         if order[id(each)] > order[id(event)] and each.name in _SHARING
     ]
-    return any(_carries_state(each) for each in later)
+    return any(_carries_state(run, each) for each in later)
 
 
-def _carries_state(collective: Event) -> bool:
-    """Whether what is sent may be the state itself, and not a single number that was made here."""
+def _carries_state(run: Run, collective: Event) -> bool:
+    """Whether what is sent may be the state itself, and not a few numbers that were made here."""
     shared = collective.values.get("shares") or collective.values.get("arg0")
-    return shared is None or shared.agree.kind != "same" or collective.name != "broadcast"
+    if shared is None or collective.name != "broadcast":
+        return True
+    made = run.vm.made.get(shared.what)
+    return shared.agree.kind != "same" and (made is None or made.by not in _OF_NUMBERS)
 
 
 def _kind(run: Run, target: Value) -> str:

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import loops, passes, shards
@@ -53,11 +53,16 @@ def check(run: Run) -> Iterator[Hit]:
 def _drawn(run: Run) -> Iterator[Hit]:
     """The first draw of each loop over a rank's own samples."""
     seed: Event | None = None
+    again: Event | Called | None = None
     told: set[int] = set()
     trained = {id(loop) for _, way in events(run.root, "backward") for loop in loops(way)}
-    for event, way in events(run.root, *_SEEDS, "draw"):
-        if event.kind != "draw":
+    is_wrapped = False
+    for event, way in events(run.root, *_SEEDS, "draw", "wrap"):
+        is_wrapped = is_wrapped or event.kind == "wrap"
+        if event.kind in _SEEDS:
             seed = _seed_for_all(event, way)
+            again = _call(way) if seed is not None and is_wrapped else None
+        if event.kind != "draw":
             continue
         if seed is None or event.values.get("generator") is not None or "no_grad" in event.scopes:
             continue
@@ -65,13 +70,26 @@ def _drawn(run: Run) -> Iterator[Hit]:
         if loop is None or id(loop) in told or not _goes_through_a_shard(run, loop):
             continue
         told.add(id(loop))
+        at, other = (event, seed) if again is None else (again, event)
+        said = "all ranks are seeded alike" if again is None else "it is drawn"
         yield Hit(
-            event.node,
+            at.node,
             "every rank draws the same noise for its own samples: nothing seeds it by the rank",
-            notes=(Related.at(seed.place, "all ranks are seeded alike"),),
+            notes=(Related.at(other.place, said),),
             help="after the model is built: torch.manual_seed(seed + 1 + rank)",
-            path=event.path,
+            path=at.path,
         )
+
+
+def _call(way: Way) -> Event | Called | None:
+    """Who seeds there: the outermost call that does not build the model too."""
+    for step in way:
+        node = step.node
+        if isinstance(node, Event):
+            return node
+        if isinstance(node, Called) and not any(True for _ in events(node.body, "wrap")):
+            return node
+    return None
 
 
 def _dropped(run: Run) -> Iterator[Hit]:

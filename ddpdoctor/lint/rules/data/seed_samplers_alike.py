@@ -26,7 +26,15 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import IS_MAIN, LOCAL_RANK, RANK, Place, Value
+from ddpdoctor.lint.engine.interpreter.values import (
+    IS_MAIN,
+    LOCAL_RANK,
+    RANK,
+    Place,
+    Term,
+    Value,
+    What,
+)
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -61,15 +69,23 @@ def _dealt_out(run: Run) -> Iterator[Hit]:
         told.add(deal.seed.place)
         seed = deal.seed.values["seed"]
         at = _given(run, seed) or deal.seed
+        node, path = (at.node, at.path) if at is not deal.seed else _mixed(run, seed.what, at)
         yield Hit(
-            at.node,
+            node,
             "the order is shuffled by a seed of the rank's own: the parts overlap, others are lost",
             notes=(Related.at(deal.event.place, "the part is taken"),),
             why=seed.why,
             help="one seed for all ranks; a per-rank generator is for noise alone",
             confidence="likely",
-            path=at.path,
+            path=path,
         )
+
+
+def _mixed(run: Run, seed: What, at: Event) -> tuple[ast.AST, str]:
+    """Where the rank went into a seed; where it is used, if that was not seen."""
+    known = run.vm.by_rank
+    inner = seed.args if isinstance(seed, Term) and seed not in known else (seed,)
+    return next((known[each] for each in inner if each in known), (at.node, at.path))
 
 
 def _given(run: Run, seed: Value) -> Event | None:

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, local
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made, numbers
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
@@ -43,6 +43,7 @@ def check(run: Run) -> Iterator[Hit]:
     if not is_distributed(run):
         return
     yield from _dealt_out(run)
+    yield from _picked(run)
     seeded: set[str] = set()
     for event, way in events(run.root, *_GENERATOR, *_GENERATOR.values()):
         if event.kind in _GENERATOR.values():
@@ -80,6 +81,28 @@ def _dealt_out(run: Run) -> Iterator[Hit]:
             notes=(Related.at(deal.event.place, "the part is taken"),),
             help="shuffle with a generator that is seeded alike on all ranks",
             path=why.place.path,
+        )
+
+
+def _picked(run: Run) -> Iterator[Hit]:
+    """What each rank draws for itself to take a part by, which a sampler then deals out."""
+    samplers = made(run, SAMPLER).values()
+    sharded = {each for event in samplers for each in numbers(event.values.get("dataset"))}
+    told: set[int] = set()
+    for number, event in made(run, "Subset").items():
+        indices = event.values.get("indices")
+        if number not in sharded or indices is None or indices.why is None:
+            continue
+        drawn = indices.why.root
+        if indices.agree != local("chance") or drawn.node is None or id(drawn.node) in told:
+            continue
+        told.add(id(drawn.node))
+        yield Hit(
+            drawn.node,
+            "each rank draws another part: index i is another sample on each, and parts overlap",
+            notes=(Related.at(event.place, "the part is taken"),),
+            help="draw with a generator that is seeded alike on all ranks",
+            path=drawn.place.path,
         )
 
 

@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, events
 from ddpdoctor.lint.engine.queries.reducing import FLAG, unreduced
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -52,6 +53,16 @@ def check(run: Run) -> Iterator[Hit]:
                 path=each.by.path,
             )
             continue
+        held = None if each.ever else _held_back(run)
+        if held is not None:
+            yield Hit(
+                held.test,
+                "no_sync holds back the micro-batch before the step, and lets another be reduced",
+                notes=(Related.at(each.event.place, "the optimizer steps"),),
+                help="one condition for both: no_sync exactly where the optimizer does not step",
+                path=held.path,
+            )
+            continue
         choice = each.choices[-1] if each.choices else None
         yield Hit(
             choice.test if choice else each.event.node,
@@ -60,3 +71,13 @@ def check(run: Run) -> Iterator[Hit]:
             help="one condition for both: no_sync exactly where the optimizer does not step",
             path=choice.path if choice else each.event.path,
         )
+
+
+def _held_back(run: Run) -> Choice | None:
+    """The single condition by which a program enters `no_sync`."""
+    found: dict[int, Choice] = {}
+    for event, way in events(run.root, "scope"):
+        choices = [step.node for step in way if isinstance(step.node, Choice)]
+        if event.name == "no_sync" and choices:
+            found[id(choices[-1].test)] = choices[-1]
+    return found.popitem()[1] if len(found) == 1 else None
