@@ -225,6 +225,8 @@ def call_duck(
         return call_library(vm, "os.listdir", None, [owner], {}, node)
     if name in _ARCCOS:
         vm.emit("arccos", name, node, of=owner)
+    if name.endswith("_") and not name.endswith("__") and isinstance(owner.what, Term):
+        vm.emit("change", name, node, object=owner)
     if "sort" in name:
         agree, why = blended([objects.without_order(each) for each in every])
     if name == "state_dict":

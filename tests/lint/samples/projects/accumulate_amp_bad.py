@@ -35,10 +35,10 @@ def worker(rank, world_size, data, held_out, accumulate=4):
     for epoch in range(10):
         sampler.set_epoch(epoch)
         for step, (x, y, m) in enumerate(loader):
-            context = model.no_sync() if step % accumulate != 0 else nullcontext()
+            context = model.no_sync() if step % accumulate != 0 else nullcontext()  # <-- DDP315
             with context:
                 scaler.scale(masked_loss(model(x), y, m) / accumulate).backward()
-            if (step + 1) % accumulate == 0:  # <-- DDP315
+            if (step + 1) % accumulate == 0:
                 clip_grad_norm_(model.parameters(), 1.0)  # <-- DDP306
                 scaler.step(optimizer)
                 scaler.update()

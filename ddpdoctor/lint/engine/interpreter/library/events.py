@@ -41,6 +41,8 @@ def _new(vm: Machine, call: Call) -> Value:
     type = call.effect.option("type", call.name)
     made = vm.new(call.node, type)
     values = call.roles()
+    if "seed" in values:  # a list of numbers is one as well
+        values["seed"] = inside(vm, values["seed"])
     if type == "list":
         content = objects.content(vm, call.args[0]) if call.args else Value(Tuple(()))
         vm.store.put((made, "[]"), content or Value(Many(Value(NOTHING, UNKNOWN)), UNKNOWN))
