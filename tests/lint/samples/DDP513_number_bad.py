@@ -23,7 +23,7 @@ class State:
         }
 
     def restore(self, path):
-        saved = torch.load(path, map_location="cpu")  # <-- DDP513
+        saved = torch.load(path, map_location="cpu")
         self.model.module.load_state_dict(saved["model"])
         self.opt.load_state_dict(saved["opt"])
         self.step = saved["step"]
@@ -36,7 +36,7 @@ def main():
     state = State(model, torch.optim.Adam(model.parameters()))
     if os.path.exists("state.pt"):
         if is_main():
-            state.restore("state.pt")
+            state.restore("state.pt")  # <-- DDP513
         step = torch.tensor([state.step])
         dist.broadcast(step, 0)
         state.step = int(step)

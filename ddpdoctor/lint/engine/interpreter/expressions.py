@@ -10,7 +10,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.calls import call
 from ddpdoctor.lint.engine.interpreter.iteration import elements
-from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.machine import KEPT, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
@@ -401,6 +401,7 @@ def _yield(vm: Machine, node: ast.Yield) -> Value:
         value = Value(value.what, local("data", False), own[0].why)
     counted = next((each for each in vm.conditions[frame.conditions :] if _of_own_data(each)), None)
     if counted is not None:
+        counted = Value(counted.what, counted.agree, vm.why(KEPT, node, counted.why))
         vm.store.put((frame.scope, "#count"), counted)
     frame.yields.append(value)
     if frame.on_yield is not None:

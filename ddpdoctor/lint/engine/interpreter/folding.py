@@ -147,6 +147,15 @@ def _table(found: tuple[Any, ...], *of: Value) -> Table:
     return Table(found, any(by_world))
 
 
+def is_span_of(first: What, last: What) -> bool:
+    """Whether `range(first, last)` has as many numbers wherever it begins: `range(i, i + n)`."""
+    begin, end = _polynomial(first, 0), _polynomial(last, 0)
+    if begin is None or end is None:
+        return False
+    unknown = begin.keys() - {()}
+    return bool(unknown) and not _sum(end, begin, -1).keys() & unknown
+
+
 def is_equally_long(bounds: tuple[What, ...]) -> bool:
     """Whether `range(first, last, step)` has as many numbers on each rank: the rank cancels out.
 

@@ -72,7 +72,8 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     if isinstance(what, Term) and what.op == "range":
         is_span = value.agree.kind == "rank" and folding.is_equally_long(what.args)
         count = Value(what, SAME) if is_span else value
-        return Value(Term("counter", (vm.site(node),)), SAME), count
+        own = local("data", value.agree.sure) if is_span else SAME
+        return Value(Term("counter", (vm.site(node),)), own, value.why), count
     if isinstance(what, Partial):
         return Value(NOTHING, UNKNOWN), Value(NOTHING, UNKNOWN)
     value = objects.current(vm, value)

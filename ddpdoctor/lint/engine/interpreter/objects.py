@@ -805,6 +805,8 @@ def order_of(vm: Machine, value: Value, depth: int = 3) -> Value | None:
 
 def _in_order(found: Value, one: Value) -> Value:
     """An element that is picked by its place: another one where the order differs."""
+    if isinstance(one.what, Term) and one.what.op == "counter":
+        return one
     if found.agree.divergent and not one.agree.divergent:
         return Value(one.what if one.what != Term("joined") else NOTHING, found.agree, found.why)
     return one

@@ -46,6 +46,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 
 _ROUNDS = 3
+_YIELDS = (ast.Yield, ast.YieldFrom)
 MAYBE = "maybe "
 """Before the names of scopes of which one is entered."""
 _ALIKE_ERRORS = frozenset(
@@ -365,8 +366,8 @@ def run_loop(
     endless: bool = False,
 ) -> bool:
     """Run a body until nothing new comes of it, then go on from all the ways out of it."""
-    if count.agree.divergent:
-        _count_in_generator(vm, count)
+    if count.agree.divergent and any(isinstance(x, _YIELDS) for x in ast.walk(node)):
+        vm.store.put((vm.frame.scope, "#count"), count)
     outside, mask, begun = vm.out, vm.mask, vm.computations
     base = vm.store.open() + 1
     record = LoopRecord(base - 1, len(vm.conditions))
@@ -406,6 +407,7 @@ def run_loop(
         ways.append(State({**head, **each.writes}, each.conditions, each.mask))
     if not ways and vm.frame.yields:  # who takes one of them sees what was done until then
         vm.store.join([State(head, (), mask)], vm.site(node, "after"))
+        vm.store.put((vm.frame.scope, "#count"), Value(NOTHING, UNKNOWN))  # there is always one
     if not ways:
         return False
     vm.store.join(ways, vm.site(node, "after"))
@@ -435,12 +437,6 @@ def _settle(vm: Machine, states: list[State], count: Value, site: int) -> bool:
 
 
 _HERE = ast.Pass()
-
-
-def _count_in_generator(vm: Machine, count: Value) -> None:
-    frame = vm.frame
-    if frame.function is not None and frame.function.is_generator:
-        vm.store.put((frame.scope, "#count"), count)
 
 
 def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
@@ -489,7 +485,7 @@ def _is_one_by_one(vm: Machine, node: ast.For | ast.AsyncFor, content: Value) ->
         return False
     if content.agree.divergent and not any(parted):
         return False
-    ways_out = ast.Break | ast.Continue | ast.Return | ast.Yield | ast.YieldFrom
+    ways_out = (ast.Break, ast.Continue, ast.Return, *_YIELDS)
     return not any(isinstance(each, ways_out) for each in ast.walk(node))
 
 
@@ -521,7 +517,8 @@ def _one_by_one(
             paths = vm.ways(is_there, functools.partial(body, item), lambda: NONE)
             falls = vm.choose(node, node.iter, is_there, paths)
             if seq.items:
-                outside.items.append(Loop(node, vm.path, count, seq, vm.frame.name, rounds=1))
+                loop = Loop(node, vm.path, count, seq, vm.frame.name, rounds=len(items))
+                outside.items.append(loop)
             if falls is None:
                 return False
     finally:

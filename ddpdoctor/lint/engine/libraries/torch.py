@@ -93,6 +93,7 @@ torch.nn.Module.bfloat16                            itself
 torch.nn.Module.requires_grad_                      event kind=unfreeze on=requires_grad@0 result=itself
 torch.nn.Module.apply                               itself
 torch.nn.Module.parameters                          pure
+torch.nn.Module.named_parameters                    pure
 torch.nn.Module.state_dict                          event kind=state result=pure
 torch.nn.Dropout                                    event kind=dropout p=p@0 result=pure
 torch.nn.Dropout1d                                  event kind=dropout p=p@0 result=pure

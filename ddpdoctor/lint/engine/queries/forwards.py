@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -135,13 +136,13 @@ def switches(run: Run, seq: Seq) -> Iterator[Choice]:
                 yield node
 
 
-def decided_by(run: Run, seq: Seq) -> Iterator[tuple[Value, Place]]:
+def decided_by(run: Run, seq: Seq) -> Iterator[tuple[Value, Place, ast.AST]]:
     """What decides in a forward which layers take part, and where: a condition, or an index."""
     for choice in switches(run, seq):
-        yield choice.condition, choice.place
+        yield choice.condition, choice.place, choice.test
     for event, _ in events(seq, "one_of_parts"):
         if any(has_parameters(run, each) for each in parts(run, event.values["of"].what)):
-            yield event.values["index"], event.place
+            yield event.values["index"], event.place, event.node
 
 
 def depends(run: Run, condition: Value, forward: Forward) -> bool:

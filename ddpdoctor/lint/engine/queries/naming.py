@@ -38,6 +38,8 @@ def name_of(run: Run, parting: Parting) -> str:
         return "DDP505"
     if kinds <= _TRAINING:
         return "DDP307" if "backward" in kinds else ""
+    if parting.by_rank and not parting.both:
+        return ""  # DDP401
     return "DDP418" if not parting.both and _asks_how_many(parting.condition.what) else "DDP402"
 
 

@@ -451,7 +451,7 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
                 if key not in seen:
                     seen.add(key)
                     yield each
-        elif isinstance(node, Loop) and node.count.agree.divergent:
+        elif isinstance(node, Loop) and node.count.agree.divergent and not _is_bounded(node):
             heard = tuple(all_met(node.body.items))
             key = (id(node.node), -1)
             if heard and key not in seen and not _in_join(heard):
@@ -459,6 +459,16 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
                 yield Parting(
                     node.count, node.node, node.node, node.path, "", None, heard, loop=node, way=way
                 )
+
+
+def _is_bounded(loop: Loop) -> bool:
+    """Whether all ranks leave a loop at the same round, whatever they have left."""
+    return isinstance(loop.node, ast.For | ast.AsyncFor) and any(
+        isinstance(each, Choice)
+        and each.condition.agree.kind == "same"
+        and any((out := leaves(arm.body)) is not None and out.kind == "break" for arm in each.arms)
+        for each in loop.body.items
+    )
 
 
 def _in_join(heard: tuple[Met, ...]) -> bool:

@@ -32,13 +32,21 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Event,
+    Loop,
+    Way,
+    events,
+    walk,
+)
 from ddpdoctor.lint.engine.interpreter.values import Agreement, Ref, Term, Value, Why
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.telling import how, operation
-from ddpdoctor.lint.engine.queries.wrapping import mentioned
+from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP513", name="resume-on-one-rank", confidence="likely")
@@ -86,14 +94,24 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
         if _is_wrapped_later(run, event, wraps, order) or _is_shared_later(run, event, order):
             continue
         told.add(id(apart))
+        call = _call_behind(apart, way)
         yield Hit(
-            _loaded_there(loads, event, way) or event.node,
+            call.node if call else _loaded_there(loads, event, way) or event.node,
             "this state is restored on some ranks only: the others go on with their own",
             notes=(Related.at(apart.place, "only some ranks pass this condition"),),
             help="load on every rank, or broadcast what was loaded",
             confidence="certain" if who.sure and run.is_entry else "likely",
-            path=event.path,
+            path=call.path if call else event.path,
         )
+
+
+def _call_behind(apart: Choice, way: Way) -> Called | None:
+    """The call behind a condition of the rank's that leads to what stands at the end of a way."""
+    for number, step in enumerate(way):
+        if step.node is apart or any(each is apart for each in step.seq.items[: step.index]):
+            calls = [each.node for each in way[number:] if isinstance(each.node, Called)]
+            return next((each for each in calls if each.node is not apart.node), None)
+    return None
 
 
 def _counted_from_there(run: Run) -> Iterator[Hit]:
@@ -107,13 +125,15 @@ def _counted_from_there(run: Run) -> Iterator[Hit]:
             who = doers(at)
             if any(step.node is loop for step in at):
                 continue
-            if who.some and any(_sets(each, loop.count.why) for each in who.choices):
+            sets = next((each for each in who.choices if _sets(each, loop.count.why)), None)
+            if who.some and sets is not None:
+                call = _call_behind(sets, at)
                 yield Hit(
-                    load.node,
+                    call.node if call else load.node,
                     "some ranks alone load where the epochs begin: the others begin elsewhere",
                     notes=(Related.at(loop.place, "all ranks count from it"),),
                     help="load on every rank, or broadcast what was loaded",
-                    path=load.path,
+                    path=call.path if call else load.path,
                 )
 
 
@@ -212,7 +232,9 @@ def _is_within(run: Run, target: Value, wrap: Event) -> bool:
     module = wrap.values.get("module")
     if module is None or module.what == target.what:
         return True
-    return not isinstance(module.what, Ref) or not isinstance(target.what, Ref)
+    if not isinstance(module.what, Ref) or not isinstance(target.what, Ref):
+        return True
+    return target.what.number in parts(run, module.what)
 
 
 def _is_shared_later(run: Run, event: Event, order: dict[int, int]) -> bool:

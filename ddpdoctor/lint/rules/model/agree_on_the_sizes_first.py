@@ -1,8 +1,9 @@
 """Model whose size is this rank's own.
 
 ## What it does
-Finds layers of a wrapped model whose sizes come of what this rank alone has read: the words of its
-part of the data, its highest label, its longest sequence.
+Finds layers of a wrapped model whose sizes come of what this rank alone has read (the words of its
+part of the data, its highest label, its longest sequence) or of its number, and parameters that
+some ranks alone freeze or unfreeze before they wrap the model.
 
 ## Why is this bad?
 DDP wants the same parameters on every rank. Where the sizes differ it raises on every rank but the
@@ -25,12 +26,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.facts import OF_THE_KIND
 from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Const, Ref, Tensor, Term, Value
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    OPEN,
+    Const,
+    Ref,
+    Table,
+    Tensor,
+    Term,
+    Value,
+)
 from ddpdoctor.lint.engine.libraries.torch import OF_ALL_ELEMENTS
+from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.wrapping import parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -38,7 +50,56 @@ ABOUT = About(code="DDP310", name="different-models", confidence="likely")
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield wraps of models whose layers are of another size on each rank."""
+    """Yield wraps of models that are not alike on all ranks."""
+    yield from _trained_by_some(run)
+    yield from _of_own_sizes(run)
+
+
+def _trained_by_some(run: Run) -> Iterator[Hit]:
+    """The conditions by which some ranks alone say what is trained in a model."""
+    changes = [
+        (event, way)
+        for event, way in events(run.root, "unfreeze", "set_attribute")
+        if event.kind == "unfreeze" or event.name == "requires_grad"
+    ]
+    told: set[int] = set()
+    for wrap, at in events(run.root, "wrap") if changes else ():
+        if not wrap.values.get("kw_process_group", NONE).is_const(None):
+            continue
+        inside = parts(run, wrap.values["module"].what)
+        for event, way in changes:
+            changed = (event.values.get("owner") or event.values["object"]).what
+            module = changed if isinstance(changed, Ref) else objects.module_of(changed)
+            choice = _of_some(way, at)
+            if choice is None or module is None or module.number not in inside:
+                continue
+            if is_after(way, at) and id(choice.node) not in told:
+                told.add(id(choice.node))
+                yield Hit(
+                    choice.test,
+                    "some ranks alone change which parameters are trained, before DDP wraps them",
+                    notes=(Related.at(event.place, "there"), Related.at(wrap.place, "it wraps")),
+                    why=choice.condition.why,
+                    help="change them on every rank",
+                    path=choice.path,
+                )
+
+
+def _of_some(way: Way, wrap: Way) -> Choice | None:
+    """The innermost condition on a way that ranks answer differently, one arm of which does it."""
+    shared = {id(step.node) for step in wrap}
+    for step in reversed(way):
+        choice = step.node
+        if not isinstance(choice, Choice) or id(choice) in shared:
+            continue
+        doing = [any(True for _ in events(arm.body, way[-1].node.kind)) for arm in choice.arms]  # type: ignore[union-attr]
+        if choice.condition.agree.divergent and not all(doing):
+            return choice
+    return None
+
+
+def _of_own_sizes(run: Run) -> Iterator[Hit]:
+    """The wraps of models whose layers are of another size on each rank."""
     layers = {
         event.values["object"].what: (event, size)
         for event, _ in events(run.root, "new")
@@ -53,7 +114,7 @@ def check(run: Run) -> Iterator[Hit]:
             layer, size = found
             yield Hit(
                 wrap.node,
-                "ranks wrap models of different size: what each has read for itself decides it",
+                "ranks wrap models of different size: what is each rank's own decides it",
                 notes=(Related.at(layer.place, f"{layer.name}() is made as large"),),
                 why=size.why,
                 help="agree on the size first (all_reduce the largest), then build",
@@ -65,6 +126,8 @@ def _own_size(run: Run, event: Event) -> Value | None:
     """The argument of a layer by which it has another size on each rank."""
     for name, value in event.values.items():
         is_size = name.startswith("arg") or name.removeprefix("kw_") not in (name, *OF_THE_KIND)
+        if is_size and isinstance(value.what, Table) and value.agree.sure:
+            return value if len({*value.what.entries} - {OPEN}) > 1 else None
         if is_size and value.agree.cause in ("data", "shard") and not _is_alike(run, value.what):
             return value if _is_shown(value) else None
     return None

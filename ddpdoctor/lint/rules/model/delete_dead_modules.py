@@ -93,7 +93,7 @@ def _switched(run: Run) -> Iterator[Hit]:
         forward = forward_of(run, wrap.values["module"])
         by_argument = {
             place
-            for condition, place in (decided_by(run, forward.seq) if forward else ())
+            for condition, place, _ in (decided_by(run, forward.seq) if forward else ())
             if forward is not None and depends(run, condition, forward)
         }
         for event, way in events(run.root, "forward"):
@@ -103,14 +103,20 @@ def _switched(run: Run) -> Iterator[Hit]:
             inner = way[-1].rest[0] if way[-1].rest else None
             if not isinstance(inner, Called) or not any(_learns(each) for each in loops):
                 continue
-            for condition, place in decided_by(run, inner.body):
-                if place in by_argument and _changes(run, condition):
+            for condition, place, test in decided_by(run, inner.body):
+                is_given = place in by_argument or condition.agree.kind == "local"
+                if is_given and _changes(run, condition):
+                    is_own = condition.agree.divergent  # no setting of DDP's makes it right
                     yield Hit(
-                        wrap.node,
+                        test if is_own else wrap.node,
                         "some steps leave a part of this model out: its parameters get no gradient",
-                        notes=(Related.at(place, "this decides it in the forward"),),
+                        notes=(
+                            Related.at(wrap.place, "it is wrapped")
+                            if is_own
+                            else Related.at(place, "this decides it in the forward"),
+                        ),
                         help="find_unused_parameters=True, or use every part in every step",
-                        path=wrap.path,
+                        path=place.path if is_own else wrap.path,
                     )
                     break
 

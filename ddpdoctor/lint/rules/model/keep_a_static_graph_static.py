@@ -44,7 +44,7 @@ def check(run: Run) -> Iterator[Hit]:
         forward = forward_of(run, wrap.values["module"])
         if forward is None:
             continue
-        for condition, place in decided_by(run, forward.seq):
+        for condition, place, _ in decided_by(run, forward.seq):
             if not depends(run, condition, forward):
                 continue
             yield Hit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.call import (
@@ -13,8 +14,8 @@ from ddpdoctor.lint.engine.interpreter.library.call import (
     is_starred,
 )
 from ddpdoctor.lint.engine.interpreter.library.facts import REASONS, by_position, computed, inside
-from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
-from ddpdoctor.lint.engine.interpreter.tree import Seq
+from ddpdoctor.lint.engine.interpreter.machine import KEPT, Left, Machine
+from ddpdoctor.lint.engine.interpreter.tree import Event, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     NONE,
@@ -22,6 +23,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     SAME,
     UNKNOWN,
     Const,
+    Func,
     Lib,
     Many,
     Ref,
@@ -83,12 +85,23 @@ def _new(vm: Machine, call: Call) -> Value:
         from ddpdoctor.lint.engine.interpreter.reading import read_by_workers
 
         vm.workers[event] = read_by_workers(vm, values, call.node)
+        _note_count(vm, made, vm.workers[event], call.node)
     if "Sampler" in type or "DataLoader" in type:
         return result
     agree, why = blended([inside(vm, each) for each in (*call.args, *call.kwargs.values())])
     if agree.divergent and type == "torch.utils.data.Dataset":
         return Value(made, agree, why)
     return result
+
+
+def _note_count(vm: Machine, loader: Ref, workers: Seq, node: ast.AST) -> None:
+    """A stream has as many batches as the rank keeps of its own data."""
+    for each in workers.items:
+        count = each.values.get("count", NONE) if isinstance(each, Event) else NONE
+        chain = count.why.chain() if count.agree.kind == "local" and count.why else ()
+        if any(why.text == KEPT for why in chain):
+            why = vm.why(KEPT, node)
+            vm.store.put((loader, "#uneven"), Value(NOTHING, local("data", False), why))
 
 
 def _hold(vm: Machine, made: Ref, holds: str, args: list[Value]) -> None:
@@ -120,6 +133,21 @@ def _done_later(vm: Machine, call: Call) -> Seq:
         vm.store.drop(depth)
 
 
+def _handle_perhaps(vm: Machine, handler: Value, node: ast.AST) -> None:
+    """What a signal's handler remembers, where the signal has reached this rank."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    if not isinstance(handler.what, Func):
+        return
+    reached = Value(NOTHING, local("signal"), vm.why("a signal reaches this rank alone", node))
+    outside, vm.out = vm.out, Seq()
+    try:
+        handled = functools.partial(call_value, vm, handler, [NONE, NONE], {}, node)
+        vm.choose(node, node, reached, vm.ways(reached, handled, lambda: NONE))
+    finally:
+        vm.out = outside
+
+
 _CHANCE = {"chance": "torch", "chance_python": "python", "chance_numpy": "numpy"}
 _SEEDS = {"seed": "torch", "seed_python": "python", "seed_numpy": "numpy", "seed_cuda": "cuda"}
 
@@ -147,6 +175,8 @@ def _event(vm: Machine, call: Call) -> Value:
     if call.owner is not None and "buffer" in values:
         _keep_buffer(vm, call.owner, values["name"], values["buffer"])
     result = call.effect.option("result")
+    if kind == "handler" and len(call.args) > 1:
+        _handle_perhaps(vm, call.args[1], call.node)
     if kind == "at_exit" and call.args:
         vm.exits[event] = _done_later(vm, call)
         return call.args[0]

@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.folding import is_equally_long
+from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of
 from ddpdoctor.lint.engine.interpreter.library.facts import by_position
-from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.machine import KEPT, Machine
 from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK,
+    BY_RANK_LIKELY,
     MODE,
     NONE,
     NOTHING,
@@ -60,6 +62,8 @@ def of_python(
         span = term("range", *(each.what for each in args))
         if len(args) == 3 and args[0].agree.kind == "rank" and not is_equally_long(span.args):
             agree = local("shard", agree.sure)
+        elif len(args) == 2 and agree.kind == "local" and is_span_of(*span.args):
+            agree = BY_RANK if agree.sure else BY_RANK_LIKELY  # another part, which is as large
         return Value(span, agree, why)
     if name in ("list", "tuple", "iter", "reversed"):
         return _as_list(vm, name, first, node) if args else objects.new_list(vm, node, ())
@@ -267,7 +271,9 @@ def _paired(
         if name == "map":
             one = told
         else:
-            counts, why = blended([Value(NOTHING, counts, why), objects.without_order(told)])
+            told = objects.without_order(told)
+            told = Value(NOTHING, told.agree, vm.why(KEPT, node, told.why))
+            counts, why = blended([Value(NOTHING, counts, why), told])
     return Value(Many(one), counts, why)
 
 
