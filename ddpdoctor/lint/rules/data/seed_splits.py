@@ -3,7 +3,7 @@
 ## What it does
 Finds splits and shuffles of the samples that each rank makes with a generator that nobody has
 seeded alike: `random_split`, `train_test_split`, `random.shuffle` of what a data set holds, or of
-what each rank then takes its part of.
+what each rank then takes its part of, and indices of a `Subset` that a sampler deals out.
 
 ## Why is this bad?
 Each rank splits in its own way: samples that one rank holds back for validation are trained on by

@@ -1,8 +1,8 @@
 """A mean over what this rank has, in a loss that DDP averages again.
 
 ## What it does
-Finds a loss of the form `sum / mask.sum()` that is backwarded under DDP without the count having
-been summed over the ranks.
+Finds a loss of the form `sum / mask.sum()`, or `sum / len(rows)` where a batch is as long as its
+samples are, that is backwarded under DDP without the count having been summed over the ranks.
 
 ## Why is this bad?
 DDP averages the ranks' gradients. A rank with three masked tokens then weighs as much as one with
@@ -29,7 +29,8 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import Tuple, Value
+from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Tuple, Value
+from ddpdoctor.lint.engine.queries.sharding import LOADER, made
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by
 from ddpdoctor.lint.rule import About, Hit
 
@@ -52,18 +53,20 @@ def check(run: Run) -> Iterator[Hit]:
         return
     told: set[int] = set()
     for event, _ in events(run.root, "backward"):
-        for _, made in computed_from(run, event.values["loss"]):
-            if made.by not in _DIVIDES or id(made.node) in told or len(made.of) < 2:
+        for _, quotient in computed_from(run, event.values["loss"]):
+            node = quotient.node
+            if quotient.by not in _DIVIDES or id(node) in told or len(quotient.of) < 2:
                 continue
-            sum_, count = made.of[:2]
-            if made_by(sum_) & wrappers and _is_own_count(run, count) and _is_sum(run, sum_):
-                told.add(id(made.node))
+            sum_, count = quotient.of[:2]
+            is_own = _is_own_count(run, count) or _is_ragged(run, count)
+            if made_by(sum_) & wrappers and is_own and _is_sum(run, sum_):
+                told.add(id(node))
                 yield Hit(
-                    made.node,
+                    node,
                     "this rank's sum is divided by this rank's count, and DDP averages the means",
                     notes=("the count is of this rank's own data",),
                     help="divide by the count of all ranks, times their number (DDP divides by it)",
-                    path=made.path,
+                    path=quotient.path,
                 )
 
 
@@ -76,20 +79,49 @@ def _is_own_count(run: Run, value: Value) -> bool:
     agree = value.agree
     if agree.kind != "rank" and (agree.kind, agree.cause) not in _OWN:
         return False
-    made = run.vm.made.get(value.what)
-    while made is not None and made.by in _SAME_COUNT and made.of:
-        inner = made.of[0].what
+    step = run.vm.made.get(value.what)
+    while step is not None and step.by in _SAME_COUNT and step.of:
+        inner = step.of[0].what
         if isinstance(inner, Tuple) and len(inner.items) == 1:
             inner = inner.items[0].what
-        made = run.vm.made.get(inner)
-    if made is None or made.by not in _COUNTS or any(map(made_by, made.of)):
+        step = run.vm.made.get(inner)
+    if step is None or step.by not in _COUNTS or any(map(made_by, step.of)):
         return False
-    return len(made.of) == 1  # a sum along one dimension counts for each sample by itself
+    return len(step.of) == 1  # a sum along one dimension counts for each sample by itself
+
+
+def _is_ragged(run: Run, count: Value) -> bool:
+    """Whether it is the length of a batch in which samples of any length follow one another."""
+    what = count.what
+    if isinstance(what, Term) and what.op == "item" and what.args[1] == Const(0):
+        what = what.args[0]  # of a shape
+    rows = what.args[0] if isinstance(what, Term) and what.op in ("len", "of") else None
+    picked = run.vm.made.get(rows) if isinstance(rows, Tensor) else None
+    if picked is None or picked.by != "item":
+        return False
+    batch, place = picked.of[0].what, picked.of[1].constant
+    loader = run.vm.batches.get(batch.site) if isinstance(batch, Tensor) else None
+    made_at = made(run, LOADER).get(loader.number) if loader is not None else None
+    if made_at is None or not isinstance(place, int):
+        return False
+    work = run.vm.workers[made_at]
+    held = [each for event, _ in events(work, "sample") for each in event.values.values()]
+    if not any(run.vm.type_of(each) == "list" for each in held):
+        return False  # a tensor's rows are equally long
+    for event, _ in events(work, "batch"):
+        parts = event.values["element"].what
+        if isinstance(parts, Tuple) and place < len(parts.items):
+            one = run.vm.made.get(parts.items[place].what)
+            return one is not None and one.by in _JOINS
+    return False
+
+
+_JOINS = ("cat", "concat", "concatenate")
 
 
 def _is_sum(run: Run, value: Value) -> bool:
     """Whether a sum of losses is divided, and not a mean."""
     return any(
-        made.by in _COUNTS or any(each.is_const("sum") for each in made.of)
-        for _, made in computed_from(run, value)
+        step.by in _COUNTS or any(each.is_const("sum") for each in step.of)
+        for _, step in computed_from(run, value)
     )
