@@ -2,7 +2,8 @@
 
 ## What it does
 Finds a copy of the model (`deepcopy`, `AveragedModel`, an EMA class) that is made before the model
-is wrapped in DDP, while each rank has weights of its own: neither seeded alike nor loaded.
+is wrapped in DDP, while each rank has weights of its own: neither seeded alike nor loaded. And
+weights that some ranks alone average, where all ranks train on, or load what came of it.
 
 ## Why is this bad?
 DDP broadcasts rank 0's weights when it is built. A copy made earlier keeps this rank's own random
@@ -29,7 +30,9 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Ref, Term, Value
-from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart
+from ddpdoctor.lint.engine.queries.sharding import loops
+from ddpdoctor.lint.engine.queries.wrapping import mentioned, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP506", name="ema-before-wrap", confidence="likely")
@@ -58,6 +61,51 @@ def check(run: Run) -> Iterator[Hit]:
                     path=path,
                 )
             break
+    yield from _averaged_by_some(run, order)
+
+
+def _averaged_by_some(run: Run, order: dict[int, int]) -> Iterator[Hit]:
+    """Weights that some ranks alone change, and that all ranks train on, or load into a model."""
+    shared = {
+        each
+        for event, _ in events(run.root, "collective")
+        if event.name in ("broadcast", "broadcast_object_list", "all_reduce")
+        for value in event.values.values()
+        for each in mentioned(run, value)
+    }
+    trained = {loop for _, way in events(run.root, "backward") for loop in loops(way)}
+    wraps = wrappers(run)
+    loaded = [
+        (mentioned(run, event.values["state"]), event)
+        for event, way in events(run.root, "load_state")
+        if "state" in event.values and not doers(way).some
+    ]
+    told: set[int] = set()
+    for change, way in events(run.root, "change"):
+        who = doers(way)
+        apart = keeps_apart(who.choices[::-1]) if who.some else None  # the outermost
+        if apart is None or id(apart) in told or not trained.intersection(loops(way)):
+            continue
+        for weights in mentioned(run, change.values["object"]) - shared:
+            if not isinstance(weights, Ref):
+                continue
+            used = next((event for state, event in loaded if weights in state), wraps.get(weights))
+            is_late = used is not None and (
+                used.kind != "wrap" or order[id(used)] < order[id(change)]
+            )
+            if used is not None and is_late:
+                told.add(id(apart))
+                yield Hit(
+                    apart.test,
+                    "some ranks alone change these weights, and all ranks go on with them",
+                    notes=(
+                        Related.at(change.place, "they are changed"),
+                        Related.at(used.place, "all ranks have them here"),
+                    ),
+                    help="change them on every rank, or broadcast them afterwards",
+                    path=apart.path,
+                )
+                break
 
 
 def _is_each_ranks_own(run: Run, source: Value, copy: Event) -> bool:

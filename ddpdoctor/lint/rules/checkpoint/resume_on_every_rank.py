@@ -46,7 +46,7 @@ from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apa
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.telling import how, operation
-from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
+from ddpdoctor.lint.engine.queries.wrapping import parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP513", name="resume-on-one-rank", confidence="likely")
@@ -61,7 +61,6 @@ def check(run: Run) -> Iterator[Hit]:
         return
     yield from _restored_by_some(run)
     yield from _counted_from_there(run)
-    yield from _averaged_by_some(run)
     for parting in partings(run):
         if name_of(run, parting) != "DDP513":
             continue
@@ -134,43 +133,6 @@ def _counted_from_there(run: Run) -> Iterator[Hit]:
                     notes=(Related.at(loop.place, "all ranks count from it"),),
                     help="load on every rank, or broadcast what was loaded",
                     path=call.path if call else load.path,
-                )
-
-
-def _averaged_by_some(run: Run) -> Iterator[Hit]:
-    """Weights that some ranks alone change, and that all ranks load into a model."""
-    if not any(True for _ in events(run.root, "wrap")):
-        return
-    changed: dict[Ref, tuple[Event, Choice]] = {}
-    for event, way in events(run.root, "change"):
-        apart = keeps_apart(doers(way).choices) if doers(way).some else None
-        for each in mentioned(run, event.values["object"]) if apart is not None else ():
-            if isinstance(each, Ref) and apart is not None:
-                changed.setdefault(each, (event, apart))
-    sent = {
-        each
-        for event, _ in events(run.root, "collective")
-        if event.name in _SHARING
-        for value in event.values.values()
-        for each in mentioned(run, value)
-    }
-    told: set[int] = set()
-    for event, way in events(run.root, "load_state") if changed else ():
-        if doers(way).some or (state := event.values.get("state")) is None:
-            continue
-        for each in mentioned(run, state) & changed.keys() - sent:
-            change, apart = changed[each]  # type: ignore[index]
-            if id(apart) not in told:
-                told.add(id(apart))
-                yield Hit(
-                    apart.test,
-                    "some ranks alone change these weights, and all ranks load them",
-                    notes=(
-                        Related.at(change.place, "they are changed"),
-                        Related.at(event.place, "they are loaded"),
-                    ),
-                    help="change them on every rank, or broadcast them before they are loaded",
-                    path=apart.path,
                 )
 
 

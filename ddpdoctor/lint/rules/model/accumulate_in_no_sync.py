@@ -28,11 +28,12 @@ for i, batch in enumerate(loader):
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Const, Term, text
+from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, text
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -95,9 +96,22 @@ def _taken_in_turn(run: Run, loop: Loop, way: Way) -> set[int]:
     if not isinstance(before, Event) or before.kind != "iterate":
         return set()
     element = before.values["element"]
+    picked = {
+        event.values["model"].what
+        for event, _ in events(loop.body, "forward")
+        if isinstance(event.node, ast.Call) and _is_picked(event.node.func)
+    }
     turns = [event.values for event, _ in events(loop.body, "turn")]
     taken = [element, *(each["element"] for each in turns if each["index"].what == element.what)]
-    return {part for value in taken for each in mentioned(run, value) for part in parts(run, each)}
+    numbers = {each.number for each in picked if isinstance(each, Ref)}
+    return numbers | {
+        part for value in taken for each in mentioned(run, value) for part in parts(run, each)
+    }
+
+
+def _is_picked(function: ast.expr) -> bool:
+    """Whether a model is one of several, by a key of the round."""
+    return isinstance(function, ast.Subscript) and not isinstance(function.slice, ast.Constant)
 
 
 def _depth(loop: Loop, way: Way) -> int:

@@ -45,7 +45,7 @@ def main():
         optimizer.zero_grad()
         (model(series[:, :-1]) - series[:, -1]).square().mean().backward()
         optimizer.step()
-        if dist.get_rank() == 0:  # <-- DDP513
+        if dist.get_rank() == 0:  # <-- DDP506
             ahead.follow()
         if step % 10 == 0:
             ahead.take_over()
