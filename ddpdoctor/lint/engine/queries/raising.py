@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Node, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import (
     Const,
     Either,
@@ -19,11 +19,12 @@ from ddpdoctor.lint.engine.interpreter.values import (
     text,
 )
 from ddpdoctor.lint.engine.queries.doing import doers, in_try
-from ddpdoctor.lint.engine.queries.partings import met
+from ddpdoctor.lint.engine.queries.partings import leaves, met
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.rule import Related
 
 _NEXT = 3
+_OWN = ("data", "shard", "chance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,50 @@ def _conditions(way: Way) -> tuple[Choice | None, bool]:
 
 def _is_caught(way: Way) -> bool:
     return any(isinstance(s.node, Choice) and isinstance(s.node.node, ast.Try) for s in way)
+
+
+def caught_errors(run: Run) -> Iterator[LoneError]:
+    """Errors by what a rank holds that are caught around a collective: it goes on without it."""
+    told: set[int] = set()
+    for node, way in walk(run.root):
+        if not isinstance(node, Exit) or node.kind != "raise":
+            continue
+        for number, step in enumerate(way):
+            choice = step.node
+            if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try):
+                continue
+            inside = way[number + 1 :]
+            handler = _handler(choice, node.node) if inside[0].seq is choice.arms[0].body else None
+            decided = next((s.node for s in inside if _is_by_own_data(s.node)), None)
+            missed = [each for each in met([x for s in inside for x in s.rest]) if each.sure]
+            collective = next((each for each in missed if each.event.kind == "collective"), None)
+            if handler is None or decided is None or collective is None or id(handler) in told:
+                continue
+            told.add(id(handler))
+            notes = (
+                Related.at(node.place, "a rank raises it by its own data"),
+                Related.at(collective.event.place, f"it misses {collective.event.name}()"),
+            )
+            yield LoneError(handler, choice.path, notes)
+
+
+def _is_by_own_data(node: Node) -> bool:
+    return isinstance(node, Choice) and node.condition.agree.cause in _OWN
+
+
+def _handler(choice: Choice, error: ast.AST) -> ast.ExceptHandler | None:
+    """What catches an error, and communicates nothing in its place."""
+    assert isinstance(choice.node, ast.Try)
+    raised = getattr(error, "exc", None)
+    raised = raised.func if isinstance(raised, ast.Call) else raised
+    for handler, arm in zip(choice.node.handlers, choice.arms[1:], strict=False):
+        kinds = [handler.type] if handler.type is not None else []
+        named = {getattr(each, "id", "") for kind in kinds for each in ast.walk(kind)}
+        if getattr(raised, "id", None) in named or not kinds or "Exception" in named:
+            left = leaves(arm.body)
+            ends = left is not None and left.kind in ("raise", "end")
+            return None if ends or any(True for _ in met(arm.body.items)) else handler
+    return None
 
 
 def missing_things(run: Run) -> Iterator[LoneError]:

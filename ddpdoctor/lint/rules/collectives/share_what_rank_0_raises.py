@@ -2,7 +2,8 @@
 
 ## What it does
 Finds code that only rank 0 runs, which looks for a file and raises if it is not there, where all
-ranks meet in a collective right after; uses of what some ranks have and others hold None for; and
+ranks meet in a collective right after; errors by a rank's own data that are caught around a
+collective; uses of what some ranks have and others hold None for; and
 the list that `gather` and `scatter` take of the root alone, where every rank gives it.
 
 ## Why is this bad?
@@ -30,7 +31,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.queries.raising import lone_errors, missing_things, unwanted_lists
+from ddpdoctor.lint.engine.queries.raising import (
+    caught_errors,
+    lone_errors,
+    missing_things,
+    unwanted_lists,
+)
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP404", name="one-rank-raises", confidence="likely")
@@ -44,6 +50,14 @@ def check(run: Run) -> Iterator[Hit]:
             "one rank alone raises here, and the others wait for it",
             notes=error.notes,
             help="broadcast the outcome, and raise on every rank",
+            path=error.path,
+        )
+    for error in caught_errors(run):
+        yield Hit(
+            error.node,
+            "the rank that has raised goes on from here, and the others wait for it",
+            notes=error.notes,
+            help="catch it around what raises alone, and let every rank call the collective",
             path=error.path,
         )
     for error in missing_things(run):
