@@ -15,6 +15,8 @@ class Heads(nn.Module):
         seen = self.body(x)
         found = {"first": self.first(seen).mean()}
         marked = torch.cat([mark[:1] for mark in marks])
+        if len(marked) > 1:  # by a part that learns from every batch
+            found["again"] = self.first(seen[:1]).mean()
         if len(marked) > 0:  # <-- DDP301
             found["second"] = self.second(seen).mean()
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter import objects
@@ -127,18 +127,21 @@ def _layers(run: Run, done: Iterable[Event]) -> set[int]:
     return found
 
 
-def switches(run: Run, seq: Seq) -> Iterator[Choice]:
-    """The conditions that decide in a forward which layers take part."""
+def switches(run: Run, seq: Seq, beside: Collection[int] = ()) -> Iterator[Choice]:
+    """The conditions that decide in a forward which layers take part, besides some."""
     for node, _ in walk(seq):
         if isinstance(node, Choice):
-            layers = [used(run, arm.body) for arm in node.arms if not _raises(arm.body)]
+            arms = [arm.body for arm in node.arms if not _raises(arm.body)]
+            layers = [used(run, arm) - {*beside} for arm in arms]
             if any(each != layers[0] for each in layers[1:]):
                 yield node
 
 
-def decided_by(run: Run, seq: Seq) -> Iterator[tuple[Value, Place, ast.AST]]:
+def decided_by(
+    run: Run, seq: Seq, beside: Collection[int] = ()
+) -> Iterator[tuple[Value, Place, ast.AST]]:
     """What decides in a forward which layers take part, and where: a condition, or an index."""
-    for choice in switches(run, seq):
+    for choice in switches(run, seq, beside):
         yield choice.condition, choice.place, choice.test
     for event, _ in events(seq, "one_of_parts"):
         if any(has_parameters(run, each) for each in parts(run, event.values["of"].what)):

@@ -522,6 +522,9 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
         spoken = [word for _, word in going]
         if any(each != spoken[0] for each in spoken[1:]):
             talking = [word for word in spoken if speaks(word)]
+            by_rank = node.condition.agree.kind == "rank"
+            if by_rank and len(talking) > 1 and any(has_loops(word) for word in talking):
+                return  # a protocol, as in `_ByRank`
             heard = [each for arm, _ in going for each in met(arm.body.items)]
             if heard:
                 yield Parting(

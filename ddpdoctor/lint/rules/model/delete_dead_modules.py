@@ -40,7 +40,13 @@ from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
 from ddpdoctor.lint.engine.interpreter.values import FALSE, Ref, Term, Value
-from ddpdoctor.lint.engine.queries.forwards import decided_by, depends, forward_of, learns
+from ddpdoctor.lint.engine.queries.forwards import (
+    decided_by,
+    depends,
+    forward_of,
+    learns,
+    surely_used,
+)
 from ddpdoctor.lint.engine.queries.reading import reads, reads_all
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -103,7 +109,7 @@ def _switched(run: Run) -> Iterator[Hit]:
             inner = way[-1].rest[0] if way[-1].rest else None
             if not isinstance(inner, Called) or not any(_learns(each) for each in loops):
                 continue
-            for condition, place, test in decided_by(run, inner.body):
+            for condition, place, test in decided_by(run, inner.body, surely_used(run, inner.body)):
                 is_given = place in by_argument or condition.agree.kind == "local"
                 if is_given and _changes(run, condition):
                     is_own = condition.agree.divergent  # no setting of DDP's makes it right
