@@ -1,7 +1,7 @@
 """Of how many terms a number is a mean, by what the functions hold that have made it.
 
-Values decide: a tensor or a list whose mean it is, or a sum and a whole number whose quotient it
-is, among the locals of the calling functions and the attributes of what these hold.
+Values decide: a tensor or a list whose mean it is, or a sum and a whole number (or a length) whose
+quotient it is, among the locals of the calling functions and the attributes of what these hold.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def terms(mean: Any) -> int:
     if number in (0.0, 1.0):
         return 0  # of so many things
     numbers: list[float] = []
+    lengths: list[float] = []
     with torch.no_grad():
         for value in (value for frame in frames for value in _values(frame)):
             if value is mean:
@@ -38,12 +39,13 @@ def terms(mean: Any) -> int:
             if isinstance(value, torch.Tensor) and value.dim():
                 if _is_mean(mean, value):
                     return len(value) if mean.dim() and len(mean) > 1 else value.numel()
+                lengths.append(len(value))
             elif isinstance(value, list) and 1 < len(value) <= _LONGEST:
                 if _is_close(sum(map(_plain, value)) / len(value), number):
                     return len(value)
             elif len(numbers) < _NUMBERS and not math.isnan(plain := _plain(value)):
                 numbers.append(plain)
-    for count in numbers:
+    for count in (*numbers, *lengths):
         if (
             count >= 2
             and count == int(count)

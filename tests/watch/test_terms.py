@@ -34,6 +34,7 @@ def of_rows(mean: torch.Tensor, **held: object) -> int | None:
         (torch.tensor(0.55), [torch.tensor(0.5), torch.tensor(0.25), torch.tensor(0.9)], 3),
         (torch.tensor(7 / 12), SimpleNamespace(right=7, all=12, best=0.5), 12),
         (torch.tensor([7 / 12]), SimpleNamespace(sum=torch.tensor(7.0), count=12), 12),
+        (torch.tensor(2 / 3), SimpleNamespace(right=2, rows=ROWS), 3),
         (ROWS.sum(0), ROWS, 0),
         (torch.tensor(7.0 * 12), SimpleNamespace(mean=7.0, count=12), 0),
         (torch.tensor(1.0), SimpleNamespace(right=12, all=12), 0),

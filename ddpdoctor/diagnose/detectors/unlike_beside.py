@@ -2,9 +2,9 @@
 
 Proven: at two steps or more its parameters or buffers differed between ranks, which DDP makes equal
 for what it wraps alone. Told is what never changed, as a frozen teacher, a codebook or a random
-projection that each rank has drawn for itself; and what changes, where its output is what the model
-is given: running statistics of a rank's own data. A meter changes too, and may differ. Where ranks
-give each other tensors, each may hold a part, and nothing is said.
+projection that each rank has drawn for itself; and by evidence what changes, where its output is
+what the model is given: running statistics of a rank's own data, as it seems. A meter changes too,
+and may differ. Where ranks give each other tensors, each may hold a part, and nothing is said.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _finding(
         code="DDP300",
         title="silent-divergence",
         severity="warning",
-        certainty="proven",
+        certainty="proven" if is_frozen else "evidence",
         ranks=numbers,
         places=(
             RankPlace(ranks=numbers, place=seen.place, doing=f"calls {seen.type}"),
