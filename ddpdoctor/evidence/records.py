@@ -53,8 +53,6 @@ class Collective:
     """The user's frames that led to it, outermost first."""
     content: str = ""
     """Digest of a small floating input of a reduction, of calls that were looked at closely."""
-    terms: int = 0
-    """Of how many terms that input is a mean; 0 where that did not show."""
     aliased: bool = False
     """Tensors that it is to fill share their memory."""
     graph: bool = False

@@ -13,6 +13,7 @@ import functools
 import gc
 import sys
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,8 +85,13 @@ class Copies:
             self._kept.append(_Kept(weakref.ref(wrapper), tensors, was, users_frame()))
 
     @harmless
-    def write(self, log: Log, wrapper: Any, number: int, step: int) -> None:
-        """Write, once, the digests of the copies that were made before this wrapper."""
+    def write(
+        self, log: Log, wrapper: Any, number: int, step: int, model: Mapping[str, str]
+    ) -> None:
+        """Write, once, the digests of the copies that were made before this wrapper.
+
+        `model` are those of what it holds now.
+        """
         mine = [each for each in self._made if each.wrapper and each.wrapper() is wrapper]
         self._made = [each for each in self._made if each not in mine]
         for each in mine:
@@ -93,9 +99,11 @@ class Copies:
                 parameters = digests(dict(made.named_parameters()))
                 log.write("copy", wrapper=number, places=each.places, parameters=parameters)
         for kept in [each for each in self._kept if each.wrapper() is wrapper]:
-            self._follow(log, number, kept, step)
+            self._follow(log, number, kept, step, model)
 
-    def _follow(self, log: Log, number: int, kept: _Kept, step: int) -> None:
+    def _follow(
+        self, log: Log, number: int, kept: _Kept, step: int, model: Mapping[str, str]
+    ) -> None:
         """Before the first step they must be as they were; then write what they have become."""
         alive = [(name, of, tensor) for name, of in kept.tensors if (tensor := of()) is not None]
         found = self._digests({str(n): tensor for n, (_, _, tensor) in enumerate(alive)})
@@ -108,7 +116,8 @@ class Copies:
             return
         changed: dict[str, str] = {}
         for name, _, digest in now:
-            if digest is not None and digest != kept.was[name] and len(changed) < _TOLD:
+            has_own = digest is not None and digest not in (kept.was[name], model.get(name))
+            if digest is not None and has_own and len(changed) < _TOLD:
                 changed[name] = "" if name in changed else digest
         # Of several of one name it is not known which is which on another rank.
         alone = {name: digest for name, digest in changed.items() if digest}

@@ -1,8 +1,8 @@
 """What a collective is given, and whether somebody waits for it.
 
 Of a few calls of each line: whether outputs share their memory, whether the input carries a graph,
-a digest of what a reduction is to add up, and of how many terms that is a mean. Of those that a
-script starts without waiting, whether the handle is let go before anybody has asked for the result.
+and a digest of what a reduction is to add up. Of those that a script starts without waiting,
+whether the handle is let go before anybody has asked for the result.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from typing import Any
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import is_users
-from ddpdoctor.watch.terms import terms
 
 _SMALL = 4096
 """Elements up to which the input of a reduction is digested."""
-_FEW = 64
 _FILLED = frozenset({"all_gather", "gather", "all_to_all"})
 _INTO = "all_gather_into_tensor"
 _REDUCED = frozenset({"all_reduce", "reduce"})
@@ -40,8 +38,6 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
         found["graph"] = True
     if op in _REDUCED and first is not None and _is_small(first):
         found["content"] = _digest(first)
-        if found["content"] and first.numel() <= _FEW:
-            found["terms"] = terms(first) or 0
     return found
 
 

@@ -354,6 +354,7 @@ class _Training:
         if not self._budget.take(size(parameters) + size(gradients)):
             return
         ignored = getattr(wrapper, "parameters_to_ignore", ())
+        held = digests({n: p for n, p in parameters.items() if n not in ignored})
         self.log.write(
             "sample",
             wrapper=passes.number,
@@ -364,7 +365,7 @@ class _Training:
             rates_so_far=f"{mine.rates & 0xFFFF_FFFF_FFFF_FFFF:x}",
             few=few(parameters),
             reductions=passes.total,
-            parameters=digests({n: p for n, p in parameters.items() if n not in ignored}),
+            parameters=held,
             gradients=digests({n: g for n, g in gradients.items() if n not in ignored}),
             late=(
                 late := [
@@ -375,7 +376,7 @@ class _Training:
             ),
             noise="" if is_last else noise.state(wrapper),
         )
-        self.copies.write(self.log, wrapper, passes.number, mine.steps + is_last)
+        self.copies.write(self.log, wrapper, passes.number, mine.steps + is_last, held)
         if late:
             changes.look_for_unfreezing(passes)
 

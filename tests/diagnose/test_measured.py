@@ -164,28 +164,3 @@ def test_a_restore_that_all_share_or_that_is_not_measured_by_all_is_right() -> N
     assert restored({0: "best"}, after="barrier") is None
     assert restored({0: "best"}, step=40) is None
     assert restored({0: "best"}, left=False) is None  # it may have stepped since
-
-
-@pytest.mark.parametrize(
-    ("terms", "codes"),
-    [
-        (lambda rank, n: 32 - 3 * (rank % 2), ["DDP309"]),
-        (lambda rank, n: 32, []),
-        (lambda rank, n: 32 - (rank % 2), []),  # a remainder
-        (lambda rank, n: 32 - 8 * (rank % 2) * (n == 2), []),  # a last batch
-        (lambda rank, n: 32 * (rank % 2), []),  # not known of all
-    ],
-)
-def test_means_of_unlike_numbers_of_terms_are_a_suspicion(
-    terms: Callable[[int, int], int], codes: list[str]
-) -> None:
-    found = world()
-    for rank in found:
-        rank.collectives = [
-            Collective(
-                "0", n, "all_reduce", 10.0 + n, MEASURED, reduce_op="SUM",
-                content=f"{rank.rank}-{n}", terms=terms(rank.rank, n),
-            )
-            for n in range(3)
-        ]  # fmt: skip
-    assert [each.code for each in said(found) if each.is_suspicion] == codes

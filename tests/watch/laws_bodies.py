@@ -35,6 +35,7 @@ def noise(*, own: bool) -> None:
         optimizer.zero_grad()
         (model(clean + drawn) - drawn).square().mean().backward()
         optimizer.step()
+        model.float().to("cpu")  # a conversion that changes nothing is none
     del model, optimizer
     leave()
 
@@ -79,7 +80,10 @@ def quotient(*, told: bool) -> None:
         losses = model(torch.ones(12, 3)).square().squeeze(-1) * mask
         count = mask.sum()
         if told:
-            dist.all_reduce(count)
+            work = dist.all_reduce(count, async_op=True)
+            assert work is not None
+            while not work.is_completed():  # as good as to wait for it
+                pass
             count = count / dist.get_world_size()
         loss = losses.sum() / count  # the quotient
         loss.backward()
@@ -183,17 +187,6 @@ def dropped_handle() -> None:
     leave()
 
 
-def kept_handle() -> None:
-    join()
-    for _ in range(3):
-        total = torch.ones(2)
-        work = dist.all_reduce(total, async_op=True)
-        assert work is not None
-        while not work.is_completed():
-            pass
-    leave()
-
-
 def converted() -> None:
     rank = join()
     model = DistributedDataParallel(nn.Linear(3, 3))
@@ -206,21 +199,6 @@ def converted() -> None:
         if step == 3:
             model.half()  # the conversion
             model.float()
-    del model, optimizer
-    leave()
-
-
-def moved_to_where_it_is() -> None:
-    """A conversion that changes nothing is none."""
-    rank = join()
-    model = DistributedDataParallel(nn.Linear(3, 3))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    generator = torch.Generator().manual_seed(rank)
-    for _ in range(9):
-        optimizer.zero_grad()
-        model(torch.randn(4, 3, generator=generator)).square().mean().backward()
-        optimizer.step()
-        model.float().to("cpu")
     del model, optimizer
     leave()
 
@@ -249,12 +227,16 @@ def caught() -> None:
 def averaging(*, alone: bool, stale: bool = False) -> None:
     """Train, and load an average of the weights that rank 0 alone keeps, or all ranks.
 
-    It was begun before the wrap, and is brought up to date afterwards, or is `stale`.
+    It was begun before the wrap, and is brought up to date afterwards, or is `stale`. So were the
+    best weights, which all replace as a whole, and a sum of zeros, which is no copy of a bias.
     """
     rank = join()
     torch.manual_seed(rank)
-    net = nn.Linear(3, 3)
+    net = nn.Linear(3, 8)
+    nn.init.constant_(net.bias, float(rank == 0))
     average = {name: value.clone() for name, value in net.state_dict().items()}
+    best = {name: value.detach().clone() for name, value in net.named_parameters()}
+    seen = torch.zeros(8)
     model = DistributedDataParallel(net)  # the late wrap
     if not stale:
         for name, value in net.state_dict().items():
@@ -264,8 +246,10 @@ def averaging(*, alone: bool, stale: bool = False) -> None:
         optimizer.zero_grad()
         model(torch.ones(4, 3) * (rank + 1)).sum().backward()
         optimizer.step()
-        if rank == 0 or not alone:
-            for name, value in net.state_dict().items():
+        seen += rank + 1
+        for name, value in net.state_dict().items():
+            best[name].copy_(value)
+            if rank == 0 or not alone:
                 average[name].lerp_(value, 0.5)
         if step == 5 and not stale:
             net.load_state_dict(average)  # the load
@@ -283,34 +267,6 @@ def average_of_all() -> None:
 
 def average_from_before() -> None:
     averaging(alone=False, stale=True)
-
-
-def best_kept_since() -> None:
-    """The best weights are kept from before the wrap on, and replaced as a whole on all ranks.
-
-    A sum that begins with zeros, as biases do, is no copy of them.
-    """
-    rank = join()
-    torch.manual_seed(rank)
-    net = nn.Linear(3, 12)
-    if rank == 0:
-        nn.init.ones_(net.bias)
-    else:
-        nn.init.zeros_(net.bias)
-    best = {name: value.detach().clone() for name, value in net.named_parameters()}
-    seen = torch.zeros(12)
-    model = DistributedDataParallel(net)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(9):
-        optimizer.zero_grad()
-        model(torch.ones(4, 3) * (rank + 1)).sum().backward()
-        optimizer.step()
-        seen += rank + 1
-        with torch.no_grad():
-            for name, value in net.named_parameters():
-                best[name].copy_(value)
-    del model, optimizer
-    leave()
 
 
 def shards(*, agreed: bool) -> None:

@@ -71,10 +71,9 @@ def test_a_law_that_is_broken_is_named_with_its_line(
     "body",
     [
         *("own_noise", "dealt_out_later", "one_order", "augmented"),
-        *("kept_handle", "moved_to_where_it_is", "as_many_targets", "counts_of_all"),
+        *("as_many_targets", "counts_of_all"),
         *(
             "average_of_all",
-            "best_kept_since",
             "restored_by_all",
             "shards_of_one_order",
             "queue_of_all",

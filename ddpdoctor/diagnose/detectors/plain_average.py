@@ -1,9 +1,8 @@
 """DDP309 of a metric: the ranks' means over shares of unlike size are averaged plainly.
 
 Seen: the ranks evaluated numbers of samples that are far apart, and then reduced single numbers
-that are no counts, and nothing else; or what they reduced at a line was, at every call that was
-looked at, the mean of unlike numbers of terms. By AVG that is a mean of means; a sum may be one of
-sums, so it is a note, which `annotate` makes a warning where it is divided by the number of ranks.
+that are no counts, and nothing else. By AVG that is a mean of means; a sum may be one of sums, so
+it is a note, which `annotate` makes a warning where it is divided by the number of ranks.
 """
 
 from __future__ import annotations
@@ -15,74 +14,43 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Collective, Loader, Place, RankEvidence
+from ddpdoctor.evidence import Collective, Loader, RankEvidence
 
-_WIDELY, _OF_TERMS = 1.25, 1.1
-"""So much larger must the largest share be than the smallest, of samples, and of terms."""
-_ENOUGH = 2
+_WIDELY = 1.25
+"""So much larger must the largest share be than the smallest."""
 
 
 @detector(precedence=466, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
-    """One finding for each loader that is evaluated so, and for each line of such means."""
-    told: set[Place | None] = set()
+    """One finding for each loader that is evaluated so."""
     for kin in loaders.kin(case.evidence):
         if len(kin) < len(case.evidence.ranks) or any(each.trains for each in kin.values()):
             continue
         shares = {rank: _samples(each) for rank, each in kin.items()}
-        if not _are_apart(shares, _WIDELY):
+        fewest = min(shares.values())
+        if not fewest or max(shares.values()) < _WIDELY * fewest:
             continue
         call = _averaged(case.evidence.ranks[0], kin[0])
-        if call is not None:
-            told.add(call.place)
-            yield _finding(call, shares, "samples", loaders.places(kin, "built the loader"))
-    for place, calls in _of_terms(case.evidence.ranks).items():
-        counts = [{rank: call.terms for rank, call in of.items()} for of in calls]
-        apart = all(_are_apart(each, _OF_TERMS) for each in counts)
-        if place not in told and len(calls) >= _ENOUGH and apart:
-            yield _finding(next(iter(calls[0].values())), counts[0], "terms", ())
-
-
-def _finding(
-    call: Collective, shares: dict[int, int], of: str, more: tuple[RankPlace, ...]
-) -> Finding:
-    ranks = tuple(sorted(shares))
-    told = ", ".join(f"{n} on rank {rank}" for rank, n in sorted(shares.items())[:8])
-    return Finding(
-        code="DDP309",
-        title="plain-average",
-        severity="warning" if call.reduce_op == "AVG" else "info",
-        certainty="evidence",
-        is_suspicion=True,
-        ranks=ranks,
-        places=(
-            RankPlace(ranks=ranks, place=call.place, doing=f"{call.op} of a mean"),
-            *callers(ranks, call.way, call.place),
-            *more,
-        ),
-        cause=f"the ranks evaluate shares of unlike size ({told} {of}), and what "
-        f"{call.op} puts together weighs them alike: no counts are reduced.",
-        cure=Cure(text="Reduce the sum and the count, and divide once."),
-    )
-
-
-def _are_apart(shares: dict[int, int], by: float) -> bool:
-    fewest = min(shares.values())
-    return fewest > 0 and max(shares.values()) >= by * fewest
-
-
-def _of_terms(ranks: list[RankEvidence]) -> dict[Place, list[dict[int, Collective]]]:
-    """By line: the calls of all ranks that were looked at, those that belong together by rank."""
-    calls: dict[tuple[Place, int], dict[int, Collective]] = {}
-    for rank in ranks:
-        for call in rank.collectives:
-            if call.content and call.place is not None and call.group == "0":
-                calls.setdefault((call.place, call.seq), {})[rank.rank] = call
-    found: dict[Place, list[dict[int, Collective]]] = {}
-    for (place, _), of in calls.items():
-        if len(of) == len(ranks) > 1:
-            found.setdefault(place, []).append(of)
-    return found
+        if call is None:
+            continue
+        ranks = tuple(sorted(kin))
+        told = ", ".join(f"{n} on rank {rank}" for rank, n in sorted(shares.items())[:8])
+        yield Finding(
+            code="DDP309",
+            title="plain-average",
+            severity="warning" if call.reduce_op == "AVG" else "info",
+            certainty="evidence",
+            is_suspicion=True,
+            ranks=ranks,
+            places=(
+                RankPlace(ranks=ranks, place=call.place, doing=f"{call.op} of a mean"),
+                *callers(ranks, call.way, call.place),
+                *loaders.places(kin, "built the loader"),
+            ),
+            cause=f"the ranks evaluate shares of unlike size ({told} samples), and what "
+            f"{call.op} puts together weighs them alike: no counts are reduced.",
+            cure=Cure(text="Reduce the sum and the count, and divide once."),
+        )
 
 
 def _samples(loader: Loader) -> int:
