@@ -73,6 +73,18 @@ def test_a_rank_that_ended_well_before_its_peers_lost_it_has_left_early() -> Non
     assert len(finding.consequences) == 2
 
 
+@pytest.mark.parametrize(("out_of", "certainty"), [("loader", "evidence"), ("forward", "proven")])
+def test_what_one_rank_catches_of_a_batch_that_the_others_had_is_named(
+    out_of: str, certainty: str
+) -> None:
+    two = ranks(2)
+    two[1].thrown.append(replace(error("mask", kind="KeyError", line=8, at=41.0), out_of=out_of))
+    two[1].stuck = stuck("barrier", 4, line=30)
+    two[0].stuck = stuck("all_reduce", 4, line=20)
+    finding = only(two)
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP307", certainty, (1,))
+
+
 @pytest.mark.parametrize(
     ("out_of", "joins", "codes"),
     [("backward", 40.0, ["DDP410"]), ("backward", 55.0, []), ("collective", 40.0, [])],
@@ -334,6 +346,8 @@ def test_a_wait_that_outlasts_the_timeout_is_told_with_the_timeout_and_where_it_
         rank.exceptions.append(error(OVERDUE, at=52.0))
     work = replace(TRAIN, line=77)
     three[0].pauses.append(Stuck(43.0, 53.0, (work,), work, (), {"0": 0}))
+    three[2].stuck = stuck("barrier", 1, line=30)
+    end(three[0], None, by=signal.SIGTERM)
     finding = only(three)
     assert (finding.title, finding.certainty, finding.ranks) == ("timeout", "evidence", (0,))
     assert finding.place == work

@@ -1,7 +1,8 @@
 """DDP307: a rank caught an exception that its peers did not have, and went on without the step.
 
 Proven is what was seen: the exception left the forward or the backward of one rank, that rank
-communicated again, and the ranks have parted since, as they count their collectives.
+communicated again, and the ranks have parted since, as they count their collectives. That a batch
+is gone which a loader could not give is concluded: it may have been asked for again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
 from ddpdoctor.evidence import ExceptionRecord, RankEvidence
 
-_STEPS = ("forward", "backward")
+_STEPS = ("loader", "forward", "backward")
 
 
 @detector(precedence=258)
@@ -33,7 +34,7 @@ def detect(case: Case) -> Iterator[Finding]:
         code="DDP307",
         title="rank-local-skip",
         severity="error",
-        certainty="proven",
+        certainty="evidence" if error.out_of == "loader" else "proven",
         ranks=tuple(sorted(caught)),
         places=(
             RankPlace(

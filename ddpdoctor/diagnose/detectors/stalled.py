@@ -20,8 +20,10 @@ _LONG = 30.0
 @detector(precedence=345, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that the others wait for, or waited for when the job was ended."""
-    if case.failures or case.casualties or case.overdue or case.proven:
+    if case.failures or case.casualties or case.proven:
         return
+    if any(each.title == "timeout" for each in case.found):
+        return  # so it waited, and gave up
     ended = _was_ended(case.evidence)
     least = _WORTH_A_WORD if ended else _LONG
     waits = [each for each in held_up(case.evidence) if each.stuck.seen - each.stuck.since > least]
