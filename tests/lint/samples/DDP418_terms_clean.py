@@ -8,12 +8,15 @@ import torch.distributed as dist
 PARTS = {}
 
 
-def part(cls):
-    PARTS[cls.__name__] = cls
-    return cls
+def part(name):
+    def keep(cls):
+        PARTS[name] = cls
+        return cls
+
+    return keep
 
 
-@part
+@part("overlap")
 class Overlap:
     def terms(self, boxes):
         found = {"area": boxes.prod(-1).mean()}
@@ -42,4 +45,4 @@ def main(settings):
 
 
 if __name__ == "__main__":
-    main({"kind": "Overlap"})
+    main({"kind": "overlap"})
