@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, local
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made, numbers
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
@@ -94,8 +94,10 @@ def _picked(run: Run) -> Iterator[Hit]:
         if number not in sharded or indices is None or indices.why is None:
             continue
         drawn = indices.why.root
-        if indices.agree != local("chance") or drawn.node is None or id(drawn.node) in told:
+        if indices.agree.cause != "chance" or drawn.node is None or id(drawn.node) in told:
             continue
+        if not indices.agree.sure and not run.is_entry:
+            continue  # somebody may have seeded before
         told.add(id(drawn.node))
         yield Hit(
             drawn.node,
