@@ -258,6 +258,7 @@ def _subscript(vm: Machine, node: ast.Subscript) -> Value:
         parts = [
             evaluate(vm, x) for x in (node.slice.lower, node.slice.upper, node.slice.step) if x
         ]
+        vm.emit("cut", "", node, object=owner)
         return objects.sliced(vm, owner, parts, node)
     index = evaluate(vm, node.slice)
     return objects.current(vm, objects.item(vm, owner, index, node))

@@ -32,7 +32,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     Why,
 )
-from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, letter, speaks
+from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, is_world, letter, speaks
 from ddpdoctor.lint.engine.queries.wrapping import made_by, parts
 from ddpdoctor.lint.engine.trees import targets
 
@@ -112,9 +112,13 @@ def partings(run: Run) -> list[Parting]:
 
 
 def _reduced(run: Run) -> Callable[[Event], bool]:
-    """Whether a backward concerns other ranks: not where its loss comes of bare models alone."""
-    wrapping = [event.values for event, _ in events(run.root, "wrap")]
-    going = [event.values.get("model") for event, _ in events(run.root, "forward")]
+    """Whether a backward concerns all ranks: not where its loss comes of bare models alone.
+
+    Nor where it comes of those that some ranks have wrapped in a group of their own.
+    """
+    wrapping = [event.values for event, _ in events(run.root, "wrap") if letter(event)]
+    forwards = [event.values for event, _ in events(run.root, "forward")]
+    going = [each.get("model") for each in forwards if is_world(each.get("group"))]
     made = [values["wrapper"].what for values in wrapping]
     known = {what.number for what in made if isinstance(what, Ref)}
     if not wrapping and not going:

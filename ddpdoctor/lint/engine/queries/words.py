@@ -42,11 +42,12 @@ def letter(event: Event) -> tuple[str, str] | None:
         locally = event.values.get("locally")
         return None if locally is not None and locally.is_const(True) else ("group", event.name)
     if event.kind == "wrap":
-        return ("wrap", event.name)
+        return ("wrap", event.name) if is_world(event.values.get("kw_process_group")) else None
     if event.kind == "backward":
         return None if "no_sync" in event.scopes else ("backward", "backward")
     if event.kind == "forward":
-        return None if "join" in event.scopes else ("forward", "forward")
+        alone = "join" in event.scopes or not is_world(event.values.get("group"))
+        return None if alone else ("forward", "forward")
     return None
 
 

@@ -61,7 +61,10 @@ def _is_frozen(run: Run) -> bool:
 def _uses_everything(run: Run, wrap: Event) -> bool:
     module = wrap.values["module"]
     forward = forward_of(run, module)
-    if forward is None or forward.unknown or any(True for _ in events(forward.seq, "checkpoint")):
+    if forward is None or forward.unknown:
+        return False
+    # A list of what layers gave may be cut before the loss is made of it.
+    if any(True for _ in events(forward.seq, "checkpoint", "cut")):
         return False
     layers = learns(run, module.what)
     plain = {number for number in layers if _is_parameter(run, number)}

@@ -8,6 +8,7 @@ from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.facts import wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
     NOTHING,
     UNKNOWN,
     Agreement,
@@ -36,7 +37,8 @@ def forward(
     every = [objects.current(vm, each) for each in (*args, *kwargs.values())]
     module = model
     if is_wrapper:
-        vm.emit("forward", "forward", node, model=model, **values)
+        group = vm.store.get((model.what, "#process_group")) or NONE
+        vm.emit("forward", "forward", node, model=model, group=group, **values)
         module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
         for each in every:
             if each.agree.kind == "unknown":
