@@ -86,7 +86,7 @@ def two_conditions() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for epoch in range(EPOCHS):
         for i, x in enumerate(loader(epoch, dist.get_rank())):
-            with nullcontext() if i % ACCUMULATE == 0 else model.no_sync():
+            with nullcontext() if i % ACCUMULATE == 0 else model.no_sync():  # <-- DDP315
                 error(model(x), x).backward()
             if (i + 1) % ACCUMULATE == 0:  # <-- DDP315
                 optimizer.step()  # <-- DDP315

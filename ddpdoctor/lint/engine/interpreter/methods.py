@@ -477,9 +477,8 @@ def _of_container(
 
 def _held(vm: Machine, value: Value) -> Value:
     """What is kept, a dictionary as what it holds now."""
-    if vm.type_of(value) != "dict":
-        return value
-    return Value(Tuple(tuple(each for _, each in objects.entries(vm, value))))
+    entries = objects.entries(vm, value) if vm.type_of(value) == "dict" else ()
+    return Value(Tuple(tuple(each for _, each in entries))) if entries else value
 
 
 def _sorted(found: Value) -> Value:

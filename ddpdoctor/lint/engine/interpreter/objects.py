@@ -559,8 +559,10 @@ def keys(vm: Machine, made: Value) -> Value:
 
 
 def entries(vm: Machine, made: Value) -> tuple[tuple[Value, Value], ...]:
-    """(key, value) of all that a dictionary holds; one for all where its keys are open."""
-    return tuple((key, get_key(vm, made, key)) for key in held(keys(vm, made)))
+    """(key, value) of all that a dictionary holds; none where its keys are open."""
+    known = keys(vm, made).what
+    items = known.items if isinstance(known, Tuple) else ()
+    return tuple((key, get_key(vm, made, key)) for key in items)
 
 
 def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST) -> None:

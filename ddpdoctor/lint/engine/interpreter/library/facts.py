@@ -139,7 +139,7 @@ def wrappers(vm: Machine, value: Value) -> frozenset[int]:
         return frozenset()
     items = objects.held(found)
     if vm.type_of(value) == "dict":
-        items = tuple(each for _, each in objects.entries(vm, value))
+        items = tuple(objects.get_key(vm, value, each) for each in items)
     return frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
 
 
