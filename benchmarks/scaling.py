@@ -1,6 +1,6 @@
 """What a rank keeps of a lone one's speed, for each system of the stack.
 
-    python -m benchmarks.scaling [SYSTEM ...] [--nproc 2] [--epochs 4]
+    python -m benchmarks.scaling [SYSTEM ...] [--nproc 2] [--epochs 4] [OPTION OF TRAIN ...]
 
 By the default options and the data that come with the command, one thread a rank: the same samples
 are trained on by one rank, and shared out to `--nproc` of them. Printed is what is left of the
@@ -31,12 +31,12 @@ def main() -> int:
     parser.add_argument("systems", nargs="*", metavar="SYSTEM", default=list(SYSTEMS))
     parser.add_argument("--nproc", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=4)
-    asked = parser.parse_args()
+    asked, options = parser.parse_known_args()
     broken = False
     for system in asked.systems:
-        [alone] = _epochs(system, 1, 1, asked.epochs)
-        beside = max(_epochs(system, 1, asked.nproc, asked.epochs))
-        [among] = _epochs(system, asked.nproc, 1, asked.epochs)
+        [alone] = _epochs(system, 1, 1, asked.epochs, options)
+        beside = max(_epochs(system, 1, asked.nproc, asked.epochs, options))
+        [among] = _epochs(system, asked.nproc, 1, asked.epochs, options)
         kept, floor = alone / (asked.nproc * among), alone / beside
         print(
             f"{system}: one of {asked.nproc} ranks has {kept:.3f} of a lone one's speed, "
@@ -47,7 +47,7 @@ def main() -> int:
     return int(broken)
 
 
-def _epochs(system: str, nproc: int, jobs: int, epochs: int) -> list[float]:
+def _epochs(system: str, nproc: int, jobs: int, epochs: int, options: list[str]) -> list[float]:
     """Seconds of an epoch of each of `jobs` trainings that run at the same time."""
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command = [*launch, f"--nproc-per-node={nproc}", "-m", "ddpdoctor", "train", system]
@@ -55,7 +55,13 @@ def _epochs(system: str, nproc: int, jobs: int, epochs: int) -> list[float]:
         outputs = [Path(folder) / str(job) for job in range(jobs)]
         started = [
             subprocess.Popen(
-                [*command, *SYSTEMS[system], f"--epochs={epochs}", f"--output-dir={output}"],
+                [
+                    *command,
+                    *SYSTEMS[system],
+                    *options,
+                    f"--epochs={epochs}",
+                    f"--output-dir={output}",
+                ],
                 env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
                 stdout=subprocess.DEVNULL,
             )
