@@ -65,6 +65,8 @@ class RankEvidence:
     warnings: list[Warned] = field(default_factory=list)
     steps: int = field(default=0, metadata=_PASSING)
     """Optimizer steps taken."""
+    forwards: int | None = field(default=None, metadata=_PASSING)
+    """Forward passes of its wrappers that have begun, where it stands still or has left."""
     waits: float = 0.0
     """Share of the last second that the main thread spent waiting for other ranks."""
     joining: float | None = None

@@ -53,6 +53,8 @@ class Collective:
     """The user's frames that led to it, outermost first."""
     content: str = ""
     """Digest of a small floating input of a reduction, of calls that were looked at closely."""
+    counted: bool = False
+    """A count is among them: the quotient of two sums is the same however many added."""
     aliased: bool = False
     """Tensors that it is to fill share their memory."""
     graph: bool = False
@@ -366,6 +368,8 @@ class Seed:
     place: Place | None
     way: tuple[Place, ...] = ()
     """The user's frames that led to it, outermost first."""
+    wrappers: int = 0
+    """How many DDPs had been built."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,11 +41,11 @@ def count(number: int, noun: str) -> str:
 
 def in_bytes(size: float) -> str:
     """As in "4 MiB"."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024:
             return f"{size:.4g} {unit}"
         size /= 1024
-    return f"{size:.4g} TiB"
+    return f"{size:.4g} PiB"
 
 
 def headline(report: Report, finding: Finding) -> str:

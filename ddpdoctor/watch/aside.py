@@ -37,6 +37,17 @@ def is_compiling() -> bool:
     return bool(sys.modules["torch"].compiler.is_compiling())
 
 
+def is_traced() -> bool:
+    """Whether calls are recorded, batched or captured: what we ask of a tensor would be, too."""
+    torch: Any = sys.modules["torch"]
+    return bool(
+        torch._C._get_tracing_state() is not None
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
+    )
+
+
 @harmless
 def skip(function: Any) -> None:
     """Have Dynamo run this function as it is; what it calls is tried as before."""

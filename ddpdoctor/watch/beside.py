@@ -1,21 +1,23 @@
 """Records what modules hold that are called while training, and that no DDP holds.
 
-For the length of a few windows all calls of modules are listened to, by torch's own global hooks:
-in all others nothing is.
+For the length of a few windows all calls of modules are listened to, by torch's own global hooks.
 """
 
 from __future__ import annotations
 
+import math
 import sys
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ddpdoctor.watch.digests import Budget, digests, is_capturing, size
+from ddpdoctor.watch.aside import is_traced
+from ddpdoctor.watch.digests import FEW, Budget, digests, is_capturing, size
 from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.identity import ByIdentity
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
+from ddpdoctor.watch.replacing import Replaced
 
 _MODULES, _TENSORS = 8, 128
 """So many modules of a window, and so many tensors of each, are looked at."""
@@ -23,7 +25,6 @@ _MODULES, _TENSORS = 8, 128
 
 @dataclass
 class _Called:
-    module: weakref.ref[Any]
     place: Frame | None
     feeds: bool = False
 
@@ -31,44 +32,33 @@ class _Called:
 class Beside:
     """The modules that were called in the window that is open, if one is."""
 
-    def __init__(self, log: Log, budget: Budget) -> None:
-        self.inside: Callable[[], bool] = lambda: False
-        """Whether a forward pass of a wrapper is under way."""
-        self._log, self._budget = log, budget
-        self._called: dict[int, _Called] = {}
-        self._given: dict[int, tuple[weakref.ref[Any], _Called]] = {}
-        """Tensors that they gave, by identity."""
-        self._handles: list[Any] = []
+    def __init__(self, log: Log, budget: Budget, inside: Callable[[], bool]) -> None:
+        self._log, self._budget, self._inside = log, budget, inside
+        """`inside`: whether a forward pass of a wrapper is under way."""
+        self._called = ByIdentity[_Called]()
+        self._given = ByIdentity[_Called]()
+        """Tensors that they gave."""
 
-    @harmless
-    def open(self) -> None:
-        """Listen until `close`."""
+    def listen(self, replaced: Replaced) -> None:
+        """A window begins."""
         from torch.nn.modules import module
 
-        self._handles = [
-            module.register_module_forward_pre_hook(self._before),
-            module.register_module_forward_hook(self._after),
-        ]
+        self._called, self._given = ByIdentity(), ByIdentity()
+        replaced.hold(module.register_module_forward_pre_hook(self._before))
+        replaced.hold(module.register_module_forward_hook(self._after))
 
-    @harmless
     def fed(self, tensor: Any) -> None:
         """The model is given this."""
-        found = self._given.get(id(tensor))
-        if found is not None and found[0]() is tensor:
-            found[1].feeds = True
+        if (found := self._given.get(tensor)) is not None:
+            found.feeds = True
 
-    @harmless
-    def close(self, step: int, held: Callable[[], set[int]]) -> None:
-        """Write what they hold, but for the modules that wrappers hold; and listen no more."""
-        if not self._handles:
-            return
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
-        called, self._called, self._given = self._called, {}, {}
-        for number, (each, module) in enumerate(_outermost(called, held())):
-            named = [*module.named_parameters(), *module.named_buffers()][:_TENSORS]
-            state = dict(named)
+    def write(self, step: int, held: set[int]) -> None:
+        """What they hold, but for the modules that wrappers hold."""
+        all_called, self._called, self._given = self._called.items(), ByIdentity(), ByIdentity()
+        for number, (module, called) in enumerate(_outermost(all_called, held)):
+            parameters = dict([*module.named_parameters()][:_TENSORS])
+            buffers = dict([*_buffers(module)][:_TENSORS])
+            state = parameters | buffers
             if number >= _MODULES or is_capturing(state.values()):
                 break
             if self._budget.take(size(state)):
@@ -77,34 +67,56 @@ class Beside:
                     step=step,
                     number=number,
                     type=type(module).__qualname__,
-                    state=digests(state),
-                    feeds=each.feeds,
-                    place=each.place,
+                    shapes=" ".join("x".join(map(str, each.shape)) for each in state.values()),
+                    parameters=digests(parameters),
+                    buffers=(counted := digests(buffers)),
+                    few=[_some(buffers[name]) for name in counted],
+                    feeds=called.feeds,
+                    place=called.place,
                 )
 
     @harmless
     def _before(self, module: Any, inputs: Any) -> None:
-        if id(module) not in self._called and not self.inside():
-            place = users_frame(sys._getframe(1))
-            self._called[id(module)] = _Called(weakref.ref(module), place)
+        if not is_traced() and self._called.get(module) is None and not self._inside():
+            self._called[module] = _Called(users_frame(sys._getframe(1)))
 
     @harmless
     def _after(self, module: Any, inputs: Any, output: Any) -> None:
-        called = self._called.get(id(module))
-        if called is not None and hasattr(output, "dtype"):
-            self._given[id(output)] = weakref.ref(output), called
+        called = self._called.get(module)
+        if called is not None and not is_traced() and hasattr(output, "dtype"):
+            self._given[output] = called
 
 
-def _outermost(called: dict[int, _Called], held: set[int]) -> Iterator[tuple[_Called, Any]]:
+def _buffers(module: Any) -> Iterator[tuple[str, Any]]:
+    """Not what a batch norm counts while it trains: it is counted for another time."""
+    from torch.nn.modules.batchnorm import _NormBase
+
+    for path, part in module.named_modules():
+        if not isinstance(part, _NormBase):
+            for name, buffer in part.named_buffers(recurse=False):
+                yield f"{path}.{name}".lstrip("."), buffer
+
+
+def _some(buffer: Any) -> list[float]:
+    """A few of its elements, where it is of plain numbers."""
+    if not buffer.is_floating_point() or not buffer.is_contiguous():
+        return []
+    step = max(1, buffer.numel() // FEW)
+    row = buffer.detach().view(-1)[::step][:FEW].tolist()
+    return row if all(map(math.isfinite, row)) else []
+
+
+def _outermost(
+    called: Iterable[tuple[Any, _Called]], held: set[int]
+) -> Iterator[tuple[Any, _Called]]:
     """Those that hold something, and that neither hold a wrapper nor are held by another."""
     inner: set[int] = set()
-    for each in called.values():
-        module = each.module()
-        if module is None or id(module) in inner:
+    for module, each in called:
+        if id(module) in inner:
             continue
         parts = {id(part) for part in module.modules()}
         if parts & held:
             continue
         inner |= parts
         if any(True for _ in (*module.parameters(), *module.buffers())):
-            yield each, module
+            yield module, each

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ddpdoctor.watch.aside import is_compiling
-from ddpdoctor.watch.digests import Budget, digests, size
+from ddpdoctor.watch.digests import Budget, digests, head, size
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards, users_frame
@@ -80,6 +80,7 @@ class Copies:
         for each in self._made:
             if each.wrapper is None and each.source() is wrapper.module:
                 each.wrapper = weakref.ref(wrapper)
+        self._kept = [each for each in self._kept if each.wrapper() is not None]
         was, self._before = self._before, {}
         if was and (tensors := self._equal(wrapper.module, was)):
             self._kept.append(_Kept(weakref.ref(wrapper), tensors, was, users_frame()))
@@ -148,12 +149,16 @@ class Copies:
             (name, weakref.ref(tensor))
             for n, tensor in enumerate(tensors)
             for name in wanted[tensor.shape, tensor.dtype]
-            if was[name] == found.get(str(n)) and bool((tensor != tensor.reshape(-1)[0]).any())
+            if was[name] == found.get(str(n)) and _varies(head(tensor))
         ]
 
     def _digests(self, tensors: dict[str, Any]) -> dict[str, str]:
         """Their digests; none where they would read too much."""
         return digests(tensors) if self._budget.take(size(tensors)) else {}
+
+
+def _varies(tensor: Any) -> bool:
+    return bool((tensor != tensor.reshape(-1)[0]).any())
 
 
 def install(budget: Budget) -> Copies:

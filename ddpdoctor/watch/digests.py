@@ -73,6 +73,12 @@ def digests(tensors: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def head(tensor: Any) -> Any:
+    """The first rows, which a digest reads."""
+    rows = tensor.reshape(1) if tensor.dim() == 0 else tensor
+    return rows[: max(1, ELEMENTS * len(rows) // rows.numel())]
+
+
 def few(tensors: Mapping[str, Any]) -> dict[str, list[float]]:
     """Some elements of each tensor of 32-bit numbers on the CPU: how far apart is asked of them."""
     import torch
@@ -101,7 +107,4 @@ def _bits(tensor: Any) -> Any:
         return None
     if plain.numel() == 0 or plain.element_size() not in widths:
         return None
-    if plain.dim() == 0:
-        plain = plain.reshape(1)
-    rows = max(1, ELEMENTS * plain.shape[0] // plain.numel())
-    return plain[:rows].view(widths[plain.element_size()])
+    return head(plain).view(widths[plain.element_size()])

@@ -1,8 +1,8 @@
 """Records what the training code draws from random generators, in a few windows between steps.
 
-For the length of such a window the functions that draw are listened to, by replacing them: in all
-the others nothing is. Of each draw the line, the shape, and the state of the generator before it
-are written; who draws the same on every rank from one state draws the same numbers.
+For the length of such a window the functions that draw are replaced. Of each draw the line, the
+shape, and the state of the generator before it are written; who draws the same on every rank from
+one state draws the same numbers.
 """
 
 from __future__ import annotations
@@ -16,72 +16,59 @@ from typing import Any
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
-from ddpdoctor.watch.replacing import Replaced, compiles
+from ddpdoctor.watch.replacing import Replaced
 
 _OF_TORCH = ("randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "normal")
 _OF_TENSOR = ("normal_", "uniform_", "random_")
 _OF_NUMPY = ("randn", "rand", "normal", "uniform", "randint", "random", "standard_normal")
 _MOST = 16
 """Draws that are written of one window."""
-_LAST = 64
-"""No window begins after this step."""
 
 
 class Draws:
     """The draws of the window that is open, if one is."""
 
-    def __init__(self, log: Log) -> None:
-        self.rows: int | None = None
+    def __init__(self, log: Log, inside: Callable[[], bool]) -> None:
+        self._log, self._inside = log, inside
+        """`inside`: whether a forward pass of a wrapper is under way."""
+        self._rows: int | None = None
         """Samples that the model was given in this window."""
-        self.is_open = False
-        self.inside: Callable[[], bool] = lambda: False
-        """Whether a forward pass of a wrapper is under way."""
-        self._log = log
         self._exchanged = 0
         """Numbers that had been exchanged when the window was opened."""
         self._drawn: list[dict[str, Any]] = []
         self._fresh: list[tuple[dict[str, Any], weakref.ref[Any]]] = []
         """Those drawn since the model was last given samples."""
-        self._replaced = Replaced()
 
-    @harmless
-    def open(self, step: int) -> None:
-        """Listen until `close`, which comes before this step."""
+    def listen(self, replaced: Replaced) -> None:
+        """A window begins."""
         import torch
 
-        if self.is_open or step > _LAST or compiles():
-            return
-        self.is_open, self.rows, self._exchanged = True, None, self._log.exchanged
+        self._rows, self._exchanged = None, self._log.exchanged
+        self._drawn, self._fresh = [], []
         for name in _OF_TORCH:
-            self._replace(torch, name, torch)
+            replaced.put(torch, name, self._listening(name, torch))
         for name in _OF_TENSOR:
-            self._replace(torch.Tensor, name, torch)
+            replaced.put(torch.Tensor, name, self._listening(name, torch))
         if (numpy := sys.modules.get("numpy")) is not None:
             for name in _OF_NUMPY:
-                self._replace(numpy.random, name, numpy)
+                replaced.put(numpy.random, name, self._listening(name, numpy))
 
-    @harmless
     def fed(self, rows: int | None) -> None:
         """The model is given so many samples: what was drawn for them is held, or was used up."""
-        self.rows = rows
+        self._rows = rows
         for drawn, numbers in self._fresh:
             drawn["kept"] = numbers() is not None
         self._fresh.clear()
 
-    @harmless
-    def close(self, step: int) -> None:
-        """Write what was drawn, and listen no more."""
-        if not self.is_open:
-            return
-        self.is_open = False
-        self._replaced.undo()
-        drawn, self._drawn = self._drawn, []
-        self._fresh.clear()
-        if drawn:
+    def write(self, step: int) -> None:
+        """What was drawn."""
+        if self._drawn:
             exchanged = self._log.exchanged - self._exchanged
-            self._log.write("draws", step=step, rows=self.rows, exchanged=exchanged, drawn=drawn)
+            self._log.write(
+                "draws", step=step, rows=self._rows, exchanged=exchanged, drawn=self._drawn
+            )
 
-    def _replace(self, holder: Any, name: str, library: Any) -> None:
+    def _listening(self, name: str, library: Any) -> Callable[[Any], Any]:
         def make(original: Any) -> Any:
             def draw(*args: Any, **kwargs: Any) -> Any:
                 before = _state(library, args, kwargs) if len(self._drawn) < _MOST else None
@@ -92,7 +79,7 @@ class Draws:
 
             return draw
 
-        self._replaced.put(holder, name, make)
+        return make
 
     @harmless
     def _note(self, place: Frame, name: str, result: Any, state: str) -> None:
@@ -101,7 +88,7 @@ class Draws:
             "by": name,
             "shape": list(getattr(result, "shape", ())),
             "state": state,
-            "inside": bool(self.inside()),
+            "inside": bool(self._inside()),
         }
         self._drawn.append(drawn)
         if drawn["shape"] and not drawn["inside"]:

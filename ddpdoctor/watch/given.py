@@ -37,7 +37,9 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
     if first is not None and first.requires_grad and first.grad_fn is not None:
         found["graph"] = True
     if op in _REDUCED and first is not None and _is_small(first):
-        found["content"] = _digest(first)
+        values = first.detach().reshape(-1).tolist()
+        found["content"] = _digest(values)
+        found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     return found
 
 
@@ -62,9 +64,8 @@ def _is_small(tensor: Any) -> bool:
     return bool(is_near and 0 < tensor.numel() <= _SMALL)
 
 
-def _digest(tensor: Any) -> str:
+def _digest(values: list[float]) -> str:
     """Exact for what is small; "" where every element is a whole number, as counts are."""
-    values = tensor.detach().reshape(-1).tolist()
     if all(value == int(value) for value in values if abs(value) < 1e15):
         return ""
     return f"{hash(tuple(values)) & 0xFFFF_FFFF_FFFF_FFFF:x}"

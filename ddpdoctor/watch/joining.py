@@ -123,7 +123,8 @@ def _leave(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
         note()
     place, subgroup = _place(), _subgroup(args, kwargs)
     if not subgroup:
-        log.write("leaving", place=place, steps=log.steps)  # torch may abort within
+        # torch may abort within
+        log.write("leaving", place=place, steps=log.steps, forwards=log.forwards)
     result = original(*args, **kwargs)
     if subgroup:
         log.write("dissolved", name=subgroup)

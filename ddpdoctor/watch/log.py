@@ -48,6 +48,8 @@ class Log:
         self.exiting = False
         self.steps = 0
         """Optimizer steps of this process."""
+        self.forwards = 0
+        """Forward passes of wrappers that have begun, to build a graph."""
         self.trainer: int | None = None
         """The thread that wraps models and steps, once one has."""
         self.exchanged = 0

@@ -1,4 +1,4 @@
-"""Records how many terms a loss is a mean of, in the windows in which draws are listened to.
+"""Records how many terms a loss is a mean of, in a few windows between steps.
 
 A rank divides by its own count, and DDP weighs all ranks alike. Seen are the means and quotients of
 the user's own lines that give one number with a graph, and those of torch's losses: of cross
@@ -26,38 +26,32 @@ _MOST = 16
 class Means:
     """The means of the window that is open, if one is."""
 
-    def __init__(self, log: Log) -> None:
-        self.inside: Callable[[], bool] = lambda: False
-        """Whether a forward pass of a wrapper is under way."""
-        self._log = log
-        self._replaced = Replaced()
+    def __init__(self, log: Log, inside: Callable[[], bool]) -> None:
+        self._log, self._inside = log, inside
+        """`inside`: whether a forward pass of a wrapper is under way."""
         self._since = 0.0
         self._found: list[dict[str, Any]] = []
 
-    @harmless
-    def open(self) -> None:
-        """Listen until `close`."""
+    def listen(self, replaced: Replaced) -> None:
+        """A window begins."""
         from torch import Tensor
         from torch.nn import functional
 
-        self._since = time.monotonic()
-        self._put(Tensor, "mean", _of_all)
+        self._since, self._found = time.monotonic(), []
+        replaced.put(Tensor, "mean", self._listening("mean", _of_all))
         for name in _QUOTIENTS:
-            self._put(Tensor, name, _divisor)
+            replaced.put(Tensor, name, self._listening(name, _divisor))
         for name in _TARGETED:
-            self._put(functional, name, _targets, also_inside=True)
+            replaced.put(functional, name, self._listening(name, _targets, also_inside=True))
 
-    @harmless
-    def close(self, step: int) -> None:
-        """Write what was found, and listen no more."""
-        self._replaced.undo()
-        found, self._found = self._found, []
-        if found:
-            self._log.write("means", step=step, since=self._since, found=found)
+    def write(self, step: int) -> None:
+        """What was found."""
+        if self._found:
+            self._log.write("means", step=step, since=self._since, found=self._found)
 
-    def _put(
-        self, holder: Any, name: str, count: Callable[..., int], *, also_inside: bool = False
-    ) -> None:
+    def _listening(
+        self, name: str, count: Callable[..., int], *, also_inside: bool = False
+    ) -> Callable[[Any], Any]:
         def make(original: Any) -> Any:
             def mean(*args: Any, **kwargs: Any) -> Any:
                 result = original(*args, **kwargs)
@@ -70,12 +64,12 @@ class Means:
 
         @harmless
         def note(place: Frame, result: Any, args: Any, kwargs: Any) -> None:
-            if result.dim() or not result.requires_grad or (self.inside() and not also_inside):
+            if result.dim() or not result.requires_grad or (self._inside() and not also_inside):
                 return
             if (terms := count(*args, **kwargs)) > 0:
                 self._found.append({"place": place, "by": name, "terms": terms})
 
-        self._replaced.put(holder, name, make)
+        return make
 
 
 def _of_all(tensor: Any, *args: Any, **kwargs: Any) -> int:

@@ -47,7 +47,8 @@ def listen_to_seeds(log: Log) -> None:
         nonlocal calls
         calls += 1
         if calls <= _SEEDS and (place := users_frame()) is not None:
-            log.write("seed", value=int(seed), place=place, way=log.way(sys._getframe(1)))
+            way = log.way(sys._getframe(1))
+            log.write("seed", value=int(seed), place=place, way=way, wrappers=len(log.wrappers))
 
     @functools.wraps(original)
     def manual_seed(seed: Any) -> Any:

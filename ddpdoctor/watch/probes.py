@@ -2,21 +2,20 @@
 
 A step on gradients that no forward pass of the wrapper preceded, or that no reduction followed,
 says that something went past the wrapper, not where. So the calls that can do that are listened to
-until the next step. Where torch.compile is at work nothing is: hooks and replaced functions would
-have it compile anew.
+until the next step.
 """
 
 from __future__ import annotations
 
-import functools
 import sys
+import weakref
 from types import CodeType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.passes import LONE, Passes
 from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards, users_frame
-from ddpdoctor.watch.replacing import compiles
+from ddpdoctor.watch.replacing import Replaced
 
 
 @harmless
@@ -25,15 +24,21 @@ def after(passes: Passes, window: str) -> None:
     if passes.probe is not None:
         passes.probe()
         passes.probe = None
-    if compiles() or not passes.sampling:
+    if not passes.sampling:
         return
+    listen = None
     if not window and "bypass" not in passes.places:
-        _listen_to_modules(passes)
+        listen = _listen_to_modules
     elif window.endswith(LONE) and "grad" not in passes.places:
-        _listen_to_grad(passes)
+        listen = _listen_to_grad
+    replaced = Replaced()
+    if listen is not None and (wrapper := passes.wrapper()) is not None and replaced.begin():
+        passes.probe = replaced.undo
+        weakref.finalize(wrapper, replaced.undo).atexit = False
+        listen(passes, replaced)
 
 
-def _listen_to_modules(passes: Passes) -> None:
+def _listen_to_modules(passes: Passes, replaced: Replaced) -> None:
     """The first call of one of the wrapped modules that builds a graph outside of the wrapper."""
     from torch.nn.modules.module import register_module_forward_pre_hook
 
@@ -51,10 +56,9 @@ def _listen_to_modules(passes: Passes) -> None:
             return
         if "bypass" not in passes.places and (place := _caller(methods)) is not None:
             passes.places["bypass"] = place
-            handle.remove()
+            replaced.undo()
 
-    handle = register_module_forward_pre_hook(before_call)
-    passes.probe = handle.remove
+    replaced.hold(register_module_forward_pre_hook(before_call))
 
 
 def _caller(methods: set[CodeType]) -> Frame | None:
@@ -70,25 +74,20 @@ def _methods(cls: type) -> list[CodeType]:
     return [f.__code__ for f in functions if hasattr(f, "__code__")]
 
 
-def _listen_to_grad(passes: Passes) -> None:
+def _listen_to_grad(passes: Passes, replaced: Replaced) -> None:
     """The next call of torch.autograd.grad."""
     from torch import autograd
-
-    original = autograd.grad
 
     @harmless
     def note() -> None:
         if (place := users_frame(sys._getframe(1))) is not None:
             passes.places["grad"] = place
 
-    @functools.wraps(original)
-    def grad(*args: Any, **kwargs: Any) -> Any:
-        note()
-        return original(*args, **kwargs)
+    def make(original: Any) -> Any:
+        def grad(*args: Any, **kwargs: Any) -> Any:
+            note()
+            return original(*args, **kwargs)
 
-    def remove() -> None:
-        if autograd.grad is grad:
-            autograd.grad = original
+        return grad
 
-    autograd.grad = grad
-    passes.probe = remove
+    replaced.put(autograd, "grad", make)

@@ -1,23 +1,47 @@
-"""Functions of others that are replaced for a while, and put back as they were."""
+"""What stands in place of others' functions for a while, and is gone before anyone reads these.
+
+torch.compile, torch.fx and TorchScript do not call a function, they read it: one of ours would have
+them fail, compile anew, or keep it for good. So all that is in place is taken away when they begin.
+"""
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from ddpdoctor.watch.aside import is_traced, skip
+from ddpdoctor.watch.harmless import harmless
+
 
 class Replaced:
-    """Those that are replaced now."""
+    """Functions that are replaced now, and hooks that are registered."""
 
     def __init__(self) -> None:
+        self.is_on = False
         self._undo: list[Callable[[], None]] = []
 
+    def begin(self) -> bool:
+        """Whether something may be put in place from now on, until `undo`."""
+        if self.is_on or compiles():
+            return False
+        _know_who_reads()
+        self.is_on = True
+        _on.append(self)
+        return True
+
     def put(self, holder: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Have an attribute be what `make` makes of it, until `undo`."""
+        """Have an attribute be what `make` makes of it."""
         original = getattr(holder, name)
-        ours = functools.wraps(original)(make(original))
+        listening = make(original)
+
+        @functools.wraps(original)
+        def ours(*args: Any, **kwargs: Any) -> Any:
+            call = listening if self.is_on and not is_traced() else original
+            return call(*args, **kwargs)
+
         is_own = name in vars(holder) and not isinstance(holder, type)
         setattr(holder, name, ours)
 
@@ -31,17 +55,72 @@ class Replaced:
 
         self._undo.append(undo)
 
+    def hold(self, hook: Any) -> None:
+        """Have a hook be removed with the rest, by its handle."""
+        self._undo.append(hook.remove)
+
     def undo(self) -> None:
-        """Put all of them back that nobody else has replaced since."""
-        for undo in reversed(self._undo):
-            undo()
-        self._undo = []
+        """Take away all that nobody else has replaced since."""
+        if self.is_on:
+            self.is_on = False
+            _on.remove(self)
+            for undo in reversed(self._undo):
+                undo()
+            self._undo = []
+
+
+_on: list[Replaced] = []
+"""Those with something in place."""
 
 
 def compiles() -> bool:
-    """Whether torch.compile is at work: functions that are replaced would have it compile anew."""
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    return dynamo is not None and bool(dynamo.counters["frames"])
+    """Whether torch.compile was handed anything: what is replaced would have it compile anew."""
+    frames, utils = (sys.modules.get(f"torch._dynamo.{name}") for name in ("eval_frame", "utils"))
+    if frames is None or utils is None:
+        return False
+    return bool(utils.counters["frames"]) or any(map(callable, frames.cached_backends.values()))
+
+
+@harmless
+def _undo_all() -> None:
+    for each in reversed(_on):
+        each.undo()
+
+
+@functools.cache
+def _know_who_reads() -> None:
+    """Have whoever is about to read functions find them as they were, and a fork be without ours.
+
+    torch.compile is handed a module, torch.fx begins with an empty graph, TorchScript with the
+    source or the names of arguments. Which functions make a tensor, a device remembers when it is
+    first asked: it is now.
+    """
+    from torch._dynamo.eval_frame import OptimizeContext
+    from torch.fx.graph import Graph
+    from torch.jit import _trace, frontend
+    from torch.utils import _device
+
+    _device._device_constructors()
+    beginnings: list[tuple[Any, str]] = [
+        (OptimizeContext, "__init__"),
+        (Graph, "__init__"),
+        (frontend, "parse_def"),
+        (_trace, "get_callable_argument_names"),
+    ]
+    originals = [getattr(holder, name) for holder, name in beginnings]
+    for (holder, name), original in zip(beginnings, originals, strict=True):
+        setattr(holder, name, _undoing(original))
+    os.register_at_fork(after_in_child=_undo_all)
+
+
+def _undoing(original: Any) -> Any:
+    @functools.wraps(original)
+    def begins(*args: Any, **kwargs: Any) -> Any:
+        _undo_all()
+        return original(*args, **kwargs)
+
+    skip(begins)
+    return begins
 
 
 def _put_back(holder: Any, name: str, original: Any) -> None:

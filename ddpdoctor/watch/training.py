@@ -18,21 +18,19 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.watch import changes, copies, datasets, joining, noise, outside, probes
+from ddpdoctor.watch import changes, copies, joining, noise, outside, probes
 from ddpdoctor.watch.aside import aside, is_compiling, skip
-from ddpdoctor.watch.beside import Beside
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
-from ddpdoctor.watch.draws import Draws
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.identity import ByIdentity
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.means import Means
 from ddpdoctor.watch.passes import HELD, REDUCED, Link, Passes
 from ddpdoctor.watch.places import outwards, users_frame
 from ddpdoctor.watch.samples import Samples
 from ddpdoctor.watch.scaling import Scaling
 from ddpdoctor.watch.schedules import Schedules
+from ddpdoctor.watch.window import Window
 
 _EVERY = "DDPDOCTOR_DIGEST_EVERY"
 _OPTIMIZERS = 64
@@ -107,11 +105,8 @@ class _Training:
         self.copies = copies.install(self._budget)
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
         self._stepping: list[int] = []
-        self.draws, self.means, self.samples = Draws(log), Means(log), Samples(log)
-        self.beside = Beside(log, self._budget)
-        self.draws.inside = self.means.inside = self.beside.inside = lambda: any(
-            passes.inside for passes in self.passes.values()
-        )
+        self.samples = Samples(log)
+        self.window = Window(log, self._budget, self._is_inside)
 
     @harmless
     def built(self, wrapper: Any) -> None:
@@ -158,9 +153,9 @@ class _Training:
             )
 
     def fed(self, passes: Passes, inputs: Any, kwargs: Any) -> None:
-        """The model is given these samples, in one of the first passes or while draws are open."""
-        self.draws.fed(datasets.rows((inputs, kwargs)))
-        self.beside.fed(datasets.first((inputs, kwargs)))
+        """The model is given these samples, in an early pass or while a window is open."""
+        if self.window.replaced.is_on:
+            self.window.fed(inputs, kwargs)
         if passes.is_early:
             passes.is_early = bool(self.samples.note(passes.number, inputs, kwargs))
 
@@ -199,9 +194,7 @@ class _Training:
                 _wake(mine)
             return
         if is_due := mine.steps == mine.due:
-            self.draws.close(mine.steps)
-            self.means.close(mine.steps)
-            self.beside.close(mine.steps, self._held)
+            self.window.close(mine.steps, self._held)
             mine.due = self._due_after(mine.steps)
             self._join(mine, optimizer)
         is_next_due = mine.steps + 1 == mine.due
@@ -226,11 +219,8 @@ class _Training:
             self._stepping.pop()
         self.log.steps = steps = self.log.steps + 1
         self.log.trainer = threading.get_ident()
-        if steps + 1 & steps == 0:
-            self.draws.open(steps + 1)
-            if self.draws.is_open:
-                self.means.open()
-                self.beside.open()
+        if self._built and steps + 1 & steps == 0:
+            self.window.open(steps + 1)
         if steps & (steps - 1) == 0:
             self.log.write("step", number=steps)
             self._doubled(optimizer)
@@ -251,6 +241,7 @@ class _Training:
     @harmless
     def finish(self) -> None:
         """The job leaves its process group, or ends: what there is now is written down, once."""
+        self.window.replaced.undo()
         steps = sum(mine.steps for mine in self._known)
         if steps == self._finished_at:
             return
@@ -281,6 +272,10 @@ class _Training:
                 _wake(mine)
                 for _, link in mine.links:
                     link.is_partial = True
+
+    def _is_inside(self) -> bool:
+        """Whether a forward pass of a wrapper is under way."""
+        return any(passes.inside for passes in self.passes.values())
 
     def _held(self) -> set[int]:
         """The modules of all wrappers, by identity."""
@@ -430,14 +425,17 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
 
     before, after = wrapper_type._pre_forward, wrapper_type._post_forward
     known, is_grad_enabled = training.passes.entries, torch.is_grad_enabled
+    listening = training.window.replaced
 
     @functools.wraps(before)
     def pre_forward(wrapper: Any, *inputs: Any, **kwargs: Any) -> Any:
         entry = known.get(id(wrapper))
-        if entry is not None and not entry[1].resting and is_grad_enabled() and not is_compiling():
-            begin(entry[1], wrapper)
-            if training.draws.is_open or entry[1].is_early:
-                fed(entry[1], inputs, kwargs)
+        if entry is not None and is_grad_enabled():
+            training.log.forwards += 1
+            if not entry[1].resting and not is_compiling():
+                begin(entry[1], wrapper)
+                if listening.is_on or entry[1].is_early:
+                    fed(entry[1], inputs, kwargs)
         try:
             return before(wrapper, *inputs, **kwargs)
         except Exception as error:

@@ -13,8 +13,9 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ddpdoctor.watch import layout
 from ddpdoctor.watch.exceptions import passing
@@ -160,25 +161,65 @@ def _registration(holder: Any, name: str) -> Frame | None:
 
 @harmless
 def _uses(root: Any, parameters: list[str]) -> list[Frame]:
-    """The lines by which a model reads what holds these parameters: `self.head(x)`."""
+    """The lines by which forward reads what holds these parameters: `self.head(x)`."""
     found: dict[Frame, None] = {}
     for name in parameters:
-        holder = root
+        holder, begins = root, {"forward"}
         for child in name.split("."):
-            for code in _methods(type(holder)):
-                found.update(dict.fromkeys(_lines_that_read(code, child)))
+            reads = [*_reached(type(holder), begins)]
+            begins = {"forward"} | {each.then for each in reads if each.name == child}
+            found.update(dict.fromkeys(each.place for each in reads if each.name == child))
             holder = getattr(holder, child)
     return list(found)[:_SHOWN]
 
 
-def _lines_that_read(code: CodeType, name: str) -> Iterator[Frame]:
-    if name not in code.co_names or not is_users(code):
+class _Read(NamedTuple):
+    """An attribute that a method reads of its own object."""
+
+    name: str
+    then: str
+    """The attribute that is read of it; "" if none is."""
+    place: Frame
+
+
+def _reached(cls: type, begins: set[str]) -> Iterator[_Read]:
+    """What the user's methods of these names read, and those that they read, as they call them."""
+    seen, ahead = set(begins), [*begins]
+    while ahead:
+        name = ahead.pop()
+        for function in _functions(cls):
+            if function.__name__ == name and is_users(function.__code__):
+                for read in _read_of_itself(function.__code__):
+                    yield read
+                    if read.name not in seen:
+                        seen.add(read.name)
+                        ahead.append(read.name)
+
+
+def _read_of_itself(method: CodeType) -> Iterator[_Read]:
+    """By the method's first argument, in whatever is nested in it too."""
+    if not method.co_argcount:
         return
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and instruction.argval == name:
-            lines = code.co_lines()
-            here = (line for start, end, line in lines if start <= instruction.offset < end)
-            yield code.co_filename, next(here, None) or code.co_firstlineno, code.co_qualname
+    itself = method.co_varnames[0]
+    for code in _nested(method):
+        own = ("LOAD_FAST", "LOAD_DEREF") if code is method else ("LOAD_DEREF",)
+        before, *instructions = [*dis.get_instructions(code)]
+        for instruction, after in zip_longest(instructions, instructions[1:]):
+            if _is_read(instruction) and before.opname.startswith(own):
+                loaded = before.argval
+                if (loaded[-1] if isinstance(loaded, tuple) else loaded) == itself:
+                    then = after.argval if after is not None and _is_read(after) else ""
+                    yield _Read(instruction.argval, then, _place(code, instruction.offset))
+            before = instruction
+
+
+def _is_read(instruction: dis.Instruction) -> bool:
+    return instruction.opname in ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def _place(code: CodeType, offset: int) -> Frame:
+    here = (line for start, end, line in code.co_lines() if start <= offset < end)
+    return code.co_filename, next(here, None) or code.co_firstlineno, code.co_qualname
 
 
 _SHOWN = 4
@@ -222,13 +263,20 @@ def _attributes(cls: type) -> _Attributes:
 
 def _methods(cls: type) -> Iterator[CodeType]:
     """What a class of the user's runs but for its making, with all that is nested in it."""
+    for function in _functions(cls):
+        if function.__name__ != "__init__":
+            yield from _nested(function.__code__)
+
+
+def _functions(cls: type) -> Iterator[FunctionType]:
+    """All that a class of the user's defines, those of its bases too."""
     for base in cls.__mro__:
         if base.__module__.startswith("torch.") or base is object:
             continue
         for method in vars(base).values():
             function = getattr(method, "__func__", getattr(method, "fget", method))
-            if isinstance(function, FunctionType) and function.__name__ != "__init__":
-                yield from _nested(function.__code__)
+            if isinstance(function, FunctionType):
+                yield function
 
 
 def _read(code: CodeType, found: _Attributes) -> None:

@@ -81,8 +81,29 @@ def test_what_one_rank_catches_of_a_batch_that_the_others_had_is_named(
     two[1].thrown.append(replace(error("mask", kind="KeyError", line=8, at=41.0), out_of=out_of))
     two[1].stuck = stuck("barrier", 4, line=30)
     two[0].stuck = stuck("all_reduce", 4, line=20)
+    two[0].forwards, two[1].forwards = 8, 8 - (out_of == "loader")
     finding = only(two)
     assert (finding.code, finding.certainty, finding.ranks) == ("DDP307", certainty, (1,))
+
+
+def test_what_was_tried_again_is_no_reason_and_a_step_left_out_is_told_before_a_read() -> None:
+    def caught(*out_of: str, forwards: int | None) -> Finding:
+        two = ranks(2)
+        for number, where in enumerate(out_of):
+            thrown = error(where, kind="OSError", line=8 + number, at=41.0 + number)
+            two[1].thrown.append(replace(thrown, out_of=where))
+        two[1].stuck = stuck("barrier", 4, line=30, since=44.0)
+        two[0].stuck = stuck("all_reduce", 4, line=20)
+        two[0].forwards, two[1].forwards = 8, forwards
+        return only(two)
+
+    assert caught("loader", forwards=8).code == caught("loader", forwards=None).code == "DDP400"
+    for step in ("forward", "backward"):
+        assert caught(step, forwards=9).code == "DDP400"
+        assert caught(step, forwards=8).code == caught(step, forwards=None).code == "DDP307"
+        finding = caught("loader", step, forwards=8)
+        assert finding.place is not None
+        assert (finding.code, finding.certainty, finding.place.line) == ("DDP307", "proven", 9)
 
 
 @pytest.mark.parametrize(

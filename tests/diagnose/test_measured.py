@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,7 +12,16 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Collective, Epoch, RankEvidence, StateLoad
 from ddpdoctor.evidence.events.given import Given
 from ddpdoctor.evidence.events.shuffled import Shuffled
-from tests.diagnose.data_simulation import TRAIN, WORLD, lines, loader, said, world
+from tests.diagnose.data_simulation import (
+    TRAIN,
+    WORLD,
+    epoch,
+    lines,
+    loader,
+    said,
+    sampler,
+    world,
+)
 
 FED, SHUFFLED, LOADED, MEASURED = (replace(TRAIN, line=line) for line in (60, 61, 62, 63))
 BATCH, EPOCH = 8, 12
@@ -68,6 +78,32 @@ def test_samples_that_several_ranks_are_given_in_an_epoch_are_told() -> None:
     assert (only(found).code, lines(only(found))[0]) == ("DDP204", LOADED.line)
 
 
+@pytest.mark.parametrize("sampled", [True, False])
+def test_what_a_distributed_sampler_deals_out_may_be_alike_but_not_of_another_order(
+    sampled: bool,
+) -> None:
+    found = fed(own_order, told=True)
+    for rank in found:
+        dealt = sampler(rank.rank) if sampled else None
+        rank.loaders = [loader(epoch(order=rank.rank), sampler=dealt, by_rank=True)]
+    assert [each.code for each in said(found)] == ["DDP202"] * (not sampled)
+    for rank in found:
+        rank.of(Shuffled).append(Shuffled("random.shuffle", 48, f"of {rank.rank}", SHUFFLED))
+    assert only(found).code == "DDP217"
+
+
+def test_what_several_have_in_common_is_asked_of_each_two() -> None:
+    """Ranks 0 and 1 share; of what many ranks draw and put back, much is in common to some."""
+    told = only(fed(lambda rank, n: own_order(min(rank, 1), n) + rank // 2 * 1000, told=True))
+    assert (told.code, told.ranks) == ("DDP202", (0, 1))
+    drawn = [random.Random(rank).choices(range(EPOCH * BATCH * 4), k=200) for rank in range(WORLD)]
+    found = fed(lambda rank, n: drawn[rank][n], told=False)
+    for rank in found:
+        whole = Epoch(9.0, FED, batches=EPOCH, steps=EPOCH, ended=10.0 + EPOCH)
+        rank.loaders = [loader(iterable=True, by_rank=True, sampler=None, epochs={1: whole})]
+    assert said(found) == []
+
+
 @pytest.mark.parametrize(("alike", "codes"), [(True, ["DDP202", "DDP421"]), (False, [])])
 def test_ranks_that_do_the_same_work_are_told(alike: bool, codes: list[str]) -> None:
     """With what each measured of one batch for all: the same, or what its part of it gives."""
@@ -82,6 +118,17 @@ def test_ranks_that_do_the_same_work_are_told(alike: bool, codes: list[str]) -> 
     if alike:
         (same,) = (each for each in said(found) if each.code == "DDP202")
         assert lines(same) == [SHUFFLED.line, FED.line]
+
+
+@pytest.mark.parametrize(("counted", "severity"), [(False, "warning"), (True, "info")])
+def test_a_sum_of_equal_values_beside_their_count_is_a_note(counted: bool, severity: str) -> None:
+    found = fed(other_shards, epochs=4, told=True)
+    for rank in found:
+        rank.collectives = [
+            replace(call, reduce_op="SUM", content=f"{call.seq}", counted=counted)
+            for call in rank.collectives
+        ]
+    assert [(each.code, each.severity) for each in said(found)] == [("DDP421", severity)]
 
 
 @pytest.mark.parametrize("told", [True, False])

@@ -13,6 +13,7 @@ from ddpdoctor.evidence import Place, RankEvidence
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 from ddpdoctor.watch import digests
+from tests.watch.training_bodies import READERS
 
 BODIES = Path(__file__).with_name("training_bodies.py")
 
@@ -176,6 +177,34 @@ def test_what_is_compiled_is_compiled_as_without_the_watch(
     plain = counted(watch=False)
     assert plain["frames"]["ok"] > 0
     assert counted(watch=True) == plain
+
+
+def returned(server: ForkServer, folder: Path, body: str, *, watch: bool, **env: str) -> Any:
+    launched(server, folder, body, 1, watch=watch, **env)
+    return json.loads((folder / "rank-0.result").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_who_reads_functions_between_two_steps_finds_them_as_without_the_watch(
+    server: ForkServer, tmp_path: Path, reader: str
+) -> None:
+    seen, plain = (
+        returned(server, tmp_path / str(watch), "is_read", watch=watch, READER=reader)
+        for watch in (True, False)
+    )
+    assert seen == plain
+
+
+def test_where_no_wrapper_is_built_nothing_is_listened_to_and_nothing_is_left(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    assert set(returned(server, tmp_path, "train_alone_and_wrap_later", watch=True)) == {0}
+
+
+def test_what_is_listened_to_ends_with_the_group_and_in_a_fork(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    assert returned(server, tmp_path, "evaluate_to_the_end", watch=True) == [1, 0, 0]
 
 
 @pytest.mark.parametrize(

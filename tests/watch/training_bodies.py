@@ -8,7 +8,9 @@ import gc
 import io
 import os
 import pickle
+import warnings
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +216,112 @@ def compiled() -> dict[str, Any]:
     counted = {kind: dict(counters[kind]) for kind in ("frames", "graph_break", "stats")}
     dist.destroy_process_group()
     return counted
+
+
+class Judge(nn.Module):
+    """What it does is what is listened to in a window: draws, means, quotients, modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.inner(x) + torch.randn(3, 4)
+        y = y / y.mean()
+        return nn.functional.cross_entropy(y, torch.zeros(3, dtype=torch.long))
+
+
+def is_compiled(judge: Judge, x: Tensor) -> Any:
+    from torch._dynamo.utils import counters
+
+    for whole in (True, False):
+        torch.compile(judge, backend="eager", fullgraph=whole)(x)
+    return {kind: dict(counters[kind]) for kind in ("frames", "graph_break", "stats")}
+
+
+def is_symbolically_traced(judge: Judge, x: Tensor) -> Any:
+    nodes = torch.fx.symbolic_trace(judge).graph.nodes
+    functions = [node.target for node in nodes if node.op == "call_function"]
+    return [str(node) for node in nodes], [f.__code__.co_name for f in functions[-1:]]
+
+
+def is_differentiated(judge: Judge, x: Tensor) -> Any:
+    of_each = torch.func.vmap(torch.func.grad(judge), randomness="same")
+    return of_each(torch.stack([x, x])).shape
+
+
+def is_put_on_a_device(judge: Judge, x: Tensor) -> Any:
+    with torch.device("meta"):
+        return str(torch.ones(2).device)
+
+
+READERS: dict[str, Callable[[Judge, Tensor], Any]] = {
+    "compiled": is_compiled,
+    "handed_before": lambda judge, x: [type(judge(x)), is_compiled(judge, x)],
+    "scripted": lambda judge, x: torch.jit.script(judge).graph,
+    "traced": lambda judge, x: torch.jit.trace(judge, x, check_trace=False).graph,
+    "symbolically_traced": is_symbolically_traced,
+    "exported": lambda judge, x: torch.export.export(judge, (x,)).graph,
+    "differentiated": is_differentiated,
+    "put_on_a_device": is_put_on_a_device,
+}
+
+
+def is_read() -> list[str]:
+    """What is found by one who reads functions between two steps, and what is left behind."""
+    dist.init_process_group("gloo")
+    model = wrap(net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    reader, judge = os.environ["READER"], Judge().requires_grad_(requires_grad=False)
+    if reader == "handed_before":
+        judge = torch.compile(judge, backend="eager", fullgraph=True)  # type: ignore[assignment]
+    found = []
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for step in range(4):
+            if step == 1:
+                found.append(str(READERS[reader](judge, torch.ones(3, 4))))
+            model(own_data()).sum().backward()
+            optimizer.step()
+    with torch.device("meta"):
+        found.append(str(torch.randn(2).device))
+    found.append(str(judge(torch.ones(3, 4)).shape))
+    dist.destroy_process_group()
+    return [*found, *(str(each.message) for each in warned)]
+
+
+def train_alone_and_wrap_later() -> list[int]:
+    """How many hooks there are for all modules, and what is replaced, after steps 1, 3, 7, ..."""
+    dist.init_process_group("gloo")
+    model: nn.Module = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    found = []
+    for step in range(1, 200):
+        if step == 20:
+            model = wrap(model)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        model(own_data()).sum().backward()
+        optimizer.step()
+        if step < 20 or step > 150:
+            hooks = nn.modules.module
+            found += [len(hooks._global_forward_pre_hooks), len(hooks._global_forward_hooks)]
+            found += [hasattr(torch.randn, "__wrapped__"), hasattr(Tensor.mean, "__wrapped__")]
+    dist.destroy_process_group()
+    return found
+
+
+def evaluate_to_the_end() -> list[int]:
+    """The last step is one after which all is listened to; the job goes on without a step."""
+    dist.init_process_group("gloo")
+    model = wrap(net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(7):
+        model(own_data()).sum().backward()
+        optimizer.step()
+    hooks = nn.modules.module._global_forward_pre_hooks
+    during = len(hooks)
+    if (child := os.fork()) == 0:
+        os._exit(len(hooks))
+    in_a_fork = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    dist.destroy_process_group()
+    return [during, in_a_fork, len(hooks)]

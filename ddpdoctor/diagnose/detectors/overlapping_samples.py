@@ -1,19 +1,21 @@
 """DDP217, DDP204, DDP202: ranks are given the same samples within an epoch, whoever deals them out.
 
-Seen: many samples were given to several ranks, at different times, before any rank was given one
-for the second time, or in one whole pass over a loader in which far fewer were given again. Were
-they drawn at random and put back, or alike by chance, a rank would get about half as many twice as
-it has in common with another. The last of these passes does not count: where ranks shall make
-equally many, it is filled up with samples from the beginning. That this was one epoch is concluded
-where no loader tells it: ranks report to each other at its end, and where they do not, only so many
-passes count that the epoch must have been longer. What all are given in the same pass may be meant
-(a batch of all ranks): that is told only where what the ranks have reduced was the same on all of
-them too, so that each has done the work of the others.
+Seen: many samples were given to two ranks, at different times, before either was given one for the
+second time, or in one whole pass over a loader in which far fewer were given again. Were they drawn
+at random and put back, or alike in the data, a rank would get about half as many twice as it has in
+common with another. What torch's DistributedSampler deals out differs by itself: samples that are
+alike are so in the data, unless the order was another on each rank. The last of these passes does
+not count: where ranks shall make equally many, it is filled up with samples from the beginning.
+That this was one epoch is concluded where no loader tells it: ranks report to each other at its
+end, and where they do not, only so many passes count that the epoch must have been longer. What all
+are given in the same pass may be meant (a batch of all ranks): that is told only where what the
+ranks have reduced was the same on all of them too, so that each has done the work of the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
@@ -52,22 +54,42 @@ def detect(case: Case) -> Iterator[Finding]:
         if many < 2:
             continue  # in one pass nothing is given at different times
         first = [_first_pass(of[:many]) for of in passes]
-        shared = [
-            sample
-            for sample in set().union(*first)
-            if len({of[sample] for of in first if sample in of}) > 1
-        ]
-        fewest = min(map(len, first))
-        again = max(
+        again = [
             sum(len(given.rows) for given in of[:many]) - len(own)
             for of, own in zip(passes, first, strict=True)
-        )
-        if len(shared) >= max(_MANY, _SHARE * fewest, _APART * again):
-            kins = [*loaders.training(case.evidence)]
-            fed = [each for kin in kins for each in _loading(kin)]
-            seeds = [each for kin in kins for each in loaders.dealers(kin, by_rank=False)]
-            yield _finding(ranks, seeds, fed, passes[0][0], many, len(shared), fewest, again)
+        ]
+        pairs = [
+            pair
+            for pair in combinations(range(len(ranks)), 2)
+            if _share(*(first[n] for n in pair), again=max(again[n] for n in pair))
+        ]
+        if not pairs:
+            continue
+        kins = [*loaders.training(case.evidence)]
+        fed = [each for kin in kins for each in _loading(kin)]
+        seeds = [each for kin in kins for each in loaders.dealers(kin, by_rank=False)]
+        shuffles = [*apart(ranks)]
+        if seeds or shuffles or not any(map(_is_dealt_out, kins)):
+            those = sorted({n for pair in pairs for n in pair})
+            shared = len(set().union(*(_in_common(first[a], first[b]) for a, b in pairs)))
+            how = (
+                f"{shared} of those in the first {many} passes, in which each was given "
+                f"{min(len(first[n]) for n in those)} or more and "
+                f"{max(again[n] for n in those) or 'none'} twice, were given to several."
+            )
+            yield _finding([ranks[n] for n in those], seeds, shuffles, fed, passes[0][0], how)
             return
+
+
+def _in_common(one: dict[str, int], other: dict[str, int]) -> set[str]:
+    """The samples that both were given, but in different passes."""
+    return {sample for sample, at in one.items() if other.get(sample, at) != at}
+
+
+def _share(one: dict[str, int], other: dict[str, int], *, again: int) -> bool:
+    """Whether two ranks have more in common than chance would give them."""
+    fewest = min(len(one), len(other))
+    return len(_in_common(one, other)) >= max(_MANY, _SHARE * fewest, _APART * again)
 
 
 def _do_the_same(case: Case, passes: list[list[Given]]) -> bool:
@@ -161,18 +183,20 @@ def _loading(kin: loaders.Kin) -> Iterator[RankPlace]:
         yield from loaders.places(kin, "built the loader")
 
 
+def _is_dealt_out(kin: loaders.Kin) -> bool:
+    """Whether torch's own distributed sampler deals it out."""
+    return any(each.sampler and each.sampler.type == "DistributedSampler" for each in kin.values())
+
+
 def _finding(
     ranks: list[RankEvidence],
     seeds: list[RankPlace],
+    shuffles: list[RankPlace],
     fed: list[RankPlace],
     given: Given,
-    many: int,
-    shared: int,
-    of: int,
-    again: int,
+    how: str,
 ) -> Finding:
     numbers = tuple(rank.rank for rank in ranks)
-    shuffles = tuple(apart(ranks))
     code, title = ("DDP217", "unlike-datasets") if shuffles else ("DDP202", "no-sampler")
     if seeds:
         code, title = "DDP204", "sampler-seed-per-rank"
@@ -188,8 +212,6 @@ def _finding(
             *fed,
             RankPlace(ranks=numbers, place=given.place, doing="gives them"),
         ),
-        cause=f"{named(numbers)} train on the same samples: {shared} of those in the first {many} "
-        f"passes, in which each was given {of} or more and {again or 'none'} twice, were given to "
-        "several.",
+        cause=f"{named(numbers)} train on the same samples: {how}",
         cure=Cure(text=_ORDERED if shuffles or seeds else _DEALT),
     )

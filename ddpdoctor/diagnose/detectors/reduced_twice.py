@@ -3,7 +3,8 @@
 Proven: at several calls of one line, the inputs were equal to the bit on all ranks, and changed
 from call to call. A sum then is the value times the number of ranks: a gradient norm that backward
 has reduced already, a metric that was reduced before. Counts, which are whole numbers, may be alike
-by chance and are left out. Whether the result is divided again only the source says (`annotate`).
+by chance and are left out; beside a count the finding is a note, as their quotient is right.
+Whether the result is divided again only the source says (`annotate`).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def detect(case: Case) -> Iterator[Finding]:
         yield Finding(
             code="DDP421",
             title="reduced-twice",
-            severity="warning",
+            severity="info" if call.counted else "warning",
             certainty="proven",
             ranks=numbers,
             places=(

@@ -1,10 +1,15 @@
 """DDP300: a module that the training calls beside the DDP holds something else on each rank.
 
-Proven: at two steps or more its parameters or buffers differed between ranks, which DDP makes equal
-for what it wraps alone. Told is what never changed, as a frozen teacher, a codebook or a random
-projection that each rank has drawn for itself; and by evidence what changes, where its output is
-what the model is given: running statistics of a rank's own data, as it seems. A meter changes too,
-and may differ. Where ranks give each other tensors, each may hold a part, and nothing is said.
+What a rank holds for itself it may hold on purpose: its part of the data, the state of its stream,
+a teacher of its own. Told is, by evidence, what no rank has chosen:
+
+* parameters that never change, where each rank had seeded itself apart before it seeded itself in
+  any other way and before a model was wrapped, and where nothing of the kind was loaded: it seems
+  that each has drawn its own, as a frozen teacher or a random projection;
+* buffers that change, of a module whose output is what the model is given, and that come to numbers
+  of one sign and size on all ranks: it seems that all measure the same, each on its own data.
+
+Where ranks give each other tensors, each may hold a part, and nothing is said.
 """
 
 from __future__ import annotations
@@ -16,10 +21,16 @@ from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing, divergences, ended_well, exchanges, is_a_replica
-from ddpdoctor.evidence import RankEvidence, named
+from ddpdoctor.evidence import RankEvidence, Seed, named
 from ddpdoctor.evidence.events.beside import Beside
 
 _ENOUGH = 2
+"""Windows in which they must have been seen to differ."""
+_FAR = 2.0
+"""What measures the same comes to less than so many times as much on another rank."""
+
+Window = list[Beside]
+"""What each rank held of one module at one step."""
 
 
 @detector(precedence=406)
@@ -30,62 +41,107 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     if any(len(rank.groups) > 1 or exchanges(rank) for rank in ranks) or divergences(case):
         return
-    for number in sorted({each.number for each in ranks[0].of(Beside)}):
-        windows = [_windows(rank, number) for rank in ranks]
-        steps = sorted(set.intersection(*map(set, windows)))
-        same = {(of[step].type, of[step].place) for of in windows for step in steps}
-        if len(steps) < _ENOUGH or len(same) > 1:
-            continue
-        unlike = [set(differing([of[step].state for of in windows])) for step in steps]
-        names = tuple(name for name in windows[0][steps[0]].state if all(name in u for u in unlike))
-        frozen = tuple(n for n in names if all(_is_constant(n, steps, of) for of in windows))
-        feeds = all(of[step].feeds for of in windows for step in steps)
-        if frozen or (names and feeds):
-            yield _finding(ranks, windows[0][steps[0]], frozen or names, is_frozen=bool(frozen))
+    seeds = _seeded_apart(ranks)
+    for windows in _modules(ranks):
+        seen = windows[0][0]
+        loaded = any(each.name == seen.type for rank in ranks for each in rank.state_loads)
+        if seeds and not loaded and (names := _drawn(windows)):
+            text = "Build it from the same seed or file on every rank, or broadcast it from rank 0."
+            yield _finding(ranks, seen, names, "does not change", seeds, text)
+            return
+        if names := _measured(windows):
+            text = "Reduce its statistics over the ranks before it takes them in."
+            yield _finding(ranks, seen, names, "goes by the data of each rank", [], text)
             return
 
 
-def _windows(rank: RankEvidence, number: int) -> dict[int, Beside]:
-    return {each.step: each for each in rank.of(Beside) if each.number == number}
+def _modules(ranks: list[RankEvidence]) -> Iterator[list[Window]]:
+    """The windows of each module that all ranks have called alike in two of them or more."""
+    for number in sorted({each.number for each in ranks[0].of(Beside)}):
+        of_ranks = [
+            {each.step: each for each in rank.of(Beside) if each.number == number} for rank in ranks
+        ]
+        steps = sorted(set.intersection(*map(set, of_ranks)))
+        windows = [[of[step] for of in of_ranks] for step in steps]
+        if len(windows) >= _ENOUGH and len({_kind(each) for w in windows for each in w}) == 1:
+            yield windows
 
 
-def _is_constant(name: str, steps: list[int], of: dict[int, Beside]) -> bool:
-    return len({of[step].state.get(name) for step in steps}) == 1
+def _kind(seen: Beside) -> tuple[object, ...]:
+    """What is alike where it is the same module of the program."""
+    return seen.type, seen.place, seen.shapes, (*seen.parameters,), (*seen.buffers,)
+
+
+def _drawn(windows: list[Window]) -> tuple[str, ...]:
+    """Parameters that are the same in all windows, and differ between ranks."""
+    frozen = [
+        {each.parameters[name] for each in of_rank}
+        for of_rank in zip(*windows, strict=True)
+        for name in of_rank[0].parameters
+    ]
+    if any(len(held) > 1 for held in frozen):
+        return ()  # it is trained
+    return differing([each.parameters for each in windows[0]])
+
+
+def _measured(windows: list[Window]) -> tuple[str, ...]:
+    """Buffers that change on all ranks, differ in all windows, and are of one size in all."""
+    if not all(each.feeds for window in windows for each in window):
+        return ()
+    return tuple(
+        name
+        for number, name in enumerate(windows[0][0].buffers)
+        if all(len({each.buffers[name] for each in of}) > 1 for of in zip(*windows, strict=True))
+        and all(name in differing([each.buffers for each in window]) for window in windows)
+        and all(_is_of_one_size([each.few[number] for each in window]) for window in windows)
+    )
+
+
+def _is_of_one_size(rows: list[tuple[float, ...]]) -> bool:
+    """Whether the ranks have numbers of one sign, of which none is far larger than another."""
+    return all(rows) and all(
+        max(map(abs, of)) < _FAR * min(map(abs, of)) and (min(of) > 0 or max(of) < 0)
+        for of in zip(*rows, strict=True)
+    )
+
+
+def _seeded_apart(ranks: list[RankEvidence]) -> list[RankPlace]:
+    """Where each rank was seeded by itself, if that came before all other seeds and any wrap."""
+    first: list[Seed] = [rank.seeds[0] for rank in ranks if rank.seeds]
+    if len(first) < len(ranks) or any(seed.wrappers for seed in first):
+        return []
+    if len({seed.value for seed in first}) < len(ranks) or len({s.place for s in first}) > 1:
+        return []
+    numbers = tuple(rank.rank for rank in ranks)
+    return [
+        RankPlace(ranks=numbers, place=first[0].place, doing="seeds each rank by itself"),
+        *callers(numbers, first[0].way, first[0].place)[:1],
+    ]
 
 
 def _finding(
-    ranks: list[RankEvidence], seen: Beside, names: tuple[str, ...], *, is_frozen: bool
+    ranks: list[RankEvidence],
+    seen: Beside,
+    names: tuple[str, ...],
+    how: str,
+    seeds: list[RankPlace],
+    cure: str,
 ) -> Finding:
     numbers = tuple(rank.rank for rank in ranks)
-    how = "does not change" if is_frozen else "goes by the data of each rank"
     return Finding(
         code="DDP300",
         title="silent-divergence",
         severity="warning",
-        certainty="proven" if is_frozen else "evidence",
+        certainty="evidence",
         ranks=numbers,
         places=(
             RankPlace(ranks=numbers, place=seen.place, doing=f"calls {seen.type}"),
             RankPlace(
                 ranks=numbers, place=ranks[0].wrappers[0].place, doing="wrapped another module"
             ),
-            *(_seeds(ranks) if is_frozen else ()),
+            *seeds,
         ),
         cause=f"{seen.type} is no part of a DistributedDataParallel, and {listed(names)} of it, "
         f"which {how}, {'is' if len(names) == 1 else 'are'} not the same on {named(numbers)}.",
-        cure=Cure(
-            text="Build it from the same seed or file on every rank, or broadcast it from rank 0."
-            if is_frozen
-            else "Reduce its statistics over the ranks before it takes them in."
-        ),
+        cure=Cure(text=cure),
     )
-
-
-def _seeds(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
-    """Where each rank was seeded by itself for the first time."""
-    for of in zip(*(rank.seeds for rank in ranks), strict=False):
-        if len({seed.value for seed in of}) > 1 and len({seed.place for seed in of}) == 1:
-            numbers = tuple(rank.rank for rank in ranks)
-            yield RankPlace(ranks=numbers, place=of[0].place, doing="seeds each rank by itself")
-            yield from callers(numbers, of[0].way, of[0].place)[:1]
-            return

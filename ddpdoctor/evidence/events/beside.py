@@ -22,8 +22,14 @@ class Beside:
     """In the order in which they were called in that window, from 0."""
     type: str
     """Its class."""
-    state: Mapping[str, str]
-    """Digests of its parameters and buffers, by name."""
+    shapes: str
+    """Those of its parameters and buffers, in their order."""
+    parameters: Mapping[str, str]
+    """Digests by name."""
+    buffers: Mapping[str, str]
+    """The same, but for what torch's batch norms count for themselves."""
+    few: tuple[tuple[float, ...], ...]
+    """Some elements of each of these buffers."""
     feeds: bool
     """What it gave was given to a DDP as it was."""
     place: Place | None

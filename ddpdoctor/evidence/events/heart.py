@@ -23,6 +23,7 @@ def stuck(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
         passes = rank.loaders[loader].epochs if loader < len(rank.loaders) else {}
         if number in passes:
             passes[number] = replace(passes[number], reached=batches)
+    rank.forwards = given.pop("forwards", None)
     rank.stuck, rank.working = _stuck(rank, given, time), None
 
 
@@ -43,7 +44,7 @@ def working(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 def moved(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """It goes on."""
     _remember(rank, rank.stuck or rank.working, time)
-    rank.stuck = rank.working = None
+    rank.stuck = rank.working = rank.forwards = None
 
 
 @event("alive", lasts=False)

@@ -69,6 +69,7 @@ def dissolved(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 def leaving(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """It begins to destroy its process group."""
     rank.leaving, rank.left_place = time, value_of("place", given.get("place"))
+    rank.forwards = given.get("forwards")
     rank.steps = given.get("steps", rank.steps)
 
 
