@@ -44,8 +44,14 @@ if TYPE_CHECKING:
     from ddpdoctor.catalog import Pitfall
 
 _ROOMS = {
-    **{"train": "train", "lint": "lint", "diagnose": "postmortem", "attach": "attach"},
-    **{"config": "configure", "env": "environment", "probe": "probe", "run": "run"},
+    "train": "train",
+    "lint": "lint",
+    "diagnose": "postmortem",
+    "attach": "attach",
+    "config": "configure",
+    "env": "environment",
+    "probe": "probe",
+    "run": "run",
 }
 """The commands that have rooms of their own, in the order of the help, and these rooms."""
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.strangers import Outcome, accepted, run, told
+from benchmarks.strangers.scoring import Outcome, accepted, run, told
 
 CASES = Path(__file__).parent / "cases"
 MARK = "# BUG"

@@ -243,6 +243,7 @@ class Limits(_Frozen):
     """Processes and threads that the control group allows (pids.max)."""
     tasks_used: int | None
     """How many of them there are in that group."""
+    file_size: Limit = Limit(soft=None, hard=None)
     exempt: bool = False
     """Whether this is the machine's root, whose processes are never too many."""
 

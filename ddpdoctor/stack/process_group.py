@@ -119,15 +119,16 @@ def unwrap(model: nn.Module) -> nn.Module:
 def lost_a_peer(error: RuntimeError) -> bool:
     """Whether a collective failed because another rank has ended, or did not come in time.
 
-    The store has types for that. NCCL's is that of its misuse, too, which words tell apart; and
-    gloo raises what everything else raises, with its file that has lost the peer, or enforces what
-    is wrong here.
+    The store has types for that, but for a port that it cannot open itself. NCCL's is that of its
+    misuse, too, which words tell apart; and gloo raises what everything else raises, with its file
+    that has lost the peer, or enforces what is wrong here.
     """
     text = str(error)
     if isinstance(error, dist.DistBackendError):
         return not any(word in text.lower() for word in _ONES_OWN)
-    of_gloos_peer = "gloo/transport/" in text and "enforce fail" not in text
-    return of_gloos_peer or isinstance(error, dist.DistError)
+    if isinstance(error, dist.DistError):
+        return "failed to listen" not in text
+    return "gloo/transport/" in text and "enforce fail" not in text
 
 
 def ranks_of_this_node(world: World) -> list[int]:

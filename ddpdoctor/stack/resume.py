@@ -20,7 +20,9 @@ from ddpdoctor.stack.outcome import on_main, together
 from ddpdoctor.stack.process_group import World
 from ddpdoctor.stack.rng import generator_states, restore_generators
 
-PATTERN = f"step_{'[0-9]' * 9}.pt"
+FOLDERS = f"step_{'[0-9]' * 9}"
+"""Checkpoints of a training by accelerate."""
+FILES = f"{FOLDERS}.pt"
 """What `name_of` names, and nothing else: people put files and folders of their own beside it."""
 
 
@@ -91,7 +93,7 @@ BetweenEpochs = Callable[[Progress, Trained], None]
 
 
 def name_of(progress: Progress) -> str:
-    """Name the checkpoint of this moment, file or folder: names sort as they were written."""
+    """Name the checkpoint of this moment, so that names sort as they were written."""
     return f"step_{progress.step:09d}.pt"
 
 
@@ -124,7 +126,7 @@ def keep(
     with together(world):
         if world.is_main:
             best = folder / progress.best if progress.best else None
-            checkpoint.prune(folder, config.keep_checkpoints, best, PATTERN)
+            checkpoint.prune(folder, config.keep_checkpoints, best, FILES)
 
 
 def restore(
@@ -201,7 +203,7 @@ def best_weights(state: dict[str, Any]) -> dict[str, Any]:
 def _last_of(path: Path) -> Path:
     if not path.is_dir():
         return path
-    checkpoints = sorted(path.glob(PATTERN))
+    checkpoints = sorted(path.glob(FILES))
     if not checkpoints:
         raise CheckpointError(f"{path} holds no checkpoint")
     return checkpoints[-1]
@@ -212,7 +214,7 @@ def last_checkpoint(config: TrainingConfig) -> Path | None:
 
     Raises ConfigError where one is there that `resume` did not ask for.
     """
-    checkpoints = sorted(config.output_dir.glob(PATTERN))  # accelerate's are folders
+    checkpoints = sorted((*config.output_dir.glob(FILES), *config.output_dir.glob(FOLDERS)))
     if checkpoints and not config.resume:
         raise ConfigError(
             f"{config.output_dir} holds the checkpoints of a training: "

@@ -90,11 +90,12 @@ def dealt_by_cost(
     processing time first: Graham 1969). Shares differ by at most one sample.
     """
     shares: list[list[int]] = [[] for _ in range(num_replicas)]
+    room = [len(range(rank, len(samples), num_replicas)) for rank in range(num_replicas)]
     open_to = [(0.0, rank) for rank in range(min(num_replicas, len(samples)))]
     for sample in sorted(samples, key=costs.__getitem__, reverse=True):
         load, rank = heapq.heappop(open_to)
         shares[rank].append(sample)
-        if len(shares[rank]) < len(samples[rank::num_replicas]):
+        if len(shares[rank]) < room[rank]:
             heapq.heappush(open_to, (load + costs[sample], rank))
     return shares
 

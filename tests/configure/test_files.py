@@ -122,7 +122,7 @@ def test_a_file_that_does_not_start_is_told_with_its_last_words() -> None:
 
 
 def test_the_last_words_are_told_without_the_password_in_them() -> None:
-    file = LAUNCHERS["mpirun"]
+    file = LAUNCHERS["torchrun"]
     outcome = attempt(file, PLAN, "#!/bin/sh\necho no http://ada:s3cr3t@host; exit 3\n")
     assert outcome.words == "it ended with 3: no http://***@host"
 

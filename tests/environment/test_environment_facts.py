@@ -110,10 +110,12 @@ def test_a_torch_that_hangs_is_given_up_on_and_ended(
     torch_package: Callable[[str], dict[str, str]],
 ) -> None:
     environ = torch_package("import time; time.sleep(60)")
+    before = psutil.Process().children(recursive=True)
     torch = Machine(environ, patience=0.5).find(software.torch)
     assert isinstance(torch, Unknown)
     assert "0.5 s" in torch.unknown
-    assert not [one for one in psutil.Process().children(recursive=True) if one.is_running()]
+    after = psutil.Process().children(recursive=True)
+    assert not [one for one in after if one not in before and one.is_running()]
 
 
 def test_what_torch_prints_does_not_matter(

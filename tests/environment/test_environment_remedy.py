@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from environment_cases import Diagnose
+from healthy_machine import ENVIRONMENT
 
+from ddpdoctor.environment.model import Limit, SharedMemory
 from ddpdoctor.environment.remedy import Shell, script, shell_of
 
 # A finding each whose cure is to unset or to set something.
@@ -55,6 +57,16 @@ def test_after_the_commands_nothing_is_left_to_mend(
     relevant = {k: v for k, v in after.items() if k.startswith(("NCCL", "TORCH"))}
     left = {one.code for one in diagnose(relevant)}
     assert left <= {"DDP107"}  # the value named no interface in the first place
+
+
+@pytest.mark.parametrize(("limit", "is_told"), [(8 << 20, True), (None, False)])
+def test_a_files_limit_is_lifted_only_where_it_is_the_cause(
+    limit: int | None, is_told: bool, diagnose: Diagnose
+) -> None:
+    limited = ENVIRONMENT.limits.model_copy(update={"file_size": Limit(soft=limit, hard=None)})
+    shared = SharedMemory(size=1 << 30, free=1 << 30, tried=32 << 20, takes_it=False)
+    (found,) = diagnose({}, shared_memory=shared, limits=limited)
+    assert (found.cure.commands == ("ulimit -f unlimited",)) == is_told
 
 
 def test_what_only_a_person_can_do_is_a_comment(diagnose: Diagnose) -> None:

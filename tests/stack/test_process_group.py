@@ -131,6 +131,7 @@ def test_a_rank_that_leaves_on_an_error_waits_for_nobody(shared_path: Path) -> N
             False,
         ),
         (dist.DistNetworkError("failed to recv, got 0 bytes"), True),
+        (dist.DistNetworkError("The server socket has failed to listen on any address"), False),
         (dist.DistStoreError("wait timeout after 3000ms, keys: /a"), True),
         (dist.DistBackendError("ncclRemoteError: A call failed possibly due to a network"), True),
         (dist.DistBackendError("socketProgress: Connection closed by remote peer node2"), True),

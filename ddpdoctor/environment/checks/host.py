@@ -28,6 +28,7 @@ _TASKS = 64
 _TASKS_OF_A_RANK = 13
 # Private memory of a process that has imported torch 2.13 for CPU and joined a gloo group.
 _IMPORTED = 200 * MIB
+_HANDED_OVER = "data-loader workers hand their batches over through it"
 _OLD_KERNEL = (5, 5)
 _FULL = 1 << 30
 _SETTING_THREADS = ("torchrun", "accelerate")  # for several ranks on a node
@@ -137,8 +138,10 @@ def little_shared_memory(environment: Environment) -> Iterator[Finding]:
         return
     if memory.free > _CONTAINER_SHARED_MEMORY:
         needed = (local_ranks(environment) or 1) * OF_A_RANK
-        if memory.writable is False or memory.takes_it is False:
-            yield _refused_shared_memory(memory)
+        if memory.writable is False:
+            yield _read_only_shared_memory(memory)
+        elif memory.takes_it is False:
+            yield _limited_shared_memory(memory, environment.limits)
         elif memory.free < needed:
             yield _scarce_shared_memory(memory, needed)
         return
@@ -156,25 +159,30 @@ def little_shared_memory(environment: Environment) -> Iterator[Finding]:
     )
 
 
-def _refused_shared_memory(memory: SharedMemory) -> Finding:
-    left, tried = memory.free // MIB, memory.tried // MIB
-    used = "data-loader workers hand their batches over through it"
-    if memory.writable is False:
-        return finding(
-            "DDP604",
-            "error",
-            f"/dev/shm has {left} MiB left, and nothing can be written there",
-            "Mount it writable for this user, or use num_workers=0.",
-            notes=("a file was tried there: it is read-only, or not for this user", used),
-            commands=("mount -o remount,rw /dev/shm",),
-        )
+def _read_only_shared_memory(memory: SharedMemory) -> Finding:
+    return finding(
+        "DDP604",
+        "error",
+        f"/dev/shm has {memory.free // MIB} MiB left, and nothing can be written there",
+        "Mount it writable for this user, or use num_workers=0.",
+        notes=("a file was tried there: it is read-only, or not for this user", _HANDED_OVER),
+        commands=("mount -o remount,rw /dev/shm",),
+    )
+
+
+def _limited_shared_memory(memory: SharedMemory, limits: Limits | Unknown) -> Finding:
+    largest = limits.file_size.soft if isinstance(limits, Limits) else None
+    of_a_file = largest is not None and largest < memory.tried
     return finding(
         "DDP604",
         "warning",
-        f"/dev/shm has {left} MiB left, and takes no file of {tried} MiB",
-        "Lift the limit: that of a file's size (ulimit -f), a quota, or the control group's.",
-        notes=("a smaller file was tried there too, and was taken", used),
-        commands=("ulimit -f unlimited",),
+        f"/dev/shm has {memory.free // MIB} MiB left, and takes no file of {memory.tried // MIB} "
+        "MiB",
+        "Lift the limit of a file's size (ulimit -f)."
+        if of_a_file
+        else "Lift the limit: a quota, or the control group's.",
+        notes=("a smaller file was tried there too, and was taken", _HANDED_OVER),
+        commands=("ulimit -f unlimited",) if of_a_file else (),
     )
 
 

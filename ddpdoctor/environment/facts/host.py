@@ -105,6 +105,7 @@ def limits(machine: Machine) -> Limits:
         open_files=_limit(resource.RLIMIT_NOFILE),
         locked_memory=_limit(resource.RLIMIT_MEMLOCK),
         processes=_limit(resource.RLIMIT_NPROC),
+        file_size=_limit(resource.RLIMIT_FSIZE),
         tasks_allowed=_limit_of_a_group(allowed),
         tasks_used=used,
         exempt=_is_root_outside(machine),

@@ -18,14 +18,7 @@ from ddpdoctor.stack.ema import ExponentialMovingAverage
 from ddpdoctor.stack.errors import CheckpointError, ConfigError
 from ddpdoctor.stack.outcome import on_main, together
 from ddpdoctor.stack.process_group import World
-from ddpdoctor.stack.resume import (
-    PATTERN,
-    Progress,
-    check_same,
-    check_system,
-    last_checkpoint,
-    name_of,
-)
+from ddpdoctor.stack.resume import FOLDERS, Progress, check_same, check_system, last_checkpoint
 
 WHOLE = "custom_checkpoint_0.pkl"
 """accelerate's name for the first thing that was registered for checkpointing."""
@@ -58,6 +51,11 @@ class Whole:
         self.model.load_state_dict(state["model"])
         if self.average:
             self.average.load_state_dict(state["average"])
+
+
+def name_of(progress: Progress) -> str:
+    """Name the folder of this moment, so that names sort as they were written."""
+    return f"step_{progress.step:09d}"
 
 
 def register(accelerator: Accelerator, whole: Whole) -> None:
@@ -112,9 +110,9 @@ def _last(config: TrainingConfig) -> Path | None:
 
 
 def _prune(config: TrainingConfig, best: str | None) -> None:
-    folders = sorted(each for each in config.output_dir.glob(PATTERN) if each.is_dir())
+    folders = sorted(each for each in config.output_dir.glob(FOLDERS) if each.is_dir())
     surplus = folders[: max(len(folders) - config.keep_checkpoints, 0)]
-    for folder in (*surplus, *config.output_dir.glob(f".{PATTERN}.*.tmp")):
+    for folder in (*surplus, *config.output_dir.glob(f".{FOLDERS}.*.tmp")):
         if folder.name != best:
             shutil.rmtree(folder)
 

@@ -37,13 +37,13 @@ from ddpdoctor.stack.generation.results import (
     recognised,
     validation_loss,
 )
-from ddpdoctor.stack.generation.state import WHOLE, Whole, register, restore, save
+from ddpdoctor.stack.generation.state import WHOLE, Whole, name_of, register, restore, save
 from ddpdoctor.stack.loading import default_workers
 from ddpdoctor.stack.outcome import together
 from ddpdoctor.stack.preparation import prepare_folder
 from ddpdoctor.stack.process_group import Backend, World, session
 from ddpdoctor.stack.progress import progress_bar
-from ddpdoctor.stack.resume import Epoch, Progress, best_weights, name_of
+from ddpdoctor.stack.resume import Epoch, Progress, best_weights
 from ddpdoctor.stack.rng import seed_generators
 from ddpdoctor.stack.stopping import heed_only_the_parent, on_sigterm
 from ddpdoctor.stack.tensorboard import curves

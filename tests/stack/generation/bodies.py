@@ -12,7 +12,7 @@ from ddpdoctor.stack.errors import StackError
 from ddpdoctor.stack.generation import state, train, train_generation
 from ddpdoctor.stack.generation.state import WHOLE
 from ddpdoctor.stack.progress import Show
-from ddpdoctor.stack.resume import PATTERN
+from ddpdoctor.stack.resume import FOLDERS
 
 SIZE = {"width": 16, "heads": 2, "layers": 1, "align_layer": 1, "sampling_steps": 2}
 
@@ -54,7 +54,7 @@ def train_digits(
     common = {"n_epochs": 2, "batch_size": 300, **SIZE}
     result = train_generation(output_dir=output_dir, **{**common, **options})
     saved = torch.load(result.checkpoint / WHOLE, weights_only=True)
-    last = torch.load(max(result.checkpoint.parent.glob(PATTERN)) / WHOLE, weights_only=True)
+    last = torch.load(max(result.checkpoint.parent.glob(FOLDERS)) / WHOLE, weights_only=True)
     return {
         "history": [[e.train_loss, e.metric, e.learning_rate] for e in result.history],
         "measured": [result.validation_loss, result.baseline_loss, result.recognised],

@@ -105,13 +105,13 @@ def test_a_rank_that_is_killed_while_it_saves_leaves_the_checkpoint_before_whole
         (stopped / name).mkdir()
     ranks("train_digits", 2, output_dir=str(stopped), kill_in_save=2, signal_rank=rank, **options)
     assert sorted(path.name for path in stopped.glob("step_*")) == [
-        *("step_0", "step_000000002.pt", "step_images", "step_notes.txt")
+        *("step_0", "step_000000002", "step_images", "step_notes.txt")
     ]
     resumed = results("train_digits", 2, output_dir=str(stopped), resume=True, **options)
     assert resumed == straight
     assert [path.name for path in stopped.glob(".*.tmp")] == [".step_images.tmp"]
     assert sorted(path.name for path in stopped.glob("step_*")) == [
-        *("step_0", "step_000000008.pt", "step_images", "step_notes.txt")
+        *("step_0", "step_000000008", "step_images", "step_notes.txt")
     ]
 
 
@@ -125,7 +125,7 @@ def test_sigterm_to_one_rank_saves_and_ends_all(
     stopped = tmp_path / "stopped"
     signals = {"signal_after": after, "number": signal.SIGTERM, "signal_rank": 1}
     errors = results("error_of", 2, output_dir=str(stopped), **signals, **options)
-    saved = stopped / f"step_{step:09d}.pt"
+    saved = stopped / f"step_{step:09d}"
     text = f"asked to end by SIGTERM, saved {saved}: the same command with resume goes on"
     assert errors == [["StoppedError", text]] * 2
     resumed = results("train_digits", 2, output_dir=str(stopped), resume=True, **options)
@@ -136,10 +136,10 @@ def test_a_checkpoint_of_two_ranks_goes_on_in_one_process(
     results: Callable[..., list[Any]], tmp_path: Path
 ) -> None:
     two = results("train_digits", 2, output_dir=str(tmp_path), batch_size=150, n_epochs=1)
-    state = torch.load(tmp_path / "step_000000004.pt/custom_checkpoint_0.pkl", weights_only=True)
+    state = torch.load(tmp_path / "step_000000004/custom_checkpoint_0.pkl", weights_only=True)
     assert not [key for key in state["model"] if key.startswith("module.")]
     state["settings"]["batch_size"] = 300
-    torch.save(state, tmp_path / "step_000000004.pt/custom_checkpoint_0.pkl")
+    torch.save(state, tmp_path / "step_000000004/custom_checkpoint_0.pkl")
     [lone] = results("train_digits", 1, output_dir=str(tmp_path), n_epochs=1, resume=True)
     assert lone["history"] == two[0]["history"]
 
@@ -180,7 +180,7 @@ def test_what_cannot_be_trained_is_refused_in_one_line(
 
 
 def test_a_folder_with_checkpoints_of_another_system_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "step_000000001.pt").write_bytes(b"")
+    (tmp_path / "step_000000001").write_bytes(b"")
     with pytest.raises(ConfigError, match="the option resume, or choose"):
         train_generation(output_dir=tmp_path, **SIZE)
     with pytest.raises(ConfigError, match="is no checkpoint of a training by accelerate"):

@@ -1,17 +1,7 @@
-"""How many scripts by other people are diagnosed right, each under its own launcher.
-
-    python -m benchmarks.strangers FOLDER [--only buggy|clean|correct] [--verbose] [NAME...]
-
-FOLDER holds `manifest*.json` (one entry a script: id, file, cause, culprit_line, launch,
-world_size, and where they are known code, culprit_file and command), may hold `correct.json` (such
-entries without a culprit), and has the folders `buggy`, `clean` and `correct`. A hit has the code
-that the cause stands for (any, where it has none), and a line of the culprit: anywhere in the same
-statement, or two lines off. What is told above info of a clean or correct script is an accusation.
-"""
+"""What was said of one script, by `run` or by `lint`, against what is wrong with it."""
 
 from __future__ import annotations
 
-import argparse
 import ast
 import contextlib
 import json
@@ -19,7 +9,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
+from ddpdoctor.lint.linter import imported_of
 
 CODES = {
     "params-added-after-ddp": "DDP305",
@@ -187,7 +178,20 @@ def _send(leader: int, number: int) -> None:
         os.kill(leader, number)
 
 
-def outcomes(folder: Path, names: Sequence[str], only: str) -> Iterator[Outcome]:
+def lint(script: Path) -> tuple[list[dict[str, Any]], int]:
+    """The findings of `ddpdoctor lint` on a script and what it imports, and its exit code."""
+    files = [
+        script.name,
+        *(os.path.relpath(each, script.parent) for each in imported_of([str(script)])),
+    ]
+    command = ["ddpdoctor", "lint", "--format", "json", *files]
+    done = subprocess.run(command, cwd=script.parent, capture_output=True, check=False)
+    return json.loads(done.stdout)["findings"], done.returncode
+
+
+def outcomes(
+    folder: Path, names: Sequence[str], only: str, *, by_lint: bool = False
+) -> Iterator[Outcome]:
     """Every script, one after the other."""
     lists = [*sorted(folder.glob("manifest*.json")), *folder.glob("correct.json")]
     entries = [entry for each in lists for entry in json.loads(each.read_text())]
@@ -201,7 +205,12 @@ def outcomes(folder: Path, names: Sequence[str], only: str) -> Iterator[Outcome]
         for kind in kinds:
             if only not in ("", kind) or not _is_wanted(entry["id"], names):
                 continue
-            findings, code = run(command(folder / kind, entry))
+            if by_lint and kind == "buggy" and not entry.get("static_detectable", True):
+                continue
+            if by_lint:
+                findings, code = lint(folder / kind / entry["file"])
+            else:
+                findings, code = run(command(folder / kind, entry))
             if kind == "correct":
                 yield Outcome(kind, entry["id"], findings, exit_code=code)
                 continue
@@ -232,28 +241,3 @@ def told(outcome: Outcome, *, verbose: bool) -> str:
             grade = f"{each['severity']}, {each['certainty']}"
             lines.append(f"    {each['code']} {each['title']} [{grade}] {where}: {each['cause']}")
     return "\n".join(lines)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="", choices=["buggy", "clean", "correct", ""])
-    parser.add_argument("--verbose", action="store_true")
-    parser.add_argument("names", nargs="*")
-    options = parser.parse_intermixed_args()
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    found = []
-    for outcome in outcomes(options.folder.absolute(), options.names, options.only):
-        found.append(outcome)
-        print(told(outcome, verbose=options.verbose), flush=True)
-    sick = [each for each in found if each.kind == "buggy"]
-    well = [each for each in found if each.kind != "buggy"]
-    print(
-        f"{sum(each.has_line for each in sick)} of {len(sick)} with the right cause and line, "
-        f"{sum(each.has_cause for each in sick)} with the right cause; "
-        f"{sum(bool(each.graver) for each in well)} of {len(well)} correct ones accused"
-    )
-
-
-if __name__ == "__main__":
-    main()
