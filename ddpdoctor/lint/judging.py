@@ -23,8 +23,13 @@ def judge(run: Run, rules: Iterable[Rule], troubles: list[str]) -> Iterator[Diag
         except RecursionError:
             troubles.append(f"{rule.code} gave up: nested too deeply")
         except Exception as error:  # a fault of ours must not hide what other rules found
-            what = " ".join(f"{type(error).__name__}: {error}".split())
-            troubles.append(f"a fault of ours in {rule.code} ({what}); please report it")
+            troubles.append(fault_of_ours(error, f" in {rule.code}"))
+
+
+def fault_of_ours(error: Exception, where: str = "") -> str:
+    """What is said of an exception that no file should bring about."""
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"a fault of ours{where} ({what}); please report it"
 
 
 def _diagnostic(rule: Rule, hit: Hit, text: Text) -> Diagnostic:

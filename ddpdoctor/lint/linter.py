@@ -25,6 +25,7 @@ from ddpdoctor.lint.engine.locator import Locator, project_root
 from ddpdoctor.lint.engine.project import OF_MANY_RANKS, Project
 from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
+from ddpdoctor.lint.judging import fault_of_ours
 from ddpdoctor.lint.rule import Diagnostic, Trouble
 from ddpdoctor.lint.rules import all_rules
 from ddpdoctor.lint.running import (
@@ -318,9 +319,12 @@ def _run_here(path: str) -> Judged:
     begins = _state.library.mentions_something(text) or does_something(text)
     if not (reaching or "__main__" in text or begins or SAMPLES.search(text)):
         return Judged(path)
-    return run_and_judge(
-        path, _state.program, _state.library, all_rules(), alone=near, reaching=reaching
-    )
+    try:
+        return run_and_judge(
+            path, _state.program, _state.library, all_rules(), alone=near, reaching=reaching
+        )
+    except Exception as error:  # a fault of ours in one file must not hide what others have
+        return Judged(path, troubles=[fault_of_ours(error)])
 
 
 # --- processes

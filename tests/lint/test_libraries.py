@@ -88,3 +88,48 @@ def test_every_layer_of_torch_that_has_parameters_is_known_as_one() -> None:
     known = {f"torch.nn.{each.__name__}" for each in made if each.__name__ not in NO_LAYERS}
     assert known
     assert known <= listed, known - listed
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
+def test_the_sizes_of_what_takes_any_arguments_are_where_it_takes_them(kind: type) -> None:
+    effect = next(each for each in EFFECTS if each.name == f"torch.nn.{kind.__name__}")
+    nonlinearity = ["tanh"] if kind is nn.RNN else []
+    given = [5, 6, 2, *nonlinearity, False, True, 0.25, True]
+    given += [3] if kind is nn.LSTM else []
+    made = kind(*given)
+    kept = {name: given[position] for _, name, position in effect.parameters()}
+    assert {name: getattr(made, name) for name in kept} == kept
+    assert len({*kept.values()}) > 3
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "other"),
+    [
+        ("Linear", (3, 4, True), (4, 5, False)),
+        ("Conv2d", (4, 6, 3, 1, 0, 1, 1, True, "zeros"), (8, 8, 5, 2, 2, 2, 2, False, "reflect")),
+        ("ConvTranspose1d", (4, 6, 3, 2, 0, 0, 1, True, 1), (8, 8, 5, 3, 2, 1, 2, False, 2)),
+        ("Embedding", (9, 4, None, None, 2.0), (8, 5, 1, 1.0, 3.0)),
+        ("GroupNorm", (2, 4, 1e-5, True), (4, 8, 1e-3, False)),
+        ("LayerNorm", (4, 1e-5, True, True), (5, 1e-3, False, False)),
+        ("BatchNorm1d", (4, 1e-5, 0.1, True, True), (5, 1e-3, 0.2, False, False)),
+        ("PReLU", (1, 0.25), (3, 0.5)),
+        ("GRUCell", (3, 4, True), (4, 5, False)),
+        ("TransformerEncoderLayer", (4, 2, 8, 0.1, "relu"), (8, 4, 9, 0.2, "gelu")),
+        ("MultiheadAttention", (4, 2, 0.1, True, False), (8, 4, 0.2, False, True)),
+    ],
+)
+def test_the_sizes_of_a_layer_are_the_arguments_that_change_its_parameters(
+    name: str, given: tuple[Any, ...], other: tuple[Any, ...]
+) -> None:
+    def shapes(arguments: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:
+        made = getattr(nn, name)(*arguments)
+        return {word: tuple(each.shape) for word, each in made.state_dict().items()}
+
+    effect = next(each for each in EFFECTS if each.name == f"torch.nn.{name}")
+    sizes = {position for _, _, position in effect.parameters()}
+    changing = {
+        at
+        for at, each in enumerate(other)
+        if shapes((*given[:at], each, *given[at + 1 :])) != shapes(given)
+    }
+    assert changing == sizes & {*range(len(given))}

@@ -5,14 +5,16 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddpdoctor.lint import fixing
+from ddpdoctor.lint import fixing, linter
 from ddpdoctor.lint.linter import lint as lint_files
 from ddpdoctor.lint.reason import Heads
+from ddpdoctor.lint.running import Judged, run_and_judge
 from tests.lint.conftest import Lint
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -201,6 +203,30 @@ def parses(text: str) -> bool:
     except (SyntaxError, ValueError):
         return False
     return True
+
+
+def test_a_fault_of_ours_in_one_file_hides_nothing_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def faulty(path: str, *args: Any, **options: Any) -> Judged:
+        if path == "/nowhere/one.py":
+            raise KeyError("ours")
+        return run_and_judge(path, *args, **options)
+
+    monkeypatch.setattr(linter, "run_and_judge", faulty)
+    files = {f"/nowhere/{name}.py": HANG for name in ("one", "other")}
+    result = lint_files([*files], given=files)
+    assert [(each.path, each.code) for each in result.diagnostics] == [
+        ("/nowhere/other.py", "DDP401")
+    ]
+    assert [each.path for each in result.troubles] == ["/nowhere/one.py"]
+
+
+def test_a_range_of_bounds_that_are_too_long_to_follow_is_a_range() -> None:
+    long = " + ".join(f"x{n}" for n in range(9))
+    text = f"{HEAD}import time\nfor i in range(time.time() + {long}, {long}):\n    dist.barrier()\n"
+    result = lint_files(["/nowhere/x.py"], given={"/nowhere/x.py": text.encode()})
+    assert not result.troubles
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

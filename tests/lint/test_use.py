@@ -221,6 +221,24 @@ def test_sarif_names_rule_place_and_a_stable_fingerprint(lint: Lint) -> None:
     assert result["partialFingerprints"] == after["results"][0]["partialFingerprints"]
 
 
+def test_where_a_wrapper_is_taken_off_is_told_of_a_call_elsewhere(lint: Lint) -> None:
+    write(
+        "bare.py",
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "def loss_of(net, x):\n"
+        "    return net(x).sum()\n"
+        "def train(net, batches, optimizer):\n"
+        "    model = DistributedDataParallel(net)\n"
+        "    inner = model.module\n"
+        "    for x in batches:\n"
+        "        loss_of(inner, x).backward()\n"
+        "        optimizer.step()\n",
+    )
+    (finding,) = json.loads(lint("bare.py", format="json")[1])["findings"]
+    assert finding["code"] == "DDP303"
+    assert [each["place"]["line"] for each in finding["places"]] == [3, 5, 6]
+
+
 def test_the_chain_of_values_is_told_with_its_places_in_sarif_and_json(lint: Lint) -> None:
     write("hang.py", HANG)
     (finding,) = json.loads(lint("hang.py", format="json")[1])["findings"]

@@ -21,6 +21,7 @@ import ddpdoctor
 from ddpdoctor import catalog
 
 NPROC = 3
+_TRIES = 3
 
 CHECK = f"""
 import json, sys
@@ -191,7 +192,9 @@ def test_a_mutation_makes_the_fix_of_its_row_fail(mutation: Mutation, copied: Pa
     text = source.read_text(encoding="utf-8")
     assert text.count(mutation.was) == 1, f"{mutation.module} has changed: mend this mutation"
     source.write_text(text.replace(mutation.was, mutation.becomes), encoding="utf-8")
-    (found,) = verdicts(copied, (mutation.code, mutation.fix)).values()
-    status, told = found
+    for _ in range(_TRIES):
+        ((status, told),) = verdicts(copied, (mutation.code, mutation.fix)).values()
+        if "the kernel killed processes meanwhile" not in told:  # another test's, on purpose
+            break
     assert status == "fails", told
     assert re.search(mutation.told, told), told

@@ -73,10 +73,12 @@ class Locator:
         return (package, ".".join(parts)) if self._is_file(package) else None
 
     def _top(self, folder: str) -> str:
-        """The folder above the outermost package that holds this one."""
+        """The folder above the outermost package that holds this one, a package itself or not."""
         if folder not in self._tops:
             top = PurePath(folder)
-            while top.parent != top and self._is_file(f"{top}/__init__.py"):
+            while top.parent != top and any(
+                self._is_file(f"{each}/__init__.py") for each in (top, top.parent)
+            ):
                 top = top.parent
             self._tops[folder] = str(top)
         return self._tops[folder]

@@ -17,7 +17,7 @@ class Heads(nn.Module):
         marked = torch.cat([mark[:1] for mark in marks])
         if len(marked) > 1:  # by a part that learns from every batch
             found["again"] = self.first(seen[:1]).mean()
-        if len(marked) > 0:  # <-- DDP301
+        if len(marked) > 0:
             found["second"] = self.second(seen).mean()
         return found
 
@@ -29,7 +29,7 @@ def pictures(rank, each):
 
 def main():
     dist.init_process_group("gloo")
-    net = DistributedDataParallel(Heads())
+    net = DistributedDataParallel(Heads())  # <-- DDP301
     for x, marks in pictures(dist.get_rank(), 12):
         sum(net(x, marks).values()).backward()
     dist.destroy_process_group()

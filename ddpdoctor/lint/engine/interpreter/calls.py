@@ -91,7 +91,7 @@ def arguments(vm: Machine, node: ast.Call) -> Arguments:
             if found is not None and isinstance(found.what, Tuple):
                 args.extend(found.what.items)
             else:
-                args.append(Value(starred(found), value.agree, value.why))
+                args.append(Value(starred(value, found), value.agree, value.why))
         else:
             args.append(evaluate(vm, each))
     kwargs: dict[str, Value] = {}
@@ -145,6 +145,10 @@ def _one_of_several(
     vm: Machine, what: Either, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     options = [each for each in what.options if not each.is_const(None)]
+    if all(_sorts(each) for each in options):  # who holds one of these lists finds it sorted
+        for each in options:
+            call_value(vm, each, args, kwargs, node)
+        return NONE
     ways = {each.what: partial(call_value, vm, each, args, kwargs, node) for each in options}
     chosen = what.chosen
     if chosen is None or len(ways) < 2:
@@ -154,6 +158,12 @@ def _one_of_several(
     (no,) = ways.values()
     paths = vm.ways(chosen.condition, yes, no)
     return vm.choose(node, chosen.test, chosen.condition, paths) or NONE
+
+
+def _sorts(method: Value) -> bool:
+    """Whether it is `sort` of a list."""
+    what = method.what
+    return isinstance(what, Partial) and dict(what.named).get("#", NONE).is_const("sort")
 
 
 # --- functions
@@ -406,7 +416,7 @@ def _fill(
             vm.store.put((made.what, name), Value(term("field", made.what, name), UNKNOWN))
     post = objects.class_attribute(vm, number, "__post_init__")
     if post is not None and isinstance(post.what, Func):
-        call_function(vm, post.what, [made], {}, vm.objects[made.what.number].node)  # type: ignore[union-attr]
+        call_function(vm, post.what, [made], {}, vm.objects[made.what.number].node)  # type: ignore[union-attr,index]
 
 
 def _given(vm: Machine, made: Value, args: list[Value], kwargs: dict[str, Value]) -> None:

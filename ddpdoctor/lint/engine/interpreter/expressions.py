@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     blended,
+    how_many,
     local,
     term,
 )
@@ -103,6 +104,8 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
     found = folding.binary(node.op, left, right)
     if found.agree.kind == "rank" and found.what != NOTHING:
         vm.by_rank.setdefault(found.what, (node, vm.path))
+    if isinstance(node.op, ast.Div | ast.FloorDiv) and found.what != NOTHING:
+        vm.divided.setdefault(found.what, (node, vm.path))
     return computed_by(vm, node, node.op.__class__.__name__, left, right, found)
 
 
@@ -110,6 +113,7 @@ def computed_by(
     vm: Machine, node: ast.AST, by: str, left: Value, right: Value, found: Value
 ) -> Value:
     """A tensor of an operation is another one each time."""
+    objects.note_use(vm, by, (left, right), node)
     if not isinstance(found.what, Tensor):
         return found
     made = Value(Tensor(vm.site(node, "tensor"), found.what.of), found.agree, found.why)
@@ -369,7 +373,9 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
         return made
     if isinstance(node, ast.SetComp):
         return objects.new_set(vm, node, [one], [])
-    content_value = Value(Many(one), counted, counted_why)
+    all_of_it = len(generators) == 1 and not generators[0].ifs
+    as_many = how_many((content or first).what) if all_of_it else NOTHING
+    content_value = Value(Many(one, as_many), counted, counted_why)
     if isinstance(node, ast.GeneratorExp):
         return content_value
     made = objects.new_list_of(vm, node, content_value)

@@ -13,6 +13,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     OPEN,
     RANKS,
+    SAME,
     UNKNOWN,
     WORLD,
     Const,
@@ -32,7 +33,17 @@ from ddpdoctor.lint.engine.interpreter.values import (
     within,
 )
 
+_MOST_BITS = 64
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """`base ** exponent`, OPEN where it would be too large to compute."""
+    is_small = max(abs(base), abs(exponent)) <= _MOST_BITS
+    return base**exponent if is_small else OPEN
+
+
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Pow: _power,
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -107,6 +118,44 @@ def of_world(what: What) -> Any:
 
 
 _BY_NAME = {kind.__name__: function for kind, function in _BINARY.items()}
+_COMPARED = {kind.__name__: function for kind, function in _COMPARE.items()}
+
+
+def deals_rounds(what: What) -> bool:
+    """Whether a condition is true in as many rounds for each rank: `number % world == rank`."""
+    turns = [[_in_round(what, rank, each) for each in range(RANKS)] for rank in range(RANKS)]
+    if any(each is OPEN for turn in turns for each in turn):
+        return False
+    return len({sum(map(bool, turn)) for turn in turns}) == 1
+
+
+def is_for_all(count: What) -> bool:
+    """Whether a `range` is as long as a multiple of the world, whatever it is else made of."""
+    if not isinstance(count, Term) or count.op != "range":
+        return False
+    bounds = [[_in_round(each, 0, 0, prime) for each in count.args] for prime in _PRIMES]
+    known = all(isinstance(each, int) for row in bounds for each in row)
+    return known and all(len(range(*row)) % RANKS == 0 for row in bounds if 0 not in row[2:])
+
+
+_PRIMES = (1009, 2003)
+
+
+def _in_round(what: object, rank: int, number: int, unknown: Any = OPEN) -> Any:
+    """What a term is for a rank in a round of a loop, `unknown` where that cannot be told."""
+    if isinstance(what, Const | Table):
+        return what.value if isinstance(what, Const) else what.entries[rank]
+    if not isinstance(what, Term) or what == WORLD:
+        return RANKS if what == WORLD else unknown
+    if what.op == "counter":
+        return number
+    if what.op == "not":
+        inner = _in_round(what.args[0], rank, number, unknown)
+        return OPEN if inner is OPEN else not inner
+    function = _BY_NAME.get(what.op) or _COMPARED.get(what.op)
+    if function is None:
+        return unknown
+    return _tried(function, *(_in_round(each, rank, number, unknown) for each in what.args))
 
 
 def binary(op: ast.operator, left: Value, right: Value) -> Value:
@@ -115,13 +164,15 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
     function = _BINARY.get(op.__class__)
     if isinstance(left.what, Tensor) or isinstance(right.what, Tensor):
         return Value(_tensor(left, right), agree, why)
+    if agree.divergent and _is_where_it_stands(op, left.what, right.what):
+        return Value(term(op.__class__.__name__, left.what, right.what), SAME)
     if isinstance(left.what, Table) or isinstance(right.what, Table):
         one, other = entries(left), entries(right)
         if function and one is not None and other is not None:
             found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
             if any(each is not OPEN for each in found):
                 return Value(_table(found, left, right), agree, why)
-        if agree.kind == "rank" and not {left.what, right.what} & {NOTHING}:
+        if agree.divergent and not {left.what, right.what} & {NOTHING}:
             return Value(term(op.__class__.__name__, left.what, right.what), agree, why)
         return Value(
             NOTHING if agree.divergent else term("mixed", left.what, right.what), agree, why
@@ -172,6 +223,30 @@ def is_equally_long(bounds: tuple[What, ...]) -> bool:
     return all(each == spans[0] for each in spans)
 
 
+def _is_where_it_stands(op: ast.operator, left: What, right: What) -> bool:
+    """Whether a number is the same in each round of the ranks' spans: `i - first`, `i % 10`.
+
+    The counter of such a span is where it begins and the number of the round; what of the first is
+    each rank's own cancels out, or is a multiple of what is divided by.
+    """
+    if not any(map(_is_in_a_span, (*within(left), *within(right)))):
+        return False
+    by = right.value if isinstance(op, ast.Mod) and isinstance(right, Const) else 0
+    if isinstance(op, ast.Mod) and not (isinstance(by, int) and by > 0):
+        return False
+    what = left if by else Term(op.__class__.__name__, (left, right))
+    found = [_polynomial(what, rank) for rank in range(RANKS)]
+    rests = [each and {key: n % by if by else n for key, n in each.items()} for each in found]
+    plain = [each and {key: n for key, n in each.items() if n} for each in rests]
+    return None not in found and all(each == plain[0] for each in plain)
+
+
+def _is_in_a_span(what: object) -> bool:
+    """Whether it counts from a number that may be each rank's own."""
+    is_counter = isinstance(what, Term) and what.op == "counter" and len(what.args) > 1
+    return is_counter and isinstance(what.args[1], Const | Table | Term)  # type: ignore[attr-defined]
+
+
 Polynomial = dict[tuple[str, ...], Any]
 """The factor of each product of unknowns, in the order of their texts."""
 
@@ -194,6 +269,10 @@ def _polynomial(what: What, rank: int) -> Polynomial | None:
             for other, more in right.items():
                 found = _sum(found, {tuple(sorted(one + other)): factor * more}, 1)
         return found
+    if isinstance(what, Term) and _is_in_a_span(what):
+        site, first = what.args
+        begin = _polynomial(first, rank)
+        return None if begin is None else _sum(begin, {(repr(Term("counter", (site,))),): 1}, 1)
     return None if _is_by_rank(what) else {(repr(what),): 1}
 
 
@@ -263,7 +342,8 @@ def negated(value: Value) -> Value:
         inner = value.what.args[0]
         if isinstance(inner, Term):
             return Value(inner, value.agree, value.why)
-    return Value(term("not", _part(value)), value.agree, value.why)
+    part = value.what if isinstance(value.what, Tensor) else _part(value)
+    return Value(term("not", part), value.agree, value.why)
 
 
 def compared(left: Value, op: ast.cmpop, right: Value) -> Value:

@@ -35,9 +35,10 @@ PICKED = "#picked"
 def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     """(one element for all, a value that agrees as the number of rounds does)."""
     one, count = _elements(vm, value, node)
-    if count.agree.cause == "shard":  # meant to be equally large, and nobody knows better
-        if one.agree.cause in ("", "shard"):
-            one = Value(one.what, local("data", False), value.why or count.why)
+    of_a_part = count.agree.cause == "shard"
+    if one.agree.cause == "shard" or (of_a_part and not one.agree.cause):
+        one = Value(one.what, local("data", False), value.why or count.why)
+    if of_a_part:  # meant to be equally large, and nobody knows better
         count = Value(count.what, UNKNOWN)
     return one, count
 
@@ -50,7 +51,7 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
             one = _in_turn(vm, content.what.items, node)
         else:
             assert isinstance(content.what, Many)
-            one = content.what.element
+            one = objects.now_with_parts(vm, content.what.element)
         agree, why = blended([one, content])
         count = objects.without_order(content)
         return Value(one.what, agree, why), Value(NOTHING, count.agree, count.why)
@@ -73,14 +74,16 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         is_span = value.agree.kind == "rank" and folding.is_equally_long(what.args)
         count = Value(what, SAME) if is_span else value
         own = local("data", value.agree.sure) if is_span else SAME
-        return Value(Term("counter", (vm.site(node),)), own, value.why), count
+        first = what.args[:1] if is_span else ()
+        return Value(Term("counter", (vm.site(node), *first)), own, value.why), count
     if isinstance(what, Partial):
         return Value(NOTHING, UNKNOWN), Value(NOTHING, UNKNOWN)
     value = objects.current(vm, value)
     agree, why = value.agree, value.why
     count = objects.without_order(value)
     if isinstance(what, Tensor):
-        return Value(Tensor(vm.site(node, "element"), what.of), agree, why), Value(NOTHING, SAME)
+        one = Value(Tensor(vm.site(node, "element"), what.of), agree, why)
+        return vm.computed(one, "element", (value,), node), Value(NOTHING, SAME)
     if isinstance(what, Table):
         return Value(NOTHING, agree, why), Value(NOTHING, agree, why)
     if isinstance(what, Term) and what.op == "joined":
@@ -90,7 +93,8 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
 
 def _in_turn(vm: Machine, items: tuple[Value, ...], node: ast.AST) -> Value:
     """One of several, of which the parts are remembered as well."""
-    one = objects.one_of(vm, items)
+    items = tuple(objects.now_with_parts(vm, each) for each in items)
+    one = objects.fresh(vm, objects.one_of(vm, items))
     vm.either(one, list(items), node)
     for number, each in enumerate(one.what.items if isinstance(one.what, Tuple) else ()):
         rows = [item.what.items for item in items if isinstance(item.what, Tuple)]

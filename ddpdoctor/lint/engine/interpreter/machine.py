@@ -207,6 +207,8 @@ class Machine:
         """Module -> the wrapper that was put around it."""
         self.buffers: set[What] = set()
         """The tensors that are buffers of a module."""
+        self.restored: set[int] = set()
+        """The objects that were given a state out of a file."""
         self.joined = False
         """Whether a process group has been joined."""
         self.exits: dict[Event, Seq] = {}
@@ -217,6 +219,8 @@ class Machine:
         """Site of a batch -> the loader that it comes from."""
         self.by_rank: dict[What, tuple[ast.AST, str]] = {}
         """What was computed with the rank -> where: the expression, and its file."""
+        self.divided: dict[What, tuple[ast.AST, str]] = {}
+        """Where a quotient was computed first."""
         self.reads: dict[Term, set[str]] = {}
         """What was loaded -> the keys that were read of it, ELSEWHERE where it went on whole."""
         self._rounds: dict[int, list[ast.AST]] = program.rounds

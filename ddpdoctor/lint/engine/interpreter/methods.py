@@ -31,6 +31,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     blended,
+    grown,
+    how_many,
     local,
     mix,
     term,
@@ -77,6 +79,8 @@ _SELF_METHODS = frozenset(
         "unsqueeze",
     ]
 )
+_CONVERSIONS = ("to", "cuda", "cpu", "half", "float", "double", "bfloat16")
+"""They give the tensor itself, or a copy where it is elsewhere or of another type."""
 _ADDERS = ("add_module", "register_module", "register_parameter")
 _GROWS = ("append", "insert", "extend")
 TAKES = ("pop", "popleft", "remove", "clear")
@@ -215,9 +219,14 @@ def call_duck(
         return _hint_of_call(vm, name, Value(NOTHING, UNKNOWN))
     if name in _SELF_METHODS:
         moved(vm, owner, name, args, kwargs)
-        kept = objects.module_of(owner.what) if name == "clone" else None
-        if kept is not None:
+        kept = objects.module_of(owner.what)
+        if kept is not None and name == "clone":
             vm.emit("copy", name, node, object=Value(kept))
+        if isinstance(owner.what, Term) and (
+            name == "clone" or (kept is not None and name in _CONVERSIONS)
+        ):
+            made = Value(term("copied", owner.what, vm.site(node)), agree, why)
+            return vm.computed(objects.fresh(vm, made), name, (owner,), node)
         if name == "detach" and isinstance(owner.what, Term):
             return Value(objects.detached(owner.what), agree, why)
         return Value(owner.what, agree, why)
@@ -237,6 +246,7 @@ def call_duck(
     if any(word in name.lower() for word in _SHARING):
         agree, why = UNKNOWN, None
     _hand_over(vm, args, kwargs)
+    objects.note_use(vm, name, (owner, *args, *kwargs.values()), node)
     parts = [each.what for each in args]
     site = vm.site(node, "value")
     made = objects.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))
@@ -336,6 +346,8 @@ def call_unknown(
     else:
         agree = UNKNOWN
     made = frozenset().union(*(e.what.of for e in every if isinstance(e.what, Tensor)))
+    asked = callee.what.args[:1] if isinstance(callee.what, Term) and callee.what.op == "of" else ()
+    objects.note_use(vm, name, (*map(Value, asked), *args, *kwargs.values()), node)
     contents = tuple(objects.content(vm, each) or each for each in every)
     _hand_over(vm, args, kwargs)
     if made:
@@ -425,6 +437,9 @@ def _of_container(
     what = found.what
     if name in TAKES:
         vm.emit("take", name, node, owner=owner)
+        if isinstance(what, Many):
+            what = Many(what.element)
+            vm.store.put((owner.what, "[]"), Value(what, found.agree, found.why))
     if name in ("append", "add", "appendleft", "insert"):
         value = args[-1] if args else NONE
         vm.emit("keep", name, node, owner=owner, value=_held(vm, value))
@@ -432,10 +447,10 @@ def _of_container(
         if isinstance(what, Tuple) and len(what.items) < objects.MAX_ITEMS and name == "append":
             items: Tuple | Many = Tuple((*what.items, value))
             if vm.frame.loops:
-                items = Many(objects.one_of(vm, [*what.items, value]))
+                items = Many(objects.one_of(vm, [*what.items, value]), grown(what))
         else:
             old = list(what.items) if isinstance(what, Tuple) else [what.element]  # type: ignore[union-attr]
-            items = Many(objects.one_of(vm, [*old, value]))
+            items = Many(objects.one_of(vm, [*old, value]), grown(what))
         if vm.type_of(owner) == "set" and not isinstance(value.what, Const):
             agree = mix(agree, local("order"))
             said = vm.why("the order of a set differs between processes", node)
@@ -459,7 +474,7 @@ def _of_container(
         element = plain.what.element if isinstance(plain.what, Many) else NONE
         by_time = sorted_by_time(vm, kwargs.get("key"), element, node)
         if by_time is not None:
-            plain = Value(Many(by_time), by_time.agree, by_time.why)
+            plain = Value(Many(by_time, how_many(what)), by_time.agree, by_time.why)
         vm.store.put((owner.what, "[]"), plain)
         return NONE
     if name in ("pop", "popleft"):
@@ -484,7 +499,8 @@ def _held(vm: Machine, value: Value) -> Value:
 def _sorted(found: Value) -> Value:
     what = found.what
     if isinstance(what, Many):
-        return Value(Many(objects.without_order(what.element)), found.agree, found.why)
+        one = objects.without_order(what.element)
+        return Value(Many(one, what.number), found.agree, found.why)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
-from ddpdoctor.lint.engine.interpreter.store import PERHAPS, UNWRAPPED, State
+from ddpdoctor.lint.engine.interpreter.store import PERHAPS, UNWRAPPED, Key, State
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     IS_LOCAL_MAIN,
@@ -43,12 +43,14 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     Why,
     blended,
+    grown,
+    how_many,
     local,
     mix,
     term,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import OF_THE_WRAPPER
+from ddpdoctor.lint.engine.libraries.torch import OF_THE_SHAPE, OF_THE_WRAPPER
 
 MAX_ITEMS = 16
 DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -72,6 +74,28 @@ def current(vm: Machine, value: Value) -> Value:
     return value
 
 
+def now_with_parts(vm: Machine, value: Value) -> Value:
+    """The same of a tuple with each of its parts."""
+    if not isinstance(value.what, Tuple):
+        return current(vm, value)
+    parts = tuple(current(vm, each) for each in value.what.items)
+    return Value(Tuple(parts), value.agree, value.why)
+
+
+def touch_each(vm: Machine, content: What, one: Value, after: Value) -> None:
+    """What was done in place to the element of a loop was done to each that it goes through."""
+    items = content.items if isinstance(content, Tuple) else ()
+    items = (content.element,) if isinstance(content, Many) else items
+    if isinstance(one.what, Tuple) and isinstance(after.what, Tuple):
+        rows = (each.what.items for each in items if isinstance(each.what, Tuple))
+        columns = zip(*rows, strict=False)
+        for column, each, new in zip(columns, one.what.items, after.what.items, strict=False):
+            touch_each(vm, Tuple(column), each, new)
+    elif after is not one:
+        for each in items:
+            touch(vm, each, after.agree, after.why)
+
+
 def detached(what: What) -> Term:
     """A term without its graph; its memory is the same."""
     return term("detached", what)
@@ -91,7 +115,8 @@ def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
         content = vm.store.get((what, "[]"))
         if content is not None:
             element: What = NOTHING
-            vm.store.put((what, "[]"), Value(Many(Value(element, agree, why)), agree, why))
+            filled = Many(Value(element, agree, why), how_many(content.what))
+            vm.store.put((what, "[]"), Value(filled, agree, why))
         else:
             vm.store.put((what, "~"), Value(what, agree, why))
     elif isinstance(what, Tensor | Term):
@@ -178,8 +203,35 @@ MODULES = ("torch.nn.Module", "torch.nn.Parameter")
 
 def module_of(what: What) -> Ref | None:
     """The module whose weights are taken out of `state_dict()` or `parameters()`."""
-    found = (owner_of(each, *_WEIGHTS) for each in within(what))
+    found = (weights_of(each) for each in within(what))
     return next((each for each in found if each is not None), None)
+
+
+def weights_of(what: object) -> Ref | None:
+    """The module whose weights these are, None of what is only computed from them."""
+    return owner_of(what, *_WEIGHTS)
+
+
+def note_use(vm: Machine, by: str, values: Iterable[Value], node: ast.AST) -> None:
+    """What is computed from a module's parameters uses it, as its forward does."""
+    if by in OF_THE_SHAPE or by.startswith("new_") or by.endswith("_like"):
+        return
+    for each in values:
+        used = _with_gradient(vm, each.what)
+        if used is not None:
+            vm.emit("use", by, node, model=Value(used))
+
+
+def _with_gradient(vm: Machine, what: What) -> Ref | None:
+    """The module whose parameters these are themselves, with their graph."""
+    if isinstance(what, Partial):
+        layer = vm.object(what.callee)
+        is_layer = layer is not None and layer.effect is not None and layer.effect.option("has")
+        return Ref(layer.number) if layer is not None and is_layer else None
+    one: object = what
+    while isinstance(one, Term) and one.op in ("element", "item"):
+        one = one.args[0]
+    return owner_of(one, "parameters", "named_parameters")
 
 
 _WEIGHTS = ("state_dict", "parameters", "named_parameters")
@@ -295,7 +347,7 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
     found = vm.store.get((what, name))
     made = vm.objects[what.number]
     if found is not None and name == "module" and what.number in vm.store.distributed:
-        return Value(found.what, found.agree, found.why or vm.why(UNWRAPPED, node))
+        return Value(found.what, found.agree, vm.why(UNWRAPPED, node, found.why))
     if found is not None:
         return found
     if made.cls >= 0:
@@ -432,6 +484,9 @@ def new_list(vm: Machine, node: ast.AST, items: tuple[Value, ...]) -> Value:
 def new_list_of(vm: Machine, node: ast.AST, content: Value) -> Value:
     """A list with this content."""
     made = vm.new(node, "list")
+    if isinstance(content.what, Many) and content.what.number == NOTHING:
+        many = Many(content.what.element, Term("many", (made.number,)))
+        content = Value(many, content.agree, content.why)
     vm.store.put((made, "[]"), content)
     return Value(made)
 
@@ -477,7 +532,8 @@ def concatenated(vm: Machine, node: ast.AST, left: Value, right: Value) -> Value
             exact = False
     if exact and len(items) <= MAX_ITEMS:
         return new_list_of(vm, node, Value(Tuple(tuple(items)), agree, why))
-    return new_list_of(vm, node, Value(Many(one_of(vm, items)), agree, why))
+    number = grown(one.what if one else NOTHING, how_many(other.what if other else NOTHING))
+    return new_list_of(vm, node, Value(Many(one_of(vm, items), number), agree, why))
 
 
 def one_of(vm: Machine, items: Iterable[Value]) -> Value:
@@ -499,6 +555,11 @@ def content(vm: Machine, value: Value) -> Value | None:
             return found
         if vm.type_of(value) == "dict":
             return keys(vm, value)
+    if isinstance(what, Either):
+        several = [content(vm, each) for each in what.options]
+        by = [value] if value.agree.divergent else []
+        whole = None not in several
+        return vm.store.joined(several, [State({})] * len(several), by, what) if whole else None
     if isinstance(what, Const) and isinstance(what.value, tuple):
         return Value(Tuple(tuple(Value(Const(each)) for each in what.value)), value.agree)
     return None
@@ -575,9 +636,9 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
             vm.emit("setenv", "os.environ", node, name=key, value=value)
         return
     is_module = vm.type_of(owner) == "torch.nn.Module"
-    held = vm.store.get((what, PARTS)) if is_module else None
-    if held is not None:
-        set_item(vm, held, key, value, node)
+    inner = vm.store.get((what, PARTS)) if is_module else None
+    if inner is not None:
+        set_item(vm, inner, key, value, node)
     if is_module or isinstance(what, Tensor | Term):
         vm.emit("set_item", "[]", node, owner=owner, key=key, value=value)
     if is_module or vm.type_of(owner) in _CONTAINERS:
@@ -588,9 +649,10 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
             items[index] = value
             vm.store.put((what, "[]"), Value(Tuple(tuple(items)), found.agree, found.why))
             return
-        element = found.what.element if found and isinstance(found.what, Many) else value
-        agree, why = blended([value, key])
-        vm.store.put((what, "[]"), Value(Many(one_of(vm, [element, value])), agree, why))
+        put = Value(value.what, *blended([value, key]))
+        found = found if found is not None else Value(Many(put))
+        many = Many(one_of(vm, [*held(found), put]), how_many(found.what))
+        vm.store.put((what, "[]"), Value(many, found.agree, found.why))
         return
     if isinstance(what, Ref) and vm.type_of(owner) == "dict":
         _set_key(vm, owner, key, value)
@@ -623,7 +685,8 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
             return
     items = known.what.items if isinstance(known.what, Tuple) else ()
     others = [known.what.element] if isinstance(known.what, Many) else list(items)
-    vm.store.put((owner.what, "keys"), Value(Many(one_of(vm, [*others, key])), agree, why))
+    many = Many(one_of(vm, [*others, key]), grown(known.what))
+    vm.store.put((owner.what, "keys"), Value(many, agree, why))
 
 
 def update(vm: Machine, owner: Value, other: Value) -> None:
@@ -874,7 +937,7 @@ def bind(vm: Machine, target: ast.expr, value: Value) -> None:
     match target:
         case ast.Name(id=name):
             frame = vm.frame
-            vm.store.put((frame.elsewhere.get(name, frame.scopes[0]), name), value)
+            _rebind(vm, (frame.elsewhere.get(name, frame.scopes[0]), name), value, target)
         case ast.Attribute(value=owner, attr=name):
             from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 
@@ -927,7 +990,40 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
     if old is not None and old.what in vm.buffers and isinstance(value.what, Tensor):
         vm.emit("buffer", name, node, buffer=old, by=value)
         vm.buffers.add(value.what)
-    vm.store.put((what, name), value)
+    _rebind(vm, (what, name), value, node)
+
+
+def _rebind(vm: Machine, key: Key, value: Value, node: ast.AST) -> None:
+    """Keep a value; what was restored out of a file may be nowhere any more then."""
+    old, made = vm.store.get(key), vm.object(value)
+    vm.store.put(key, value)
+    lost = vm.object(old) if old is not None and old.what != value.what else None
+    if old is None or lost is None or made is None or not vm.restored:
+        return
+    if lost.cls < 0 and lost.number not in vm.restored:  # nor has it parts of its own
+        return
+    if (lost.cls, lost.type) == (made.cls, made.type) and not _is_held(vm, old.what, key):
+        attributes = {
+            owner: {name: each for name, each in named.items() if not name.startswith("#")}
+            for owner, named in vm.store.held().items()
+        }
+        mine, new = (parts(attributes, each.what) for each in (old, value))
+        if not vm.restored.isdisjoint(mine - new) and lost.number not in new:
+            vm.emit("replaced", key[1], node, object=old, by=value, parts=_refs(mine - new))
+
+
+def _refs(numbers: set[int]) -> Value:
+    return Value(Tuple(tuple(Value(Ref(each)) for each in sorted(numbers))))
+
+
+def _is_held(vm: Machine, what: What, but: Key) -> bool:
+    """Whether anything else than this name holds an object: another, or a name in sight."""
+    sight = {scope for frame in vm.frames for scope in frame.scopes}
+    return any(
+        what in {value.what, *(each.what for each in held(value))}
+        for key, value in vm.store.now.items()
+        if key != but and (isinstance(key[0], Ref) or key[0] in sight)
+    )
 
 
 def _unpack(vm: Machine, targets: list[ast.expr], value: Value, node: ast.AST) -> None:

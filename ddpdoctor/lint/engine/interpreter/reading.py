@@ -38,8 +38,9 @@ def read_by_workers(vm: Machine, loader: dict[str, Value], node: ast.AST) -> Seq
     try:
         with contextlib.suppress(Left, Spent):
             _begin(vm, loader.get("worker_init_fn", NONE), node)
-            for each in _of_the_users(vm, loader.get("dataset", NONE), _NESTED):
-                sample = read(vm, each, node)
+            owned = _of_the_users(vm, loader.get("dataset", NONE), _NESTED)
+            samples = (read(vm, each, node) for each in owned)
+            for sample in samples if owned else (Value(NOTHING, UNKNOWN),):
                 _collate(vm, loader.get("collate_fn", NONE), sample, node)
         return seq
     finally:

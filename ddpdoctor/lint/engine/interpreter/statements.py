@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding, objects
@@ -20,7 +20,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     Path,
     TryRecord,
 )
-from ddpdoctor.lint.engine.interpreter.store import State
+from ddpdoctor.lint.engine.interpreter.store import Key, State
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Loop, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
@@ -42,6 +42,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    What,
+    how_many,
     local,
 )
 
@@ -49,6 +51,7 @@ _ROUNDS = 3
 _YIELDS = (ast.Yield, ast.YieldFrom)
 MAYBE = "maybe "
 """Before the names of scopes of which one is entered."""
+EVERY_ERROR = Value(Lib("BaseException"))
 _ALIKE_ERRORS = frozenset(
     [
         "ImportError",
@@ -372,6 +375,8 @@ def run_loop(
     base = vm.store.open() + 1
     record = LoopRecord(base - 1, len(vm.conditions))
     seq = Seq()
+    first: dict[Any, Value | None] = {}
+    counted: dict[What, tuple[What, int | None]] = {}
     for turn in range(1 if once else _ROUNDS):
         record = LoopRecord(base - 1, len(vm.conditions))
         vm.frame.loops.append(record)
@@ -396,11 +401,19 @@ def run_loop(
             states.append(State(inner, (), vm.mask))
         if not states:
             break
-        if not _settle(vm, states, count, vm.site(node, "loop")) or turn == _ROUNDS - 1:
+        heads = {key: vm.store.get(key) for state in states for key in state.writes}
+        first = {**heads, **first}
+        counted = dict(_counted(first, heads, states))
+        if not _settle(vm, states, vm.site(node, "loop")) or turn == _ROUNDS - 1:
             break
     if seq.items:
-        outside.items.append(Loop(node, vm.path, count, seq, vm.frame.name, begun=begun))
+        loop = Loop(node, vm.path, count, seq, vm.frame.name, begun=begun, counted=counted)
+        outside.items.append(loop)
     head = vm.store.close()
+    if count.agree.divergent:  # in a round ranks have run as many; after the last one they have not
+        head = {
+            key: _left(vm, key, [first.get(key), each], count, node) for key, each in head.items()
+        }
     vm.mask = mask
     ways = [] if endless else [State(head, (), mask)]
     for each in record.breaks:
@@ -414,13 +427,45 @@ def run_loop(
     return True
 
 
-def _settle(vm: Machine, states: list[State], count: Value, site: int) -> bool:
+def _counted(
+    first: dict[Any, Value | None], heads: dict[Any, Value | None], states: list[State]
+) -> Iterator[tuple[What, tuple[What, int | None]]]:
+    """What a loop changes, with what it is in the first round, and what every round adds to it."""
+    for key, head in heads.items():
+        begun = first[key]
+        if head is None or begun is None or not isinstance(head.what, Term):
+            continue
+        values = (state.writes.get(key, NONE) for state in states)
+        added = {_added(head.what, each.what) for each in values}
+        yield head.what, (begun.what, added.pop() if len(added) == 1 else None)
+
+
+def _added(before: What, after: What) -> int | None:
+    """The number by which a value is more than it was, None where it is another."""
+    total = 0
+    while after != before:
+        if not isinstance(after, Term) or after.op not in ("Add", "Sub"):
+            return None
+        left, by = after.args
+        if not isinstance(by, Const) or not isinstance(by.value, int):
+            return None
+        total += by.value if after.op == "Add" else -by.value
+        after = left
+    return total
+
+
+def _left(vm: Machine, key: Key, values: list[Value | None], count: Value, node: ast.AST) -> Value:
+    """What is left of a variable by a loop that ranks run unequally often."""
+    ways = [State({}, (count,)), State({})]
+    return vm.store.joined(values, ways, [count], (vm.site(node, "loop"), key))
+
+
+def _settle(vm: Machine, states: list[State], site: int) -> bool:
     """Join what a round has written with what was there before; whether anything changed."""
     keys: dict[Any, None] = {}
     for state in states:
         keys.update(dict.fromkeys(state.writes))
-    before = State({}, (count,) if count.agree.divergent else ())
-    ways = [before, *states]
+    ways = [State({}), *states]
     conditions = [each for state in ways for each in state.conditions if each.agree.divergent]
     changed = False
     for key in keys:
@@ -452,21 +497,28 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
             one, count = elements(vm, source, node.iter)
 
     counts = [count]
+    ended: list[tuple[Value, Value]] = []
 
     def body() -> Value | None:
         again, counts[0] = elements(vm, source, node.iter)
         objects.bind(vm, node.target, again)
-        return NONE if run_block(vm, node.body) else None
+        if not run_block(vm, node.body):
+            return None
+        ended[:] = [(again, objects.now_with_parts(vm, again))]
+        return NONE
 
     vm.emit("iterate", "for", node, over=source, element=one, content=content or source)
     if content is not None and _is_one_by_one(vm, node, content):
         return _one_by_one(vm, node, Value(count.what, SAME), _several(content))
     outside = len(vm.out.items)
     falls = run_loop(vm, node, count, body)
+    if falls and ended and content is not None and _goes_through_all(node):
+        objects.touch_each(vm, content.what, *ended[0])
     loop = _loop_of(vm, node, outside)
     if loop is not None:
         loop.count = counts[0] if count.what == UNTIL else count
-        loop.rounds = _how_often(content, source)
+        number = how_many((content or source).what)
+        loop.rounds = number.value if isinstance(number, Const) else 0
     if node.orelse and falls:
         return run_block(vm, node.orelse)
     return falls
@@ -481,10 +533,15 @@ def _is_one_by_one(vm: Machine, node: ast.For | ast.AsyncFor, content: Value) ->
     if not 1 < len(items) <= _FEW or vm.fuel < FUEL // 2:
         return False
     parted = [each.agree.divergent for each in items]
-    if not all(_is_a_thing(each) for each in items) or all(parted):
+    if all(parted) or not all(_is_a_thing(each) or _is_key(node, each) for each in items):
         return False
     if content.agree.divergent and not any(parted):
         return False
+    return _goes_through_all(node)
+
+
+def _goes_through_all(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop does with each the same from beginning to end."""
     ways_out = (ast.Break, ast.Continue, ast.Return, *_YIELDS)
     return not any(isinstance(each, ways_out) for each in ast.walk(node))
 
@@ -497,6 +554,19 @@ def _several(content: Value) -> tuple[Value, ...]:
 
 def _is_a_thing(value: Value) -> bool:
     return isinstance(value.what, Ref | Func | Class | Partial)
+
+
+def _is_key(node: ast.For | ast.AsyncFor, value: Value) -> bool:
+    """Whether a loop goes through names by which it, or what it calls, may ask for things."""
+    asked = (
+        [each.slice] if isinstance(each, ast.Subscript) else each.args
+        for each in ast.walk(node)
+        if isinstance(each, ast.Subscript | ast.Call)
+    )
+    target = ast.unparse(node.target)
+    return isinstance(value.constant, str) and any(
+        ast.unparse(each) == target for of in asked for each in of
+    )
 
 
 def _one_by_one(
@@ -530,17 +600,6 @@ def _loop_of(vm: Machine, node: ast.AST, outside: int) -> Loop | None:
     """What was told of a loop, if anything was done in it."""
     loop = vm.out.items[-1] if len(vm.out.items) > outside else None
     return loop if isinstance(loop, Loop) and loop.node is node else None
-
-
-def _how_often(content: Value | None, source: Value) -> int:
-    """How many elements there are, 0 where that is not known."""
-    if content is not None and isinstance(content.what, Tuple):
-        return len(content.what.items)
-    what = source.what
-    bounds = what.args if isinstance(what, Term) and what.op == "range" else ()
-    known = [each.value for each in bounds if isinstance(each, Const)]
-    is_known = bool(bounds) and len(known) == len(bounds) and 0 not in known[2:]
-    return len(range(*known)) if is_known and all(isinstance(x, int) for x in known) else 0
 
 
 def _while(vm: Machine, node: ast.While) -> bool:
@@ -744,7 +803,8 @@ def _try(vm: Machine, node: ast.Try) -> bool:
                 why = vm.why("an exception of this rank", handler)
                 error = Value(NOTHING, local("exception", False), why)
                 vm.store.put((vm.frame.scopes[0], handler.name), error)
-            vm.emit("caught", "except", handler)
+            kind = evaluate_quietly(vm, handler.type) if handler.type is not None else EVERY_ERROR
+            vm.emit("caught", "except", handler, kind=kind)
             return run_block(vm, handler.body)
 
         run(handle, list(raised))

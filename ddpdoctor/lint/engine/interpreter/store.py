@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -12,6 +12,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     OPEN,
     RANKS,
+    SAME,
+    Agreement,
     Class,
     Const,
     Either,
@@ -27,6 +29,9 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
     blended,
+    grown_from,
+    has_identity,
+    how_many,
     mix,
 )
 
@@ -177,6 +182,7 @@ class Store:
         same_what = all(each.what == first.what for each in present)
         if conditions and not same_what:
             condition_agree, condition_why = blended(conditions)
+            condition_agree = _by_number(present, condition_agree)
             if table is None or condition_agree.kind == "local":
                 new = mix(agree, condition_agree)
                 why = why if agree.divergent else condition_why
@@ -233,7 +239,8 @@ class Store:
             )
         if all(isinstance(each.what, Many | Tuple) for each in options.values()):
             every = _elements(list(options.values()), conditions)
-            return Many(self.joined(list(every), [State({})] * len(every), [], tag))
+            one = self.joined(list(every), [State({})] * len(every), [], tag)
+            return Many(one, _number([each.what for each in options.values()], tag))
         made = [each.what for each in options.values() if isinstance(each.what, Tensor)]
         if len(made) == len(options):
             return Tensor(hash(tag), frozenset().union(*(each.of for each in made)))
@@ -262,6 +269,35 @@ def _elements(contents: list[Value], conditions: list[Value]) -> list[Value]:
         else Value(what, mix(value.agree, by), value.why if value.agree.divergent else why)
         for what, value in found.items()
     ]
+
+
+def _by_number(values: list[Value], by: Agreement) -> Agreement:
+    """The agreement of contents of which the ways hold one each, on how many there are."""
+    if not all(isinstance(each.what, Many | Tuple) for each in values):
+        return by
+    numbers = {how_many(each.what) for each in values}
+    if len(numbers) == 1 and has_identity(tuple(numbers)):
+        return SAME
+    known = sum(isinstance(each, Const) for each in numbers) > 1
+    chains = [(each, list(grown_from(other))) for each in numbers for other in numbers - {each}]
+    if known or any(each in chain for each, chain in chains):
+        return by
+    return replace(by, sure=False)
+
+
+def _number(contents: list[What], tag: Any) -> Const | Term:
+    """How many there are of contents of which it is one: at least as many as of the least."""
+    numbers = {how_many(each) for each in contents}
+    if len(numbers) == 1:
+        return numbers.pop()
+    chains = [list(grown_from(each)) for each in numbers]
+    least = next((each for each in numbers if all(each in chain for chain in chains)), None)
+    if tag is None:
+        return NOTHING
+    if least is None:
+        return Term("joined", (hash(tag),))
+    grows_here = isinstance(least, Term) and least.args[1:] == (hash(tag),)
+    return least if grows_here else Term("longer", (least, hash(tag)))
 
 
 def _some_have_none(values: list[Value], states: list[State]) -> Either | None:

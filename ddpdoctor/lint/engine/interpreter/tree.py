@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import merge
 
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Value
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Value, What
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +94,8 @@ class Loop:
     """How often, where it is known."""
     begun: int = 0
     """After how many computations of the program."""
+    counted: dict[What, tuple[What, int | None]] = field(default_factory=dict)
+    """What it changes: what it is in the first round, and what every round adds to that."""
 
     @property
     def place(self) -> Place:

@@ -8,6 +8,7 @@ way of writing the same condition is the same value.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -175,6 +176,10 @@ class Term:
         return f"{self.op}({', '.join(map(repr, self.args))})"
 
 
+NOTHING = Term("?")
+"""Nothing is known of it: another is not the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A tensor, by where it was made; `of` are the modules whose forward it comes from.
@@ -198,6 +203,8 @@ class Many:
     """The content of a container of which one element stands for all."""
 
     element: Value
+    number: Const | Term = NOTHING
+    """How many there are."""
 
 
 class Ref:
@@ -337,7 +344,6 @@ class Value:
         return any(mine == each and mine.__class__ is each.__class__ for each in values)
 
 
-NOTHING = Term("?")
 NONE = Value(Const(None))
 TRUE = Value(Const(True))
 FALSE = Value(Const(False))
@@ -353,12 +359,15 @@ MODE = Term("distributed")
 _MAX_TERM = 24
 
 
+_LARGE = itertools.count()
+
+
 def term(op: str, *args: Any) -> Term:
     """A term; one that would grow too large keeps its identity alone, if it has one."""
     made = Term(op, args)
     if made.size <= _MAX_TERM:
         return made
-    return Term("large", (id(made),)) if has_identity(args) else NOTHING
+    return Term("large", (next(_LARGE),)) if has_identity(args) else NOTHING
 
 
 def within(what: object) -> Iterator[object]:
@@ -375,6 +384,31 @@ def has_identity(what: object) -> bool:
     if isinstance(what, tuple):
         return all(has_identity(each) for each in what)
     return True
+
+
+def how_many(content: What) -> Const | Term:
+    """The number of elements of a content, or of a `range`."""
+    if isinstance(content, Tuple):
+        return Const(len(content.items))
+    if isinstance(content, Term) and content.op == "range":
+        bounds = [each.value for each in content.args if isinstance(each, Const)]
+        is_known = len(bounds) == len(content.args) and 0 not in bounds[2:]
+        is_known = is_known and all(isinstance(each, int) for each in bounds)
+        return Const(len(range(*bounds))) if is_known and bounds else NOTHING
+    return content.number if isinstance(content, Many) else NOTHING
+
+
+def grown(content: What, by: Const | Term = Const(1)) -> Term:
+    """The number of elements when as many are added."""
+    return term("longer", how_many(content), by)
+
+
+def grown_from(number: Const | Term) -> Iterator[Const | Term]:
+    """A number, and those from which it has grown."""
+    yield number
+    while isinstance(number, Term) and number.op == "longer":
+        number = number.args[0]
+        yield number
 
 
 def blended(values: Iterable[Value]) -> tuple[Agreement, Why | None]:

@@ -37,7 +37,8 @@ WORDS = {
     "count": "alike although its argument's order is not (a length, a sum, a sorted list)",
     "bounds": "goes through its first argument, and no further than its second says",
     "new": "makes an object of a `type`; further words name the arguments that it keeps; of a "
-    "module, `has` says what of its own, `holds` where its parts are, `runs=each` that it runs them",
+    "module, `has` says what of its own, `#name` what decides its size, `holds` where its parts "
+    "are, `runs=each` that it runs them",
     "wraps": "wraps a module for data-parallel training",
     "prepares": "wraps modules among its arguments, and hands all back in their order",
     "itself": "hands its first argument back",
@@ -46,6 +47,7 @@ WORDS = {
     "calls": "calls the function `target`",
     "calls_on_main": "a decorator: rank 0 alone runs the function",
     "distinct": "a constant that is equal to itself alone",
+    "range": "as many numbers as `range` of the same has",
     "ends": "ends the process",
     "event": "does what `kind` says: save, load, step, backward, ...",
 }
@@ -75,6 +77,7 @@ class UnknownEffect(ValueError):
     """A line that says nothing that can be understood; the message names it."""
 
 
+@cache
 def parse(line: str) -> Effect:
     """One line of a table. Raises UnknownEffect."""
     name, *words = line.split() or [""]

@@ -44,13 +44,20 @@ tempfile.NamedTemporaryFile             local cause=chance
 id                                      local cause=machine
 hash                                    pure
 random.seed                             event kind=seed_python seed=a@0
+random.setstate                         event kind=set_rng_python state=state@0
 random.Random                           new type=random.Random seed=x@0
 random.*                                event kind=draw_python result=chance_python
 numpy.random.seed                       event kind=seed_numpy seed=seed@0
+numpy.random.set_state                  event kind=set_rng_numpy state=state@0
 numpy.random.default_rng                new type=numpy.random.Generator seed=seed@0
-numpy.random.RandomState                new type=numpy.random.Generator seed=seed@0
+numpy.random.RandomState                new type=numpy.random.RandomState seed=seed@0
 numpy.random.*                          event kind=draw_numpy result=chance_numpy
 random.Random.*                         event kind=draw_own result=pure
+random.Random.seed                      event kind=seed_generator seed=a@0 result=itself
+random.Random.setstate                  event kind=seed_generator seed=state@0 result=itself
+numpy.random.RandomState.*              event kind=draw_own result=pure
+numpy.random.RandomState.seed           event kind=seed_generator seed=seed@0 result=itself
+numpy.random.RandomState.set_state      event kind=seed_generator seed=state@0 result=itself
 numpy.random.Generator.*                event kind=draw_own result=pure
 numpy.save                              event kind=write path=file@0 object=arr@1
 numpy.savez                             event kind=write path=file@0
@@ -136,7 +143,7 @@ os._exit                                ends status=status@0
 exit                                    ends status=code@0
 quit                                    ends status=code@0
 os.abort                                ends
-os.kill                                 unknown
+os.kill                                 ends process=pid@0 signal=signal@1
 signal.signal                           event kind=handler
 atexit.register                         event kind=at_exit function=func@0
 warnings.*                              same
@@ -154,7 +161,10 @@ multiprocessing.get_context             new type=multiprocessing.Context
 multiprocessing.Context.Process         new type=multiprocessing.Process target=target@1 arguments=args@3
 tqdm.tqdm                               itself
 tqdm.auto.tqdm                          itself
-tqdm.trange                             pure
+tqdm.trange                             range
+tqdm.auto.trange                        range
+tqdm.notebook.tqdm                      itself
+tqdm.notebook.trange                    range
 rich.progress.track                     itself
 len                                     count
 sorted                                  count

@@ -1,5 +1,9 @@
 """PyTorch. Source: its documentation and signatures (2.6 to 2.13)."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 _COLLECTIVES = """
 all_gather                      collective shares=tensor_list@0 gives=tensor@1 group=group@2
 all_gather_coalesced            collective shares=output_tensor_lists@0 group=group@2
@@ -19,7 +23,7 @@ reduce                          collective group=group@3 root=dst@1 collects=ten
 reduce_scatter                  collective group=group@3 fills=output@0
 reduce_scatter_tensor           collective group=group@3 fills=output@0
 scatter                         collective group=group@3 root=src@2 fills=tensor@0 of_root=scatter_list@1
-scatter_object_list             collective group=group@3 root=src@2
+scatter_object_list             collective group=group@3 root=src@2 fills=scatter_object_output_list@0
 new_group                       group ranks=ranks@0
 split_group                     group
 new_subgroups                   group
@@ -176,6 +180,10 @@ torch.manual_seed                                   event kind=seed seed=seed@0
 torch.cuda.manual_seed                              event kind=seed_cuda seed=seed@0
 torch.cuda.manual_seed_all                          event kind=seed_cuda seed=seed@0
 torch.seed                                          event kind=reseed
+torch.set_rng_state                                 event kind=set_rng_state state=new_state@0
+torch.random.set_rng_state                          event kind=set_rng_state state=new_state@0
+torch.cuda.set_rng_state                            event kind=set_rng_state state=new_state@0
+torch.cuda.set_rng_state_all                        event kind=set_rng_state state=new_states@0
 torch.Generator                                     new type=torch.Generator
 torch.Generator.manual_seed                         event kind=seed_generator seed=seed@0 result=itself
 torch.rand                                          event kind=draw generator=generator@ result=chance
@@ -211,15 +219,38 @@ torchvision.*                                       pure
 torchaudio.*                                        pure
 """
 
-LAYERS = """
-    AdaptiveLogSoftmaxWithLoss Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
-    ConvTranspose3d Embedding EmbeddingBag GRU GRUCell GroupNorm LSTM LSTMCell LayerNorm LazyConv1d
-    LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyLinear
-    Linear MultiheadAttention PReLU RMSNorm RNN RNNBase RNNCell RNNCellBase SyncBatchNorm
-    Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder
-    TransformerEncoderLayer
+_LAYERS = """
+    AdaptiveLogSoftmaxWithLoss : in_features@0 n_classes@1 cutoffs@2 div_value@3 head_bias@4
+    Bilinear : in1_features@0 in2_features@1 out_features@2 bias@3
+    Conv1d Conv2d Conv3d : in_channels@0 out_channels@1 kernel_size@2 groups@6 bias@7
+    ConvTranspose1d ConvTranspose2d : in_channels@0 out_channels@1 kernel_size@2 groups@6 bias@7
+    ConvTranspose3d : in_channels@0 out_channels@1 kernel_size@2 groups@6 bias@7
+    Embedding EmbeddingBag : num_embeddings@0 embedding_dim@1
+    GRU : input_size@0 hidden_size@1 num_layers@2 bias@3 bidirectional@6
+    GRUCell LSTMCell RNNCell : input_size@0 hidden_size@1 bias@2
+    GroupNorm : num_channels@1 affine@3
+    LSTM : input_size@0 hidden_size@1 num_layers@2 bias@3 bidirectional@6 proj_size@7
+    LayerNorm : normalized_shape@0 elementwise_affine@2 bias@3
+    LazyConv1d LazyConv2d LazyConv3d : out_channels@0 kernel_size@1 groups@5 bias@6
+    LazyConvTranspose1d LazyConvTranspose2d : out_channels@0 kernel_size@1 groups@5 bias@6
+    LazyConvTranspose3d : out_channels@0 kernel_size@1 groups@5 bias@6
+    LazyLinear : out_features@0 bias@1
+    Linear : in_features@0 out_features@1 bias@2
+    MultiheadAttention : embed_dim@0 bias@3 add_bias_kv@4 kdim@6 vdim@7
+    PReLU : num_parameters@0
+    RMSNorm : normalized_shape@0 elementwise_affine@2
+    RNN : input_size@0 hidden_size@1 num_layers@2 bias@4 bidirectional@7
+    RNNBase : mode@0 input_size@1 hidden_size@2 num_layers@3 bias@4 bidirectional@7 proj_size@8
+    RNNCellBase : input_size@0 hidden_size@1 bias@2 num_chunks@3
+    SyncBatchNorm : num_features@0 affine@3 track_running_stats@4
+    Transformer : d_model@0 num_encoder_layers@2 num_decoder_layers@3 dim_feedforward@4 bias@12
+    TransformerDecoder TransformerEncoder : num_layers@1
+    TransformerDecoderLayer TransformerEncoderLayer : d_model@0 dim_feedforward@2 bias@8
 """
-"""Modules with parameters of their own."""
+"""Modules with parameters of their own : the arguments that decide which these are, and their size.
+
+What else they are given (a device, a stride, a probability) leaves their parameters as they are.
+"""
 _VIEWS = """
     adjoint as_strided chunk detach diagonal expand expand_as flatten hsplit movedim narrow permute
     ravel reshape reshape_as select slice split split_with_sizes squeeze swapaxes swapdims t
@@ -227,21 +258,46 @@ _VIEWS = """
 """
 VIEWS = frozenset(_VIEWS.split())
 """What gives the numbers of a tensor another shape: who writes into it writes into the tensor."""
+_OF_THE_SHAPE = """
+    data_ptr dim element_size get_device is_contiguous is_floating_point ndimension nelement numel
+    register_hook size stride storage_offset type untyped_storage
+"""
+OF_THE_SHAPE = frozenset(_OF_THE_SHAPE.split())
+"""What asks a tensor how and where it lies, and not for its numbers."""
 _OF_ALL_ELEMENTS = """
     amax amin aminmax bincount count_nonzero cumsum max min nonzero nunique prod slice sorted sum
     unique unique_consecutive
 """
 OF_ALL_ELEMENTS = frozenset(_OF_ALL_ELEMENTS.split())
 """What is asked of all elements together, or takes a part of them."""
-_BATCH_NORMS = """
-    BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+_KEEPS_ROWS = """
+    abs argmax bfloat16 bool clamp clone contiguous cpu cuda detach double exp float half int log
+    log_softmax long new_tensor normalize pow relu requires_grad_ round sigmoid softmax sqrt tanh to
+    type
 """
+KEEPS_ROWS = VIEWS | frozenset(_KEEPS_ROWS.split())
+"""What has as many rows as it is given, or as many numbers."""
+PICKS_ROWS = frozenset({"argwhere", "masked_select", "nonzero", "unique", "unique_consecutive"})
+"""What has as many rows as the numbers that it is given say."""
+_BATCH_NORMS = """
+    BatchNorm1d BatchNorm2d BatchNorm3d : num_features@0 affine@3 track_running_stats@4
+    LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d : affine@2 track_running_stats@3
+"""
+
+
+def _layers(table: str, has: str) -> Iterator[str]:
+    """A line for each layer; a size is kept under `#` and its name, as nothing else is."""
+    for line in table.strip().splitlines():
+        names, _, sizes = line.partition(":")
+        kept = " ".join(f"#{each.partition('@')[0]}={each}" for each in sizes.split())
+        for name in names.split():
+            yield f"torch.nn.{name} new type=torch.nn.Module has={has} {kept}"
+
+
 _HOMES = ("torch.distributed.", "torch.distributed.distributed_c10d.")
 EFFECTS = "\n".join(
     [f"{home}{line}" for home in _HOMES for line in _COLLECTIVES.strip().splitlines()]
-    + [f"torch.nn.{name} new type=torch.nn.Module has=parameters" for name in LAYERS.split()]
-    + [f"torch.nn.{name} new type=torch.nn.Module has=batch" for name in _BATCH_NORMS.split()]
-    + [_REST]
+    + [*_layers(_LAYERS, "parameters"), *_layers(_BATCH_NORMS, "batch"), _REST]
 )
 
 # What nn.Module and DistributedDataParallel have themselves (torch 2.13 and older).

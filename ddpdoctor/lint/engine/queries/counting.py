@@ -6,14 +6,12 @@ other things that are counted are `rounds`, of which the window is no divisor.
 
 from __future__ import annotations
 
-import ast
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Step, events
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Step
 from ddpdoctor.lint.engine.interpreter.values import (
-    NOTHING,
     OPEN,
     WORLD,
     Const,
@@ -115,8 +113,48 @@ class Counts:
             return False
         return what in self.counters or any(self.counts(each) for each in what.args)
 
+    def counters_of(self, step: Step) -> dict[Term, tuple[int, int | None]]:
+        """What counts the rounds of a loop: where it begins, and what each round adds to it.
+
+        What is set anew there is known in the first round alone.
+        """
+        loop = step.node
+        counters: dict[Term, tuple[int, int | None]] = {}
+        if not isinstance(loop, Loop):
+            return counters
+        for counter, (begun, by) in loop.counted.items():
+            first = begun.value if isinstance(begun, Const) else None
+            if isinstance(begun, Term):  # it goes on from the round of the loop around
+                first = self.counters.get(begun)
+            if isinstance(counter, Term) and isinstance(first, int) and not isinstance(first, bool):
+                counters[counter] = first, by
+        before = step.seq.items[step.index - 1] if step.index else None
+        if not isinstance(before, Event) or before.kind != "iterate":
+            return counters
+        element = before.values["element"].what
+        if isinstance(element, Tuple) and element.items:
+            element = element.items[0].what
+        if isinstance(element, Term) and element.op == "counter":
+            first, by = self._bounds(loop, element)
+            if isinstance(first, int) and isinstance(by, int):
+                counters[element] = first, by
+        return counters
+
+    def _bounds(self, loop: Loop, counter: Term) -> tuple[Any, Any]:
+        """The first number of a counter, and what each round adds to it."""
+        what = loop.count.what
+        if isinstance(what, Term) and what.op == "range" and len(what.args) > 1:
+            return self.number(what.args[0]), self.number(what.args[2]) if what.args[2:] else 1
+        return counter.args[1] if len(counter.args) > 1 else 0, 1
+
+    def is_known(self, loop: Loop) -> bool:
+        """Whether it is known how often a loop runs."""
+        return 0 < loop.rounds <= _MOST
+
     def rounds_of(self, loop: Loop) -> int:
         """How often a loop runs."""
+        if self.is_known(loop):
+            return loop.rounds
         what = loop.count.what
         if isinstance(what, Term) and what.op == "range" and what.args:
             bounds = [self.number(each) for each in what.args[:2]]
@@ -124,32 +162,3 @@ class Counts:
                 first, last = (0, bounds[0]) if len(bounds) == 1 else bounds
                 return max(0, min(int(last) - int(first), _MOST))
         return self.rounds
-
-
-def counters_of(step: Step) -> dict[Term, tuple[int, int]]:
-    """What counts the rounds of a loop: where it begins, and what each round adds to it."""
-    counters = dict(_added_to(step.node)) if isinstance(step.node, Loop) else {}
-    before = step.seq.items[step.index - 1] if step.index else None
-    if not isinstance(before, Event) or before.kind != "iterate" or before.node is not _node(step):
-        return counters
-    element = before.values["element"].what
-    if isinstance(element, Tuple) and element.items:
-        element = element.items[0].what
-    if isinstance(element, Term) and element.op == "counter":
-        start = element.args[1] if len(element.args) > 1 else 0
-        counters[element] = start if isinstance(start, int) else 0, 1
-    return counters
-
-
-def _added_to(loop: Loop) -> Iterator[tuple[Term, tuple[int, int]]]:
-    """Variables and attributes to which every round adds a number, from zero on."""
-    for event, way in events(loop.body, "add_up"):
-        old, by = event.values["old"].what, event.values["value"].constant
-        is_added = isinstance(event.node, ast.AugAssign) and isinstance(event.node.op, ast.Add)
-        always = not any(isinstance(each.node, Loop | Choice) for each in way)
-        if is_added and always and isinstance(by, int) and isinstance(old, Term) and old != NOTHING:
-            yield old, (0, by)
-
-
-def _node(step: Step) -> Any:
-    return getattr(step.node, "node", None)

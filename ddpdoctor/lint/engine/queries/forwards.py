@@ -19,7 +19,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Place, Ref, Term, Value, What
-from ddpdoctor.lint.engine.queries.wrapping import attributes, mentioned, parts
+from ddpdoctor.lint.engine.queries.wrapping import attributes, decided_from, parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def has_parameters(run: Run, number: int) -> bool:
 
 def used(run: Run, seq: Seq) -> set[int]:
     """The layers that any way through a part of a forward may use."""
-    return _layers(run, (event for event, _ in events(seq, "bare_forward")))
+    return _layers(run, (event for event, _ in events(seq, "bare_forward", "use")))
 
 
 def surely_used(run: Run, seq: Seq) -> set[int]:
@@ -118,12 +118,16 @@ def _raises(seq: Seq) -> bool:
 
 
 def _layers(run: Run, done: Iterable[Event]) -> set[int]:
+    """The layers that are called, and those whose parameters something is computed from."""
     found: set[int] = set()
     for event in done:
-        if event.kind == "bare_forward" and "no_grad" not in event.scopes:
-            what = event.values["model"].what
-            if isinstance(what, Ref) and has_parameters(run, what.number):
-                found.add(what.number)
+        if event.kind not in ("bare_forward", "use") or "no_grad" in event.scopes:
+            continue
+        what = event.values["model"].what
+        if event.kind == "use":
+            found |= learns(run, what)
+        elif isinstance(what, Ref) and has_parameters(run, what.number):
+            found.add(what.number)
     return found
 
 
@@ -150,4 +154,4 @@ def decided_by(
 
 def depends(run: Run, condition: Value, forward: Forward) -> bool:
     """Whether what a forward is given decides a condition."""
-    return bool(mentioned(run, condition) & forward.given)
+    return bool(decided_from(run, condition) & forward.given)

@@ -8,7 +8,7 @@ from ddpdoctor.lint.engine.interpreter.iteration import UNTIL
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Seq, events
 from ddpdoctor.lint.engine.interpreter.values import Term, What
-from ddpdoctor.lint.engine.queries.partings import Parting
+from ddpdoctor.lint.engine.queries.partings import Met, Parting
 from ddpdoctor.lint.engine.queries.telling import filled_by_some
 
 _TRAINING = frozenset({"forward", "backward"})
@@ -27,7 +27,7 @@ def name_of(run: Run, parting: Parting) -> str:
     if parting.repeats:
         if is_decided(parting) or (parting.by_rank and filled_by_some(parting)):
             return ""  # DDP405, DDP401
-        return "DDP418" if kinds - _TRAINING else "DDP207"
+        return "DDP207" if "backward" in kinds or kinds <= _TRAINING else "DDP418"
     if parting.left == "continue":
         return "DDP307"
     if parting.left in ("break", "end") or (parting.left == "return" and parting.loop):
@@ -40,12 +40,20 @@ def name_of(run: Run, parting: Parting) -> str:
         return "DDP307" if "backward" in kinds else ""
     if parting.by_rank and not parting.both:
         return ""  # DDP401
+    if not parting.both and any(map(_trains, parting.met)):
+        return "DDP307"
     return "DDP418" if not parting.both and _asks_how_many(parting.condition.what) else "DDP402"
 
 
 def is_decided(parting: Parting) -> bool:
     """Whether a condition ends the loop: that of a `while`, or of an iterator that stops itself."""
     return isinstance(parting.node, ast.While) or parting.condition.what == UNTIL
+
+
+def _trains(met: Met) -> bool:
+    """Whether there is a backward in what is met."""
+    inside = met.chain[0].body if met.chain else Seq([met.event])
+    return any(True for _ in events(inside, "backward"))
 
 
 def _asks_how_many(what: What) -> bool:

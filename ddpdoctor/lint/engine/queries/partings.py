@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Arm,
@@ -25,9 +26,13 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
+    NOTHING,
+    Either,
     Place,
     Ref,
     Table,
+    Tensor,
+    Term,
     Value,
     What,
     Why,
@@ -446,16 +451,24 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
             return
         if isinstance(node, Choice):
             agree = node.condition.agree
-            if not agree.divergent or (
-                agree.kind == "rank" and isinstance(node.condition.what, Table)
-            ):
+            what = node.condition.what
+            if not agree.divergent or (agree.kind == "rank" and isinstance(what, Table)):
                 continue
+            if agree.kind == "rank" and folding.deals_rounds(what):
+                loop = _loop_around(way)
+                if loop is None or folding.is_for_all(loop.count.what):
+                    continue
+                if not all(each.agree.divergent for each in _bounds(run, loop)):
+                    continue
+                # As often but for the last few rounds, of which not each rank may have one.
+                decides = Value(what, replace(agree, sure=False), node.condition.why)
+                node = replace(node, condition=decides)
             for each in _of_choice(node, way, words):
                 key = (id(each.node), id(each.exit.node) if each.exit else 0)
                 if key not in seen:
                     seen.add(key)
                     yield each
-        elif isinstance(node, Loop) and node.count.agree.divergent and not _is_bounded(node):
+        elif isinstance(node, Loop) and node.count.agree.divergent and not _is_bounded(run, node):
             heard = tuple(all_met(node.body.items))
             key = (id(node.node), -1)
             if heard and key not in seen and not _in_join(heard):
@@ -465,14 +478,65 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
                 )
 
 
-def _is_bounded(loop: Loop) -> bool:
+def _is_bounded(run: Run, loop: Loop) -> bool:
     """Whether all ranks leave a loop at the same round, whatever they have left."""
-    return isinstance(loop.node, ast.For | ast.AsyncFor) and any(
-        isinstance(each, Choice)
-        and each.condition.agree.kind == "same"
-        and any((out := leaves(arm.body)) is not None and out.kind == "break" for arm in each.arms)
-        for each in loop.body.items
+    return any(each.agree.kind == "same" for each in _bounds(run, loop))
+
+
+def _bounds(run: Run, loop: Loop) -> Iterator[Value]:
+    """The conditions by which a loop is left before it has gone through all there is."""
+    for each in loop.body.items if isinstance(loop.node, ast.For | ast.AsyncFor) else ():
+        if isinstance(each, Choice) and _comes_true(run, loop, each.condition.what):
+            exits = [leaves(arm.body) for arm in each.arms]
+            if any(out is not None and out.kind == "break" for out in exits):
+                yield each.condition
+
+
+def _comes_true(run: Run, loop: Loop, what: What) -> bool:
+    """Whether a condition changes in some round: no setting decides it for the whole loop."""
+    if not isinstance(what, Term):
+        return isinstance(what, Tensor | Either)
+    if what.op in ("and", "or"):
+        decided = (_comes_true(run, loop, each) for each in what.args)
+        return all(decided) if what.op == "and" else any(decided)
+    if what.op == "not":
+        return _comes_true(run, loop, what.args[0])
+    sides = what.args if what.op in _COMPARED else (what,)
+    changes = [_changes(run, loop, each) for each in sides]
+    return any(changes) and all(
+        changed or not _is_no_limit(run, each) for each, changed in zip(sides, changes, strict=True)
     )
+
+
+_COMPARED = ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot")
+
+
+def _changes(run: Run, loop: Loop, what: object) -> bool:
+    """Whether something may be another in each round of a loop."""
+    if isinstance(what, Ref):
+        return run.vm.type_of(Value(what)) in ("list", "dict", "set")
+    if not isinstance(what, Term):
+        return isinstance(what, Tensor)
+    made = run.vm.made.get(what)
+    is_new = what == NOTHING or what.op == "counter" or what in loop.counted
+    is_new = is_new or (made is not None and made.order > loop.begun)
+    return is_new or any(_changes(run, loop, each) for each in what.args)
+
+
+def _is_no_limit(run: Run, what: What) -> bool:
+    """Whether a bound is one that no loop comes to, or an option that is off unless it is given."""
+    default = run.vm.store.get((what, "default")) if isinstance(what, Term) else None
+    if default is not None:
+        return default.is_const(None) or _is_number(default, lambda number: number <= 0)
+    return _is_number(Value(what), lambda number: number >= _NEVER)
+
+
+def _is_number(value: Value, holds: Callable[[float], bool]) -> bool:
+    return isinstance(value.constant, int | float) and holds(value.constant)
+
+
+_NEVER = 10**8
+"""Rounds: more than a day of them, a millisecond each."""
 
 
 def _in_join(heard: tuple[Met, ...]) -> bool:

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Node, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Arm,
+    Called,
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Node,
+    Seq,
+    Way,
+    events,
+    walk,
+)
 from ddpdoctor.lint.engine.interpreter.values import (
+    NOTHING,
+    Class,
     Const,
     Either,
+    Lib,
+    Ref,
     Table,
+    Term,
     Tuple,
     Value,
     What,
@@ -79,42 +98,97 @@ def caught_errors(run: Run) -> Iterator[LoneError]:
     for node, way in walk(run.root):
         if not isinstance(node, Exit) or node.kind != "raise":
             continue
-        for number, step in enumerate(way):
-            choice = step.node
+        for number, choice in reversed([*enumerate(step.node for step in way)]):
             if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try):
                 continue
             inside = way[number + 1 :]
-            handler = _handler(choice, node.node) if inside[0].seq is choice.arms[0].body else None
+            caught = _catching(run, choice, node) if inside[0].seq is choice.arms[0].body else None
+            if caught is None:
+                continue
+            handler, arm = caught
+            left = leaves(arm.body)
+            if left is not None and left.kind == "raise":
+                continue  # to the next one around it
             decided = next((s.node for s in inside if _is_by_own_data(s.node)), None)
             missed = [each for each in met([x for s in inside for x in s.rest]) if each.sure]
             collective = next((each for each in missed if each.event.kind == "collective"), None)
-            if handler is None or decided is None or collective is None or id(handler) in told:
-                continue
+            is_settled = any(True for _ in met(arm.body.items)) or _ends(way[: number + 1], left)
+            if decided is None or collective is None or is_settled or id(handler) in told:
+                break
             told.add(id(handler))
             notes = (
                 Related.at(node.place, "a rank raises it by its own data"),
                 Related.at(collective.event.place, f"it misses {collective.event.name}()"),
             )
             yield LoneError(handler, choice.path, notes)
+            break
 
 
 def _is_by_own_data(node: Node) -> bool:
     return isinstance(node, Choice) and node.condition.agree.cause in _OWN
 
 
-def _handler(choice: Choice, error: ast.AST) -> ast.ExceptHandler | None:
-    """What catches an error, and communicates nothing in its place."""
-    assert isinstance(choice.node, ast.Try)
-    raised = getattr(error, "exc", None)
-    raised = raised.func if isinstance(raised, ast.Call) else raised
-    for handler, arm in zip(choice.node.handlers, choice.arms[1:], strict=False):
-        kinds = [handler.type] if handler.type is not None else []
-        named = {getattr(each, "id", "") for kind in kinds for each in ast.walk(kind)}
-        if getattr(raised, "id", None) in named or not kinds or "Exception" in named:
-            left = leaves(arm.body)
-            ends = left is not None and left.kind in ("raise", "end")
-            return None if ends or any(True for _ in met(arm.body.items)) else handler
+def _catching(run: Run, choice: Choice, error: Exit) -> tuple[ast.AST, Arm] | None:
+    """The handler that catches an error, and what it does."""
+    kinds = _kinds(run, error.value.what if error.value is not None else NOTHING)
+    for arm in choice.arms[1:]:
+        for event in arm.body.items[:1]:
+            if isinstance(event, Event) and event.kind == "caught":
+                caught = event.values["kind"].what
+                several = [each.what for each in caught.items] if isinstance(caught, Tuple) else ()
+                if any(_itself(each) in kinds for each in several or (caught,)):
+                    return event.node, arm
     return None
+
+
+def _kinds(run: Run, error: What) -> set[What]:
+    """The class of an error, and all that it derives from."""
+    if isinstance(error, Term) and error.op == "result":
+        error = error.args[0]
+    if isinstance(error, Ref):
+        cls = run.vm.objects[error.number].cls
+        error = Class(cls) if cls >= 0 else error
+    if not isinstance(error, Class):
+        return {Lib(each.__name__) for each in _of_python(error).__mro__} | {_itself(error)}
+    own = [*objects.bases(run.vm, error.number)]
+    given = [base.what for each in own for base in run.vm.classes[each].bases]
+    return {Class(each) for each in own}.union(
+        *(_kinds(run, each) for each in given if not isinstance(each, Class))
+    )
+
+
+def _of_python(error: What) -> type:
+    """The class of Python's own that this is; of another library's that it is some Exception."""
+    found = getattr(builtins, error.name, None) if isinstance(error, Lib) else None
+    return found if isinstance(found, type) else Exception
+
+
+def _itself(error: What) -> What:
+    """A class by its own name: `IOError` is OSError."""
+    found = _of_python(error)
+    is_known = isinstance(error, Lib) and hasattr(builtins, error.name)
+    return Lib(found.__name__) if is_known else error
+
+
+def _ends(way: Way, left: Exit | None) -> bool:
+    """Whether a rank ends in the handler, or behind the `try` with an error, and meets nobody."""
+    if left is not None and left.kind == "end":
+        return True
+    for step in reversed(way):
+        if isinstance(step.node, Loop):
+            if left is None or left.kind == "continue":
+                return False
+            left = None if left.kind == "break" else left
+        elif isinstance(step.node, Called):
+            left = None
+        if left is None:
+            if any(True for _ in met(step.rest)):
+                return False
+            left = leaves(Seq(step.rest))
+        if left is not None and left.kind in ("raise", "end"):
+            status = left.value.constant if left.value is not None else None
+            return left.kind == "raise" or status not in (0, None)
+    return False
 
 
 def missing_things(run: Run) -> Iterator[LoneError]:

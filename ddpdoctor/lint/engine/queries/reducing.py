@@ -36,7 +36,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
 )
-from ddpdoctor.lint.engine.queries.counting import Counts, counters_of
+from ddpdoctor.lint.engine.queries.counting import Counts
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, wrappers
 
 FLAG = "require_backward_grad_sync"
@@ -54,6 +54,8 @@ class Unreduced:
     """The conditions around it in its loop that count, outermost first."""
     by: Event
     """The `no_sync`, or the flag, that kept the last backward back."""
+    sure: bool = True
+    """Whether it is so however often the loops run of which that is not known."""
     ever: bool = False
     """Whether the same step follows a reduced backward in other rounds."""
 
@@ -68,13 +70,16 @@ class _Entered:
 class _State:
     reduced: bool | None = True
     """Whether the last backward was."""
+    sure: bool = True
+    """Whether that is so however often the loops before have run."""
     by: Event | None = None
     flag: bool | None = True
+    flag_sure: bool = True
     flagged: Event | None = None
     fresh: frozenset[int] | None = frozenset()
     """The scopes that were made and not entered yet."""
     entered: tuple[_Entered, ...] = ()
-    clipped: tuple[Event, tuple[Choice, ...], Event] | None = None
+    clipped: Unreduced | None = None
 
 
 def unreduced(run: Run) -> list[Unreduced]:
@@ -211,16 +216,21 @@ class _Rounds:
         return self.go(arm.body, 0, state)
 
     def _loop(self, step: Step, node: Loop, state: _State) -> list[tuple[_State, str]]:
-        counters = counters_of(step)
+        counters = self.counts.counters_of(step)
         rounds = self.counts.rounds_of(node)
         if any(True for each in _loops(node.body) if self._is_relevant(each)):
-            rounds = rounds if counters else min(rounds, _OUTER_ROUNDS)
+            is_counted = any(by is not None for _, by in counters.values())
+            rounds = rounds if is_counted else min(rounds, _OUTER_ROUNDS)
         outside, self.choices = self.choices, []
         leaving: list[tuple[_State, str]] = []
+        ends: list[_State] = []
         try:
             for number in range(rounds):
                 for counter, (first, by) in counters.items():
-                    self.counts.counters[counter] = first + number * by
+                    if by is None and number:
+                        self.counts.counters.pop(counter, None)
+                    else:
+                        self.counts.counters[counter] = first + number * (by or 0)
                 ways = self.go(node.body, 0, state)
                 leaving += [way for way in ways if way[1] not in ("", "continue", "break")]
                 going = [each for each, left in ways if left in ("", "continue")]
@@ -228,10 +238,16 @@ class _Rounds:
                 if not going:
                     return [*leaving, *((each, "") for each in broken)]
                 state = _joined([*going, *broken])
+                ends.append(state)
         finally:
             self.choices = outside
             for counter in counters:
                 self.counts.counters.pop(counter, None)
+        if not self.counts.is_known(node):
+            last = ends[len(ends) // 2 :]  # what it has come to, if that does not change any more
+            sure = state.sure and all(each.reduced == state.reduced for each in last)
+            flag_sure = state.flag_sure and all(each.flag == state.flag for each in last)
+            state = replace(state, sure=sure, flag_sure=flag_sure)
         return [*leaving, (state, "")]
 
     def _is_relevant(self, node: Node) -> bool:
@@ -265,27 +281,33 @@ class _Rounds:
                 kept = tuple(each for each in state.entered if not ends(event, each.event))
                 return replace(state, entered=kept)
             case "set_attribute" if event.name == FLAG and self._is_ours(event.values["owner"]):
-                return replace(state, flag=self._flag(event.values["value"]), flagged=event)
+                flag = self._flag(event.values["value"])
+                return replace(state, flag=flag, flag_sure=True, flagged=event)
             case "backward" if self._is_learnt(event):
                 return self._backward(event, state)
             case "clip":
                 if state.reduced is False and state.by is not None:
-                    return replace(state, clipped=(event, tuple(self.choices), state.by))
+                    return replace(state, clipped=self._seen(event, state.by, state))
             case "step" if self._steps(event):
                 if state.reduced:
                     self.reduced.add(id(event.node))
                 if state.reduced is False and state.by is not None:
-                    self._tell(event, tuple(self.choices), state.by)
+                    self._tell(self._seen(event, state.by, state))
                 return replace(state, clipped=None)
         return state
 
-    def _tell(self, event: Event, choices: tuple[Choice, ...], by: Event) -> None:
-        self.found.setdefault(id(event.node), Unreduced(event, choices, by))
+    def _seen(self, event: Event, by: Event, state: _State) -> Unreduced:
+        return Unreduced(event, tuple(self.choices), by, state.sure)
+
+    def _tell(self, seen: Unreduced) -> None:
+        known = self.found.get(id(seen.event.node))
+        if known is None or (seen.sure and not known.sure):
+            self.found[id(seen.event.node)] = seen
 
     def _forget_clip(self, state: _State) -> None:
         """What was clipped was never used by a step before other gradients came."""
         if state.clipped is not None:
-            self._tell(*state.clipped)
+            self._tell(state.clipped)
 
     def _flag(self, value: Value) -> bool | None:
         if isinstance(value.what, Const):
@@ -315,12 +337,13 @@ class _Rounds:
         held = [each for each in state.entered if each.sure]
         if held or "no_sync" in event.scopes:
             by = held[-1].event if held else event
-            return replace(state, reduced=False, by=by, clipped=None)
+            return replace(state, reduced=False, sure=True, by=by, clipped=None)
         if state.flag is False:
-            return replace(state, reduced=False, by=state.flagged, clipped=None)
+            kept = replace(state, sure=state.flag_sure, by=state.flagged)
+            return replace(kept, reduced=False, clipped=None)
         unknown = state.flag is None or any(each.sure is None for each in state.entered)
         self.reduces = self.reduces or not unknown
-        return replace(state, reduced=None if unknown else True, by=None, clipped=None)
+        return replace(state, reduced=None if unknown else True, sure=True, by=None, clipped=None)
 
     # --- whose
 
@@ -378,8 +401,10 @@ def _joined(states: list[_State]) -> _State:
             continue
         first = _State(
             first.reduced if first.reduced == other.reduced else None,
+            first.sure and other.sure,
             first.by if first.by is other.by else None,
             first.flag if first.flag == other.flag else None,
+            first.flag_sure and other.flag_sure,
             first.flagged if first.flagged is other.flagged else None,
             first.fresh if first.fresh == other.fresh else None,
             first.entered if first.entered == other.entered else _unsure(first, other),

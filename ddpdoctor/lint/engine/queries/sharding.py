@@ -15,11 +15,14 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Many,
     Place,
     Ref,
+    Table,
     Tensor,
     Tuple,
     Value,
+    within,
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
+from ddpdoctor.lint.engine.queries.wrapping import computed_from, origins
 
 SAMPLER = "DistributedSampler"
 LOADER = "DataLoader"
@@ -125,7 +128,7 @@ def loops(way: Way) -> list[Loop]:
 def is_dealt_out(run: Run, loader: Event) -> bool:
     """Whether the workers of a loader read what is this rank's, or ask which rank they are of."""
     data = loader.values.get("dataset")
-    if data is not None and data.agree.divergent:
+    if data is not None and (data.agree.divergent or _holds_own(run, data)):
         return True
     # What comes of a loop over a rank's own part is that rank's own data.
     causes = ("shard", "data") if is_stream(run, loader) else ("shard",)
@@ -152,10 +155,30 @@ def _is_alike(sample: Event) -> bool:
     return all(each.agree == SAME for each in (count, *items))
 
 
+def _holds_own(run: Run, data: Value) -> bool:
+    """Whether a data set of a library's is made of what the rank alone has read."""
+    made = run.vm.object(data)
+    is_theirs = made is not None and made.cls < 0
+    held = run.vm.store.of(data.what).values() if is_theirs else (data,)
+    return any(_is_own(each, ("shard",), _DEPTH) for each in held)
+
+
+def is_own_part(run: Run, value: Value) -> bool:
+    """Whether the rank decides something that goes into a tensor, such as which part it is."""
+    held = run.vm.store.of(value.what).values() if isinstance(value.what, Ref) else ()
+    whole = [value, *held]
+    parts = [*whole, *(one for each in whole for one in origins(run, each))]
+    made = [how for each in whole for _, how in computed_from(run, each)]
+    parts += [each for how in made for each in how.of]
+    return any(_is_own(each, ("shard",), _DEPTH) for each in parts)
+
+
 def _is_own(value: Value, causes: tuple[str, ...], depth: int) -> bool:
     """Whether the rank decides a value, or a part of it."""
     what, agree = value.what, value.agree
     if agree.kind == "rank" or agree.cause in causes:
+        return True
+    if any(isinstance(each, Table) for each in within(what)):
         return True
     items = what.items if isinstance(what, Tuple) else ()
     items = (what.element,) if isinstance(what, Many) else items

@@ -18,7 +18,9 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    within,
 )
+from ddpdoctor.lint.engine.libraries.torch import VIEWS
 
 
 def wrappers(run: Run) -> dict[What, Event]:
@@ -73,6 +75,38 @@ def mentioned(run: Run, value: Value) -> set[What]:
         elif isinstance(each, Either):
             stack += [option.what for option in each.options]
     return found
+
+
+def decided_from(run: Run, condition: Value) -> set[What]:
+    """What a condition is made of, and what the tensors in it were computed from."""
+    found = mentioned(run, condition)
+    for part in within(condition.what):
+        if isinstance(part, Tensor):
+            for each in origins(run, Value(part)):
+                found |= mentioned(run, each)
+    return found
+
+
+def weights_in(value: Value) -> Ref | None:
+    """The module whose own weights this is, or a view of them: who writes into it changes them."""
+    what: object = value.what
+    while isinstance(what, Term):
+        found = objects.weights_of(what)
+        if found is not None:
+            return found
+        what = _seen_through(what)
+    return None
+
+
+def _seen_through(what: Term) -> object:
+    """What a view is a view of, None of anything else."""
+    if what.op in ("element", "item", "slice", "detached"):
+        return what.args[0]
+    if what.op == "of" and what.args[1] in ("data", *VIEWS):
+        return what.args[0]
+    if what.op == "call" and (what.args[0] in VIEWS or what.args[0].endswith("_")):
+        return what.args[1]  # what is done in place gives the tensor itself
+    return None
 
 
 def computed_from(run: Run, value: Value) -> Iterator[tuple[Value, Made]]:

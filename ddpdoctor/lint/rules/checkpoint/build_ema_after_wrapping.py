@@ -25,14 +25,14 @@ ema = copy.deepcopy(model.module)
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import NOTHING, Ref, Term, Value
-from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Ref, Term, Value, What
+from ddpdoctor.lint.engine.queries.doing import around, between, doers, keeps_apart
 from ddpdoctor.lint.engine.queries.sharding import loops
-from ddpdoctor.lint.engine.queries.wrapping import mentioned, wrappers
+from ddpdoctor.lint.engine.queries.wrapping import mentioned, weights_in, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP506", name="ema-before-wrap", confidence="likely")
@@ -75,8 +75,8 @@ def _averaged_by_some(run: Run, order: dict[int, int]) -> Iterator[Hit]:
     }
     trained = {loop for _, way in events(run.root, "backward") for loop in loops(way)}
     wraps = wrappers(run)
-    loaded = [
-        (mentioned(run, event.values["state"]), event)
+    loads = [
+        (event, way)
         for event, way in events(run.root, "load_state")
         if "state" in event.values and not doers(way).some
     ]
@@ -84,28 +84,44 @@ def _averaged_by_some(run: Run, order: dict[int, int]) -> Iterator[Hit]:
     for change, way in events(run.root, "change"):
         who = doers(way)
         apart = keeps_apart(who.choices[::-1]) if who.some else None  # the outermost
-        if apart is None or id(apart) in told or not trained.intersection(loops(way)):
+        taught = [each for each in loops(way) if each in trained]
+        weights = weights_in(change.values["object"])
+        if apart is None or id(apart) in told or not taught:
             continue
-        for weights in mentioned(run, change.values["object"]) - shared:
-            if not isinstance(weights, Ref):
-                continue
-            used = next((event for state, event in loaded if weights in state), wraps.get(weights))
-            is_late = used is not None and (
-                used.kind != "wrap" or order[id(used)] < order[id(change)]
+        if weights is None or weights in shared:
+            continue
+        uses = [
+            (load, between(way, to) if order[id(load)] > order[id(change)] else ())
+            for load, to in loads
+            if weights in mentioned(run, load.values["state"])
+        ]
+        wrap = wraps.get(weights)
+        if wrap is not None and order[id(wrap)] < order[id(change)]:
+            uses.append((wrap, around(taught[-1], way, way)))
+        used = next((use for use, past in uses if not _is_loaded(run, weights, past)), None)
+        if used is not None:
+            told.add(id(apart))
+            yield Hit(
+                apart.test,
+                "some ranks alone change these weights, and all ranks go on with them",
+                notes=(
+                    Related.at(change.place, "they are changed"),
+                    Related.at(used.place, "all ranks have them here"),
+                ),
+                help="change them on every rank, or broadcast them afterwards",
+                path=apart.path,
             )
-            if used is not None and is_late:
-                told.add(id(apart))
-                yield Hit(
-                    apart.test,
-                    "some ranks alone change these weights, and all ranks go on with them",
-                    notes=(
-                        Related.at(change.place, "they are changed"),
-                        Related.at(used.place, "all ranks have them here"),
-                    ),
-                    help="change them on every rank, or broadcast them afterwards",
-                    path=apart.path,
-                )
-                break
+
+
+def _is_loaded(run: Run, weights: What, done: Iterable[Event]) -> bool:
+    """Whether every rank is given these weights anew, the same ones and not its own."""
+    return any(
+        each.kind == "load_state"
+        and each.values["object"].what == weights
+        and not each.values["state"].agree.divergent
+        and weights not in mentioned(run, each.values["state"])
+        for each in done
+    )
 
 
 def _is_each_ranks_own(run: Run, source: Value, copy: Event) -> bool:

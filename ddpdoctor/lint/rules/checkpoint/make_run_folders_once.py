@@ -32,7 +32,15 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Value, text
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    RANKS,
+    Table,
+    Value,
+    has_identity,
+    text,
+    within,
+)
 from ddpdoctor.lint.engine.queries.doing import doers, in_try, is_distributed, is_one_after_another
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -66,7 +74,7 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
         if starts and not is_spawned(way):
             continue  # by the process that starts the ranks
         path = _path(event)
-        if path is None or path.agree.kind != "same" or _may_be_done(event):
+        if path is None or not _is_of_several(path) or _may_be_done(event):
             continue
         who = doers(way)
         if who.mask != EVERYONE or in_try(way) or "suppress" in event.scopes:
@@ -89,6 +97,14 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
             + (f", or with {else_}=True" if else_ else ""),
             path=event.path,
         )
+
+
+def _is_of_several(path: Value) -> bool:
+    """Whether it is the path of all ranks, or of all on a node."""
+    if path.agree.kind != "rank" or not path.agree.sure or not has_identity(path.what):
+        return path.agree.kind == "same"
+    parts = [each.entries for each in within(path.what) if isinstance(each, Table)]
+    return len({tuple(each[rank] for each in parts) for rank in range(RANKS)}) < RANKS
 
 
 def _named_by_each(run: Run) -> Iterator[Hit]:

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds a resume that restores the optimizer from a checkpoint and leaves out other states that the
-same file saves into it: the scheduler, the scaler, the average, the epoch, random generators.
+same file saves into it: the scheduler, the scaler, the average, the epoch, random generators. And
+one that restores something and makes it anew afterwards.
 
 ## Why is this bad?
 The training goes on, but it is not the one that was stopped: the rate starts over, the average is
@@ -30,13 +31,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import ELSEWHERE
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, walk
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Event,
+    Exit,
+    Step,
+    Way,
+    events,
+    walk,
+)
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, UNKNOWN, Term, Tuple, Value, What
 from ddpdoctor.lint.engine.queries.doing import is_distributed
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.states import file_events, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -54,6 +65,7 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield loads that bring back the optimizer and not what was saved with it."""
     if run.is_entry and not is_distributed(run):
         return
+    yield from _thrown_away(run)
     if not file_events(run, "save", "load"):
         return
     mine, before = _saved(run), [each for other in run.earlier for each in _saved(other)]
@@ -82,6 +94,60 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
                 path=load.path,
             )
             return
+
+
+def _thrown_away(run: Run) -> Iterator[Hit]:
+    """What is restored, and then replaced by a new one before anything was done with it."""
+    done = list(events(run.root))
+    for last, (event, way) in enumerate(done):
+        if event.kind != "replaced":
+            continue
+        mine = {each.what for each in objects.held(event.values["parts"])}
+        first = next(
+            (
+                number
+                for number, (each, _) in enumerate(done[:last])
+                if each.kind == "load_state" and each.values["object"].what in mine
+            ),
+            last,
+        )
+        load, way_there = done[first]
+        used = any(
+            value.what in mine
+            for each, _ in done[first + 1 : last]
+            if each.kind not in _NO_USE
+            for value in each.values.values()
+        )
+        replaced = _always_after(way_there, way)
+        if first < last and not used and replaced is not None:
+            yield Hit(
+                replaced.node,
+                f"`{event.name}` is made anew after it was restored: what the file held is lost",
+                notes=(Related.at(load.place, "it is restored"),),
+                help="make it before the checkpoint is loaded, or only where none is",
+                path=replaced.path,
+            )
+
+
+_NO_USE = frozenset({"load_state", "bare_method", "set_attribute", "make", "replaced"})
+
+
+def _always_after(first: Way, second: Way) -> Event | Called | None:
+    """What leads to the second from beside the first, where nothing lies between that may part."""
+    pairs = zip(first, second, strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: _is_same(*pair), pairs))
+    mine, other = first[shared:], second[shared:]
+    if not mine or not other or mine[0].seq is not other[0].seq:
+        return None
+    inside = [*takewhile(lambda step: not isinstance(step.node, Called), mine)]
+    ends = any(leaves(step.seq) for step in mine[1 : len(inside) + 1])
+    node = other[0].node
+    known = all(isinstance(step.node, Event | Called) for step in other)
+    return node if known and not ends and isinstance(node, Event | Called) else None
+
+
+def _is_same(one: Step, other: Step) -> bool:
+    return one.seq is other.seq and one.index == other.index
 
 
 def _saved(run: Run) -> list[Saved]:

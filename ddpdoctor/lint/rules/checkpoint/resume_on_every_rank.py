@@ -30,6 +30,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
@@ -41,18 +42,26 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import Agreement, Ref, Term, Value, Why
+from ddpdoctor.lint.engine.interpreter.values import (
+    Agreement,
+    Const,
+    Ref,
+    Term,
+    Tuple,
+    Value,
+    Why,
+)
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.telling import how, operation
-from ddpdoctor.lint.engine.queries.wrapping import parts
+from ddpdoctor.lint.engine.queries.wrapping import mentioned, origins, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP513", name="resume-on-one-rank", confidence="likely")
 
 _OF_NUMBERS = ("tensor", "as_tensor", "Tensor")
-_SHARING = ("broadcast", "broadcast_object_list", "all_gather_object", "scatter_object_list")
+_OBJECTS = ("broadcast_object_list", "all_gather_object", "scatter_object_list")
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -201,21 +210,44 @@ def _is_within(run: Run, target: Value, wrap: Event) -> bool:
 
 def _is_shared_later(run: Run, event: Event, order: dict[int, int]) -> bool:
     """Whether tensors or objects of this rank reach the others behind it."""
-    later = [
-        each
+    target = event.values.get("object")
+    return any(
+        order[id(each)] > order[id(event)] and _carries(run, each, target)
         for each, _ in events(run.root, "collective")
-        if order[id(each)] > order[id(event)] and each.name in _SHARING
-    ]
-    return any(_carries_state(run, each) for each in later)
+    )
 
 
-def _carries_state(run: Run, collective: Event) -> bool:
-    """Whether what is sent may be the state itself, and not a few numbers that were made here."""
+def _carries(run: Run, collective: Event, target: Value | None) -> bool:
+    """Whether what is sent is what was restored, or may be, and not a few numbers made here."""
     shared = collective.values.get("shares") or collective.values.get("arg0")
-    if shared is None or collective.name != "broadcast":
-        return True
-    made = run.vm.made.get(shared.what)
-    return shared.agree.kind != "same" and (made is None or made.by not in _OF_NUMBERS)
+    if shared is None or collective.name in _OBJECTS:
+        return collective.name in ("broadcast", *_OBJECTS)
+    origin = [shared, *origins(run, shared)]
+    sent = {of for each in origin for of in mentioned(run, each) if isinstance(of, Ref)}
+    if any(_belong_together(run, each, target) for each in sent):
+        return collective.name in ("broadcast", "all_reduce")
+    if any(objects.module_of(each.what) is not None for each in origin):
+        return False  # the weights of something else
+    return collective.name == "broadcast" and not _is_of_numbers(run, shared)
+
+
+def _is_of_numbers(run: Run, tensor: Value) -> bool:
+    """Whether a few numbers were made here: as many as are given, or as a constant says."""
+    made = run.vm.made.get(tensor.what)
+    return made is not None and (made.by in _OF_NUMBERS or all(map(_is_constant, made.of)))
+
+
+def _is_constant(value: Value) -> bool:
+    if isinstance(value.what, Tuple):
+        return all(map(_is_constant, value.what.items))
+    return isinstance(value.what, Const)
+
+
+def _belong_together(run: Run, one: Ref, other: Value | None) -> bool:
+    """Whether one of two objects is the other, or a part of it."""
+    if other is None or not isinstance(other.what, Ref):
+        return False
+    return one.number in parts(run, other.what) or other.what.number in parts(run, one)
 
 
 def _kind(run: Run, target: Value) -> str:

@@ -22,11 +22,23 @@ dist.broadcast(mean, src=0)
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, RANK, RANKS, Ref, Table, Term, Value
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    RANK,
+    RANKS,
+    SAME,
+    Either,
+    Ref,
+    Table,
+    Term,
+    Value,
+    text,
+)
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.rule import About, Hit
@@ -41,15 +53,17 @@ def check(run: Run) -> Iterator[Hit]:
         if root is None:
             continue
         if group is not None and not is_world(group):
+            who = doers(way)
             if (
-                _of_its_own(group)
-                and isinstance(root.constant, int)
-                and doers(way).mask == EVERYONE
+                _of_its_own(run, group)
+                and (isinstance(root.constant, int) or (_counts(root) and not who.choices))
+                and who.mask == EVERYONE
             ):
+                named = root.constant if isinstance(root.constant, int) else text(_written(event))
                 yield Hit(
                     event.node,
-                    f"rank {root.constant} is the root of {event.name}() in every group, and is in "
-                    "one of them alone",
+                    f"rank {named} is the root of {event.name}() in every group, and is in one of "
+                    "them alone",
                     notes=("the root is a rank of the whole job",),
                     why=group.why,
                     help="dist.get_global_rank(group, 0), or group_src=0",
@@ -68,9 +82,37 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _of_its_own(group: Value) -> bool:
+def _counts(root: Value) -> bool:
+    """Whether it is how far a loop has counted, on all ranks as far."""
+    return isinstance(root.what, Term) and root.what.op == "counter" and root.agree == SAME
+
+
+def _written(event: Event) -> ast.AST:
+    """The root as the call has it."""
+    call = event.node
+    named = call.keywords if isinstance(call, ast.Call) else []
+    return next((each.value for each in named if each.arg in _ROOTS), call)
+
+
+_ROOTS = ("src", "dst", "root")
+
+
+def _of_its_own(run: Run, group: Value) -> bool:
     """Whether the rank picks its group out of several."""
-    return isinstance(group.what, Ref | Term) and group.agree.kind == "rank" and group.agree.sure
+    what = group.what
+    if isinstance(what, Either) and not what.masks:
+        held = [each for each in what.options if not each.is_const(None)]
+        what = held[0].what if len(held) == 1 and _is_one_of_many(run, held[0]) else what
+    return isinstance(what, Ref | Term) and group.agree.kind == "rank" and group.agree.sure
+
+
+def _is_one_of_many(run: Run, group: Value) -> bool:
+    """Whether groups are made there one after the other, of which a rank keeps that it is in."""
+    made = run.vm.object(group)
+    return made is not None and any(
+        event.node is made.node and any(isinstance(step.node, Loop) for step in way)
+        for event, way in events(run.root, "group")
+    )
 
 
 def _differs(root: Value, mask: int) -> bool:

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, walk
+from ddpdoctor.lint.engine.interpreter.values import Term, Value
 from ddpdoctor.lint.engine.queries.partings import all_met
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
@@ -39,7 +40,7 @@ def check(run: Run) -> Iterator[Hit]:
     orders: dict[int, Event] = {}
     for node, _ in walk(run.root):
         if isinstance(node, Event) and node.kind == "iterate":
-            if node.values["element"].agree.cause == "order":
+            if node.values["element"].agree.cause == "order" and not _counts(node.values["over"]):
                 orders[id(node.node)] = node
         elif isinstance(node, Loop) and id(node.node) in orders:
             loop, event = node.node, orders[id(node.node)]
@@ -61,6 +62,11 @@ def check(run: Run) -> Iterator[Hit]:
                 confidence="certain" if over.agree.sure else "likely",
                 path=event.path,
             )
+
+
+def _counts(over: Value) -> bool:
+    """Whether a loop counts: its numbers come one after the other wherever they begin."""
+    return isinstance(over.what, Term) and over.what.op in ("range", "enumerate")
 
 
 def _adds_a_module(run: Run, event: Event) -> bool:

@@ -2,12 +2,14 @@
 
 ## What it does
 Finds learning rate schedules that accelerate prepares and whose length is computed from the length
-of a prepared loader, or is the number of steps after which the training ends.
+of a prepared loader, or is the number of steps after which the training ends. And schedules that
+step with each batch of a sharded loader, and count the batches of the whole data set.
 
 ## Why is this bad?
 A prepared scheduler steps once for each process at every optimizer step, as though the batches were
 not shared out. One that counts a single rank's batches is over after the first part of the
-training, and the learning rate stays where it ends.
+training, and the learning rate stays where it ends. One that counts the batches of all ranks has
+come a Nth of the way when the training ends, and the learning rate never falls.
 
 ## Example
 ```python
@@ -27,19 +29,31 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from ddpdoctor.lint.engine.interpreter.library.facts import PREPARED
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, events, walk
-from ddpdoctor.lint.engine.interpreter.values import WORLD, Func, Term, Tuple, Value, What, within
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, events, walk
+from ddpdoctor.lint.engine.interpreter.values import (
+    WORLD,
+    Const,
+    Func,
+    Term,
+    Tuple,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.queries.partings import leaves
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.engine.queries.sharding import LOADER, made, passes, shards
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP211", name="batch-size-meaning", confidence="likely")
 
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield prepared schedules that count the batches of one rank."""
+    yield from _of_all(run)
     told: set[int] = set()
     for event, _ in events(run.root, "prepare_scheduler"):
         given = run.vm.store.get((event.values["object"].what, "#given"))
@@ -57,6 +71,58 @@ def check(run: Run) -> Iterator[Hit]:
                 help="multiply its length by accelerator.num_processes, or do not prepare it",
                 path=event.path,
             )
+
+
+def _of_all(run: Run) -> Iterator[Hit]:
+    """Schedules that count the whole data set's batches, of which a rank steps through a part."""
+    loaders = made(run, LOADER)
+    sharded = {number: loaders[number] for number in shards(run)}
+    told: set[What] = set()
+    for event, way in events(run.root, "schedule") if sharded else ():
+        schedule = event.values["object"].what
+        given = run.vm.store.get((schedule, "#given"))
+        around = [step.seq.items[step.index - 1] for step in way if isinstance(step.node, Loop)]
+        through = {n for each in passes(run) if each.event in around for n in each.loaders}
+        if given is None or schedule in told:
+            continue
+        lengths = [part for each in _lengths(run, given) for part in within(each.what)]
+        for loader in (sharded[number] for number in through & sharded.keys()):
+            count = next((each for each in lengths if _is_whole(each, loader)), None)
+            if count is None or WORLD in lengths or any(_divides(each, count) for each in lengths):
+                continue
+            told.add(schedule)
+            node, path = run.vm.divided.get(count, (event.node, event.path))
+            yield Hit(
+                node,
+                "the schedule counts the batches of the whole data set, and each rank steps "
+                "through its part alone",
+                notes=(Related.at(event.place, "it steps with each batch of the rank"),),
+                help="count the loader's batches, or divide by the number of ranks",
+                path=path,
+            )
+            break
+
+
+def _is_whole(count: object, loader: Event) -> TypeGuard[Term]:
+    """Whether it is the data set's length divided by the loader's batch, and by nothing else."""
+    size, data = loader.values.get("batch_size"), loader.values.get("dataset")
+    if size is None or data is None or not isinstance(count, Term) or count.op not in _DIVIDED:
+        return False
+    left, by = count.args
+    return by == size.what and any(
+        isinstance(each, Term) and each.op == "len" and each.args[0] == data.what
+        for each in within(left)
+    )
+
+
+_DIVIDED = ("Div", "FloorDiv")
+
+
+def _divides(what: object, count: Term) -> bool:
+    """Whether a count is divided by something else again, which may be the number of ranks."""
+    if not isinstance(what, Term) or what.op not in _DIVIDED or what == count:
+        return False
+    return not isinstance(what.args[1], Const) and count in within(what.args[0])
 
 
 def _lengths(run: Run, value: Value) -> Iterator[Value]:

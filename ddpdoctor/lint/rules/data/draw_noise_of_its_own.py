@@ -2,7 +2,8 @@
 
 ## What it does
 Finds noise that is drawn while training on a rank's own samples, and dropout in a wrapped model,
-where all ranks have seeded their generator alike and never by the rank.
+where all ranks have seeded their generator alike and never by the rank. And generators that are
+seeded by the rank, and then are all restored to the one state that a checkpoint holds.
 
 ## Why is this bad?
 Each rank draws the same numbers in the same step: the same times, masks and noise for N different
@@ -32,13 +33,15 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Term, Value, What, within
+from ddpdoctor.lint.engine.libraries.torch import VIEWS
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import loops, passes, shards
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP205", name="same-noise-everywhere", confidence="likely")
 
+_COMPARISONS = frozenset({"Lt", "LtE", "Gt", "GtE", "lt", "le", "gt", "ge"})
 _SEEDS = ("seed", "reseed", "fork_rng", "set_rng_state")
 
 
@@ -48,6 +51,7 @@ def check(run: Run) -> Iterator[Hit]:
         return
     drawn = list(_drawn(run))
     yield from drawn or _dropped(run)
+    yield from _restored(run)
 
 
 def _drawn(run: Run) -> Iterator[Hit]:
@@ -69,6 +73,8 @@ def _drawn(run: Run) -> Iterator[Hit]:
         loop = next((each for each in reversed(loops(way)) if id(each) in trained), None)
         if loop is None or id(loop) in told or not _goes_through_a_shard(run, loop):
             continue
+        if _is_a_mask(run, event.values.get("result", NONE), frozenset()):
+            continue
         told.add(id(loop))
         at, other = (event, seed) if again is None else (again, event)
         said = "all ranks are seeded alike" if again is None else "it is drawn"
@@ -79,6 +85,19 @@ def _drawn(run: Run) -> Iterator[Hit]:
             help="after the model is built: torch.manual_seed(seed + 1 + rank)",
             path=at.path,
         )
+
+
+def _is_a_mask(run: Run, drawn: Value, seen: frozenset[What]) -> bool:
+    """Whether numbers are only compared: masks alike in a step do no harm, as dropout's do none."""
+    uses = [
+        (identity, made.by)
+        for identity, made in run.vm.made.items()
+        if identity not in seen and any(each.what == drawn.what for each in made.of)
+    ]
+    return bool(uses) and all(
+        by in _COMPARISONS or (by in VIEWS and _is_a_mask(run, Value(identity), seen | {identity}))
+        for identity, by in uses
+    )
 
 
 def _call(way: Way) -> Event | Called | None:
@@ -108,6 +127,55 @@ def _dropped(run: Run) -> Iterator[Hit]:
             help="after the model is built: torch.manual_seed(seed + 1 + rank)",
             path=seeds[0].path,
         )
+
+
+def _restored(run: Run) -> Iterator[Hit]:
+    """One state of a generator for all ranks out of a file, where their seeds keep them apart."""
+    apart: dict[str, Event] = {}
+    restored: dict[str, tuple[Event, Event]] = {}
+    kinds = {kind for pair in _GENERATORS.values() for kind in pair}
+    for event, way in events(run.root, "seed_all", *kinds):
+        if (seed := event.values.get("seed")) is not None and seed.agree.kind == "rank":
+            seeded = [
+                of for of, (kind, _) in _GENERATORS.items() if event.kind in (kind, "seed_all")
+            ]
+            apart.update(dict.fromkeys(seeded, event))
+            for of in seeded:
+                restored.pop(of, None)
+        again = next((of for of, (_, kind) in _GENERATORS.items() if event.kind == kind), "")
+        alike = doers(way).mask == EVERYONE and _is_one_file(run, event.values.get("state", NONE))
+        if again in apart and alike:
+            restored.setdefault(again, (event, apart[again]))
+    for event, kept_apart in restored.values():
+        yield Hit(
+            event.node,
+            "every rank goes on with the same random state: all of them draw the same from here on",
+            notes=(Related.at(kept_apart.place, "their seeds kept them apart"),),
+            help="save the state of each rank, and let each restore its own",
+            path=event.path,
+        )
+
+
+_GENERATORS = {
+    "torch": ("seed", "set_rng_state"),
+    "python": ("seed_python", "set_rng_python"),
+    "numpy": ("seed_numpy", "set_rng_numpy"),
+}
+"""How each generator is seeded, and restored."""
+
+
+def _is_one_file(run: Run, state: Value) -> bool:
+    """Whether all ranks read a state out of one file, as the same part of it."""
+    read = {each for each in within(state.what) if isinstance(each, Term) and each.op == "loaded"}
+    return (
+        bool(read)
+        and state.agree.kind == "same"
+        and all(
+            event.values.get("path", NONE).agree.kind == "same"
+            for event, _ in events(run.root, "load")
+            if event.values.get("result", NONE).what in read
+        )
+    )
 
 
 def _seed_for_all(event: Event, way: Way) -> Event | None:

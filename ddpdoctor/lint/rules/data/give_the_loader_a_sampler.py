@@ -58,6 +58,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     Pass,
     is_dealt_out,
+    is_own_part,
     is_stream,
     loops,
     made,
@@ -93,6 +94,8 @@ def check(run: Run) -> Iterator[Hit]:
         for number in sorted(each.loaders - told):
             loader = loaders[number]
             if is_stream(run, loader) or is_dealt_out(run, loader) or _sounds_dealt_out(loader):
+                continue
+            if _is_cut_up(run, each):
                 continue
             told.add(number)
             if _is_given(loader):
@@ -148,8 +151,7 @@ def _is_given(loader: Event) -> bool:
 def _given_alike(run: Run, loader: Event, over: Pass) -> Iterator[Hit]:
     """A sampler that gives all ranks the same, where none of them leaves any of it out."""
     at = run.vm.object(_sampler(loader))
-    loops = [each for each in over.way[-1].rest[:1] if isinstance(each, Loop)]
-    if at is None or any(_is_own(each) for loop in loops for each, _ in walk(loop.body)):
+    if at is None:
         return
     yield Hit(
         at.node,
@@ -160,12 +162,17 @@ def _given_alike(run: Run, loader: Event, over: Pass) -> Iterator[Hit]:
     )
 
 
-def _is_own(node: Node) -> bool:
-    """Whether a rank takes what is its own of what all have."""
+def _is_cut_up(run: Run, over: Pass) -> bool:
+    """Whether a rank takes what is its own of the batches that all have."""
+    loops = [each for each in over.way[-1].rest[:1] if isinstance(each, Loop)]
+    return any(_is_own(run, each) for loop in loops for each, _ in walk(loop.body))
+
+
+def _is_own(run: Run, node: Node) -> bool:
     if isinstance(node, Choice) and node.condition.agree.kind == "rank":
         return any(_trains_or_goes_on(arm.body) for arm in node.arms)
-    own = node.values.values() if isinstance(node, Event) and node.kind == "forward" else ()
-    return any(each.agree.cause == "shard" for each in own)
+    given = node.values.items() if isinstance(node, Event) and node.kind == "forward" else ()
+    return any(is_own_part(run, each) for name, each in given if name.startswith(("arg", "kw_")))
 
 
 def _trains_or_goes_on(seq: Seq) -> bool:

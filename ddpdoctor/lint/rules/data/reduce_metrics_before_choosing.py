@@ -2,11 +2,13 @@
 
 ## What it does
 Finds comparisons such as `if val_loss < best:` on a metric that was not reduced over the ranks,
-where a checkpoint is saved under it.
+where a checkpoint is saved under it; and batches that all ranks skip by what one of them has seen
+of its own batch, and has broadcast.
 
 ## Why is this bad?
 Each rank saw its own shard: the "best" model is the best of a fraction of the data, and each rank
-believes in another epoch.
+believes in another epoch. A loss that is no number on another rank than the one that decides goes
+into the gradients of all.
 
 ## Example
 ```python
@@ -30,15 +32,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Way, events
-from ddpdoctor.lint.engine.queries.sharding import shards
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Seq, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import Place, Value, What, within
+from ddpdoctor.lint.engine.queries.partings import leaves
+from ddpdoctor.lint.engine.queries.sharding import passes, shards
+from ddpdoctor.lint.engine.queries.wrapping import origins
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP214", name="metric-not-reduced", confidence="likely")
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield saves that hang on a metric of this rank alone."""
+    """Yield what hangs on a metric of this rank alone: a save, or whether all ranks learn."""
+    yield from _skipped_by_one(run)
     if not shards(run) or not any(True for _ in events(run.root, "wrap")):
         return
     told: set[int] = set()
@@ -67,3 +73,46 @@ def _chosen(way: Way) -> Choice | None:
         if agree.cause == "data" and agree.sure and arm is not None and arm.writes:
             return choice
     return None
+
+
+def _skipped_by_one(run: Run) -> Iterator[Hit]:
+    """Broadcasts of what one rank thinks of its own batch, by which all skip theirs."""
+    batches = {each.event.place for each in passes(run) if each.trains}
+    sent = {
+        event.values["shares"].what: event
+        for event, _ in events(run.root, "collective")
+        if event.name == "broadcast" and _is_of_batch(event.values.get("shares"), batches)
+    }
+    for node, way in walk(run.root) if sent else ():
+        if not isinstance(node, Choice) or not _skips(node, way):
+            continue
+        parts = (Value(each) for each in within(node.condition.what) if isinstance(each, What))
+        asked = (each.what for part in parts for each in origins(run, part))
+        found = next((sent[each] for each in asked if each in sent), None)
+        if found is not None:
+            del sent[found.values["shares"].what]
+            yield Hit(
+                found.node,
+                "one rank's own batch decides for all whether they learn of theirs",
+                notes=(Related.at(node.place, "it decides"),),
+                why=found.values["shares"].why,
+                help="all_reduce() what each rank thinks of its own batch, by MAX",
+                path=found.path,
+            )
+
+
+def _is_of_batch(value: Value | None, batches: set[Place]) -> bool:
+    """Whether each rank has computed it of the batch that it is trained on."""
+    if value is None or value.agree.cause != "data" or value.why is None:
+        return False
+    return value.why.root.place in batches
+
+
+def _skips(choice: Choice, way: Way) -> bool:
+    """Whether one way of a choice goes past a backward to the next batch, and another does not."""
+    learns = [any(True for _ in events(arm.body, "backward")) for arm in choice.arms]
+    past = [
+        (left := leaves(arm.body)) is not None and left.kind == "continue" for arm in choice.arms
+    ]
+    later = any(True for _ in events(Seq(list(way[-1].rest)), "backward"))
+    return (any(learns) and not all(learns)) or (later and any(past) and not all(past))

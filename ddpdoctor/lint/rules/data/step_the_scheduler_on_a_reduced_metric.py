@@ -25,8 +25,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.values import Value
 from ddpdoctor.lint.engine.queries.doing import is_distributed
-from ddpdoctor.lint.engine.queries.sharding import LOADER, made, passes, shards
+from ddpdoctor.lint.engine.queries.sharding import LOADER, is_dealt_out, made, passes, shards
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP216", name="scheduler-on-local-metric", confidence="likely")
@@ -42,7 +43,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if not run.vm.type_of(scheduler).endswith("ReduceLROnPlateau"):
             continue
-        if not metric.agree.sure and _evaluates_everything(run):
+        if not metric.agree.sure and _is_of_everything(run, metric):
             continue
         yield Hit(
             event.node,
@@ -53,7 +54,11 @@ def check(run: Run) -> Iterator[Hit]:
         )
 
 
-def _evaluates_everything(run: Run) -> bool:
-    """Whether each rank may run through all of some data, and so find the same."""
-    whole = made(run, LOADER).keys() - shards(run).keys()
-    return any(each.loaders & whole for each in passes(run))
+def _is_of_everything(run: Run, metric: Value) -> bool:
+    """Whether each rank may run through all of the data that a metric is of, and find the same."""
+    loaders = made(run, LOADER)
+    dealt = {number for number, loader in loaders.items() if is_dealt_out(run, loader)}
+    whole = frozenset(loaders.keys() - shards(run).keys() - dealt)
+    of = metric.why.root.place if metric.why is not None else None
+    own = [each.loaders for each in passes(run) if each.event.place == of]
+    return any(each & whole for each in own or [whole])

@@ -2,8 +2,8 @@
 
 ## What it does
 Finds layers of a wrapped model whose sizes come of what this rank alone has read (the words of its
-part of the data, its highest label, its longest sequence) or of its number, and parameters that
-some ranks alone freeze or unfreeze before they wrap the model.
+part of the data, its highest label, its longest sequence), of its number or of a draw that nobody
+has seeded, and parameters that some ranks alone freeze or unfreeze before they wrap the model.
 
 ## Why is this bad?
 DDP wants the same parameters on every rank. Where the sizes differ it raises on every rank but the
@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.library.facts import OF_THE_KIND
 from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
@@ -42,6 +41,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
 )
 from ddpdoctor.lint.engine.libraries.torch import OF_ALL_ELEMENTS
+from ddpdoctor.lint.engine.queries.doing import between
 from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.wrapping import parts
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -68,21 +68,38 @@ def _trained_by_some(run: Run) -> Iterator[Hit]:
             continue
         inside = parts(run, wrap.values["module"].what)
         for event, way in changes:
-            changed = (event.values.get("owner") or event.values["object"]).what
-            module = changed if isinstance(changed, Ref) else objects.module_of(changed)
-            choice = _of_some(way, at)
+            module, choice = _changed(event), _of_some(way, at)
             if choice is None or module is None or module.number not in inside:
                 continue
-            if is_after(way, at) and id(choice.node) not in told:
-                told.add(id(choice.node))
-                yield Hit(
-                    choice.test,
-                    "some ranks alone change which parameters are trained, before DDP wraps them",
-                    notes=(Related.at(event.place, "there"), Related.at(wrap.place, "it wraps")),
-                    why=choice.condition.why,
-                    help="change them on every rank",
-                    path=choice.path,
-                )
+            if not is_after(way, at) or id(choice.node) in told:
+                continue
+            if any(_is_set(run, module, each) for each in between(way, at)):
+                continue
+            told.add(id(choice.node))
+            yield Hit(
+                choice.test,
+                "some ranks alone change which parameters are trained, before DDP wraps them",
+                notes=(Related.at(event.place, "there"), Related.at(wrap.place, "it wraps")),
+                why=choice.condition.why,
+                help="change them on every rank",
+                path=choice.path,
+            )
+
+
+def _changed(event: Event) -> Ref | None:
+    """The module in which something is said to be trained, or not."""
+    changed = (event.values.get("owner") or event.values["object"]).what
+    return changed if isinstance(changed, Ref) else objects.module_of(changed)
+
+
+def _is_set(run: Run, module: Ref, event: Event) -> bool:
+    """Whether it says of all of a module, and alike on all ranks, what is trained in it."""
+    if event.kind != "unfreeze" and event.name != "requires_grad":
+        return False
+    whole = _changed(event)
+    if whole is None or module.number not in parts(run, whole):
+        return False
+    return not any(each.agree.divergent for each in event.values.values())
 
 
 def _of_some(way: Way, wrap: Way) -> Choice | None:
@@ -125,9 +142,11 @@ def _of_own_sizes(run: Run) -> Iterator[Hit]:
 def _own_size(run: Run, event: Event) -> Value | None:
     """The argument of a layer by which it has another size on each rank."""
     for name, value in event.values.items():
-        is_size = name.startswith("arg") or name.removeprefix("kw_") not in (name, *OF_THE_KIND)
+        is_size = name.startswith("#")
         if is_size and isinstance(value.what, Table) and value.agree.sure:
             return value if len({*value.what.entries} - {OPEN}) > 1 else None
+        if is_size and value.agree.cause == "chance" and value.agree.sure:
+            return value
         if is_size and value.agree.cause in ("data", "shard") and not _is_alike(run, value.what):
             return value if _is_shown(value) else None
     return None

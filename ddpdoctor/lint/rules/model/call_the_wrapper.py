@@ -30,6 +30,7 @@ from typing import TypeGuard
 
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, text
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts
@@ -99,11 +100,19 @@ def _hit(run: Run, event: Event, wrap: Event) -> Hit:
     return Hit(
         node,
         f"`{said}(...)` bypasses DDP: its gradients are never reduced",
-        notes=(Related.at(wrap.place, "DDP wraps the model"),),
+        notes=(Related.at(wrap.place, "DDP wraps the model"), *_taken_off(event)),
         help="call the wrapper; what else needs gradients belongs into forward()",
         fix=_fix(run, event, wrap),
         path=event.path,
     )
+
+
+def _taken_off(event: Event) -> Iterator[Related]:
+    """Where a module that is called elsewhere is taken out of its wrapper."""
+    chain = why.chain() if (why := event.values["model"].why) is not None else ()
+    for each in chain:
+        if each.text == UNWRAPPED and each.place != event.place:
+            yield Related.at(each.place, UNWRAPPED)
 
 
 def _fix(run: Run, event: Event, wrap: Event) -> Fix | None:

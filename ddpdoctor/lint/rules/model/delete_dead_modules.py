@@ -48,7 +48,7 @@ from ddpdoctor.lint.engine.queries.forwards import (
     surely_used,
 )
 from ddpdoctor.lint.engine.queries.reading import reads, reads_all
-from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
+from ddpdoctor.lint.engine.queries.wrapping import decided_from, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP301", name="unused-parameters", confidence="likely")
@@ -109,20 +109,15 @@ def _switched(run: Run) -> Iterator[Hit]:
             inner = way[-1].rest[0] if way[-1].rest else None
             if not isinstance(inner, Called) or not any(_learns(each) for each in loops):
                 continue
-            for condition, place, test in decided_by(run, inner.body, surely_used(run, inner.body)):
+            for condition, place, _ in decided_by(run, inner.body, surely_used(run, inner.body)):
                 is_given = place in by_argument or condition.agree.kind == "local"
                 if is_given and _changes(run, condition):
-                    is_own = condition.agree.divergent  # no setting of DDP's makes it right
                     yield Hit(
-                        test if is_own else wrap.node,
+                        wrap.node,
                         "some steps leave a part of this model out: its parameters get no gradient",
-                        notes=(
-                            Related.at(wrap.place, "it is wrapped")
-                            if is_own
-                            else Related.at(place, "this decides it in the forward"),
-                        ),
+                        notes=(Related.at(place, "this decides it in the forward"),),
                         help="find_unused_parameters=True, or use every part in every step",
-                        path=place.path if is_own else wrap.path,
+                        path=wrap.path,
                     )
                     break
 
@@ -135,7 +130,7 @@ def _changes(run: Run, condition: Value) -> bool:
     """Whether a condition, or an index, differs from one step to the next."""
     if condition.agree.divergent:
         return condition.agree.sure
-    found = mentioned(run, condition)
+    found = decided_from(run, condition)
     if any(isinstance(each, Term) and each.op in _SETTINGS for each in found):
         return False
     return any(isinstance(each, Term) and each.op in _CHANGES for each in found)

@@ -21,11 +21,13 @@ grads = [p.grad for p in ddp_model.parameters()]
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.queries.wrapping import mentioned, wrappers
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Many, Tensor, Tuple, Value, What
+from ddpdoctor.lint.engine.queries.wrapping import mentioned, origins, wrappers
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP313", name="autograd-grad-bypass", confidence="certain")
@@ -33,12 +35,12 @@ ABOUT = About(code="DDP313", name="autograd-grad-bypass", confidence="certain")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield gradients that are taken past the reducer."""
-    wrapped = wrappers(run)
+    wrapped = wrappers(run).keys()
     for event, _ in events(run.root, "grad"):
         inputs, graph = event.values.get("inputs"), event.values.get("kw_create_graph")
         if inputs is None or (graph is not None and not graph.is_const(False)):
             continue
-        if mentioned(run, inputs) & wrapped.keys() and not _is_reduced_later(run, event):
+        if mentioned(run, inputs) & wrapped and not _is_shared_later(run, event, wrapped):
             yield Hit(
                 event.node,
                 "autograd.grad over the parameters of the DDP model is not reduced over ranks",
@@ -47,14 +49,35 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _is_reduced_later(run: Run, grad: Event) -> bool:
-    """Whether all ranks sum or average something between the gradients and the step."""
+def _is_shared_later(run: Run, grad: Event, wrapped: Set[What]) -> bool:
+    """Whether ranks may share the gradients between here and the step."""
     after = False
-    for event, _ in events(run.root, "grad", "collective", "step"):
+    written: set[What] = set()
+    for event, _ in events(run.root, "grad", "change", "collective", "step"):
         if event is grad:
             after = True
         elif after and event.kind == "step":
             return False
-        elif after and event.kind == "collective" and event.name == "all_reduce":
-            return True
+        elif after and event.kind == "change":
+            written |= {each.what for each in origins(run, event.values["object"])}
+        elif after and event.kind == "collective" and event.name not in _OF_NOTHING:
+            given = [value for role in _CARRIED if (value := event.values.get(role)) is not None]
+            if not given or any(_may_be_of(run, each, grad, wrapped | written) for each in given):
+                return True
     return False
+
+
+_OF_NOTHING = ("barrier", "monitored_barrier")
+_CARRIED = ("shares", "gives", "collects", "fills")
+
+
+def _may_be_of(run: Run, given: Value, grad: Event, wrapped: Set[What]) -> bool:
+    """Whether a tensor comes of these gradients, or of what nobody knows to be anything else."""
+    content = objects.content(run.vm, given) or given
+    for each in origins(run, content):
+        made = run.vm.made.get(each.what)
+        if made is not None and made.node is grad.node:
+            return True
+        if each.what == NOTHING or mentioned(run, each) & wrapped or each.what in wrapped:
+            return True
+    return not isinstance(content.what, Tensor | Tuple | Many)

@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, events
 from ddpdoctor.lint.engine.queries.reducing import FLAG, unreduced
-from ddpdoctor.lint.rule import About, Hit, Related
+from ddpdoctor.lint.rule import About, Confidence, Hit, Related
 
 ABOUT = About(code="DDP315", name="accumulation-off-by-one", confidence="certain")
 
@@ -44,6 +44,7 @@ def check(run: Run) -> Iterator[Hit]:
     for each in unreduced(run):
         if each.event.kind != "step":
             continue
+        confidence: Confidence = "certain" if each.sure else "likely"
         if each.by.name == FLAG:
             yield Hit(
                 each.by.node,
@@ -51,6 +52,7 @@ def check(run: Run) -> Iterator[Hit]:
                 notes=(Related.at(each.event.place, "the optimizer steps"),),
                 help="synchronise on the last micro-batch of the window",
                 path=each.by.path,
+                confidence=confidence,
             )
             continue
         held = None if each.ever else _held_back(run)
@@ -61,6 +63,7 @@ def check(run: Run) -> Iterator[Hit]:
                 notes=(Related.at(each.event.place, "the optimizer steps"),),
                 help="one condition for both: no_sync exactly where the optimizer does not step",
                 path=held.path,
+                confidence=confidence,
             )
             continue
         choice = each.choices[-1] if each.choices else None
@@ -70,6 +73,7 @@ def check(run: Run) -> Iterator[Hit]:
             notes=(Related.at(each.by.place, "no_sync keeps its backward back"),),
             help="one condition for both: no_sync exactly where the optimizer does not step",
             path=choice.path if choice else each.event.path,
+            confidence=confidence,
         )
 
 

@@ -27,14 +27,13 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Object
-from ddpdoctor.lint.engine.interpreter.methods import TAKES
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Tuple, Value, text
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Tuple, Value, What, text
 from ddpdoctor.lint.engine.queries.doing import function_of
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
-from ddpdoctor.lint.engine.trees import last_name
 from ddpdoctor.lint.rule import About, Fix, Hit
 
 ABOUT = About(code="DDP601", name="retained-graph", confidence="likely")
@@ -151,17 +150,7 @@ def _outlives(run: Run, made: Object, loop: Loop) -> bool:
         if (at := run.vm.object(event.values["value"])) is not None and at.node is made.node
     ]
     again = [event for event, _ in events(loop.body, "set_attribute") if event in sets]
-    source = run.source(sets[0].path) if sets and not again else None
-    return source is not None and not any(_takes(each, sets[0].name) for each in source.nodes)
-
-
-def _takes(node: ast.AST, attribute: str) -> bool:
-    """Whether it asks a list under this attribute, of whatever, to take something out."""
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr in TAKES
-        and (last_name(node.value) == attribute)
-    )
+    return bool(sets) and not again
 
 
 def _shared(one: Way, other: Way) -> Loop | None:
@@ -186,7 +175,79 @@ def _may_not_grow(run: Run, keep: Event, way: Way, loop: Loop) -> bool:
         return True
     names = {each.what for each in lists}
     asked = [step.node.condition for step in way if isinstance(step.node, Choice)]
-    return any(not mentioned(run, each).isdisjoint(names) for each in asked)
+    if any(not mentioned(run, each).isdisjoint(names) for each in asked):
+        return True
+    depth = next(n for n, step in enumerate(way) if step.node is loop)
+    growing = _growing(run, loop, way[-1].seq)
+    return any(_ends(what, holds, growing) for what, holds in _conditions(way[depth + 1 :]))
+
+
+def _conditions(way: Way) -> Iterator[tuple[What, bool]]:
+    """What is asked on a way, and what the answer is: those before it that leave count as well."""
+    for number, step in enumerate(way):
+        behind = way[number + 1].seq if number + 1 < len(way) else None
+        for each in step.seq.items[: step.index + 1]:
+            if not isinstance(each, Choice):
+                continue
+            stays = [
+                arm
+                for arm in each.arms
+                if (arm.body is behind if each is step.node else leaves(arm.body) is None)
+            ]
+            if len(stays) == 1 and stays[0].holds is not None:
+                yield each.condition.what, stays[0].holds
+
+
+def _growing(run: Run, loop: Loop, beside: Seq) -> set[What]:
+    """The numbers that grow in every round of a loop, or whenever something is done."""
+    raised = {
+        event.values["old"].what
+        for event, way in events(loop.body, "add_up")
+        if way[-1].seq is beside
+        and isinstance(getattr(event.node, "op", None), ast.Add)
+        and _is_positive(event.values["value"].constant)
+    }
+    elements = [
+        event.values["element"]
+        for event, _ in events(run.root, "iterate")
+        if event.node is loop.node
+    ]
+    counters = {
+        what
+        for each in elements
+        for what in mentioned(run, each)
+        if isinstance(what, Term) and what.op == "counter"
+    }
+    return (
+        counters | raised | {what for what, (_, added) in loop.counted.items() if (added or 0) > 0}
+    )
+
+
+def _is_positive(number: object) -> bool:
+    return isinstance(number, int | float) and number > 0
+
+
+def _ends(what: object, holds: bool, growing: set[What]) -> bool:
+    """Whether a condition does not hold for ever, or hold not for ever: what grows gets past it."""
+    if not isinstance(what, Term):
+        return False
+    if what.op == "not":
+        return _ends(what.args[0], not holds, growing)
+    if what.op == ("and" if holds else "or"):
+        return any(_ends(each, holds, growing) for each in what.args)
+    if what.op in ("Eq", "NotEq"):
+        return holds == (what.op == "Eq") and any(_grows(each, growing) for each in what.args)
+    if what.op not in ("Lt", "LtE", "Gt", "GtE"):
+        return False
+    less, more = what.args if what.op in ("Lt", "LtE") else reversed(what.args)
+    return _grows(less if holds else more, growing) and not _grows(more if holds else less, growing)
+
+
+def _grows(what: object, growing: set[What]) -> bool:
+    """Whether it is a number that grows, or one with something added to it."""
+    if isinstance(what, Term) and what.op in ("Add", "Sub"):
+        return _grows(what.args[0], growing) or (what.op == "Add" and what.args[1] in growing)
+    return what in growing
 
 
 def _innermost(way: Way) -> Loop | None:

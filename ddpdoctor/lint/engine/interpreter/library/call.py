@@ -68,10 +68,12 @@ class Call:
 Handler = Callable[[Machine, Call], Value]
 
 
-def starred(content: Value | None) -> Term:
+def starred(value: Value, content: Value | None) -> Term:
     """`*rest` of nobody knows how many, by the element that stands for all."""
-    element = content.what.element.what if content and isinstance(content.what, Many) else NOTHING
-    return term("*", element)
+    if content is not None and isinstance(content.what, Many):
+        return term("*", content.what.element.what)
+    what = value.what
+    return term("*", term("element", what) if isinstance(what, Term) else NOTHING)
 
 
 def is_starred(value: Value) -> bool:

@@ -26,16 +26,20 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Func,
     Lib,
     Many,
+    Place,
     Ref,
     Tensor,
     Term,
     Tuple,
     Value,
+    Why,
     blended,
+    how_many,
     local,
     mix,
     term,
     text,
+    within,
 )
 
 
@@ -79,7 +83,7 @@ def _new(vm: Machine, call: Call) -> Value:
         values |= by_position(call.args, call.kwargs)
     event = vm.emit("new", call.name, call.node, object=Value(made), work=work, **values)
     result = Value(made)
-    if type.startswith("torch.optim.lr_scheduler."):
+    if type.startswith("torch.optim.lr_scheduler.") or type == "torch.utils.data.Dataset":
         vm.store.put((made, "#given"), Value(Tuple((*call.args, *call.kwargs.values()))))
     if type == "torch.utils.data.DataLoader":
         from ddpdoctor.lint.engine.interpreter.reading import read_by_workers
@@ -171,6 +175,10 @@ def _event(vm: Machine, call: Call) -> Value:
         values["rank"] = _rank_given(vm, values.get("env", NONE))
     if kind == "save" and vm.type_of(saved := values.get("object", NONE)) == "dict":
         values["keys"] = objects.keys(vm, saved)  # as they are now: a way may be taken back
+    if kind == "load_state" and call.owner is not None and isinstance(call.owner.what, Ref):
+        state = within(values.get("state", NONE).what)
+        if any(isinstance(each, Term) and each.op == "loaded" for each in state):
+            vm.restored.add(call.owner.what.number)
     event = vm.emit(kind, call.last, call.node, **values)
     if call.owner is not None and "buffer" in values:
         _keep_buffer(vm, call.owner, values["name"], values["buffer"])
@@ -181,8 +189,10 @@ def _event(vm: Machine, call: Call) -> Value:
         vm.exits[event] = _done_later(vm, call)
         return call.args[0]
     if result in _CHANCE:
-        return _drawn(vm, call, values, _CHANCE[result])
+        event.values["result"] = _drawn(vm, call, values, _CHANCE[result])
+        return event.values["result"]
     if kind == "draw_own":
+        _seed_by_chance(vm, call)
         return _drawn(vm, call, {**values, "generator": call.owner or NONE}, "")
     if result == "disk":
         said = vm.why(f"`{text(call.node)}`: {REASONS['disk']}", call.node)
@@ -254,6 +264,19 @@ def _seed(vm: Machine, kind: str, values: dict[str, Value]) -> None:
         vm.store.put((Lib("#generator"), each), seed)
 
 
+def _seed_by_chance(vm: Machine, call: Call) -> None:
+    """What Python or NumPy is given no seed for begins otherwise in each process."""
+    made = vm.object(call.owner) if call.owner is not None else None
+    key = (call.owner.what if call.owner is not None else None, "seed")
+    if made is None or made.effect is None or not (vm.store.get(key) or NONE).is_const(None):
+        return
+    if isinstance(made.node, ast.Call) and any(isinstance(x, ast.Starred) for x in made.node.args):
+        return
+    place = Place(made.path, getattr(made.node, "lineno", 1))
+    why = Why(f"`{text(made.node)}`: each process seeds it otherwise", place, None, made.node)
+    vm.store.put(key, Value(NOTHING, local("chance"), why))
+
+
 def _drawn(vm: Machine, call: Call, values: dict[str, Value], of: str) -> Value:
     """A random draw: alike where the generator was seeded alike."""
     generator = values.get("generator")
@@ -291,7 +314,7 @@ def _shuffle(vm: Machine, value: Value, seed: Value, node: ast.AST) -> None:
     items = objects.held(found)
     element = objects.one_of(vm, items) if items else NONE
     agree, why = blended([found, seed])
-    vm.store.put((value.what, "[]"), Value(Many(element), agree, why))
+    vm.store.put((value.what, "[]"), Value(Many(element, how_many(found.what)), agree, why))
 
 
 def _copied(vm: Machine, value: Value, node: ast.AST) -> Value:

@@ -25,10 +25,10 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Many,
     Partial,
     Tensor,
-    Tuple,
     Value,
     Why,
     blended,
+    how_many,
     local,
     term,
     text,
@@ -87,7 +87,7 @@ def _local(vm: Machine, call: Call) -> Value:
     why = vm.why(
         f"`{text(call.node)}`: {REASONS.get(cause, 'a value of this rank alone')}", call.node
     )
-    return Value(term("local", vm.site(call.node)), local(cause), why)
+    return Value(term("local", call.name, vm.site(call.node)), local(cause), why)
 
 
 def _pure(vm: Machine, call: Call) -> Value:
@@ -105,6 +105,7 @@ def computed(
     vm: Machine, name: str, every: list[Value], agree: Agreement, why: Why | None, node: ast.AST
 ) -> Value:
     """The result of a computation: a tensor, or a value that its operands stand for."""
+    objects.note_use(vm, name.rpartition(".")[2], every, node)
     of = frozenset().union(*(wrappers(vm, each) for each in every))
     tensor = name.startswith(_TENSOR_MAKERS) and not name.startswith(_NOT_TENSORS)
     tensor = tensor or name.startswith("torch.nn.functional.")
@@ -186,8 +187,9 @@ def _count(vm: Machine, call: Call) -> Value:
     plain = objects.without_order(content)
     items = [objects.without_order(objects.current(vm, each)) for each in objects.held(content)]
     if call.name == "len":
-        if isinstance(content.what, Tuple):
-            return Value(Const(len(content.what.items)), plain.agree, plain.why)
+        number = how_many(content.what)
+        if isinstance(number, Const):
+            return Value(number, plain.agree, plain.why)
         return Value(term("len", source.what), plain.agree, plain.why)
     if call.name.endswith("sorted"):
         element = objects.one_of(vm, items) if items else NONE
@@ -195,7 +197,8 @@ def _count(vm: Machine, call: Call) -> Value:
         if (by_time := sorted_by_time(vm, call.kwargs.get("key"), element, call.node)) is not None:
             agree, why = by_time.agree, by_time.why
             element = by_time
-        return objects.new_list_of(vm, call.node, Value(Many(element), agree, why))
+        many = Many(element, how_many(content.what))
+        return objects.new_list_of(vm, call.node, Value(many, agree, why))
     agree, why = blended([plain, *items, *call.args[1:]])
     of = frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
     made_tensor = any(isinstance(each.what, Tensor) for each in items)
@@ -306,11 +309,20 @@ def _enters(vm: Machine, call: Call) -> Value:
 
 
 def _ends(vm: Machine, call: Call) -> Value:
-
-    status = call.given("status") or NONE
+    roles = call.roles()
+    if "process" in roles:  # another one, unless it is asked for its own number
+        is_own = getattr(roles["process"].what, "args", ())[:1] == ("os.getpid",)
+        if not is_own or "signal" not in roles or roles["signal"].what not in _DEADLY:
+            return Value(NOTHING, UNKNOWN)
+    takes_status = any(role == "status" for role, _, _ in call.effect.parameters())
+    status = roles.get("status", NONE if takes_status else Value(NOTHING, UNKNOWN))
     vm.emit("ends", call.name, call.node, status=status)
     vm.leave("end", call.node, status)
     raise Left
+
+
+_DEADLY = (Const(9), Lib("signal.SIGKILL"), Lib("signal.Signals.SIGKILL"))
+"""What no process outlives: for all other signals there may be a handler."""
 
 
 def _distinct(vm: Machine, call: Call) -> Value:

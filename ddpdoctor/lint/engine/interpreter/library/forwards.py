@@ -38,7 +38,8 @@ def forward(
     module = model
     if is_wrapper:
         group = vm.store.get((model.what, "#process_group")) or NONE
-        vm.emit("forward", "forward", node, model=model, group=group, **values)
+        named = {f"kw_{word}": each for word, each in kwargs.items()}
+        vm.emit("forward", "forward", node, model=model, group=group, **values, **named)
         module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
         for each in every:
             if each.agree.kind == "unknown":
@@ -55,7 +56,8 @@ def forward(
         if method is not None:
             bound = objects.attribute(vm, module, "forward", node)
             result = call_value(vm, bound, args, kwargs, node)
-    of = frozenset({model.what.number}).union(*(wrappers(vm, each) for each in every))
+    through = every if result is None or is_wrapper else [*every, result]
+    of = frozenset({model.what.number}).union(*(wrappers(vm, each) for each in through))
     agree, why = blended([objects.current(vm, each) for each in (*args, *kwargs.values())])
     if agree.kind in ("unknown", "same") and is_wrapper:
         agree = local("data", False)

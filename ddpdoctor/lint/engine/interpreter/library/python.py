@@ -59,12 +59,12 @@ def of_python(
         return _converted(vm, name, args, kwargs, node)
     if name == "range":
         agree, why = blended(args)
-        span = term("range", *(each.what for each in args))
-        if len(args) == 3 and args[0].agree.kind == "rank" and not is_equally_long(span.args):
+        bounds = tuple(each.what for each in args)
+        if len(args) == 3 and args[0].agree.kind == "rank" and not is_equally_long(bounds):
             agree = local("shard", agree.sure)
-        elif len(args) == 2 and agree.kind == "local" and is_span_of(*span.args):
+        elif len(args) == 2 and agree.kind == "local" and is_span_of(*bounds):
             agree = BY_RANK if agree.sure else BY_RANK_LIKELY  # another part, which is as large
-        return Value(span, agree, why)
+        return Value(term("range", *bounds), agree, why)
     if name in ("list", "tuple", "iter", "reversed"):
         return _as_list(vm, name, first, node) if args else objects.new_list(vm, node, ())
     if name in ("set", "frozenset"):
@@ -252,7 +252,7 @@ def _paired(
     if name == "enumerate":
         one = found[0][0] if found else NONE
         start = (args[1] if len(args) > 1 else kwargs.get("start", NONE)).constant
-        first = (start,) if isinstance(start, int) and start else ()
+        first = () if start in (None, 0) else (start,)
         counter = Value(Term("counter", (vm.site(node), *first)), SAME)
         if contents and isinstance(contents[0], Tuple):
             numbered = [

@@ -25,6 +25,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Many,
     Place,
     Tensor,
+    Term,
     Tuple,
     Value,
     Why,
@@ -57,7 +58,7 @@ def _collective(vm: Machine, call: Call) -> Value:
     filled = values.get("fills")
     if filled is not None:
         objects.touch(
-            vm, filled, local("data", False), vm.why("each rank gets its own part", call.node)
+            vm, filled, local("shard", False), vm.why("each rank gets its own part", call.node)
         )
     if call.effect.option("result") == "same":
         of = frozenset().union(*(wrappers(vm, each) for each in call.args))
@@ -75,8 +76,9 @@ def _filled(vm: Machine, shared: Value, agree: Agreement, node: ast.AST) -> Valu
     if not lists:
         return shared
     element = objects.fresh(vm, Value(Tensor(vm.site(node, "gathered")), agree))
+    content = Many(element, Term("many", (vm.site(node, "gathered"),)))  # on all ranks as many
     for each in lists:
-        vm.store.put((each, "[]"), Value(Many(element), agree))
+        vm.store.put((each, "[]"), Value(content, agree))
     return element
 
 

@@ -1,0 +1,128 @@
+"""A collective of tensors of which each rank has as many rows as its own data gave.
+
+## What it does
+Finds tensors that go into a collective with the rows that this rank has picked: by a mask of its
+own values, by `nonzero`, `unique` or `masked_select`, or joined of a list that grew under a
+condition of its own data.
+
+## Why is this bad?
+A collective takes tensors of one shape. gloo raises on one rank alone, or returns wrong numbers and
+ends well; NCCL hangs or reads what lies behind the tensor.
+
+## Example
+```python
+hard = scores[scores > threshold]
+parts = [torch.empty_like(hard) for _ in range(world_size)]
+dist.all_gather(parts, hard)
+```
+
+## Use instead
+```python
+count = torch.tensor(len(hard))
+counts = [torch.empty_like(count) for _ in range(world_size)]
+dist.all_gather(counts, count)
+most = max(map(int, counts))
+padded = nn.functional.pad(hard, (0, most - len(hard)))
+parts = [torch.empty_like(padded) for _ in range(world_size)]
+dist.all_gather(parts, padded)
+hard = torch.cat([part[:count] for part, count in zip(parts, counts)])
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.machine import Made
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Step, events
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NOTHING, Term, Value, What
+from ddpdoctor.lint.engine.libraries.torch import KEEPS_ROWS, PICKS_ROWS
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.rule import About, Hit, Related
+
+ABOUT = About(code="DDP403", name="collective-shape-mismatch", confidence="likely")
+
+_GIVEN = ("gives", "collects", "shares")
+_OWN = ("data", "shard", "chance")
+_ARITHMETIC = frozenset({"Add", "Sub", "Mult", "Div", "USub"})
+_COMPARES = frozenset({"Lt", "LtE", "Gt", "GtE", "Eq", "NotEq", "lt", "le", "gt", "ge", "eq", "ne"})
+_OF_TRUTHS = frozenset({"BitAnd", "BitOr", "Invert", "logical_and", "logical_or", "logical_not"})
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield the collectives that are given as many rows as the rank has picked."""
+    told: set[int] = set()
+    for event, way in events(run.root, "collective"):
+        given = next((event.values[role] for role in _GIVEN if role in event.values), None)
+        if given is None or "list" in event.name or id(event.node) in told:
+            continue
+        if doers(way).mask != EVERYONE:
+            continue
+        picked = _picked(run, given)
+        if picked is None:
+            continue
+        told.add(id(event.node))
+        yield Hit(
+            event.node,
+            f"each rank gives {event.name}() as many rows as its own data have left it",
+            notes=(Related(picked.path, getattr(picked.node, "lineno", 1), "they are picked"),),
+            help="share the counts first and pad to the largest, or gather objects",
+            path=event.path,
+        )
+
+
+def _picked(run: Run, value: Value) -> Made | None:
+    """Where rows were picked that all that follows has kept."""
+    seen: set[What] = set()
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        made = run.vm.made.get(each.what)
+        if made is None or each.what in seen:
+            continue
+        seen.add(each.what)
+        if _picks(run, made):
+            return made
+        if made.by in KEEPS_ROWS or made.by in _ARITHMETIC:
+            todo += made.of
+        elif made.by == "forward":
+            todo += made.of[1:2]
+    return None
+
+
+def _picks(run: Run, made: Made) -> bool:
+    if not made.of:
+        return False
+    first = made.of[0]
+    if made.by in PICKS_ROWS:
+        return first.agree.cause in _OWN
+    if made.by == "item" and len(made.of) > 1:
+        return _is_own_mask(run, made.of[1])
+    return made.by in ("cat", "concat", "stack") and _grew_by_choice(run, first)
+
+
+def _is_own_mask(run: Run, index: Value) -> bool:
+    """Whether an index is a tensor of truths about this rank's own values."""
+    what, own = index.what, index.agree.cause in _OWN
+    made = run.vm.made.get(what)
+    while made is not None and made.by in _OF_TRUTHS and made.of:
+        what = made.of[0].what
+        made = run.vm.made.get(what)
+    by = made.by if made is not None else what.op if isinstance(what, Term) else ""
+    return own and by in _COMPARES
+
+
+def _grew_by_choice(run: Run, parts: Value) -> bool:
+    """Whether a list got what it holds where this rank's own data decided."""
+    held = {each.what for each in objects.held(parts)} - {NOTHING}
+    return any(
+        event.values["value"].what in held and any(map(_is_own_choice, way))
+        for event, way in events(run.root, "keep")
+    )
+
+
+def _is_own_choice(step: Step) -> bool:
+    node = step.node
+    return isinstance(node, Choice) and node.condition.agree.cause in _OWN
