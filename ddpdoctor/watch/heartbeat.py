@@ -15,7 +15,7 @@ from typing import Any
 from ddpdoctor.watch.collectives import Pending
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import Frame, as_frame, outwards, users_place
+from ddpdoctor.watch.places import Frame, as_frame, looks_at_others, outwards, users_place
 
 BEAT = 0.1
 """Seconds between two looks. A rank is called stuck after two looks that saw the same call idle."""
@@ -84,9 +84,7 @@ class _Heart:
 
     def _choose(self) -> None:
         """Look at the thread that trains."""
-        # The ids alone: among the frames is this one, and what holds itself keeps all the others,
-        # with the job's tensors, until the garbage is collected.
-        alive = set(sys._current_frames())
+        alive = _threads()
         chosen = self._log.trainer
         if chosen not in alive:
             others = self._pending.threads & alive
@@ -138,6 +136,7 @@ class _Heart:
             "awaited": pending.awaited(),
             "issued": issued,
             "passes": self._passes() or [],
+            "forwards": self._log.forwards,
             "other_threads_communicate": bool(pending.threads - {self._main}),
         }
 
@@ -147,6 +146,17 @@ class _Heart:
             self._told_alive, self._beats, self._waits = now, 0, 0
 
 
+@looks_at_others
+def _threads() -> set[int]:
+    """Those that are alive.
+
+    The ids alone: among the frames is this one, and what holds itself keeps all the others, with
+    the job's tensors, until the garbage is collected.
+    """
+    return set(sys._current_frames())
+
+
+@looks_at_others
 def _look_at(thread: int) -> _Look | None:
     """Where a thread is now; None if it has ended.
 

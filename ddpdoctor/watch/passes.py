@@ -16,7 +16,7 @@ from typing import Any
 
 from ddpdoctor.watch.aside import aside
 from ddpdoctor.watch.harmless import harmless
-from ddpdoctor.watch.places import Frame, is_users, outwards, users_frame
+from ddpdoctor.watch.places import Frame, is_users, looks_at_others, outwards, users_frame
 
 REDUCED, LONE, HELD = "s", "a", "n"
 """A pass that a reduction followed; one that none followed; one under `no_sync`."""
@@ -197,6 +197,7 @@ class Passes:
         self.always_used = self.always_used is not False and 0 < least == most
 
 
+@looks_at_others
 def _main_threads_line() -> Frame | None:
     """On a GPU backward runs in a thread of its own, and the main one waits for it."""
     main = sys._current_frames().get(threading.main_thread().ident or 0)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import sysconfig
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, wraps
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Frame = tuple[str, int, str]
 """File, line and function: `evidence.Place` as it is written to the log."""
@@ -61,6 +66,28 @@ def outwards(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+def looks_at_others(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a function that follows another thread's frames not collect garbage meanwhile.
+
+    Python 3.11 makes a frame an object when it is first asked for, and may collect then: what is
+    collected can let the other thread go on and leave the very frame (as CPython issue 106883).
+    """
+    if sys.version_info >= (3, 12):
+        return function
+
+    @wraps(function)
+    def look(*args: P.args, **kwargs: P.kwargs) -> T:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if collects:
+                gc.enable()
+
+    return look
 
 
 def as_frame(frame: FrameType) -> Frame:
