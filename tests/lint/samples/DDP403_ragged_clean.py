@@ -20,6 +20,33 @@ def total(rows):
     return rows
 
 
+def first_of(rows):
+    top = rows.select(0, 0)
+    parts = [torch.empty_like(top) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, top)
+    return parts
+
+
+def best_of(rows):
+    place = rows.argmax()
+    parts = [torch.empty_like(place) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, place)
+    return parts
+
+
+def one_of_each(batches):
+    signs = []
+    for batch in batches:
+        if batch.sum() > 0:
+            signs.append(batch.max())
+        else:
+            signs.append(batch.min())
+    signs = torch.stack(signs)
+    parts = [torch.empty_like(signs) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, signs)
+    return parts
+
+
 class Miner:
     def __init__(self, limit):
         self.limit = limit
@@ -50,6 +77,7 @@ def main(data):
     room = odd_ones.new_empty(dist.get_world_size() * len(odd_ones))
     dist.all_gather_into_tensor(room, odd_ones)
     print(share(hard), total(hard), room)
+    print(first_of(hard), best_of(hard), one_of_each(loader))
     worst = miner.all()
     parts = [torch.empty_like(worst) for _ in range(dist.get_world_size())]
     dist.all_gather(parts, worst)

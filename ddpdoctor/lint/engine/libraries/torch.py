@@ -271,12 +271,16 @@ _OF_ALL_ELEMENTS = """
 OF_ALL_ELEMENTS = frozenset(_OF_ALL_ELEMENTS.split())
 """What is asked of all elements together, or takes a part of them."""
 _KEEPS_ROWS = """
-    abs argmax bfloat16 bool clamp clone contiguous cpu cuda detach double exp float half int log
-    log_softmax long new_tensor normalize pow relu requires_grad_ round sigmoid softmax sqrt tanh to
-    type
+    abs adjoint bfloat16 bool clamp clone contiguous cpu cuda detach double exp flatten float half
+    int log log_softmax long moveaxis movedim normalize permute pow ravel relu requires_grad_
+    reshape reshape_as round sigmoid softmax sqrt squeeze swapaxes swapdims t tanh to transpose type
+    unsqueeze view view_as
 """
-KEEPS_ROWS = VIEWS | frozenset(_KEEPS_ROWS.split())
+KEEPS_ROWS = frozenset(_KEEPS_ROWS.split())
 """What has as many rows as it is given, or as many numbers."""
+ORDERINGS = frozenset({"Lt", "LtE", "Gt", "GtE", "lt", "le", "gt", "ge"})
+COMPARISONS = ORDERINGS | {"Eq", "NotEq", "eq", "ne"}
+"""How an operator's and a method's comparisons are named."""
 PICKS_ROWS = frozenset({"argwhere", "masked_select", "nonzero", "unique", "unique_consecutive"})
 """What has as many rows as the numbers that it is given say."""
 _BATCH_NORMS = """

@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     Why,
 )
+from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
 from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, is_world, letter, speaks
 from ddpdoctor.lint.engine.queries.wrapping import made_by, parts
 from ddpdoctor.lint.engine.trees import targets
@@ -508,7 +509,7 @@ def _comes_true(run: Run, loop: Loop, what: What) -> bool:
     )
 
 
-_COMPARED = ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot")
+_COMPARED = COMPARISONS | {"Is", "IsNot"}
 
 
 def _changes(run: Run, loop: Loop, what: object) -> bool:

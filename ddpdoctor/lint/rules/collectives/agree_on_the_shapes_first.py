@@ -36,9 +36,9 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Step, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Step, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NOTHING, Term, Value, What
-from ddpdoctor.lint.engine.libraries.torch import KEEPS_ROWS, PICKS_ROWS
+from ddpdoctor.lint.engine.libraries.torch import COMPARISONS, KEEPS_ROWS, PICKS_ROWS
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -47,7 +47,6 @@ ABOUT = About(code="DDP403", name="collective-shape-mismatch", confidence="likel
 _GIVEN = ("gives", "collects", "shares")
 _OWN = ("data", "shard", "chance")
 _ARITHMETIC = frozenset({"Add", "Sub", "Mult", "Div", "USub"})
-_COMPARES = frozenset({"Lt", "LtE", "Gt", "GtE", "Eq", "NotEq", "lt", "le", "gt", "ge", "eq", "ne"})
 _OF_TRUTHS = frozenset({"BitAnd", "BitOr", "Invert", "logical_and", "logical_or", "logical_not"})
 
 
@@ -111,18 +110,25 @@ def _is_own_mask(run: Run, index: Value) -> bool:
         what = made.of[0].what
         made = run.vm.made.get(what)
     by = made.by if made is not None else what.op if isinstance(what, Term) else ""
-    return own and by in _COMPARES
+    return own and by in COMPARISONS
 
 
 def _grew_by_choice(run: Run, parts: Value) -> bool:
     """Whether a list got what it holds where this rank's own data decided."""
     held = {each.what for each in objects.held(parts)} - {NOTHING}
     return any(
-        event.values["value"].what in held and any(map(_is_own_choice, way))
+        event.values["value"].what in held and any(_is_decided(event, step) for step in way)
         for event, way in events(run.root, "keep")
     )
 
 
-def _is_own_choice(step: Step) -> bool:
+def _is_decided(event: Event, step: Step) -> bool:
+    """Whether this rank's own data decide here how many are put where this event puts one."""
     node = step.node
-    return isinstance(node, Choice) and node.condition.agree.cause in _OWN
+    if not isinstance(node, Choice) or node.condition.agree.cause not in _OWN:
+        return False
+    return len({_number_kept(arm.body, event.values["owner"]) for arm in node.arms}) > 1
+
+
+def _number_kept(body: Seq, owner: Value) -> int:
+    return sum(each.values["owner"].what == owner.what for each, _ in events(body, "keep"))

@@ -44,6 +44,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     within,
 )
+from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made, passes, shards
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -147,11 +148,8 @@ def _bounds(run: Run) -> set[What]:
         what = node.condition.what if isinstance(node, Choice) else None
         if isinstance(what, Term) and what.op == "not":
             (what,) = what.args
-        if isinstance(what, Term) and what.op in _COMPARISONS and isinstance(node, Choice):
+        if isinstance(what, Term) and what.op in COMPARISONS and isinstance(node, Choice):
             left = (leaves(arm.body) for arm in node.arms)
             if any(each is not None and each.kind == "break" for each in left):
                 found |= {each for each in what.args if isinstance(each, Term)}
     return found
-
-
-_COMPARISONS = ("GtE", "Gt", "Eq", "NotEq", "LtE", "Lt")

@@ -34,14 +34,13 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Term, Value, What, within
-from ddpdoctor.lint.engine.libraries.torch import VIEWS
+from ddpdoctor.lint.engine.libraries.torch import ORDERINGS, VIEWS
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import loops, passes, shards
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP205", name="same-noise-everywhere", confidence="likely")
 
-_COMPARISONS = frozenset({"Lt", "LtE", "Gt", "GtE", "lt", "le", "gt", "ge"})
 _SEEDS = ("seed", "reseed", "fork_rng", "set_rng_state")
 
 
@@ -95,7 +94,7 @@ def _is_a_mask(run: Run, drawn: Value, seen: frozenset[What]) -> bool:
         if identity not in seen and any(each.what == drawn.what for each in made.of)
     ]
     return bool(uses) and all(
-        by in _COMPARISONS or (by in VIEWS and _is_a_mask(run, Value(identity), seen | {identity}))
+        by in ORDERINGS or (by in VIEWS and _is_a_mask(run, Value(identity), seen | {identity}))
         for identity, by in uses
     )
 
