@@ -512,7 +512,7 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
         return _one_by_one(vm, node, Value(count.what, SAME), _several(content))
     outside = len(vm.out.items)
     falls = run_loop(vm, node, count, body)
-    if falls and ended and content is not None and _goes_through_all(node):
+    if falls and ended and content is not None and not _has(node, ast.Continue, *_WAYS_OUT):
         objects.touch_each(vm, content.what, *ended[0])
     loop = _loop_of(vm, node, outside)
     if loop is not None:
@@ -537,13 +537,14 @@ def _is_one_by_one(vm: Machine, node: ast.For | ast.AsyncFor, content: Value) ->
         return False
     if content.agree.divergent and not any(parted):
         return False
-    return _goes_through_all(node)
+    return not _has(node, *_WAYS_OUT)
 
 
-def _goes_through_all(node: ast.For | ast.AsyncFor) -> bool:
-    """Whether a loop does with each the same from beginning to end."""
-    ways_out = (ast.Break, ast.Continue, ast.Return, *_YIELDS)
-    return not any(isinstance(each, ways_out) for each in ast.walk(node))
+_WAYS_OUT = (ast.Break, ast.Return, *_YIELDS)
+
+
+def _has(node: ast.AST, *kinds: type[ast.AST]) -> bool:
+    return any(isinstance(each, kinds) for each in ast.walk(node))
 
 
 def _several(content: Value) -> tuple[Value, ...]:
@@ -574,17 +575,12 @@ def _one_by_one(
 ) -> bool:
     """A loop through a few things as what it does with each of them that is there, in order."""
     outside, call = vm.out, vm.frame.call
-
-    def body(item: Value) -> Value | None:
-        objects.bind(vm, node.target, Value(item.what) if item.agree.divergent else item)
-        return NONE if run_block(vm, node.body) else None
-
     try:
         for number, item in enumerate(items):
             vm.frame.call = vm.round_of(node, number)
             seq = vm.out = Seq()
             is_there = Value(NOTHING, item.agree, item.why) if item.agree.divergent else TRUE
-            paths = vm.ways(is_there, functools.partial(body, item), lambda: NONE)
+            paths = vm.ways(is_there, functools.partial(_round, vm, node, item), lambda: NONE)
             falls = vm.choose(node, node.iter, is_there, paths)
             if seq.items:
                 loop = Loop(node, vm.path, count, seq, vm.frame.name, rounds=len(items))
@@ -594,6 +590,26 @@ def _one_by_one(
     finally:
         vm.out, vm.frame.call = outside, call
     return run_block(vm, node.orelse)
+
+
+def _round(vm: Machine, node: ast.For | ast.AsyncFor, item: Value) -> Value | None:
+    """What a loop does with one thing, until its body ends or goes on with the next."""
+    mask, depth = vm.mask, vm.store.open()
+    record = LoopRecord(depth, len(vm.conditions))
+    vm.frame.loops.append(record)
+    try:
+        objects.bind(vm, node.target, Value(item.what) if item.agree.divergent else item)
+        falls = run_block(vm, node.body)
+    except Left:
+        falls = False
+    finally:
+        written = vm.store.since(depth)
+        vm.store.drop(depth)
+        vm.frame.loops.pop()
+    ways = [*record.continues, *([State(written, (), vm.mask)] if falls else [])]
+    vm.mask = mask
+    vm.store.join(ways, vm.site(node, "round"))
+    return NONE if ways else None
 
 
 def _loop_of(vm: Machine, node: ast.AST, outside: int) -> Loop | None:
