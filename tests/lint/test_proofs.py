@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 from ddpdoctor.lint.linter import lint
 
@@ -39,9 +40,11 @@ def test_lint_finds_what_was_read_off_the_source(code: str, name: str, line: int
 
 
 def test_it_finds_the_same_where_the_wheel_has_put_them(tmp_path: Path) -> None:
-    package = tmp_path / "site-packages" / "ddpdoctor"
+    (tmp_path / "pyproject.toml").touch()  # of the project in whose folder the environment lies
+    package = tmp_path / ".venv" / "site-packages" / "ddpdoctor"
     shutil.copytree(ROOT / "ddpdoctor", package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "reproducers", package / "reproducers")
+    (package.parent / "torch").symlink_to(Path(torch.__file__).parent)
     result = lint([str(package / "reproducers" / name) for _, name, _ in read_off()])
     found = {(each.code, Path(each.path).name, each.line) for each in result.diagnostics}
     assert set(read_off()) <= found

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 _ROOT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
 
@@ -28,7 +29,9 @@ class Locator:
 
     def is_near(self, importer: str, imported: str) -> bool:
         """Whether two files are of one project: below one root, of one package, or scripts."""
-        if any(PurePath(imported).is_relative_to(root) for root in self._roots):
+        path = PurePath(imported)
+        # The project's environment may lie in its folder, and is no part of it.
+        if _INSTALLED.isdisjoint(path.parts) and any(map(path.is_relative_to, self._roots)):
             return True
         one, other = (self._package(str(PurePath(path).parent)) for path in (importer, imported))
         return one == other or not one or not other
