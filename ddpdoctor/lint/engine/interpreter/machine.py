@@ -415,6 +415,8 @@ class Machine:
             now = self.store.get(key)
             if now is not None and isinstance(now.what, Either):
                 self.store.put(key, _told_apart(now, way[first], way[1 - first], condition, test))
+            elif now is not None:
+                self.either(now, way, node)
         if all(value is NONE for value in values):
             return NONE
         found = [State({}, state.conditions, state.mask) for state in states]

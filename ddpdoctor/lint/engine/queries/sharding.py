@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -78,7 +79,7 @@ class Pass:
     event: Event
     way: Way
     trains: bool
-    """Whether there is a backward in it."""
+    """Whether there is a backward in it, or it hands on batches that are trained on."""
 
     @property
     def outer(self) -> list[Loop]:
@@ -96,12 +97,32 @@ def passes(run: Run) -> list[Pass]:
 
 def _passes(run: Run) -> Iterator[Pass]:
     trained = {id(loop.node) for _, way in events(run.root, "backward") for loop in loops(way)}
+    hands_on = any(_yields(event.node) for event, _ in events(run.root, "iterate"))
+    fed = _fed(run, trained) if hands_on else set()
     for event, way in events(run.root, "iterate"):
         over = frozenset(
             numbers(event.values.get("over")) | _behind(run, event.values.get("element"), _DEPTH)
         )
         if over:
-            yield Pass(over, event, way, id(event.node) in trained)
+            trains = id(event.node) in trained or (_yields(event.node) and bool(over & fed))
+            yield Pass(over, event, way, trains)
+
+
+def _fed(run: Run, trained: set[int]) -> set[int]:
+    """The loaders of which a model is given batches in a loop that trains."""
+    return {
+        number
+        for event, way in events(run.root, "forward", "bare_forward")
+        if any(id(loop.node) in trained for loop in loops(way))
+        for value in event.values.values()
+        for origin in origins(run, value, "forward")
+        for number in _behind(run, origin, _DEPTH)
+    }
+
+
+def _yields(node: ast.AST) -> bool:
+    """Whether a loop hands on what it reads, to be used elsewhere."""
+    return any(isinstance(each, ast.Yield) for each in ast.walk(node))
 
 
 def _behind(run: Run, value: Value | None, depth: int) -> set[int]:
