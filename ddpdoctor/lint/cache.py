@@ -90,6 +90,7 @@ class Cache:
             {(file, line): [_diagnostic(d) for d in found] for file, line, found in entry["alone"]},
             frozenset((file, line) for file, line in entry["visited"]),
             tuple(entry["files"]),
+            is_cut=entry["is_cut"],
         )
 
     def keep_judged(self, judged: Judged, around: str, digest: Callable[[str], str]) -> None:
@@ -99,6 +100,7 @@ class Cache:
                 "found": [asdict(each) for each in judged.found],
                 "alone": [(*at, [asdict(d) for d in found]) for at, found in judged.alone.items()],
                 "visited": sorted(judged.visited),
+                "is_cut": judged.is_cut,
                 "files": {file: digest(file) for file in judged.files},
             }
             self._put(f"j{digest(judged.path)}{around}{judged.path}", facts)

@@ -134,7 +134,7 @@ def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) ->
 
 def shown(report: Report, format_: str, *, colour: bool = False) -> str:
     """The report in a format."""
-    if format_ == "text" and not (report.diagnostics or report.troubles):
+    if format_ == "text" and not (report.diagnostics or report.troubles or report.cut):
         return f"{report.summary()}\n"  # all that there is of a clean file, which is most of them
     from ddpdoctor.report.model import render
 
@@ -187,6 +187,7 @@ def _report(result: Result, wanted: set[str], settings: Settings, options: LintO
     return Report(
         diagnostics=[_in_cell(each, result) for each in open_ones],
         troubles=result.troubles,
+        cut=result.cut,
         files=result.files,
         suppressed=len(asked) - len(open_ones),
         strict=options.strict,

@@ -63,6 +63,8 @@ class Result:
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    """Files that are too long to have been followed to their end."""
     sources: dict[str, str] = field(default_factory=dict)
     """Text of the files that have findings, for comments and fixes."""
     cells: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
@@ -134,6 +136,7 @@ def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Resu
     judged = _run_all(wanted, everything, project, reader, pool, cache)
     for each in judged:
         result.troubles += [Trouble(each.path, trouble) for trouble in each.troubles]
+    result.cut = sorted(each.path for each in judged if each.is_cut)
     for path, found in together(judged, {each.path for each in wanted}).items():
         source = reader.source(path)
         result.diagnostics += found

@@ -12,6 +12,8 @@ from ddpdoctor.lint.rule import Diagnostic, Trouble
 if TYPE_CHECKING:
     from ddpdoctor.report.model import Report as Told
 
+_CUT = "what it runs is too long to be followed to its end; what comes late may have bugs unseen"
+
 
 @dataclass(slots=True)
 class Report:
@@ -19,6 +21,8 @@ class Report:
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    """Files that are too long to have been followed to their end."""
     files: int = 0
     fixed: int = 0
     suppressed: int = 0
@@ -48,6 +52,7 @@ class Report:
             "fixed": self.fixed,
             "suppressed": self.suppressed,
             "not checked": len(self.troubles),
+            "checked in part": len(self.cut),
             "fixable with --fix": fixable,
         }
         return ", ".join([*parts, *(f"{n} {what}" for what, n in others.items() if n)])
@@ -62,7 +67,10 @@ class Report:
             command="lint",
             verdict=self.summary(),
             findings=tuple(each.finding() for each in self.diagnostics),
-            not_seen=tuple(f"{each.path}: {each.message}" for each in self.troubles),
+            not_seen=(
+                *(f"{each.path}: {each.message}" for each in self.troubles),
+                *(f"{path}: {_CUT}" for path in self.cut),
+            ),
             excerpts=tuple(
                 Excerpt(file=path, cell=cell, line=line, first=line, lines=(text,))
                 for (path, cell, line), text in lines.items()

@@ -36,6 +36,8 @@ class Judged:
     files: tuple[str, ...] = ()
     """All files that the findings depend on."""
     troubles: list[str] = field(default_factory=list)
+    is_cut: bool = False
+    """Whether the program is too long to have been followed to its end."""
 
 
 def run_and_judge(
@@ -55,6 +57,7 @@ def run_and_judge(
     run = run_file(program, library, path)
     if run is None:
         return out
+    out.is_cut = run.spent
     out.found = list(judge(run, rules, out.troubles))
     out.visited = _visited(run)
     out.files = tuple(sorted(run.vm.files))

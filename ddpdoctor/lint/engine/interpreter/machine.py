@@ -42,7 +42,7 @@ from ddpdoctor.lint.engine.libraries import Effect, Library
 from ddpdoctor.lint.engine.trees import Function
 
 MAX_CALLS = 40
-FUEL = 40_000
+FUEL = 120_000
 ALONE = 4_000
 ALL_ALONE = 20_000
 READING = 10_000

@@ -865,7 +865,10 @@ def _is_alike(vm: Machine, function: ast.expr) -> bool:
     return what in _CONVERTERS or (effect is not None and effect.does in objects.PROPERTIES)
 
 
-_CONVERTERS = tuple(map(Lib, ("int", "float", "str", "bool", "len", "isinstance", "getattr")))
+_CONVERTERS = {
+    *map(Lib, ("int", "float", "str", "bool", "len", "isinstance", "getattr")),
+    *(Lib(f"os.path.{name}") for name in ("basename", "dirname", "join", "split", "splitext")),
+}
 
 
 def _kinds(node: ast.expr | None) -> set[str]:
