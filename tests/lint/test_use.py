@@ -308,6 +308,22 @@ def test_what_could_not_be_read_is_told_beside_its_source(lint: Lint) -> None:
     assert lint("-", **source)[2] == ""  # stdout has it
 
 
+def test_a_program_too_long_to_be_followed_is_no_clean_one(tmp_path: Path, lint: Lint) -> None:
+    steps = (f"def f{n}(x):\n    return f{n - 1}(x) + f{n - 1}(x + 1)\n\n\n" for n in range(1, 18))
+    short, long = tmp_path / "short.py", tmp_path / "long.py"
+    begin = "import torch.distributed as dist\n\n\ndef f0(x):\n    return x\n\n\n"
+    long.write_text(begin + "".join(steps) + "dist.barrier()\nprint(f17(dist.get_rank()))\n")
+    short.write_text(begin + "dist.barrier()\nprint(f0(dist.get_rank()))\n")
+    for _ in range(2):
+        cache = Cache(tmp_path / "cache")
+        result = lint_files([str(short), str(long)], cache=cache)
+        assert (result.cut, result.diagnostics, result.troubles) == ([str(long)], [], [])
+    status, out, _ = lint(str(long), format="text")
+    assert status == 0
+    assert "what it runs is too long to be followed to its end" in " ".join(out.split())
+    assert "0 findings in 1 file, 1 checked in part" in out
+
+
 def test_fix_changes_what_is_mechanical_and_nothing_else(lint: Lint) -> None:
     write("shuffle.py", SHUFFLE.replace("\n", "\r\n"))
     code, _, _ = lint("shuffle.py", fix=True, format="text")
