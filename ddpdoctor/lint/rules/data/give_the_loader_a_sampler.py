@@ -50,6 +50,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Lib,
     Ref,
     Term,
+    Tuple,
     Value,
     text,
 )
@@ -115,7 +116,8 @@ def _picked_alike(run: Run) -> Iterator[Hit]:
     """Batches that are picked by hand, and by nothing that is the rank's."""
     trained = {id(loop.node) for _, way in events(run.root, "backward") for loop in loops(way)}
     for event, way in events(run.root, "forward"):
-        given = [each for name, each in event.values.items() if name.startswith("arg")]
+        values = (each for name, each in event.values.items() if name.startswith("arg"))
+        given = [part for each in values for part in _parts(each)]
         around = [loop for loop in loops(way) if id(loop.node) in trained]
         if not around or "no_grad" in event.scopes or doers(way).mask != EVERYONE:
             continue
@@ -130,6 +132,12 @@ def _picked_alike(run: Run) -> Iterator[Hit]:
                 path=picks[0].path,
             )
             return
+
+
+def _parts(value: Value) -> list[Value]:
+    """What a tuple holds, each alone; another value itself."""
+    items = value.what.items if isinstance(value.what, Tuple) else ()
+    return [part for each in items for part in _parts(each)] or [value]
 
 
 def _picks(run: Run, value: Value) -> Iterator[Made]:
