@@ -42,6 +42,8 @@ Line = tuple[str, int]
 """(file, line)"""
 Stack = Sequence[Line]
 """Lines of the user's that lead to where a rank is, outermost first."""
+_FUEL = 40_000
+"""How far a program is followed, less far than by lint: somebody waits for the verdict."""
 _STEPS = 6
 """So many operations away, what was computed of a thing is still known to be."""
 Kind = Literal["order", "rank", "local", "exception", "open"]
@@ -458,7 +460,7 @@ class Heads:
 
     def _run(self, file: str) -> list[Run]:
         if file not in self._runs:
-            run = run_file(self._program, _library(), file)
+            run = run_file(self._program, _library(), file, _FUEL)
             self._runs[file] = [run] if run is not None else []
         return self._runs[file]
 

@@ -196,6 +196,8 @@ class Machine:
         self.visited: dict[int, FunctionInfo] = {}
         """The functions that were run, by their nodes."""
         self.fuel = fuel
+        self.enough = fuel // 2
+        """As long as there is so much, loops are run in detail."""
         self.made: dict[What, Made] = {}
         """How what is not known was computed, as far as it was seen."""
         self.computations = 0

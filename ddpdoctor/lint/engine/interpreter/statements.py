@@ -13,7 +13,6 @@ from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import UNTIL, elements
 from ddpdoctor.lint.engine.interpreter.library.python import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
-    FUEL,
     Left,
     LoopRecord,
     Machine,
@@ -530,7 +529,7 @@ _FEW = 4
 def _is_one_by_one(vm: Machine, node: ast.For | ast.AsyncFor, content: Value) -> bool:
     """Whether a loop goes through a few things, each of its own kind, and through all of them."""
     items = _several(content)
-    if not 1 < len(items) <= _FEW or vm.fuel < FUEL // 2:
+    if not 1 < len(items) <= _FEW or vm.fuel < vm.enough:
         return False
     parted = [each.agree.divergent for each in items]
     if all(parted) or not all(_is_a_thing(each) or _is_key(node, each) for each in items):
