@@ -130,6 +130,8 @@ class LoopRecord:
     conditions: int
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
+    turn: Value = NONE
+    """What is another in every round: the element that it goes through."""
 
 
 @dataclass(slots=True)

@@ -362,7 +362,14 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
         return value if getter is not None else hinted(vm, value, name)
     if made.type == "argparse.Namespace":
         return _option(vm, what, name, node)
+    if made.type == LOADER and name == "sampler" and vm.store.get((what, "#prepared")) is None:
+        return Value(vm.new(made.node, SAMPLER, kind=f"sampler {what.number}"))  # its own
     return _of_type(vm, owner, made.type, name, node)
+
+
+LOADER = "torch.utils.data.DataLoader"
+SAMPLER = "torch.utils.data.Sampler"
+"""A sampler of the library's that knows nothing of ranks and epochs."""
 
 
 def _of_type(vm: Machine, owner: Value, type: str, name: str, node: ast.AST) -> Value:

@@ -42,8 +42,10 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    blended,
     how_many,
     local,
+    within,
 )
 
 _ROUNDS = 3
@@ -261,6 +263,9 @@ def _class(vm: Machine, node: ast.ClassDef) -> bool:
 def _return(vm: Machine, node: ast.Return) -> bool:
     value = evaluate(vm, node.value)
     frame = vm.frame
+    for loop in frame.loops:
+        by = [each for each in vm.conditions[loop.conditions :] if each.agree.divergent]
+        value = _of_the_round(value, frozenset(_parts(loop.turn)), by) if by else value
     plain = isinstance(node.value, ast.Name | ast.Constant | None)
     if value.agree.divergent and value.why is not None and not plain:
         said = f"{vm.frame.name}() returns it"
@@ -268,6 +273,26 @@ def _return(vm: Machine, node: ast.Return) -> bool:
     frame.returns.append((value, vm.state(frame.depth, frame.conditions)))
     vm.leave("return", node, value)
     return False
+
+
+def _of_the_round(value: Value, turn: frozenset[What], by: list[Value]) -> Value:
+    """A value of the round in which a rank leaves a loop, which its own condition decides."""
+    if isinstance(value.what, Tuple):
+        items = tuple(_of_the_round(each, turn, by) for each in value.what.items)
+        return Value(Tuple(items), value.agree, value.why)
+    if turn.isdisjoint(within(value.what)):
+        return value
+    agree, why = blended([value, *by])
+    return Value(value.what, agree, why)
+
+
+def _parts(value: Value) -> Iterator[What]:
+    """What is no constant in a value, part by part."""
+    if isinstance(value.what, Tuple):
+        for each in value.what.items:
+            yield from _parts(each)
+    elif not isinstance(value.what, Const) and value.what != NOTHING:
+        yield value.what
 
 
 def _raise(vm: Machine, node: ast.Raise) -> bool:
@@ -501,6 +526,7 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     def body() -> Value | None:
         again, counts[0] = elements(vm, source, node.iter)
         objects.bind(vm, node.target, again)
+        vm.frame.loops[-1].turn = again
         if not run_block(vm, node.body):
             return None
         ended[:] = [(again, objects.now_with_parts(vm, again))]

@@ -142,6 +142,12 @@ torch.utils.data.DistributedSampler.set_epoch       event kind=set_epoch epoch=e
 torch.optim.*                                       new type=torch.optim.Optimizer parameters=params@0 lr=lr@1
 torch.optim.swa_utils.AveragedModel                 event kind=average object=model@0
 torch.optim.lr_scheduler.*                          new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
+torch.optim.lr_scheduler.LambdaLR                   new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0 begun=last_epoch@2
+torch.optim.lr_scheduler.MultiplicativeLR           new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0 begun=last_epoch@2
+torch.optim.lr_scheduler.ExponentialLR              new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0 begun=last_epoch@2
+torch.optim.lr_scheduler.StepLR                     new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0 begun=last_epoch@3
+torch.optim.lr_scheduler.MultiStepLR                new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0 begun=last_epoch@3
+torch.optim.lr_scheduler.CosineAnnealingLR          new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0 begun=last_epoch@3
 torch.optim.Optimizer.step                          event kind=step
 torch.optim.Optimizer.zero_grad                     event kind=zero_grad
 torch.optim.Optimizer.load_state_dict               event kind=load_state state=state_dict@0

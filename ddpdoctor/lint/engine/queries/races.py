@@ -48,14 +48,14 @@ def races(run: Run) -> list[Race]:
 def _races(run: Run) -> Iterator[Race]:
     if run.is_entry and not is_distributed(run):
         return
-    saves = [(e, w) for e, w in events(run.root, "save", "write") if doers(w).some]
+    saves = [(e, w) for e, w in events(run.root, "save", "write", "rename") if doers(w).some]
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     told: set[int] = set()
     for load, to in events(run.root, "load", "read"):
         reads = doers(to)
         for save, at in saves:
             writes = doers(at)
-            if id(load.node) in told or not same_path(save.values.get("path"), _path(load)):
+            if id(load.node) in told or not same_path(_made(save), _path(load)):
                 continue
             if not reads.mask & ~writes.mask or _meets(order, save, at, load, to):
                 continue
@@ -63,13 +63,13 @@ def _races(run: Run) -> Iterator[Race]:
                 continue
             told.add(id(load.node))
             call = _leading_call(at, to)
-            known = all(_is_known(_path(each)) for each in (save, load))
+            known = all(_is_known(each) for each in (_made(save), _path(load)))
             yield Race(
                 call.node if call else load.node,
                 call.path if call else load.path,
                 Related.at(save.place, "some ranks write it"),
                 writes.sure and reads.sure and known,
-                bool(_STATE.search(f"{text(save.node, 300)} {text(load.node, 300)}")),
+                _is_state([*_written(save, at), load]),
             )
 
 
@@ -147,6 +147,25 @@ def _is_known(path: Value | None) -> bool:
 
 def _path(event: Event) -> Value | None:
     return event.values.get("path") or event.values.get("arg0")
+
+
+def _made(save: Event) -> Value | None:
+    """The file that is there once it is done: what is renamed has its new name then."""
+    return save.values.get("to" if save.kind == "rename" else "path")
+
+
+def _written(save: Event, at: Way) -> list[Event]:
+    """Where a file is written: before it is renamed, if it is."""
+    if save.kind != "rename":
+        return [save]
+    earlier = (each for each, _ in events(at[-1].seq, "save", "write"))
+    return [each for each in earlier if same_path(each.values.get("path"), _path(save))]
+
+
+def _is_state(done: list[Event]) -> bool:
+    """Whether what is saved or loaded is a checkpoint: text and numbers are none."""
+    kept = [each.node for each in done if each.kind in ("save", "load")]
+    return any(_STATE.search(text(each, 300)) for each in kept)
 
 
 def _common_loop(one: Way, other: Way) -> Loop | None:

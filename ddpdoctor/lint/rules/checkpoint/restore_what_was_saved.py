@@ -2,8 +2,9 @@
 
 ## What it does
 Finds a resume that restores the optimizer from a checkpoint and leaves out other states that the
-same file saves into it: the scheduler, the scaler, the average, the epoch, random generators. And
-one that restores something and makes it anew afterwards.
+same file saves into it: the scheduler, the scaler, the average, the epoch, random generators; one
+that restores an optimizer whose scheduler begins again; and one that restores something and makes
+it anew afterwards.
 
 ## Why is this bad?
 The training goes on, but it is not the one that was stopped: the rate starts over, the average is
@@ -45,7 +46,17 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import NOTHING, UNKNOWN, Term, Tuple, Value, What
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    NOTHING,
+    UNKNOWN,
+    Ref,
+    Term,
+    Tuple,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.states import file_events, parts
@@ -66,6 +77,7 @@ def check(run: Run) -> Iterator[Hit]:
     if run.is_entry and not is_distributed(run):
         return
     yield from _thrown_away(run)
+    yield from _begun_again(run)
     if not file_events(run, "save", "load"):
         return
     mine, before = _saved(run), [each for other in run.earlier for each in _saved(other)]
@@ -94,6 +106,72 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
                 path=load.path,
             )
             return
+
+
+def _begun_again(run: Run) -> Iterator[Hit]:
+    """An optimizer that is restored and trains on, of which the scheduler counts from nothing."""
+    done = [each for each, _ in events(run.root)]
+    restored = [each for each in done if each.kind == "load_state"]
+    if not all(isinstance(each.values.get("object", NONE).what, Ref) for each in restored):
+        return  # it may be the scheduler
+    told: set[int] = set()
+    for number, event in enumerate(done):
+        optimizer, state = event.values.get("object", NONE).what, event.values.get("state", NONE)
+        if event.kind != "load_state" or id(event.node) in told or not _is_loaded(state):
+            continue
+        news = [each for each in done if each.kind == "new"]
+        made = [each for each in news if each.values.get("optimizer", NONE).what == optimizer]
+        following = done[number + 1 :]
+        if made and all(_begins(run, each, done, following, optimizer) for each in made):
+            told.add(id(event.node))
+            yield Hit(
+                event.node,
+                "the optimizer is restored, and its scheduler counts from the beginning again",
+                notes=(Related.at(made[0].place, "the scheduler is made"),),
+                help="save the scheduler's state as well, and restore it",
+                path=event.path,
+            )
+
+
+def _begins(
+    run: Run, made: Event, done: list[Event], following: list[Event], optimizer: What
+) -> bool:
+    """Whether a scheduler counts from nothing once its optimizer is restored, and does count."""
+    scheduler = made.values["object"].what
+    steps = [n for n, each in enumerate(following) if _is_of(each, "step", optimizer)]
+    counts = [n for n, each in enumerate(following) if _is_of(each, "schedule", scheduler)]
+    if not steps or not counts or counts[0] < steps[0]:
+        return False  # it may be counted up to where it was
+    told = any(following[n].values.get("metric", NONE) != NONE for n in counts)
+    kept = any(_is_of(each, "load_state", scheduler) or _is_set(each, scheduler) for each in done)
+    return not told and not kept and _counts(run, made)
+
+
+def _is_of(event: Event, kind: str, what: What) -> bool:
+    """Whether this is done with it: a scaler steps an optimizer too."""
+    mine = (event.values.get(role, NONE).what for role in ("object", "optimizer"))
+    return event.kind == kind and what in mine
+
+
+def _is_set(event: Event, what: What) -> bool:
+    return event.kind == "set_attribute" and event.values["owner"].what == what
+
+
+def _counts(run: Run, made: Event) -> bool:
+    """Whether a scheduler begins with its first step, for all that it is given."""
+    given = run.vm.store.get((made.values["object"].what, "#given"))
+    if made.values["object"].what == NONE.what or given is None or "rest" in made.values:
+        return False
+    begun = made.values.get("begun", NONE)
+    if not isinstance(given.what, Tuple) or not (begun == NONE or begun.is_const(-1)):
+        return False
+    keyword = run.vm.store.get((made.values["object"].what, "#last_epoch"))
+    known = keyword is None or keyword.is_const(-1)
+    return known and not any(_is_loaded(each) for each in given.what.items)
+
+
+def _is_loaded(value: Value) -> bool:
+    return any(isinstance(each, Term) and each.op == "loaded" for each in within(value.what))
 
 
 def _thrown_away(run: Run) -> Iterator[Hit]:

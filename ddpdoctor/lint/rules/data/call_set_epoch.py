@@ -28,9 +28,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.objects import bases
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
-from ddpdoctor.lint.engine.queries.sharding import SAMPLER, made, numbers, passes, shards
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, Value
+from ddpdoctor.lint.engine.queries.sharding import (
+    LOADER,
+    SAMPLER,
+    Pass,
+    made,
+    numbers,
+    passes,
+    shards,
+)
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
 
 ABOUT = About(code="DDP203", name="missing-set-epoch", confidence="likely")
@@ -53,15 +63,81 @@ def check(run: Run) -> Iterator[Hit]:
                 continue
             done.add(sampler)
             made_by = samplers[sampler]
-            over = Related.at(each.event.place, "its loader is run through again and again")
             yield Hit(
                 made_by.node,
                 "nothing calls set_epoch() on this sampler: every epoch has the same order",
-                notes=(over,),
+                notes=(_over(each),),
                 help="`sampler.set_epoch(epoch)` as the first line of the epoch loop",
                 fix=_fix(run, made_by, again[0]),
                 path=made_by.path,
             )
+    yield from _own(run, told)
+
+
+def _own(run: Run, told: set[int]) -> Iterator[Hit]:
+    """Yield samplers of the user's that draw the order from one seed in every epoch."""
+    loaders = made(run, LOADER)
+    for each in passes(run):
+        again = [loop for loop in each.outer if loop.rounds != 1]
+        for loader in (loaders[number] for number in each.loaders & loaders.keys()):
+            given = [loader.values.get(role) for role in ("sampler", "batch_sampler")]
+            mine = [value for value in given if value is not None and _is_of_the_user(run, value)]
+            if not again or not each.trains or not mine or numbers(mine[0]) & told:
+                continue
+            seed = _fixed_seed(run, mine[0], again[-1])
+            if seed is None:
+                continue
+            by = [
+                event for event, _ in events(run.root, "make") if event.values["object"] == mine[0]
+            ]
+            lacking = [event for event, _ in events(again[-1].body, "lacks")]
+            place = (lacking or by or [loader])[0]
+            told |= numbers(mine[0])
+            yield Hit(
+                place.node,
+                "this is never true: the loader's order comes from another sampler, which nobody "
+                "tells the epoch, so that every epoch has the same order"
+                if lacking
+                else "this sampler draws from one seed in every epoch: all have the same order",
+                notes=(Related.at(seed.place, "it is seeded"), _over(each)),
+                help="`set_epoch(epoch)` on the sampler that shuffles, which adds it to the seed",
+                path=place.path,
+            )
+
+
+def _is_of_the_user(run: Run, value: Value) -> bool:
+    made_by = run.vm.object(value)
+    return made_by is not None and made_by.cls >= 0
+
+
+def _fixed_seed(run: Run, sampler: Value, epochs: Loop) -> Event | None:
+    """What seeds the generator of a pass through a sampler, if that is the same in every pass."""
+    made_by = run.vm.object(sampler)
+    assert made_by is not None
+    names = {f"{run.vm.classes[each].name}.__iter__" for each in bases(run.vm, made_by.cls)}
+    for seed, way in events(epochs.body, "seed_generator"):
+        inside = [step.node for step in way if isinstance(step.node, Called)]
+        one = next((each for each in inside if each.name in names), None)
+        generator, number = seed.values.get("object"), seed.values.get("seed")
+        if one is None or generator is None or number is None or not _is_fixed(number.what):
+            continue
+        made_here = any(e.values["object"] == generator for e, _ in events(one.body, "new"))
+        drawn = any(e.values.get("generator") == generator for e, _ in events(one.body, "draw"))
+        if made_here and drawn:
+            return seed
+    return None
+
+
+def _is_fixed(what: object) -> bool:
+    """Whether it is written so, or an option: alike in every epoch."""
+    if isinstance(what, Term):
+        fixed = what.op in ("Add", "Sub", "Mult") and all(map(_is_fixed, what.args))
+        return fixed or (what.op == "of" and isinstance(what.args[0], Ref))
+    return isinstance(what, Const)
+
+
+def _over(each: Pass) -> Related:
+    return Related.at(each.event.place, "its loader is run through again and again")
 
 
 def _fix(run: Run, made_by: Event, epochs: Loop) -> Fix | None:

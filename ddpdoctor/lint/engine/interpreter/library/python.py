@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.machine import KEPT, Machine
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     BY_RANK_LIKELY,
+    FALSE,
     MODE,
     NONE,
     NOTHING,
@@ -298,6 +299,9 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
         if type == objects.DDP:
             own = asked in OF_THE_WRAPPER or vm.store.get((first.what, asked)) is not None
             return Value(Const(own))
+        if type == objects.SAMPLER and asked == "set_epoch":
+            vm.emit("lacks", asked, node, object=first)
+            return FALSE
         if asked == "module" and (type or objects.is_module(vm, first)):
             return Value(Const(vm.store.get((first.what, asked)) is not None))
     parts = [each.what for each in args if isinstance(each.what, Const | Term | Ref | Lib)]
