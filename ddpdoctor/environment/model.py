@@ -85,6 +85,10 @@ class Torch(_Frozen):
     """GPUs that torch counts under CUDA_VISIBLE_DEVICES."""
     without_peer_access: tuple[tuple[int, int], ...] = ()
     """Pairs of visible GPUs that cannot read each other's memory."""
+    cuda_failure: Text | None = None
+    """What CUDA says where it does not start; None where it does, or torch was built without."""
+    refused: tuple[tuple[Text, Text], ...] = ()
+    """Variables whose value torch refused when it was tried, each with torch's words."""
 
 
 class TorchFailure(_Frozen):
@@ -112,6 +116,12 @@ class Gpu(_Frozen):
     """Where GPUs are joined by NVSwitch: how far the fabric manager is with this one."""
     uncorrected: int = 0
     """ECC errors since the driver was loaded that could not be corrected."""
+
+
+class DriverFailure(_Frozen):
+    """There is an NVIDIA GPU, and the driver's own tool cannot say anything of it."""
+
+    error: Text
 
 
 class Fabric(_Frozen):
@@ -352,7 +362,7 @@ class Environment(_Frozen):
     """The lines of accelerate's default configuration."""
     nccl_packages: tuple[Text, ...] | Unknown
     """Installed nvidia-nccl-* distributions, "name version"."""
-    gpus: tuple[Gpu, ...] | Absent | Unknown
+    gpus: tuple[Gpu, ...] | DriverFailure | Absent | Unknown
     infiniband: tuple[Text, ...] | Unknown
     """InfiniBand and RoCE devices."""
     fabric: tuple[Fabric, ...] | Unknown
@@ -384,6 +394,8 @@ class Environment(_Frozen):
     nccl_file: tuple[FileSetting, ...] | Unknown = ()
     """What NCCL's configuration files say, in the order in which it reads them."""
     search: Search | Absent | Unknown
+    unusable_files: tuple[tuple[Text, Text], ...] | Unknown = ()
+    """Variables that name a file which this process can neither read nor write, each with why."""
     planned_ranks: int | None = None
     """Ranks of a launch on this machine that is still to come."""
 

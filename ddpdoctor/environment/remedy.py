@@ -13,9 +13,18 @@ from ddpdoctor.catalog import Finding
 Shell = Literal["sh", "fish", "csh"]
 
 # What begins so is exact as it stands; all else names a thing that only the user knows.
-_EXACT = ("unset ", "export ", "ulimit ", "sysctl ", "nvidia-smi -i ", "timedatectl ", "sed -i ")
+_EXACT = (
+    "unset ",
+    "export ",
+    "ulimit ",
+    "sysctl ",
+    "nvidia-smi -i ",
+    "timedatectl ",
+    "sed -i ",
+    "ip link set lo ",
+)
 _PLACE_HOLDER = re.compile(r"\b[A-Z]{1,4}\b(?!=)|\.\.\.")
-_NEEDS_ROOT = ("sysctl ", "nvidia-smi -i ", "timedatectl ")
+_NEEDS_ROOT = ("sysctl ", "nvidia-smi -i ", "timedatectl ", "ip link set lo ")
 
 
 def shell_of(path: str | None) -> Shell:

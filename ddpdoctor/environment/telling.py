@@ -11,6 +11,7 @@ from ddpdoctor.environment.model import (
     Absent,
     Clock,
     Cpus,
+    DriverFailure,
     Environment,
     EnvironmentReport,
     Folder,
@@ -94,6 +95,8 @@ def facts(environment: Environment) -> Iterator[tuple[str, str]]:
             health = f", fabric {gpu.fabric}" if gpu.fabric else ""
             health += f", {gpu.uncorrected} uncorrected errors" if gpu.uncorrected else ""
             yield f"GPU {gpu.index}", f"{gpu.name}, {memory}{driver}, MIG {gpu.mig}{health}{busy}"
+    elif isinstance(gpus, DriverFailure):
+        yield "GPUs", f"one is here, and the driver fails: {gpus.error}"
     else:
         yield "GPUs", _or(gpus)
     if environment.infiniband:
@@ -108,6 +111,8 @@ def facts(environment: Environment) -> Iterator[tuple[str, str]]:
     yield from _network(environment)
     for launcher in environment.launchers:
         yield "launcher", f"{launcher.name}: rank {launcher.rank} of {launcher.size}"
+    if not environment.launchers:
+        yield "launcher", "none (no launcher's variables are set)"
     if environment.context:
         yield "runs inside", _or(environment.context)
     for variable in environment.variables:

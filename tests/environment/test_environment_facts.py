@@ -16,6 +16,7 @@ from ddpdoctor.environment.facts import collect, gpu, software
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import (
     Absent,
+    DriverFailure,
     SharedMemory,
     Torch,
     TorchFailure,
@@ -129,6 +130,24 @@ def test_what_torch_prints_does_not_matter(
     assert isinstance(torch.nccl_loaded, Unknown)
 
 
+def test_why_cuda_does_not_start_is_told_in_its_words_without_a_secret(
+    torch_package: Callable[[str], dict[str, str]],
+) -> None:
+    starts = TORCH.replace("device_count", "init = lambda: None; device_count")
+    fails = "Error 802: system not yet initialized, at http://ada:s3cr3t-Zq9@proxy"
+    broken = TORCH.replace(
+        "class cuda:", f"class cuda:\n    def init(): raise RuntimeError({fails!r})"
+    )
+    environ = torch_package(starts)
+    told = software.torch(Machine(environ))
+    assert isinstance(told, Torch)
+    assert told.cuda_failure is None
+    Path(environ["PYTHONPATH"], "torch/__init__.py").write_text(broken)
+    told = software.torch(Machine(environ))
+    assert isinstance(told, Torch)
+    assert told.cuda_failure == "Error 802: system not yet initialized, at http://***@proxy"
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_the_nccl_that_is_loaded_is_asked_for_its_own_version(
     torch_package: Callable[[str], dict[str, str]], tmp_path: Path
@@ -143,11 +162,20 @@ def test_the_nccl_that_is_loaded_is_asked_for_its_own_version(
     assert torch.nccl_library == str(library)
 
 
-def nvidia_smi(folder: Path, script: str) -> Machine:
+def nvidia_smi(folder: Path, script: str, root: Path = Path("/")) -> Machine:
     tool = folder / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\n{script}\n")
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
-    return Machine({"PATH": f"{folder}:{BARE['PATH']}"}, patience=0.5)
+    return Machine({"PATH": f"{folder}:{BARE['PATH']}"}, root, patience=0.5)
+
+
+def pci_device(root: Path, kind: str, vendor: str) -> Path:
+    """A root with one device on its PCI bus, as the kernel shows it."""
+    device = root / "sys/bus/pci/devices/0000:17:00.0"
+    device.mkdir(parents=True)
+    (device / "class").write_text(f"{kind}\n")
+    (device / "vendor").write_text(f"{vendor}\n")
+    return root
 
 
 def test_gpus_are_those_that_nvidia_smi_lists(tmp_path: Path) -> None:
@@ -176,9 +204,21 @@ def test_gpus_are_those_that_nvidia_smi_lists(tmp_path: Path) -> None:
 def test_a_driver_that_does_not_answer_is_not_the_same_as_no_gpu(
     tmp_path: Path, script: str, reason: str
 ) -> None:
-    gpus = nvidia_smi(tmp_path, script).find(gpu.gpus)
-    assert isinstance(gpus, Unknown)
-    assert reason in gpus.unknown
+    with_gpu = pci_device(tmp_path / "with", "0x030200", "0x10de")
+    gpus = nvidia_smi(tmp_path, script, with_gpu).find(gpu.gpus)
+    assert isinstance(gpus, DriverFailure)
+    assert reason in gpus.error
+
+
+@pytest.mark.parametrize(("kind", "vendor"), [("0x030000", "0x1a03"), ("0x040300", "0x10de")])
+def test_a_tool_that_fails_where_no_gpu_is_on_the_bus_is_no_gpu(
+    kind: str, vendor: str, tmp_path: Path
+) -> None:
+    """A login node: the driver's tools are installed, and its graphics are the board's own."""
+    said = 'echo "NVIDIA-SMI has failed because it couldn\'t communicate with the driver"; exit 9'
+    login = nvidia_smi(tmp_path, said, pci_device(tmp_path / "login", kind, vendor))
+    assert isinstance(login.find(gpu.gpus), Absent)
+    assert isinstance(login.find(gpu.topology), Absent)
 
 
 def test_a_driver_without_a_device_is_no_gpu(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ddpdoctor.environment.model import (
     Absent,
     Clock,
     Cpus,
+    DriverFailure,
     Fabric,
     FileSetting,
     Gpu,
@@ -652,7 +653,127 @@ OF_THE_DRIVER = [
         right_facts=nccl_file("NCCL_IB_TIMEOUT", "40", NCCL_IB_TIMEOUT="22"),
     ),
 ]
-CASES = [*LAUNCHERS, *NETWORK, *DEVICES, *HOST, *SOFTWARE, *TO_COME, *OF_THE_DRIVER]
+LO = ENVIRONMENT.interfaces[2] if isinstance(ENVIRONMENT.interfaces, tuple) else None
+assert isinstance(LO, Interface)
+LO_DOWN = LO.model_copy(update={"up": False, "addresses": ()})
+ON_IB = {"fabric": (PORT, DOWN), **GPUS}
+OTHER_KIND = GPU.model_copy(update={"index": 1, "name": "slower"})
+NO_CUDA = "Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized"
+BROKEN = {"gpus": DriverFailure(error="nvidia-smi failed with status 18: Failed to initialize")}
+
+
+def refused(name: str, **changes: Any) -> dict[str, Any]:
+    return torch(refused=((name, "torch's words"),), **changes)
+
+
+def files(name: str, **facts: Any) -> dict[str, Any]:
+    return {"unusable_files": ((name, "there is no folder /a"),), **facts}
+
+
+THAT_FAILS = [
+    Case(
+        "DDP107",
+        "error",
+        facts={"interfaces": (LO_DOWN, *V4_ONLY["interfaces"])},
+        right_facts={"interfaces": (LO, *V4_ONLY["interfaces"])},
+    ),
+    Case("DDP725", "warning", facts=torch() | BROKEN, right_facts=driver()),
+    Case(
+        "DDP725",
+        "error",
+        facts=driver(cuda="13.0") | torch(cuda_failure=NO_CUDA),
+        right_facts=driver(cuda="13.0"),
+    ),
+    Case(
+        "DDP725",
+        "error",
+        facts=BROKEN | torch(cuda_failure=NO_CUDA),
+        right_facts=torch(cuda_failure="Found no NVIDIA driver on your system"),
+    ),
+    Case(
+        "DDP725",
+        "error",
+        wrong={},
+        right={"CUDA_VISIBLE_DEVICES": ""},
+        facts=driver(cuda="13.0")
+        | torch(cuda_failure="No CUDA GPUs are available", visible_gpus=0),
+    ),
+    Case(
+        "DDP725",
+        "error",
+        facts=driver(cuda="13.0") | torch(cuda_failure="The driver is too old"),
+        right_facts=driver(cuda="12.0") | torch(cuda_failure="The driver is too old"),
+    ),
+    Case("DDP726", "warning", facts=torch(backends=("gloo",)), right_facts=torch()),
+    Case(
+        "DDP713",
+        "info",
+        {},
+        {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
+        facts={**torch(cuda="12.4"), "gpus": (GPU, OTHER_KIND)},
+    ),
+    Case(
+        "DDP713",
+        "info",
+        facts={**torch(cuda="12.4"), "gpus": (GPU, OTHER_KIND)},
+        right_facts={**torch(cuda="12.4"), "gpus": (GPU, GPU)},
+    ),
+    Case("DDP712", "error", facts=torch(backends=()), right_facts=torch()),
+    *(
+        Case("DDP716", "warning", {"NCCL_IB_HCA": wrong}, {"NCCL_IB_HCA": right}, ON_IB)
+        for wrong, right in (
+            ("mlx5_9", "mlx5_9,mlx5_0"),
+            ("mlx5_0:2", "mlx5_0:1"),
+            ("=mlx5", "mlx5"),
+            ("^mlx5", "^mlx5_1"),
+        )
+    ),
+    Case("DDP716", "info", {"NCCL_IB_HCA": "mlx5_9"}, facts={"fabric": (PORT,)}),
+    Case("DDP704", "error", {"NCCL_NET": "IB"}, {"NCCL_NET": "Socket"}, GPUS),
+    Case("DDP704", "error", {"NCCL_NET": "ib"}, {"NCCL_NET": "IB"}, GPUS, right_facts=ON_IB),
+    Case(
+        "DDP704",
+        "error",
+        {"NCCL_NET": "IB", "NCCL_IB_DISABLE": "1"},
+        {"NCCL_NET": "IB", "NCCL_IB_DISABLE": "0"},
+        ON_IB,
+    ),
+    Case("DDP704", "info", {"NCCL_NET": "IB"}),
+    Case(
+        "DDP703",
+        "error",
+        {"GLOO_DEVICE_TRANSPORT": "TCP_TLS"},
+        {"GLOO_DEVICE_TRANSPORT": "TCP_TLS"},
+        refused("GLOO_DEVICE_TRANSPORT"),
+        right_facts=torch(),
+    ),
+    Case(
+        "DDP703",
+        "error",
+        {"PYTORCH_ALLOC_CONF": "expandable_segments:maybe"},
+        {"PYTORCH_ALLOC_CONF": "expandable_segments:True"},
+        refused("PYTORCH_ALLOC_CONF"),
+        right_facts=torch(),
+    ),
+    Case(
+        "DDP703",
+        "info",
+        {"PYTORCH_ALLOC_CONF": "expandable_segments:maybe"},
+        facts=refused("PYTORCH_ALLOC_CONF", visible_gpus=0),
+    ),
+    Case(
+        "DDP703",
+        "warning",
+        {"TORCH_FR_DUMP_TEMP_FILE": "/a/b"},
+        {"TORCH_FR_DUMP_TEMP_FILE": "/a/b"},
+        files("TORCH_FR_DUMP_TEMP_FILE"),
+        right_facts={},
+    ),
+    Case("DDP703", "info", {"NCCL_DEBUG_FILE": "/a/b"}, facts=files("NCCL_DEBUG_FILE", **GPUS)),
+    Case("DDP703", "error", {"NCCL_GRAPH_FILE": "/a/b"}, facts=files("NCCL_GRAPH_FILE", **GPUS)),
+    Case("DDP703", "info", {"NCCL_GRAPH_FILE": "/a/b"}, facts=files("NCCL_GRAPH_FILE")),
+]
+CASES = [*LAUNCHERS, *NETWORK, *THAT_FAILS, *DEVICES, *HOST, *SOFTWARE, *TO_COME, *OF_THE_DRIVER]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from quick import QUICK_TORCH
 
 from ddpdoctor.environment.facts import folder as folders
-from ddpdoctor.environment.facts import gpu, host, kernel, nccl_file
+from ddpdoctor.environment.facts import gpu, host, kernel, named_files, nccl_file, network
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import Absent, Clock, Fabric, Folder, Kernel, Unknown
 
@@ -272,6 +273,106 @@ def test_an_interface_without_an_address_is_named_in_a_namespace_of_its_own() ->
     ]
 
 
+@needs_root
+@pytest.mark.skipif(not shutil.which("ip"), reason="needs ip of iproute2")
+def test_a_loopback_that_is_down_keeps_ranks_of_one_machine_apart_as_env_says() -> None:
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29519"}
+    down, up = ("unshare", "--net"), ("unshare", "--net", "sh", "-c", LO_UP, "sh")
+    assert outcome(*down, code=JOIN, **alone) != "joined"
+    assert outcome(*up, code=JOIN, TORCH_CPP_LOG_LEVEL="ERROR", **alone) == "joined"
+    told = ("DDP107", "error", "the loopback interface lo is down")
+    assert told in found(*down)
+    assert told not in found(*up)
+
+
+LO_UP = 'ip link set lo up && exec "$@"'
+USE_ALLOCATOR = """
+import os, torch
+torch._C._accelerator_setAllocatorSettings(os.environ["PYTORCH_ALLOC_CONF"])
+print("taken")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "good", "use", "severity"),
+    [
+        # A transport by its right name, for which the keys are missing, or that is left out here.
+        ("GLOO_DEVICE_TRANSPORT", "TCP_TLS", "TCP", JOIN, "error"),
+        ("GLOO_DEVICE_TRANSPORT", "IBVERBS", "TCP", JOIN, "error"),
+        ("PYTORCH_ALLOC_CONF", "garbage", "expandable_segments:True", USE_ALLOCATOR, "info"),
+        ("PYTORCH_ALLOC_CONF", "expandable_segments:yes", "max_split_size_mb:64", "", "info"),
+    ],
+)
+def test_a_value_that_torch_refuses_is_found_by_trying_it(
+    name: str, bad: str, good: str, use: str, severity: str
+) -> None:
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29519"}
+    quiet = {**alone, "GLOO_SOCKET_IFNAME": "lo", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+    if use:
+        last = {value: outcome(code=use, **quiet, **{name: value}) for value in (bad, good)}
+        assert last[bad] not in ("joined", "taken")
+        assert last[good] in ("joined", "taken")
+    real = {"PYTHONPATH": ""}
+    if find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    told = [one for one in found(**real, **{name: bad}) if one[0] == "DDP703"]
+    assert told == [("DDP703", severity, f"{name}={bad} is refused by torch")]
+    assert "DDP703" not in [code for code, *_ in found(**real, **{name: good})]
+
+
+@needs_root
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv of util-linux")
+def test_files_that_variables_name_are_tried_as_this_user(tmp_path: Path) -> None:
+    (tmp_path / "topology.xml").write_text("<system/>")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+
+    def names(**environ: str) -> list[str]:
+        return [name for name, _ in named_files.unusable_files(Machine(environ))]
+
+    here, nowhere = f"{tmp_path}/", f"{tmp_path}/nowhere/"
+    assert names(TORCH_FR_DUMP_TEMP_FILE=f"{here}fr_", NCCL_DEBUG_FILE="/dev/stderr") == []
+    assert names(NCCL_DEBUG_FILE=f"{here}%h.%p", NCCL_TOPO_FILE=f"{here}topology.xml") == []
+    assert names(TORCH_FR_DUMP_TEMP_FILE=nowhere) == ["TORCH_FR_DUMP_TEMP_FILE"]
+    assert names(NCCL_DEBUG_FILE=f"{nowhere}%h", NCCL_TOPO_FILE=f"{here}no.xml") == [
+        "NCCL_DEBUG_FILE",
+        "NCCL_TOPO_FILE",
+    ]
+    assert names(TORCH_FR_DUMP_TEMP_FILE=f"{closed}/fr_") == []
+    os.chown(closed, 65534, 65534)
+    # Root without the right to do all: what it does not own, it may not enter.
+    limited = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
+    told = found(*limited, TORCH_FR_DUMP_TEMP_FILE=f"{closed}/fr_")
+    assert [(code, how) for code, how, _ in told if code == "DDP703"] == [("DDP703", "warning")]
+
+
+@needs_root
+@pytest.mark.skipif(not shutil.which("ip"), reason="needs ip of iproute2")
+def test_an_overlay_network_is_told_from_a_card(tmp_path: Path) -> None:
+    """A real one, and as the kernel shows those for which there is no driver here."""
+    script = (
+        "mount -t sysfs none /sys; ip link add dd0 type veth peer name dd1; ip link set dd0 up;"
+        "ip addr add 10.77.3.1/24 dev dd0; ip link add vx0 type vxlan id 7 dstport 4789 dev dd0;"
+        'ip link set vx0 up; ip addr add 10.77.4.1/24 dev vx0; exec "$@"'
+    )
+    code = (
+        "from ddpdoctor.environment.facts.machine import Machine as m;"
+        "from ddpdoctor.environment.facts.network import interfaces as i;"
+        "print({one.name: one.inner for one in i(m({})) if one.name != 'lo'})"
+    )
+    inside = ("unshare", "--net", "--mount", "sh", "-ec", script, "sh")
+    assert outcome(*inside, code=code) == "{'dd0': '', 'dd1': '', 'vx0': 'tunnel'}"
+    for name, kind, inner in (
+        ("wg0", "65534", "tunnel"),
+        ("eth0", "1", ""),
+        ("gre1", "778", "tunnel"),
+    ):
+        device = tmp_path / name
+        device.mkdir()
+        (device / "type").write_text(f"{kind}\n")
+        assert network._inner(device) == inner
+
+
 IN_A_NAMESPACE = ("unshare", "--net", "--mount", "sh", "-ec")
 AWAY = (
     "ip link set lo up; ip link add dd0 type veth peer name dd1; ip link set dd0 up;"
@@ -393,13 +494,13 @@ def test_a_limit_is_told(limited: tuple[str, ...], code: str, cause: str) -> Non
 def test_a_file_of_nccl_is_judged_as_the_environment_is() -> None:
     def inside(text: str) -> tuple[str, ...]:
         write = f"file=$(mktemp); printf '{text}' > $file; touch /etc/nccl.conf;"
-        return (*IN_A_NAMESPACE, f'{write} mount --bind $file /etc/nccl.conf; exec "$@"', "sh")
+        return (*IN_A_NAMESPACE, f"{write} mount --bind $file /etc/nccl.conf; {LO_UP}", "sh")
 
     before = Path("/etc/nccl.conf").exists()
     try:
         told = found(*inside("NCCL_IB_TIMEOUT=40\\nNCCL_DEBGU=INFO\\n# NCCL_ALGO=Ring\\n"))
         causes = {code: cause for code, _, cause in told}
-        assert causes["DDP703"] == "NCCL_IB_TIMEOUT=40 is not understood"
+        assert causes["DDP703"] == "NCCL_IB_TIMEOUT=40 is out of range"
         assert causes["DDP701"].startswith("NCCL_DEBGU=INFO")
         clean = found(*inside("NCCL_IB_TIMEOUT=22\\nNCCL_CROSS_NIC=1\\n"))
         assert [code for code, severity, _ in clean if severity != "info"] == []

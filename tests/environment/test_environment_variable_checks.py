@@ -53,6 +53,7 @@ NAMES = [
     ),
     Case("DDP702", "info", {"NCCL_BLOCKING_WAIT": "0"}, {"TORCH_NCCL_BLOCKING_WAIT": "0"}),
     Case("DDP702", "info", {"NCCL_ASYNC_ERROR_HANDLING": "1"}),
+    Case("DDP702", "info", {"PYTORCH_CUDA_ALLOC_CONF": "a:b"}, {"PYTORCH_ALLOC_CONF": "a:b"}),
     Case("DDP702", "info", {"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}, {"TORCH_NCCL_NAN_CHECK": "0"}),
     Case("DDP705", "info", {"NCCL_DEBUG": "INFO"}, {"NCCL_DEBUG": "WARN"}),
     Case("DDP705", "info", {"NCCL_P2P_DISABLE": "1"}, {"NCCL_P2P_DISABLE": "0"}),
@@ -68,7 +69,25 @@ NAMES = [
     ),
 ]
 
+BOUNDED = (
+    ("NCCL_CROSS_NIC", "3", "2"),
+    ("NCCL_IB_SL", "16", "-1"),
+    ("NCCL_IB_TC", "256", "106"),
+    ("NCCL_NTHREADS", "1024", "0"),
+    ("NCCL_MIN_NCHANNELS", "65", "32"),
+    ("NCCL_MAX_NCHANNELS", "0", "2"),
+    ("NCCL_CGA_CLUSTER_SIZE", "9", "4"),
+    ("NCCL_MIN_CTAS", "0", "8"),
+    ("CUDA_DEVICE_MAX_CONNECTIONS", "64", "1"),
+    ("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGFOO", "SIGTERM, SIGUSR1"),
+    ("PET_SIGNALS_TO_HANDLE", "USR1", "SIGUSR1"),
+)
 VALUES = [
+    *(Case("DDP703", "warning", {name: bad}, {name: good}) for name, bad, good in BOUNDED),
+    *(
+        Case("DDP703", "error", {"NCCL_COMM_ID": "node1"}, {"NCCL_COMM_ID": right}, WITH_NCCL)
+        for right in ("node1:29600", "10.0.0.1:29600", "[2001:db8::1]:29600")
+    ),
     Case(
         "DDP703",
         "error",
@@ -134,6 +153,24 @@ VALUES = [
 ]
 
 PAIRS = [
+    Case(
+        "DDP704",
+        "warning",
+        {"NCCL_MIN_NCHANNELS": "32", "NCCL_MAX_NCHANNELS": "4"},
+        {"NCCL_MIN_NCHANNELS": "4", "NCCL_MAX_NCHANNELS": "32"},
+    ),
+    Case(
+        "DDP704",
+        "warning",
+        {"NCCL_MIN_CTAS": "32", "NCCL_MAX_CTAS": "4"},
+        {"NCCL_MIN_CTAS": "4", "NCCL_MAX_CTAS": "4"},
+    ),
+    Case(
+        "DDP704",
+        "warning",
+        {"NCCL_SOCKET_NTHREADS": "16", "NCCL_NSOCKS_PERTHREAD": "8"},
+        {"NCCL_SOCKET_NTHREADS": "16", "NCCL_NSOCKS_PERTHREAD": "4"},
+    ),
     Case(
         "DDP704",
         "info",

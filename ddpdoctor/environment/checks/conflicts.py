@@ -13,6 +13,7 @@ from ddpdoctor.environment.checks.network import nccl_interfaces
 from ddpdoctor.environment.model import Environment
 from ddpdoctor.environment.variables import known
 
+_MOST_SOCKETS = 64
 _ON = ("y", "yes", "1", "t", "true")
 _STREAM = re.compile(r"/dev/(stdout|stderr|null|tty\w*|(fd|pts)/\d+)")
 """What is no file, and is written line by line."""
@@ -28,12 +29,15 @@ def conflicting(environment: Environment) -> Iterator[Finding]:
     yield from _out_of_band_unused(environment)
     yield from _one_file_for_all(environment)
     yield from _no_error_handling(environment)
+    yield from _more_at_least_than_at_most(environment)
+    yield from _too_many_sockets(environment)
+    yield from _no_fast_network(environment)
 
 
 def _old_and_new(environment: Environment) -> Iterator[Finding]:
     for variable in environment.variables:
-        if variable.status != "legacy":
-            continue
+        if variable.status != "legacy" or variable.name.endswith("_ALLOC_CONF"):
+            continue  # of the allocator's both names count, each for a part
         new = known()[variable.name].instead
         value = environment.value(new)
         if value is None or value == variable.value:
@@ -150,6 +154,64 @@ def _no_error_handling(environment: Environment) -> Iterator[Finding]:
             commands=unset("TORCH_NCCL_ASYNC_ERROR_HANDLING"),
             certainty="evidence",
         )
+
+
+def _more_at_least_than_at_most(environment: Environment) -> Iterator[Finding]:
+    for what, then in (
+        ("NCHANNELS", "NCCL takes the minimum"),
+        ("CTAS", "NCCL takes the maximum for both, and says so at INFO alone"),
+    ):
+        names = f"NCCL_MIN_{what}", f"NCCL_MAX_{what}"
+        least, most = (environment.integer(name) for name in names)
+        if least is not None and most is not None and least > most > 0:
+            yield finding(
+                "DDP704",
+                "warning",
+                f"{names[0]}={least} is more than {names[1]}={most}",
+                "Remove both: NCCL chooses by the machine.",
+                notes=(then,),
+                commands=unset(*names),
+                certainty="evidence",
+            )
+
+
+def _too_many_sockets(environment: Environment) -> Iterator[Finding]:
+    threads = environment.integer("NCCL_SOCKET_NTHREADS")
+    each = environment.integer("NCCL_NSOCKS_PERTHREAD")
+    if threads and each and threads > 0 and threads * each > _MOST_SOCKETS:
+        yield finding(
+            "DDP704",
+            "warning",
+            f"NCCL_SOCKET_NTHREADS={threads} times NCCL_NSOCKS_PERTHREAD={each} is too much",
+            f"Let their product be {_MOST_SOCKETS} at most.",
+            notes=(f"NCCL opens {_MOST_SOCKETS} sockets at most, and warns",),
+            commands=(f"export NCCL_NSOCKS_PERTHREAD={max(1, _MOST_SOCKETS // threads)}",),
+        )
+
+
+def _no_fast_network(environment: Environment) -> Iterator[Finding]:
+    """NCCL_NET=IB, which NCCL then must have, and what takes it away."""
+    if (environment.value("NCCL_NET") or "").upper() != "IB":
+        return
+    disabled = (environment.integer("NCCL_IB_DISABLE") or 0) != 0
+    here = environment.fabric
+    missing = isinstance(here, tuple) and not any("ACTIVE" in port.state for port in here)
+    if not disabled and not missing:
+        return
+    unused = environment.lacks_nccl
+    yield finding(
+        "DDP704",
+        "info" if unused else "error",
+        "NCCL_NET=IB, and NCCL_IB_DISABLE switches it off"
+        if disabled
+        else "NCCL_NET=IB, and no port of an InfiniBand or RoCE device is active here",
+        "Remove NCCL_NET: NCCL takes the fastest network that there is.",
+        notes=(
+            "NCCL stops with: Failed to initialize any NET plugin",
+            *(("harmless here: torch has no NCCL",) if unused else ()),
+        ),
+        commands=unset("NCCL_NET"),
+    )
 
 
 def _on(environment: Environment, name: str) -> bool:

@@ -8,9 +8,43 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, setting, unset
 from ddpdoctor.environment.checks.job import local_ranks
-from ddpdoctor.environment.model import Environment, Kernel, Torch
+from ddpdoctor.environment.model import DriverFailure, Environment, Kernel, Torch
 
 _ORDINAL = re.compile(r"\s*[+-]?[0-9]+")
+
+
+def silent_driver(environment: Environment) -> Iterator[Finding]:
+    """DDP725: a GPU is there, and nvidia-smi fails."""
+    if isinstance(environment.gpus, DriverFailure):
+        yield finding(
+            "DDP725",
+            "warning",
+            "a GPU of NVIDIA's is here, and nvidia-smi cannot tell of it",
+            "Reload the driver or reboot; in a container, start it anew with its GPUs.",
+            notes=(environment.gpus.error, "ranks that train on CPUs do not mind"),
+            commands=("nvidia-smi", "dmesg | grep NVRM"),
+        )
+
+
+def cuda_fails(environment: Environment) -> Iterator[Finding]:
+    """DDP725: GPUs are here and visible, and CUDA does not start."""
+    torch, gpus = environment.torch, environment.gpus
+    if not isinstance(torch, Torch) or torch.cuda_failure is None:
+        return
+    if not isinstance(gpus, DriverFailure) and not (isinstance(gpus, tuple) and gpus):
+        return
+    if environment.value("CUDA_VISIBLE_DEVICES") is not None and torch.visible_gpus == 0:
+        return  # they are hidden, which has a finding of its own
+    if any(one.severity == "error" for one in old_driver(environment)):
+        return
+    yield finding(
+        "DDP725",
+        "error",
+        "GPUs are here, and CUDA does not start",
+        "Mend what it names: the driver, the fabric manager, /dev/nvidia-uvm, or a lost GPU.",
+        notes=(f"tried; torch says: {torch.cuda_failure}", "every rank on a GPU fails so"),
+        commands=("python -c 'import torch; torch.cuda.init()'", "dmesg | grep NVRM"),
+    )
 
 
 def hidden(environment: Environment) -> Iterator[Finding]:
@@ -128,6 +162,46 @@ def without_support(environment: Environment) -> Iterator[Finding]:
             f"the driver is {gpus[0].driver}" + (f", for CUDA {gpus[0].cuda}" * bool(gpus[0].cuda)),
         ),
         commands=("pip install --force-reinstall torch",),
+    )
+
+
+def without_nccl(environment: Environment) -> Iterator[Finding]:
+    """DDP726: a torch for GPUs, built without NCCL."""
+    torch = environment.torch
+    if not isinstance(torch, Torch) or not torch.visible_gpus or not torch.backends:
+        return
+    if not (torch.cuda or torch.hip) or "nccl" in torch.backends:
+        return
+    yield finding(
+        "DDP726",
+        "warning",
+        f"torch {torch.version} is built without NCCL, and GPUs are here",
+        "Install a build of torch with NCCL: pytorch.org, Get started.",
+        notes=(
+            f"backends: {', '.join(torch.backends)}",
+            "init_process_group('nccl') raises; gloo moves gradients by way of main memory",
+        ),
+        commands=("pip install --force-reinstall torch",),
+    )
+
+
+def unlike(environment: Environment) -> Iterator[Finding]:
+    """DDP713: GPUs of several kinds, which CUDA numbers otherwise than nvidia-smi does."""
+    gpus = environment.gpus if isinstance(environment.gpus, tuple) else ()
+    names = dict.fromkeys(gpu.name for gpu in gpus)
+    if len(names) < 2 or environment.value("CUDA_DEVICE_ORDER") == "PCI_BUS_ID":
+        return
+    yield finding(
+        "DDP713",
+        "info",
+        f"GPUs of {len(names)} kinds, and CUDA_DEVICE_ORDER is not PCI_BUS_ID",
+        "Set CUDA_DEVICE_ORDER=PCI_BUS_ID, and leave the slower ones out.",
+        notes=(
+            *(f"{gpu.index}: {gpu.name}" for gpu in gpus[:8]),
+            "CUDA numbers the fastest first, nvidia-smi by the bus: device 0 may be two GPUs",
+            "harmless if all are used: but the slowest one sets the pace",
+        ),
+        commands=("export CUDA_DEVICE_ORDER=PCI_BUS_ID",),
     )
 
 

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.environment.checks.finding import finding, unset
+from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away, unset
 from ddpdoctor.environment.checks.job import local_ranks, spans_nodes
 from ddpdoctor.environment.model import (
     OF_A_RANK,
     Cpus,
     Environment,
+    Fabric,
     Limits,
     SharedMemory,
     Torch,
@@ -328,6 +329,43 @@ def fabric(environment: Environment) -> Iterator[Finding]:
             ),
             commands=("ibstat",),
         )
+
+
+def fabric_left_out(environment: Environment) -> Iterator[Finding]:
+    """DDP716: NCCL_IB_HCA names none of the ports that are active."""
+    variable = environment.variable("NCCL_IB_HCA")
+    if variable is None or not variable.value or isinstance(environment.fabric, Unknown):
+        return
+    active = [port for port in environment.fabric if "ACTIVE" in port.state]
+    if not active or any(_nccl_takes(variable.value, port) for port in active):
+        return
+    unused = environment.lacks_nccl
+    yield finding(
+        "DDP716",
+        "info" if unused else "warning",
+        f"{setting(variable.name, variable.value)} takes none of the active ports",
+        f"Name some of {', '.join(sorted({port.device for port in active})[:6])}, or none.",
+        notes=(
+            "it is a list of prefixes, as mlx5_0:1; = before it means exact names, ^ all but these",
+            "NCCL falls back to TCP sockets, which are much slower",
+            *(("harmless here: torch has no NCCL",) if unused else ()),
+            *origin(variable),
+        ),
+        commands=taken_away(variable),
+    )
+
+
+def _nccl_takes(value: str, port: Fabric) -> bool:
+    """As NCCL's parseStringList and matchIfList do (src/misc/utils.cc)."""
+    excluding = value.startswith("^")
+    rest = value.removeprefix("^")
+    exact = rest.startswith("=")
+    matches = False
+    for one in filter(None, rest.removeprefix("=").split(",")):
+        name, _, number = one.partition(":")
+        same = port.device == name if exact else port.device.startswith(name)
+        matches |= same and number in ("", str(port.port))
+    return matches != excluding
 
 
 def kernel(environment: Environment) -> Iterator[Finding]:

@@ -87,7 +87,8 @@ def renamed(environment: Environment) -> Iterator[Finding]:
         new = known()[variable.name].instead
         if environment.value(new) is not None:
             continue  # the new name counts; whether the two agree is `conflicts`' business
-        notes = ["harmless for now: PyTorch still reads it, and warns"]
+        warns = "" if new == "PYTORCH_ALLOC_CONF" else ", and warns"
+        notes = [f"harmless for now: PyTorch still reads it{warns}"]
         if new == "TORCH_NCCL_ASYNC_ERROR_HANDLING":
             notes.append("torchrun sets the new name to 1 for its ranks: there it is lost")
         yield finding(
@@ -138,6 +139,7 @@ def left_on(environment: Environment) -> Iterator[Finding]:
                 *dict.fromkeys(note for variable in for_nccl for note in origin(variable)),
                 "harmless if you set it on purpose",
             ),
+            commands=[one for variable in for_nccl for one in taken_away(variable)],
         )
 
 

@@ -30,6 +30,24 @@ def wrong_interface(environment: Environment) -> Iterator[Finding]:
             yield from judge(environment, variable, interfaces)
 
 
+def loopback_down(environment: Environment) -> Iterator[Finding]:
+    """DDP107: no loopback, on which the ranks of a machine, and torchrun with them, meet."""
+    if isinstance(environment.interfaces, Unknown):
+        return
+    inner = [one for one in environment.interfaces if one.loopback]
+    if not inner or any(one.up and one.addresses for one in inner):
+        return
+    name = inner[0].name
+    yield finding(
+        "DDP107",
+        "error",
+        f"the loopback interface {name} is down",
+        "Bring it up: in a network namespace of its own, nobody else does.",
+        notes=("ranks of one machine meet there, and torchrun --standalone does",),
+        commands=(f"ip link set {shlex.quote(name)} up",),
+    )
+
+
 def _gloo(
     environment: Environment, variable: SetVariable, interfaces: tuple[Interface, ...]
 ) -> Iterator[Finding]:

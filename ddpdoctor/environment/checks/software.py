@@ -27,6 +27,20 @@ def unusable_torch(environment: Environment) -> Iterator[Finding]:
     )
 
 
+def not_distributed(environment: Environment) -> Iterator[Finding]:
+    """DDP712: a build of torch in which torch.distributed is left out."""
+    torch = environment.torch
+    if isinstance(torch, Torch) and not torch.backends:
+        yield finding(
+            "DDP712",
+            "error",
+            f"PyTorch {torch.version} is built without torch.distributed",
+            "Install another build: those of pytorch.org for Linux have it.",
+            notes=("torch.distributed.is_available() is False: no process group can be made",),
+            commands=("python -c 'import torch; print(torch.distributed.is_available())'",),
+        )
+
+
 def nccl_mismatch(environment: Environment) -> Iterator[Finding]:
     """DDP710: another NCCL than the one that torch was built against."""
     packages = environment.nccl_packages

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ddpdoctor.catalog import Finding, Severity
 from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away
-from ddpdoctor.environment.model import Environment, SetVariable
+from ddpdoctor.environment.model import Environment, SetVariable, Torch
 from ddpdoctor.environment.variables import Variable, known
 
 _C10D_BOOLS = ("y", "yes", "1", "t", "true", "n", "no", "0", "f", "false")
@@ -25,6 +25,7 @@ class _Misread:
     becomes: str
     """What happens instead of what was meant."""
     expected: str
+    fault: str = "not understood"
 
 
 def misread(environment: Environment) -> Iterator[Finding]:
@@ -36,7 +37,7 @@ def misread(environment: Environment) -> Iterator[Finding]:
         yield finding(
             "DDP703",
             "info" if harmless else problem.severity,
-            f"{setting(variable.name, variable.value)} is not understood",
+            f"{setting(variable.name, variable.value)} is {problem.fault}",
             f"Set it to {problem.expected}, or remove it.",
             notes=(
                 problem.becomes,
@@ -46,6 +47,58 @@ def misread(environment: Environment) -> Iterator[Finding]:
             ),
             commands=taken_away(variable),
         )
+
+
+def refused(environment: Environment) -> Iterator[Finding]:
+    """DDP703: values that the installed torch itself refused when it was tried."""
+    torch, told = environment.torch, misread_names(environment)
+    for name, words in torch.refused if isinstance(torch, Torch) else ():
+        variable = environment.variable(name)
+        if variable is None or name in told:
+            continue
+        unused = known()[name].read_by_allocator and not _has_gpus(environment)
+        yield finding(
+            "DDP703",
+            "info" if unused else "error",
+            f"{setting(name, variable.value)} is refused by torch",
+            "Mend it, or remove it.",
+            notes=(
+                f"tried; torch says: {words}",
+                *(("harmless here: no GPU is seen, and only its memory is meant",) * unused),
+            ),
+            commands=taken_away(variable),
+        )
+
+
+def _has_gpus(environment: Environment) -> bool:
+    return isinstance(environment.torch, Torch) and environment.torch.visible_gpus != 0
+
+
+def unusable_files(environment: Environment) -> Iterator[Finding]:
+    """DDP703: files that a variable names, and that are not there or not for this user."""
+    files = environment.unusable_files
+    for name, why in files if isinstance(files, tuple) else ():
+        variable, row = environment.variable(name), known()[name]
+        if variable is None:
+            continue
+        severity, aside = _weight_of_a_file(environment, row)
+        yield finding(
+            "DDP703",
+            severity,
+            f"{setting(name, variable.value)} cannot be "
+            + ("read" if row.kind == "input file" else "written"),
+            "Name another file, make that folder, or remove it.",
+            notes=(why, row.misread, *aside),
+            commands=taken_away(variable),
+        )
+
+
+def _weight_of_a_file(environment: Environment, row: Variable) -> tuple[Severity, tuple[str, ...]]:
+    if row.of_nccl and environment.lacks_nccl:
+        return "info", ("harmless here: torch has no NCCL",)
+    if row.kind == "log file":
+        return "info", ("harmless for training",)
+    return "error" if row.fatal else "warning", ()
 
 
 def misread_names(environment: Environment) -> frozenset[str]:
@@ -69,7 +122,8 @@ def _out_of_bounds(row: Variable, value: str) -> _Misread | None:
         return None
     bounds = f"{row.least} on" if row.most is None else f"{row.least} to {row.most}"
     severity: Severity = "error" if row.fatal else "warning"
-    return _Misread(severity, row.beyond or row.misread, f"a number from {bounds}")
+    then = row.beyond or row.misread
+    return _Misread(severity, then, f"a number from {bounds}", fault="out of range")
 
 
 def _problem(row: Variable, value: str) -> _Misread | None:
@@ -152,7 +206,8 @@ def _port(row: Variable, value: str) -> _Misread | None:
         return _python_int(row, value)
     if 0 <= int(value) <= 65535:
         return None
-    return _Misread("error", "the rendezvous raises ValueError", "a port from 1024 to 65535")
+    expected = "a port from 1024 to 65535"
+    return _Misread("error", "the rendezvous raises ValueError", expected, fault="out of range")
 
 
 def _exactly_one(value: str) -> _Misread | None:

@@ -12,6 +12,7 @@ from ddpdoctor.environment.facts import (
     host,
     kernel,
     launcher,
+    named_files,
     nccl_file,
     network,
     software,
@@ -69,5 +70,6 @@ def collect(
         variables=variables.variables(machine, in_files),
         nccl_file=in_files,
         search=machine.find(lambda m: variables.search(m, in_files)),
+        unusable_files=machine.find(named_files.unusable_files),
         planned_ranks=nproc,
     )

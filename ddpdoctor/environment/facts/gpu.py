@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ddpdoctor.environment.facts.machine import Machine, NoAnswer
-from ddpdoctor.environment.model import Absent, Gpu
+from ddpdoctor.environment.model import Absent, DriverFailure, Gpu
 
 _FIELDS = "index,name,uuid,memory.total,compute_mode,mig.mode.current,driver_version"
 _SECONDS = 20.0
@@ -19,16 +19,41 @@ _NO_TOOL = Absent(absent="no nvidia-smi in PATH and no /dev/nvidia* device")
 _XID = re.compile(r"NVRM: Xid .*")
 _LAST_XIDS = 8
 _PCI_BRIDGE = "0x0604"
+_DISPLAY, _NVIDIA = "0x03", "0x10de"
 _COMMON_SPACE = 256  # extended capabilities begin behind it, and only root may read them
 _ACS = 0x000D
 _CUDA_OF_DRIVER = re.compile(r"CUDA Version:\s*([0-9.]+)")
 
 
-def gpus(machine: Machine) -> tuple[Gpu, ...] | Absent:
+def gpus(machine: Machine) -> tuple[Gpu, ...] | DriverFailure | Absent:
     """All GPUs of this machine, whatever CUDA_VISIBLE_DEVICES hides. Raises NoAnswer."""
     tool = _tool(machine)
     if tool is None:
         return _NO_TOOL
+    try:
+        return _listed(machine, tool)
+    except NoAnswer as error:
+        said = machine.redactor.text(str(error))
+        if _has_one(machine):
+            return DriverFailure(error=said)
+        return Absent(absent=f"no NVIDIA GPU is on the PCI bus, and {said}")
+
+
+def _has_one(machine: Machine) -> bool:
+    """Whether the kernel sees a graphics card of NVIDIA's, or its driver has made a device."""
+    if any((machine.root / "dev").glob("nvidia[0-9]*")):
+        return True
+    for device in (machine.root / "sys/bus/pci/devices").glob("*"):
+        try:
+            kind, vendor = (device / "class").read_text(), (device / "vendor").read_text()
+        except OSError:
+            continue  # it is being taken out
+        if kind.startswith(_DISPLAY) and vendor.strip() == _NVIDIA:
+            return True
+    return False
+
+
+def _listed(machine: Machine, tool: str) -> tuple[Gpu, ...] | Absent:
     output = _say(machine, tool, f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits")
     if "No devices were found" in output:
         return Absent(absent="nvidia-smi finds no devices")
@@ -46,7 +71,13 @@ def topology(machine: Machine) -> tuple[str, ...] | Absent:
     tool = _tool(machine)
     if tool is None:
         return _NO_TOOL
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", _say(machine, tool, "topo", "-m")).splitlines()
+    try:
+        said = _say(machine, tool, "topo", "-m")
+    except NoAnswer:
+        if _has_one(machine):
+            raise
+        return Absent(absent="no NVIDIA GPU is on the PCI bus")
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", said).splitlines()
     return tuple(line.expandtabs().rstrip() for line in lines if line.strip())
 
 

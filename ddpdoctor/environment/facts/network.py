@@ -28,6 +28,8 @@ _RESOLVER_SECONDS = 5.0
 _CONNECTION_SECONDS = 0.7
 _TRIED = 3
 _NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+# By the kernel's number of its link layer: none, as tun and WireGuard have; IPIP, IPv6, SIT, GRE.
+_TUNNELS = ("65534", "768", "769", "776", "778", "823")
 _ADDRESS_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
@@ -52,11 +54,18 @@ def interfaces(machine: Machine) -> tuple[Interface, ...]:
 
 
 def _inner(device: Path) -> Literal["", "bridge", "tunnel"]:
-    if (device / "tun_flags").exists():
+    if _text(device / "type").strip() in _TUNNELS or "DEVTYPE=vxlan" in _text(device / "uevent"):
         return "tunnel"
     # A bridge with a card in it leads out, as on hosts of virtual machines.
     cards = [port for port in (device / "brif").glob("*") if (port.resolve() / "device").exists()]
     return "bridge" if (device / "bridge").is_dir() and not cards else ""
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def hostname(machine: Machine) -> HostName:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -70,8 +69,13 @@ def torch(machine: Machine) -> Torch | TorchFailure | Absent:
     # -P: or the probe's own folder would come first on sys.path, and torch might import from it.
     status, output, errors = machine.ask([sys.executable, "-P", str(_PROBE)])
     if status == 0:
-        facts = json.loads(output.splitlines()[-1])
-        return Torch.model_validate(facts)
+        found = Torch.model_validate_json(output.splitlines()[-1])
+        return found.model_copy(
+            update={
+                "cuda_failure": found.cuda_failure and machine.redactor.text(found.cuda_failure),
+                "refused": tuple((n, machine.redactor.text(why)) for n, why in found.refused),
+            }
+        )
     if _NOT_THERE.search(errors):
         return Absent(absent="torch is not installed for this interpreter")
     lines = [line for line in errors.splitlines() if line.strip()]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ def main() -> None:
         "threads": getattr(torch, "get_num_threads", lambda: None)(),
         "visible_gpus": _visible_gpus(torch.cuda),
         "without_peer_access": _without_peer_access(torch.cuda),
+        "cuda_failure": _cuda_failure(torch),
+        "refused": _refused(torch),
     }
     if "nccl" in facts["backends"]:
         facts["nccl_built"] = ".".join(map(str, torch.cuda.nccl.version()[:3]))
@@ -70,6 +73,47 @@ def _without_peer_access(cuda: Any) -> list[tuple[int, int]]:
         return [pair for pair in pairs if not cuda.can_device_access_peer(*pair)]
     except Exception:  # a driver that cannot be asked: the count has said so already
         return []
+
+
+def _cuda_failure(torch: Any) -> str | None:
+    """What CUDA says where it does not start: the GPUs are counted by another library."""
+    if torch.version.cuda is None:
+        return None
+    try:
+        torch.cuda.init()
+    except Exception as error:
+        return _first_line(error)
+    return None
+
+
+def _refused(torch: Any) -> list[tuple[str, str]]:
+    """Variables whose value torch's own code refuses, tried here where it can do no harm."""
+    found = []
+    for name, use in (
+        ("GLOO_DEVICE_TRANSPORT", _make_gloo_device),
+        ("PYTORCH_ALLOC_CONF", _configure_allocator),
+        ("PYTORCH_CUDA_ALLOC_CONF", _configure_allocator),
+    ):
+        if value := os.environ.get(name):
+            try:
+                use(torch, value)
+            except AttributeError:
+                continue  # an older torch, or one without gloo
+            except Exception as error:
+                found.append((name, _first_line(error)))
+    return found
+
+
+def _make_gloo_device(torch: Any, _: str) -> None:
+    torch.distributed.ProcessGroupGloo.create_device(hostname="127.0.0.1")
+
+
+def _configure_allocator(torch: Any, value: str) -> None:
+    torch._C._accelerator_setAllocatorSettings(value)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _loaded_nccl() -> tuple[str | None, Any]:

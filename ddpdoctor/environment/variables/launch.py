@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ddpdoctor.environment.variables.table import Variable, rows
+import signal
+
+from ddpdoctor.environment.variables.table import Status, Variable, rows
 
 _TIMEOUT = "pass timeout= to init_process_group, and to new_group"
 _SET_BY_TORCHRUN = "torchrun sets it for its ranks"
@@ -12,6 +14,12 @@ _INT = r"\s*[+-]?[0-9]+\s*"
 _COUNT = r"\s*[+]?0*[1-9][0-9]*\s*"
 _DEVICES = "cpu|gpu|xpu|hpu|npu|mlu|musa|privateuseone"
 _STREAMS = r"[0-3]|([0-9]:[0-3],)*[0-9]:[0-3]"  # elastic/multiprocessing/api.py, Std.from_str
+_SIGNAL = "|".join(sorted(one.name for one in signal.Signals))
+_SIGNALS = rf"\s*(?:{_SIGNAL})\s*(?:,\s*(?:{_SIGNAL})\s*)*"
+_OF_SIGNALS: tuple[tuple[str, Status], ...] = (
+    ("TORCHELASTIC_SIGNALS_TO_HANDLE", "launcher"),
+    ("PET_SIGNALS_TO_HANDLE", "known"),
+)
 
 VARIABLES: tuple[Variable, ...] = (
     Variable("MASTER_ADDR", "env:// rendezvous", "host", note="torchrun overwrites it"),
@@ -30,7 +38,19 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     *(
         Variable(f"TORCHELASTIC_{name}", "PyTorch", status="launcher", note=_SET_BY_TORCHRUN)
-        for name in ("RUN_ID", "RESTART_COUNT", "MAX_RESTARTS", "ERROR_FILE", "SIGNALS_TO_HANDLE")
+        for name in ("RUN_ID", "RESTART_COUNT", "MAX_RESTARTS", "ERROR_FILE")
+    ),
+    *(
+        Variable(
+            name,
+            "torchrun",
+            "pattern",
+            status,
+            pattern=_SIGNALS,
+            expected="names of signals with commas between, as SIGTERM,SIGUSR1",
+            misread="torchrun warns, and such a signal is not passed on to the ranks",
+        )
+        for name, status in _OF_SIGNALS
     ),
     Variable(
         "TORCH_DIST_INIT_BARRIER",
@@ -67,7 +87,7 @@ VARIABLES: tuple[Variable, ...] = (
     *rows("torchrun", "text", "RDZV_BACKEND RDZV_ENDPOINT RDZV_ID", prefix="PET_"),
     *rows("torchrun", "text", "START_METHOD EVENT_LOG_HANDLER ROLE LOG_DIR", prefix="PET_"),
     *rows("torchrun", "text", "DUPLICATE_STDOUT_FILTERS DUPLICATE_STDERR_FILTERS", prefix="PET_"),
-    *rows("torchrun", "text", "MASTER_ADDR LOCAL_ADDR SIGNALS_TO_HANDLE", prefix="PET_"),
+    *rows("torchrun", "text", "MASTER_ADDR LOCAL_ADDR", prefix="PET_"),
     Variable("PET_NODE_RANK", "torchrun", "python int", default="0"),
     Variable("PET_MASTER_PORT", "torchrun", "port", default="29500"),
     Variable("PET_NNODES", "torchrun", "node count", misread=_REFUSED, fatal=True),
@@ -140,7 +160,19 @@ VARIABLES: tuple[Variable, ...] = (
         default="FASTEST_FIRST",
         misread="CUDA ignores it",
     ),
-    Variable("CUDA_DEVICE_MAX_CONNECTIONS", "CUDA", "c int", default="8"),
+    Variable(
+        "CUDA_DEVICE_MAX_CONNECTIONS",
+        "CUDA",
+        "c int",
+        default="8",
+        least=1,
+        most=32,
+        beyond="CUDA documents 1 to 32 alone",
+    ),
+    *(
+        Variable(name, "the dynamic linker", ordinary_name=True)
+        for name in ("LD_LIBRARY_PATH", "LD_PRELOAD")
+    ),
     Variable(
         "CUBLAS_WORKSPACE_CONFIG",
         "cuBLAS",

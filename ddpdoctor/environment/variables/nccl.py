@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpdoctor.environment.variables.table import Variable, rows
+from ddpdoctor.environment.variables.table import Status, Variable, rows
 
 _SUBSYSTEMS = (
     *("INIT", "COLL", "P2P", "SHM", "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL", "PROXY"),
@@ -11,9 +11,9 @@ _SUBSYSTEMS = (
 
 # Settings of the site: NVIDIA's documentation lets them stay.
 _SITE_NUMBERS = """
-    NSOCKS_PERTHREAD SOCKET_RETRY_CNT SOCKET_RETRY_SLEEP_MSEC CROSS_NIC
+    NSOCKS_PERTHREAD SOCKET_RETRY_CNT SOCKET_RETRY_SLEEP_MSEC
     SOCKET_POLL_TIMEOUT_MSEC SOCKET_MIN_TASKSIZE SOCKET_INLINE SOCKET_RCVBUF SOCKET_SNDBUF
-    IB_GID_INDEX IB_ROCE_VERSION_NUM IB_SL IB_TC IB_FIFO_TC IB_RETURN_ASYNC_EVENTS
+    IB_GID_INDEX IB_ROCE_VERSION_NUM IB_FIFO_TC IB_RETURN_ASYNC_EVENTS
     IB_PKEY IB_USE_INLINE IB_AR_THRESHOLD IB_ECE_ENABLE IB_MERGE_NICS IB_MERGE_VFS
     IB_DATA_DIRECT IB_MAX_DEVS_PER_NIC IB_DEVICE_PCI_ORDER IB_WARN_RAIL_LOCAL
     OOB_NET_ENABLE IGNORE_CPU_AFFINITY COLLNET_ENABLE CTA_POLICY NET_FORCE_MERGE
@@ -21,19 +21,19 @@ _SITE_NUMBERS = """
 """
 _SITE_TEXTS = """
     IB_HCA IB_ADDR_FAMILY IB_ADDR_RANGE NET NET_PLUGIN TUNER_PLUGIN PROFILER_PLUGIN ENV_PLUGIN
-    GIN_PLUGIN CONF_FILE DEBUG_FILE DEBUG_TIMESTAMP_FORMAT DEBUG_TIMESTAMP_LEVELS NETDEVS_POLICY
-    TOPO_FILE TOPO_DUMP_FILE TOPO_DUMP_FILE_RANK GRAPH_FILE GRAPH_DUMP_FILE GRAPH_DUMP_FILE_RANK
-    COMM_ID HOSTID PROXY_CPUSET RAS_ADDR NO_CACHE MNNVL_UUID MNNVL_CLIQUE_ID THREAD_THRESHOLDS
+    GIN_PLUGIN CONF_FILE DEBUG_TIMESTAMP_FORMAT DEBUG_TIMESTAMP_LEVELS NETDEVS_POLICY
+    TOPO_DUMP_FILE_RANK GRAPH_DUMP_FILE_RANK HOSTID PROXY_CPUSET RAS_ADDR NO_CACHE MNNVL_UUID
+    MNNVL_CLIQUE_ID THREAD_THRESHOLDS
 """
 # Not NCCL's: container images, compilers and NCCL's own example plugins have these.
 _BUILD_TEXTS = "VERSION HOME ROOT LIBRARY INCLUDE_DIR LIB_DIR PROFILE_EVENT_MASK"
 # NVIDIA: "should not be used in production nor retained in scripts".
 _DEBUG_NUMBERS = """
-    P2P_DISABLE P2P_DIRECT_DISABLE SHM_DISABLE BUFFSIZE NTHREADS MIN_NCHANNELS MAX_NCHANNELS
-    MIN_NRINGS MAX_NRINGS CHECK_POINTERS IB_DISABLE IB_QPS_PER_CONNECTION IB_SPLIT_DATA_ON_QPS
+    P2P_DISABLE P2P_DIRECT_DISABLE SHM_DISABLE BUFFSIZE MIN_NRINGS MAX_NRINGS CHECK_POINTERS
+    IB_DISABLE IB_QPS_PER_CONNECTION IB_SPLIT_DATA_ON_QPS
     IB_PCI_RELAXED_ORDERING IB_ADAPTIVE_ROUTING CUMEM_ENABLE CUMEM_HOST_ENABLE NET_GDR_READ
     NET_SHARED_BUFFERS NET_SHARED_COMMS NVB_DISABLE PXN_DISABLE P2P_PXN_LEVEL RUNTIME_CONNECT
-    GRAPH_REGISTER LOCAL_REGISTER DMABUF_ENABLE COMM_BLOCKING CGA_CLUSTER_SIZE MIN_CTAS MAX_CTAS
+    GRAPH_REGISTER LOCAL_REGISTER DMABUF_ENABLE COMM_BLOCKING
     NVLS_ENABLE MNNVL_ENABLE RAS_ENABLE RAS_TIMEOUT_FACTOR LAUNCH_ORDER_IMPLICIT LAUNCH_RACE_FATAL
     GRAPH_MIXING_SUPPORT NCHANNELS_PER_NET_PEER MIN_P2P_NCHANNELS MAX_P2P_NCHANNELS LL_BUFFSIZE
     LL128_BUFFSIZE LL128_NTHREADS P2P_USE_CUDA_MEMCPY P2P_READ_ENABLE SHM_USE_CUDA_MEMCPY
@@ -44,6 +44,20 @@ _DEBUG_NUMBERS = """
 
 _ALGORITHMS = ("Ring", "Tree", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT")
 _PROTOCOLS = ("LL", "LL128", "Simple")
+
+_BOUNDS = "NCCL keeps to its bounds instead, and says so at INFO alone"
+# Where NCCL documents or enforces bounds: name, status, least, most, what becomes of the rest.
+_BOUNDED: tuple[tuple[str, Status, int, int | None, str], ...] = (
+    ("NCCL_CROSS_NIC", "known", 0, 2, "NCCL documents 0, 1 and 2 alone"),
+    ("NCCL_IB_SL", "known", -1, 15, "InfiniBand has the service levels 0 to 15"),
+    ("NCCL_IB_TC", "known", -1, 255, "NCCL keeps eight bits of it"),
+    ("NCCL_MIN_NCHANNELS", "debug", 0, 64, _BOUNDS),
+    ("NCCL_MAX_NCHANNELS", "debug", 1, None, _BOUNDS),
+    ("NCCL_NTHREADS", "debug", 0, 512, _BOUNDS),
+    ("NCCL_CGA_CLUSTER_SIZE", "debug", 0, 8, _BOUNDS),
+    ("NCCL_MIN_CTAS", "debug", 1, 64, _BOUNDS),
+    ("NCCL_MAX_CTAS", "debug", 1, None, _BOUNDS),
+)
 
 
 def _per_collective(choices: tuple[str, ...]) -> str:
@@ -110,6 +124,38 @@ VARIABLES: tuple[Variable, ...] = (
         least=1,
         most=16,
         beyond="NCCL keeps to its bounds instead",
+    ),
+    *(
+        Variable(name, "NCCL", "c int", status, least=least, most=most, beyond=beyond)
+        for name, status, least, most, beyond in _BOUNDED
+    ),
+    Variable(
+        "NCCL_COMM_ID",
+        "NCCL",
+        "pattern",
+        pattern=r"(?:\[[^\]]+\]|[^:\[\]]+):[0-9]+|.?",
+        expected="HOST:PORT",
+        misread="NCCL stops with: Invalid NCCL_COMM_ID",
+        fatal=True,
+        note="communicators then meet there, and not by PyTorch's store",
+    ),
+    Variable("NCCL_DEBUG_FILE", "NCCL", "log file", misread="NCCL then writes to standard output"),
+    *(
+        Variable(name, "NCCL", "log file", misread="NCCL says so, and writes none")
+        for name in ("NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE")
+    ),
+    Variable(
+        "NCCL_TOPO_FILE",
+        "NCCL",
+        "input file",
+        misread="NCCL finds the topology out by itself, and says so at INFO alone",
+    ),
+    Variable(
+        "NCCL_GRAPH_FILE",
+        "NCCL",
+        "input file",
+        misread="NCCL stops with: Could not open XML graph file",
+        fatal=True,
     ),
     *(
         Variable(

@@ -97,7 +97,13 @@ VARIABLES: tuple[Variable, ...] = (
         note="0 switches the flight recorder off",
     ),
     Variable("TORCH_FR_CPP_STACK", "PyTorch", "c10d bool", default="0", misread=_INIT_DIES),
-    *rows("PyTorch", "text", "TORCH_FR_DUMP_TEMP_FILE TORCH_FR_DUMP_DYNAMIC_FILE_NAME"),
+    Variable(
+        "TORCH_FR_DUMP_TEMP_FILE",
+        "PyTorch",
+        "output file",
+        misread="the flight recorder's dump is lost when it is needed",
+    ),
+    *rows("PyTorch", "text", "TORCH_FR_DUMP_DYNAMIC_FILE_NAME"),
     *rows("PyTorch", "text", "TORCH_INCLUDE_STACK_TRACE TORCH_INCLUDE_ONLY_ACTIVE"),
     _legacy("NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING", "c10d int"),
     _legacy("NCCL_BLOCKING_WAIT", "TORCH_NCCL_BLOCKING_WAIT", "c10d bool"),
@@ -111,6 +117,8 @@ VARIABLES: tuple[Variable, ...] = (
     _legacy("TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_FR_BUFFER_SIZE", "c10d int", _INIT_DIES),
     _legacy("TORCH_NCCL_TRACE_CPP_STACK", "TORCH_FR_CPP_STACK", "c10d bool", _INIT_DIES),
     _legacy("TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_FR_DUMP_TEMP_FILE", "text"),
+    _legacy("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "text"),
+    _legacy("PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "text"),
     *(
         Variable(name, "nothing", status="removed", note="PyTorch no longer reads it")
         for name in ("TORCH_NCCL_ABORT_IN_DESTROY_PG", "ENABLE_NCCL_HEALTH_CHECK")
@@ -142,7 +150,7 @@ VARIABLES: tuple[Variable, ...] = (
     *rows("PyTorch", "text", "TORCH_DISTRIBUTED_USE_TORCHCOMMS"),
     *rows("PyTorch", "text", "TORCH_DISTRIBUTED_COMPILE_ON_ONE_RANK"),
     *rows("PyTorch", "text", "PYTORCH_DDP_USE_SIDE_STREAM DDP_SET_LAST_BUCKET_CAP"),
-    *rows("PyTorch", "text", "DDP_DISABLE_COMM_MEM PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF"),
+    *rows("PyTorch", "text", "DDP_DISABLE_COMM_MEM PYTORCH_ALLOC_CONF"),
     *rows("PyTorch", "text", "PYTORCH_NVML_BASED_CUDA_CHECK FR_TRACE_VERBOSE_OUTPUT"),
     *rows("PyTorch", "text", "TORCH_SYMMMEM_NBLOCKS TORCH_SYMMMEM_IMPLICIT_POOL"),
     *rows("PyTorch", "text", "TORCH_SYMM_MEM_ENABLE_NATIVE_ASYNC_TP"),

@@ -38,6 +38,9 @@ Kind = Literal[
     "interfaces",  # a comma list of exact interface names
     "interface prefixes",  # NCCL's comma list of prefixes, with ^ and =
     "devices",  # CUDA's list of ordinals or UUIDs
+    "input file",  # a file that is read
+    "output file",  # a file that is written, or the beginning of its name
+    "log file",  # the same, and what is written there goes elsewhere where it cannot be
 ]
 
 
@@ -73,6 +76,11 @@ class Variable:
     """It costs so much speed that nobody who knows would leave it on."""
     ordinary_name: bool = False
     """Too ordinary a name to be what somebody else's similar name was meant to be."""
+
+    @property
+    def read_by_allocator(self) -> bool:
+        """Whether it is about the memory of GPUs alone."""
+        return self.name.endswith("_ALLOC_CONF")
 
     @property
     def of_nccl(self) -> bool:
