@@ -34,12 +34,14 @@ class Net(nn.Module):
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import FALSE, Ref, Term, Value
+from ddpdoctor.lint.engine.queries.consuming import outputs, uses
 from ddpdoctor.lint.engine.queries.forwards import (
     decided_by,
     depends,
@@ -47,6 +49,7 @@ from ddpdoctor.lint.engine.queries.forwards import (
     learns,
     surely_used,
 )
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.reading import reads, reads_all
 from ddpdoctor.lint.engine.queries.wrapping import decided_from, parts
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -62,7 +65,7 @@ _SETTINGS = ("option", "parameter", "field", "env", "of")
 def check(run: Run) -> Iterator[Hit]:
     """Yield parts of wrapped modules that nobody asks for, or not in every step."""
     told: dict[int, Hit] = {}
-    for hit in (*_dead(run), *_switched(run)):
+    for hit in (*_dead(run), *_switched(run), *_unread(run)):
         told.setdefault(id(hit.node), hit)
     yield from told.values()
 
@@ -92,8 +95,7 @@ def _dead(run: Run) -> Iterator[Hit]:
 def _switched(run: Run) -> Iterator[Hit]:
     """Wraps that do not search, of modules that use other parts in one step than in the next."""
     for wrap, _ in events(run.root, "wrap"):
-        promises = [wrap.values.get(f"kw_{word}") for word in _SEARCHES]
-        if any(each is not None and not each.is_const(False) for each in promises):
+        if _searches(wrap):
             continue
         wrapper = wrap.values["wrapper"].what
         forward = forward_of(run, wrap.values["module"])
@@ -105,9 +107,8 @@ def _switched(run: Run) -> Iterator[Hit]:
         for event, way in events(run.root, "forward"):
             if event.values["model"].what != wrapper or "no_grad" in event.scopes:
                 continue
-            loops = [step.node for step in way if isinstance(step.node, Loop)]
             inner = way[-1].rest[0] if way[-1].rest else None
-            if not isinstance(inner, Called) or not any(_learns(each) for each in loops):
+            if not isinstance(inner, Called) or not any(map(_learns, _loops(way))):
                 continue
             for condition, place, _ in decided_by(run, inner.body, surely_used(run, inner.body)):
                 is_given = place in by_argument or condition.agree.kind == "local"
@@ -120,6 +121,102 @@ def _switched(run: Run) -> Iterator[Hit]:
                         path=wrap.path,
                     )
                     break
+
+
+def _unread(run: Run) -> Iterator[Hit]:
+    """Calls of parts from whose output nothing is computed, or by some ranks' batches alone."""
+    if not run.is_entry or reads(run, "register_forward_hook"):
+        return  # somebody else may be given the output
+    inside: set[int] = set()
+    for wrap, _ in events(run.root, "wrap"):
+        if not _searches(wrap):
+            inside |= parts(run, wrap.values["module"].what)
+    calls: dict[int, list[Event]] = {}
+    given: dict[int, list[int]] = {}
+    outer: Event | None = None
+    for event, way in events(run.root, "bare_forward") if inside else ():
+        model = event.values["model"].what
+        if outer is not None and outer.node is event.node:
+            continue  # a part of the sequence that is called here
+        outer = event
+        if not isinstance(model, Ref) or model.number not in inside or not _is_named(event):
+            continue
+        if "no_grad" in event.scopes or not any(map(_learns, _loops(way))):
+            continue
+        found = outputs(event) if _only_returns(way) else None
+        calls.setdefault(model.number, []).append(event)
+        given.setdefault(model.number, []).extend([-1] if found is None else found)
+    used = uses(run) if calls else {}
+    for number, done in calls.items():
+        one, sites = done[0], given[number]
+        if -1 in sites or not learns(run, Ref(number)) or _is_frozen(run, Value(Ref(number))):
+            continue
+        own = {id(each.node) for each in done}
+        nodes = [node for site in sites for node in used.get(site, ()) if id(node) not in own]
+        if nodes:
+            yield from _in_one_arm(run, one, nodes)
+        else:
+            yield Hit(
+                one.node,
+                "nothing is computed from what this gives: its parameters get no gradient",
+                notes=("DDP raises at the second forward, or find_unused_parameters hides it",),
+                help="do not make this part where its output is not used, or use it in the loss",
+                path=one.path,
+            )
+
+
+def _in_one_arm(run: Run, call: Event, nodes: list[ast.AST]) -> Iterator[Hit]:
+    """Where all that is computed from an output stands under a condition of the rank's own data."""
+    for choice, _ in walk(run.root):
+        if not isinstance(choice, Choice) or not isinstance(choice.node, ast.If):
+            continue
+        agree = choice.condition.agree
+        if agree.kind != "local" or not agree.sure or any(leaves(arm.body) for arm in choice.arms):
+            continue
+        for body in (choice.node.body, choice.node.orelse):
+            within = {id(each) for statement in body for each in ast.walk(statement)}
+            if all(id(node) in within for node in nodes):
+                yield Hit(
+                    choice.test,
+                    "where this is decided otherwise, a part of the model has no share in the loss",
+                    notes=(Related.at(call.place, "this part: its parameters get no gradient"),),
+                    why=choice.condition.why,
+                    help="an else that adds its output times zero, or find_unused_parameters=True",
+                    path=choice.path,
+                )
+                return
+
+
+def _is_named(event: Event) -> bool:
+    """Whether it is called as an attribute of the module, and not by somebody in between."""
+    node = event.node
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "self"
+    )
+
+
+def _only_returns(way: Way) -> bool:
+    """Whether a forward has told nobody anything but what it returns."""
+    inner = way[-1].rest[0] if way[-1].rest else None
+    if not isinstance(inner, Called):
+        return True
+    return all(event.kind in _OF_FORWARDS for event, _ in events(inner.body))
+
+
+_OF_FORWARDS = frozenset({"bare_forward", "iterate", "use", "cut"})
+
+
+def _loops(way: Way) -> list[Loop]:
+    return [step.node for step in way if isinstance(step.node, Loop)]
+
+
+def _searches(wrap: Event) -> bool:
+    """Whether a wrapper is asked to find what takes no part, or promised that nothing changes."""
+    promises = [wrap.values.get(f"kw_{word}") for word in _SEARCHES]
+    return any(each is not None and not each.is_const(False) for each in promises)
 
 
 def _learns(loop: Loop) -> bool:

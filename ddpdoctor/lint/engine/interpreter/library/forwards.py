@@ -7,6 +7,7 @@ import ast
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.facts import wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.tree import Event
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
@@ -28,6 +29,14 @@ def forward(
     vm: Machine, model: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """Call a module: a wrapper, or one of the user's."""
+    done, result = _forward(vm, model, args, kwargs, node)
+    done.values["result"] = result
+    return result
+
+
+def _forward(
+    vm: Machine, model: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> tuple[Event, Value]:
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
     values = {f"arg{number}": each for number, each in enumerate(args)}
@@ -39,14 +48,14 @@ def forward(
     if is_wrapper:
         group = vm.store.get((model.what, "#process_group")) or NONE
         named = {f"kw_{word}": each for word, each in kwargs.items()}
-        vm.emit("forward", "forward", node, model=model, group=group, **values, **named)
+        done = vm.emit("forward", "forward", node, model=model, group=group, **values, **named)
         module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
         for each in every:
             if each.agree.kind == "unknown":
                 fed = vm.why("it is fed to the model: each rank has its own data", node)
                 objects.touch(vm, each, local("data", False), fed)
     else:
-        vm.emit("bare_forward", "forward", node, model=model, **values)
+        done = vm.emit("bare_forward", "forward", node, model=model, **values)
     inner = vm.object(module)
     result: Value | None = None
     if inner is not None and inner.effect is not None and inner.effect.option("runs") == "each":
@@ -67,12 +76,12 @@ def forward(
     if "no_grad" in vm.scopes:
         of = frozenset()
     if result is not None and (isinstance(result.what, Tuple) or vm.type_of(result) == "dict"):
-        return _marked(vm, result, of, agree, why, (model, *every), node)
+        return done, _marked(vm, result, of, agree, why, (model, *every), node)
     if result is not None and result.agree.divergent and result.agree.cause != "chance":
         agree, why = result.agree, result.why
     found = objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
-    inside = () if result is None or is_wrapper else (result,)
-    return vm.computed(found, "forward", (model, *every, *inside), node)
+    inside = () if result is None else (result,)
+    return done, vm.computed(found, "forward", (model, *every, *inside), node)
 
 
 def _one_after_another(

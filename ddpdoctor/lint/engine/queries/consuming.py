@@ -1,0 +1,73 @@
+"""What a program does with the output of a module: who computes something from it, if anybody."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import (
+    Either,
+    Many,
+    Partial,
+    Ref,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+)
+from ddpdoctor.lint.engine.queries.wrapping import attributes
+
+_SILENT = ("print", "bare_forward", "forward", "iterate")
+"""What is told of a tensor in these is a use of it only where something is computed as well."""
+Uses = dict[int, list[ast.AST]]
+
+
+def uses(run: Run) -> Uses:
+    """Site of a tensor -> where something is computed from it, or done with it."""
+    found: Uses | None = run.answers.get("uses")
+    if found is None:
+        found = run.answers["uses"] = {}
+        for what, made in run.vm.made.items():
+            own = {what.site} if isinstance(what, Tensor) else set()
+            for site in {each for value in made.of for each in sites(run, value)} - own:
+                found.setdefault(site, []).append(made.node)
+        for event, _ in events(run.root):
+            if event.kind not in _SILENT:
+                for site in {each for value in event.values.values() for each in sites(run, value)}:
+                    found.setdefault(site, []).append(event.node)
+    return found
+
+
+def sites(run: Run, value: Value) -> Iterator[int]:
+    """The tensors that a value is, holds, or is made of."""
+    stack: list[object] = [value.what]
+    seen: set[int] = set()
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Tensor):
+            yield each.site
+        elif isinstance(each, Term):
+            stack += each.args
+        elif isinstance(each, Tuple):
+            stack += [item.what for item in each.items]
+        elif isinstance(each, Many):
+            stack.append(each.element.what)
+        elif isinstance(each, Partial):
+            stack += [each.callee.what, *(bound.what for bound in each.bound)]
+        elif isinstance(each, Either):
+            stack += [option.what for option in each.options]
+        elif isinstance(each, Ref) and each.number not in seen:
+            seen.add(each.number)
+            if run.vm.objects[each.number].type in ("list", "dict", "set"):
+                stack += [value.what for value in attributes(run).get(each, {}).values()]
+
+
+def outputs(event: Event) -> list[int] | None:
+    """The tensors that a forward has given; None where some of it is no tensor that is known."""
+    result = event.values.get("result")
+    what = result.what if result is not None else None
+    parts = [each.what for each in what.items] if isinstance(what, Tuple) else [what]
+    found = [each.site for each in parts if isinstance(each, Tensor)]
+    return found if found and len(found) == len(parts) else None
