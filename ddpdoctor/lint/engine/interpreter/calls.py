@@ -62,14 +62,21 @@ def call(vm: Machine, node: ast.Call) -> Value:
         args, kwargs = arguments(vm, node)
         if vm.watched:
             vm.emit("asked", func.attr, node, owner=owner, by=args[0] if args else NONE)
-        if owner.what in vm.wrapped:
-            vm.emit("bare_method", func.attr, node, model=owner)
+        if (model := _wrapped(vm, owner, callee)) is not None:
+            vm.emit("bare_method", func.attr, node, model=model)
         if isinstance(owner.what, Term) and _is_unknown(callee, owner):
             return methods.call_method(vm, owner, func.attr, args, kwargs, node)
         return call_value(vm, callee, args, kwargs, node)
     callee = evaluate(vm, func)
     args, kwargs = arguments(vm, node)
     return call_value(vm, callee, args, kwargs, node)
+
+
+def _wrapped(vm: Machine, owner: Value, callee: Value) -> Value | None:
+    """The module inside of a wrapper of which a method is called, maybe through the wrapper."""
+    bound = callee.what.bound if isinstance(callee.what, Func) else ()
+    through = bound[:1] if vm.type_of(owner) == objects.DDP else ()
+    return next((each for each in (owner, *through) if each.what in vm.wrapped), None)
 
 
 def _is_unknown(callee: Value, owner: Value) -> bool:
@@ -393,11 +400,24 @@ def instantiate(
     init = objects.class_attribute(vm, what.number, "__init__")
     if init is not None and isinstance(init.what, Func):
         call_function(vm, init.what, [self_, *args], kwargs, node)
+    elif objects.library_base(vm, what.number) == objects.DDP:
+        _wrap(vm, self_, args, kwargs, node)
     elif info.fields or any(vm.classes[each].fields for each in objects.bases(vm, what.number)):
         _fill(vm, self_, what.number, args, kwargs)
     elif args or kwargs:
         _given(vm, self_, args, kwargs)
     return self_
+
+
+def _wrap(
+    vm: Machine, made: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> None:
+    """What the wrapper's own initialiser does, of a class that derives from it."""
+    from ddpdoctor.lint.engine.interpreter.library.ranks import wrap_in
+
+    module = args[0] if args else kwargs.get("module", Value(NOTHING, UNKNOWN))
+    if isinstance(made.what, Ref):
+        wrap_in(vm, made.what, module, kwargs, node, "DistributedDataParallel")
 
 
 def _fill(
@@ -455,6 +475,8 @@ def _call_of_super(
         return call_function(vm, found.what, args if static else [self_, *args], kwargs, node)
     base = objects.library_base(vm, frame.owner)
     if name == "__init__":
+        if base == objects.DDP:
+            _wrap(vm, self_, args, kwargs, node)
         if base == "argparse.Namespace" or not base:
             for keyword, value in kwargs.items():
                 if keyword == "**":

@@ -215,6 +215,8 @@ class Machine:
         """The objects that were given a state out of a file."""
         self.joined = False
         """Whether a process group has been joined."""
+        self.apart = False
+        """Whether this is a worker of a loader that begins as a new process, in no group."""
         self.exits: dict[Event, Seq] = {}
         """What is done at exit, by what was registered."""
         self.workers: dict[Event, Seq] = {}

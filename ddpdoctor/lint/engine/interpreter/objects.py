@@ -356,6 +356,9 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
             return _bound(vm, found, owner, Value(Class(made.cls)), node)
         base = library_base(vm, made.cls)
         getter = class_attribute(vm, made.cls, "__getattr__")
+        inner = vm.store.get((what, "module")) if made.type == DDP else None
+        if inner is not None and getter is not None and name not in OF_THE_WRAPPER:
+            return attribute(vm, inner, name, node)  # that is what it is written for
         if base:
             return _of_type(vm, owner, base, name, node)
         value = Value(term("of", what, name), UNKNOWN)

@@ -25,6 +25,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 
 FUEL = 1_500
+NEW_PROCESSES = ("spawn", "forkserver")
+"""How workers begin that have joined no group; one that is forked has what its rank has."""
 _NESTED = 3
 
 
@@ -33,6 +35,7 @@ def read_by_workers(vm: Machine, loader: dict[str, Value], node: ast.AST) -> Seq
     outside, tries, fuel = vm.out, vm.tries, vm.fuel
     seq = vm.out = Seq()
     vm.tries, vm.fuel = [], min(vm.reading, FUEL)
+    vm.apart = loader.get("start", NONE).is_const(*NEW_PROCESSES)
     vm.reading -= vm.fuel
     depth = vm.store.open()
     try:
@@ -45,7 +48,7 @@ def read_by_workers(vm: Machine, loader: dict[str, Value], node: ast.AST) -> Seq
         return seq
     finally:
         vm.store.drop(depth)
-        vm.out, vm.tries = outside, tries
+        vm.out, vm.tries, vm.apart = outside, tries, False
         vm.reading += max(vm.fuel, 0)
         vm.fuel = fuel
 

@@ -47,6 +47,7 @@ WORDS = {
     "calls": "calls the function `target`",
     "calls_on_main": "a decorator: rank 0 alone runs the function",
     "distinct": "a constant that is equal to itself alone",
+    "salted": "alike everywhere of a number, another in every process of a text",
     "range": "as many numbers as `range` of the same has",
     "ends": "ends the process",
     "event": "does what `kind` says: save, load, step, backward, ...",

@@ -42,7 +42,7 @@ tempfile.gettempdir                     same
 tempfile.TemporaryDirectory             local cause=chance
 tempfile.NamedTemporaryFile             local cause=chance
 id                                      local cause=machine
-hash                                    pure
+hash                                    salted
 random.seed                             event kind=seed_python seed=a@0
 random.setstate                         event kind=set_rng_python state=state@0
 random.Random                           new type=random.Random seed=x@0

@@ -18,6 +18,7 @@ from ddpdoctor.lint.engine.queries.doing import (
     same_path,
     synchronises,
 )
+from ddpdoctor.lint.engine.queries.partings import Parting
 from ddpdoctor.lint.rule import Related
 
 _STATE = re.compile(r"state_dict|model|ckpt|checkpoint|weights|best|ema|\bstate\b|optim", re.I)
@@ -55,7 +56,7 @@ def _races(run: Run) -> Iterator[Race]:
         reads = doers(to)
         for save, at in saves:
             writes = doers(at)
-            if id(load.node) in told or not same_path(_made(save), _path(load)):
+            if id(load.node) in told or not same_path(made_by(save), _path(load)):
                 continue
             if not reads.mask & ~writes.mask or _meets(order, save, at, load, to):
                 continue
@@ -63,7 +64,7 @@ def _races(run: Run) -> Iterator[Race]:
                 continue
             told.add(id(load.node))
             call = _leading_call(at, to)
-            known = all(_is_known(each) for each in (_made(save), _path(load)))
+            known = all(_is_known(each) for each in (made_by(save), _path(load)))
             yield Race(
                 call.node if call else load.node,
                 call.path if call else load.path,
@@ -108,6 +109,36 @@ def _writes(event: Event) -> bool:
     )
 
 
+def made_by(save: Event) -> Value | None:
+    """The file that is there once it is done: what is renamed has its new name then."""
+    return save.values.get("to" if save.kind == "rename" else "path")
+
+
+def looks_of(run: Run, parting: Parting) -> Iterator[tuple[Event, Way]]:
+    """The looks at the disk by which ranks decide."""
+    chain = parting.why.chain() if parting.why else ()
+    places = {(each.place.path, each.place.line) for each in chain}
+    places.add((parting.place.path, parting.place.line))
+    for event, way in events(run.root, "look", "list"):
+        if (event.path, event.place.line) in places:
+            yield event, way
+
+
+def found_meanwhile(run: Run, parting: Parting) -> Iterator[tuple[Event, Event]]:
+    """Looks by which ranks decide, each with who writes that file while others may still look."""
+    order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
+    for look, at in looks_of(run, parting):
+        for save, to in events(run.root, "save", "write", "rename"):
+            if (
+                order[id(look)] < order[id(save)]
+                and doers(to).some
+                and same_path(made_by(save), _path(look))
+                and not any(synchronises(each) for each in between(at, to))
+            ):
+                yield look, save
+                break
+
+
 def _lies_in(path: Value | None, folder: Value | None) -> bool:
     """Whether a path surely begins with a folder that all ranks mean."""
     if path is None or folder is None or not same_path(folder, folder):
@@ -147,11 +178,6 @@ def _is_known(path: Value | None) -> bool:
 
 def _path(event: Event) -> Value | None:
     return event.values.get("path") or event.values.get("arg0")
-
-
-def _made(save: Event) -> Value | None:
-    """The file that is there once it is done: what is renamed has its new name then."""
-    return save.values.get("to" if save.kind == "rename" else "path")
 
 
 def _written(save: Event, at: Way) -> list[Event]:

@@ -54,6 +54,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
+from ddpdoctor.lint.engine.queries.races import looks_of
 from ddpdoctor.lint.engine.queries.telling import how, operation
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, origins, parts
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -73,7 +74,7 @@ def check(run: Run) -> Iterator[Hit]:
     for parting in partings(run):
         if name_of(run, parting) != "DDP513":
             continue
-        for look, way in _looks_of(run, parting):
+        for look, way in looks_of(run, parting):
             path = look.values.get("path") or look.values.get("arg0")
             if path is not None and path.agree.divergent:
                 yield _decided_by_own_file(parting, look, path.agree)
@@ -252,16 +253,6 @@ def _belong_together(run: Run, one: Ref, other: Value | None) -> bool:
 
 def _kind(run: Run, target: Value) -> str:
     return "optimizer" if "optim" in run.vm.type_of(target).lower() else "module"
-
-
-def _looks_of(run: Run, parting: Parting) -> Iterator[tuple[Event, Way]]:
-    """The looks at the disk by which ranks decide."""
-    chain = parting.why.chain() if parting.why else ()
-    places = {(each.place.path, each.place.line) for each in chain}
-    places.add((parting.place.path, parting.place.line))
-    for event, way in events(run.root, "look", "list"):
-        if (event.path, event.place.line) in places:
-            yield event, way
 
 
 def _seen_by_some(run: Run, parting: Parting, look: Event, way: Way) -> Hit:

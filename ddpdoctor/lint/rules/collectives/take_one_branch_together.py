@@ -2,7 +2,7 @@
 
 ## What it does
 Finds an `if` on the values of a tensor, with nothing reduced before it, whose two ways lead to
-different collectives.
+different collectives; and one on whether a file is there, which some rank writes meanwhile.
 
 ## Why is this bad?
 The tensor differs between ranks, and so does the way they go: one waits in `all_gather`, the other
@@ -33,9 +33,10 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
-from ddpdoctor.lint.engine.queries.partings import partings
+from ddpdoctor.lint.engine.queries.partings import Parting, partings
+from ddpdoctor.lint.engine.queries.races import found_meanwhile
 from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP402", name="collective-order-mismatch", confidence="likely")
 
@@ -43,6 +44,8 @@ ABOUT = About(code="DDP402", name="collective-order-mismatch", confidence="likel
 def check(run: Run) -> Iterator[Hit]:
     """Yield branches on local values whose arms run different collectives."""
     for parting in partings(run):
+        if parting.condition.agree.cause == "disk":
+            yield from _late(run, parting)
         if name_of(run, parting) != ABOUT.code:
             continue
         node, path = decision(run, parting)
@@ -54,3 +57,16 @@ def check(run: Run) -> Iterator[Hit]:
             help="decide on a reduced value, or run the same collectives on both ways",
             path=path,
         )
+
+
+def _late(run: Run, parting: Parting) -> Iterator[Hit]:
+    """Looks for a file that another rank writes before all have looked."""
+    for look, save in found_meanwhile(run, parting):
+        yield Hit(
+            look.node,
+            f"a rank that comes late finds the file, and leaves {operation(parting.met[0])} out",
+            notes=(Related.at(save.place, "another rank writes it meanwhile"),),
+            help="let rank 0 look, and share what it has found, before anybody writes",
+            path=look.path,
+        )
+        return

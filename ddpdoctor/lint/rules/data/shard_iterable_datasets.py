@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE
 from ddpdoctor.lint.engine.queries.sharding import (
@@ -56,8 +57,18 @@ def check(run: Run) -> Iterator[Hit]:
         if number in prepared or "rest" in loader.values or not is_stream(run, loader):
             continue
         name = _class(run, loader)
-        asks = next((event for event, _ in events(run.vm.workers[loader], "ask_worker")), None)
-        if not is_dealt_out(run, loader) and asks is not None:
+        work = run.vm.workers[loader]
+        asks = next((event for event, _ in events(work, "ask_worker")), None)
+        in_group = next((event for event, _ in events(work, "ask")), None)
+        if _begins_anew(loader) and in_group is not None and not is_dealt_out(run, loader):
+            yield Hit(
+                in_group.node,
+                f"this is never true in the workers that read `{name}`: every rank reads all",
+                notes=(Related.at(loader.place, "they begin as new processes, in no group"),),
+                help="ask for the rank where the dataset is made, and hand it on",
+                path=in_group.path,
+            )
+        elif not is_dealt_out(run, loader) and asks is not None:
             yield Hit(
                 asks.node,
                 f"`{name}` is dealt out to the workers of a loader alone: every rank reads all",
@@ -79,6 +90,10 @@ def check(run: Run) -> Iterator[Hit]:
                 help="shard by get_worker_info() too",
                 path=loader.path,
             )
+
+
+def _begins_anew(loader: Event) -> bool:
+    return loader.values.get("start", NONE).is_const(*NEW_PROCESSES)
 
 
 def _class(run: Run, loader: Event) -> str:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -35,19 +35,30 @@ ABOUT = About(code="DDP118", name="ranks-meet-nowhere", confidence="certain")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield ports that each rank picks by itself."""
-    picked: Event | None = None
+    starts = {id(event.node) for event, _ in events(run.root, "spawn")}
+    picked: tuple[Event, Way] | None = None
     for event, way in events(run.root, "setenv", "init"):
         if event.kind == "setenv":
             if event.values["name"].is_const("MASTER_PORT"):
                 own = event.values["value"].agree.kind == "local"
-                picked = event if own and doers(way).mask.bit_count() > 1 else None
+                several = doers(way).mask.bit_count() > 1
+                picked = (event, way) if own and several else None
         elif picked is not None and event.values.get("store") is None:
+            by, before = picked
             rank = event.values.get("rank")
+            if _process(before, starts) != _process(way, starts):
+                continue  # picked once, where the ranks are started, which inherit it
             if rank is None or not isinstance(rank.constant, int):
                 yield Hit(
-                    picked.node,
+                    by.node,
                     "each rank picks a port by itself, and waits there for the others",
                     notes=(Related.at(event.place, "the group is joined"),),
                     help="pick it once, in the process that starts the ranks, and hand it to them",
-                    path=picked.path,
+                    path=by.path,
                 )
+
+
+def _process(way: Way, starts: set[int]) -> list[int]:
+    """The starts of processes that lead to the end of a way."""
+    calls = (step.node for step in way if isinstance(step.node, Called))
+    return [id(each.node) for each in calls if id(each.node) in starts]

@@ -39,7 +39,16 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Arm,
+    Called,
+    Choice,
+    Event,
+    Loop,
+    Way,
+    events,
+    walk,
+)
 from ddpdoctor.lint.engine.interpreter.values import FALSE, Ref, Term, Value
 from ddpdoctor.lint.engine.queries.consuming import outputs, uses
 from ddpdoctor.lint.engine.queries.forwards import (
@@ -51,7 +60,7 @@ from ddpdoctor.lint.engine.queries.forwards import (
 )
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.reading import reads, reads_all
-from ddpdoctor.lint.engine.queries.wrapping import decided_from, parts
+from ddpdoctor.lint.engine.queries.wrapping import attributes, decided_from, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP301", name="unused-parameters", confidence="likely")
@@ -139,7 +148,7 @@ def _unread(run: Run) -> Iterator[Hit]:
         if outer is not None and outer.node is event.node:
             continue  # a part of the sequence that is called here
         outer = event
-        if not isinstance(model, Ref) or model.number not in inside or not _is_named(event):
+        if not isinstance(model, Ref) or model.number not in inside or not _is_named(run, event):
             continue
         if "no_grad" in event.scopes or not any(map(_learns, _loops(way))):
             continue
@@ -173,8 +182,8 @@ def _in_one_arm(run: Run, call: Event, nodes: list[ast.AST]) -> Iterator[Hit]:
         agree = choice.condition.agree
         if agree.kind != "local" or not agree.sure or any(leaves(arm.body) for arm in choice.arms):
             continue
-        for body in (choice.node.body, choice.node.orelse):
-            within = {id(each) for statement in body for each in ast.walk(statement)}
+        for arm in choice.arms:
+            within = set(_written(run, choice, arm))
             if all(id(node) in within for node in nodes):
                 yield Hit(
                     choice.test,
@@ -187,14 +196,25 @@ def _in_one_arm(run: Run, call: Event, nodes: list[ast.AST]) -> Iterator[Hit]:
                 return
 
 
-def _is_named(event: Event) -> bool:
-    """Whether it is called as an attribute of the module, and not by somebody in between."""
-    node = event.node
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "self"
+def _written(run: Run, choice: Choice, arm: Arm) -> Iterator[int]:
+    """All nodes of what a way runs, and of the functions that are called there alone."""
+    assert isinstance(choice.node, ast.If)
+    called = {node.name for node, _ in walk(arm.body) if isinstance(node, Called)}
+    here = {id(node) for node, _ in walk(arm.body)}
+    called -= {n.name for n, _ in walk(run.root) if isinstance(n, Called) and id(n) not in here}
+    functions = [info.node for info in run.vm.visited.values() if info.name in called]
+    for part in (*(choice.node.body if arm.holds else choice.node.orelse), *functions):
+        yield from map(id, ast.walk(part))
+
+
+def _is_named(run: Run, event: Event) -> bool:
+    """Whether it is called by the name that it has somewhere, and not by somebody in between."""
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    model = event.values["model"].what
+    return isinstance(func, ast.Attribute) and any(
+        name == func.attr and value.what == model
+        for held in attributes(run).values()
+        for name, value in held.items()
     )
 
 

@@ -20,11 +20,13 @@ from ddpdoctor.lint.engine.interpreter.values import (
     UNKNOWN,
     Agreement,
     Const,
+    Either,
     Func,
     Lib,
     Many,
     Partial,
     Tensor,
+    Term,
     Value,
     Why,
     blended,
@@ -66,6 +68,8 @@ def asked(vm: Machine, call: Call) -> Value:
         return Value(term("size", group.what), SAME)
     if call.name.endswith(".is_initialized"):
         vm.emit("ask", "is_initialized", call.node)
+        if vm.apart:
+            return FALSE
     if call.effect.does == "mode" and vm.joined:
         return TRUE
     if call.effect.does == "same":
@@ -99,6 +103,25 @@ def _pure(vm: Machine, call: Call) -> Value:
     every = given + [value for word, value in call.kwargs.items() if word not in OF_THE_KIND]
     agree, why = blended([inside(vm, each) for each in every])
     return computed(vm, call.name, every, agree, why, call.node)
+
+
+SALTED = "hash() of a text is another in every process"
+
+
+def _salted(vm: Machine, call: Call) -> Value:
+    """Of numbers it is alike everywhere, of texts it is not."""
+    if _is_text(call.first):
+        why = vm.why(SALTED, call.node)
+        return Value(term("hash", call.first.what), local("chance"), why)
+    return _pure(vm, call)
+
+
+def _is_text(value: Value) -> bool:
+    what = value.what
+    if isinstance(what, Either):
+        return all(map(_is_text, what.options))
+    is_term = isinstance(what, Term) and what.op in ("text", "path")
+    return is_term or isinstance(value.constant, str | bytes)
 
 
 def computed(
@@ -334,6 +357,7 @@ HANDLERS: dict[str, Handler] = {
     "distinct": _distinct,
     "local": _local,
     "pure": _pure,
+    "salted": _salted,
     "count": _count,
     "bounds": _bounds,
     "itself": _itself,

@@ -24,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Lib,
     Many,
     Place,
+    Ref,
     Tensor,
     Term,
     Tuple,
@@ -140,7 +141,14 @@ def wrap(
     name: str,
 ) -> Value:
     """Wrap a module."""
-    made = vm.new(node, objects.DDP)
+    return wrap_in(vm, vm.new(node, objects.DDP), module, kwargs, node, name)
+
+
+def wrap_in(
+    vm: Machine, made: Ref, module: Value, kwargs: dict[str, Value], node: ast.AST, name: str
+) -> Value:
+    """Make an object the wrapper of a module."""
+    vm.objects[made.number].type = objects.DDP
     vm.store.distributed.add(made.number)
     vm.store.put((made, "module"), module)
     objects.switch(vm, module)
