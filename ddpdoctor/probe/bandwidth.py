@@ -25,7 +25,8 @@ _LEAST = 2.0
 def points(talk: Talk, budget: float) -> list[Point]:
     """Every operation at every size, for about `budget` seconds; the large ones while they last."""
     begun, budget = time.monotonic(), max(_LEAST, talk.agreed(budget))
-    each = budget / (len(SIZES) * len(_OPERATIONS))
+    shares = {size: 1 if size < _ALWAYS else 3 for size in SIZES}
+    one = budget / (sum(shares.values()) * len(_OPERATIONS))
     found = []
     for number, (name, (prepare, factor)) in enumerate(_OPERATIONS.items(), 1):
         for size in SIZES:
@@ -33,6 +34,7 @@ def points(talk: Talk, budget: float) -> list[Point]:
             if late and size > _ALWAYS:
                 break
             talk.progress.tell("bandwidth", f"{name} of {in_bytes(size)}")
+            each = one * shares[size]
             seconds = talk.timed(prepare(talk, size), each)
             rate = size / seconds
             found.append(
@@ -47,6 +49,11 @@ def points(talk: Talk, budget: float) -> list[Point]:
             if seconds > each * 2:  # the next size would take four times as long
                 break
     return found
+
+
+def overhead(talk: Talk) -> float:
+    """Seconds that the probe adds to the time of a call."""
+    return talk.timed(lambda: None, 0.05)
 
 
 def copy_bandwidth(talk: Talk) -> float:

@@ -20,6 +20,8 @@ from ddpdoctor.probe.talk import Talk
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "uint8")
 # Nothing that is a power of two or divides evenly: remainders are where implementations err.
 SIZES = (1, 7, 1023, 65537)
+_HOLDERS = 64
+"""Of so many ranks the values add up to less than 256: what is more, bfloat16 would round."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class _Case:
     def of(self, rank: int) -> torch.Tensor:
         """What rank `rank` holds: from 0 to 3 in every place, its own pattern."""
         pattern = torch.arange(self.size, device=self.talk.device)
+        if rank >= _HOLDERS:
+            return torch.zeros_like(pattern).to(self.dtype)
         return ((pattern * (rank + 1) + rank) % 4).to(self.dtype)
 
     @property
@@ -64,6 +68,12 @@ def _all_reduce_max(case: _Case) -> _Pair:
     return got, torch.stack(case.everyone).amax(0)
 
 
+def _all_reduce_min(case: _Case) -> _Pair:
+    got = case.mine
+    dist.all_reduce(got, dist.ReduceOp.MIN)
+    return got, torch.stack(case.everyone).amin(0)
+
+
 def _broadcast(case: _Case) -> _Pair:
     root = case.talk.size - 1
     got = case.mine
@@ -92,18 +102,45 @@ def _all_gather_into_tensor(case: _Case) -> _Pair:
 
 def _reduce_scatter_tensor(case: _Case) -> _Pair:
     got = case.empty()
-    shares = [case.of(case.talk.rank + other) for other in range(case.talk.size)]
-    dist.reduce_scatter_tensor(got, torch.cat(shares))
+    dist.reduce_scatter_tensor(got, torch.cat(_shares(case)))
+    return got, _sum_of_shares(case)
+
+
+def _reduce_scatter(case: _Case) -> _Pair:
+    got = case.empty()
+    dist.reduce_scatter(got, _shares(case))
+    return got, _sum_of_shares(case)
+
+
+def _shares(case: _Case) -> list[torch.Tensor]:
+    """What this rank adds to each rank's sum."""
+    return [case.of(case.talk.rank + other) for other in range(case.talk.size)]
+
+
+def _sum_of_shares(case: _Case) -> torch.Tensor:
     own = [case.of(rank + case.talk.rank).double() for rank in range(case.talk.size)]
-    return got, torch.stack(own).sum(0).to(case.dtype)
+    return torch.stack(own).sum(0).to(case.dtype)
 
 
 def _all_to_all_single(case: _Case) -> _Pair:
     got = case.empty(case.talk.size)
-    sent = torch.cat([case.of(case.talk.rank + 2 * other) for other in range(case.talk.size)])
-    dist.all_to_all_single(got, sent)
-    expected = [case.of(rank + 2 * case.talk.rank) for rank in range(case.talk.size)]
-    return got, torch.cat(expected)
+    dist.all_to_all_single(got, torch.cat(_letters(case)))
+    return got, torch.cat(_received(case))
+
+
+def _all_to_all(case: _Case) -> _Pair:
+    got = [case.empty() for _ in range(case.talk.size)]
+    dist.all_to_all(got, _letters(case))
+    return torch.cat(got), torch.cat(_received(case))
+
+
+def _letters(case: _Case) -> list[torch.Tensor]:
+    """What this rank sends to each."""
+    return [case.of(case.talk.rank + 2 * other) for other in range(case.talk.size)]
+
+
+def _received(case: _Case) -> list[torch.Tensor]:
+    return [case.of(rank + 2 * case.talk.rank) for rank in range(case.talk.size)]
 
 
 def _gather(case: _Case) -> _Pair:
@@ -134,12 +171,15 @@ def _send_and_recv(case: _Case) -> _Pair:
 _OPERATIONS: dict[str, Callable[[_Case], _Pair]] = {
     "all_reduce": _all_reduce,
     "all_reduce of the maximum": _all_reduce_max,
+    "all_reduce of the minimum": _all_reduce_min,
     "broadcast": _broadcast,
     "reduce": _reduce,
     "all_gather": _all_gather,
     "all_gather_into_tensor": _all_gather_into_tensor,
     "reduce_scatter_tensor": _reduce_scatter_tensor,
+    "reduce_scatter": _reduce_scatter,
     "all_to_all_single": _all_to_all_single,
+    "all_to_all": _all_to_all,
     "gather": _gather,
     "scatter": _scatter,
     "send and recv": _send_and_recv,
@@ -207,25 +247,26 @@ def _is_loss(error: Exception) -> bool:
 
 
 def _subgroups(talk: Talk) -> list[Check]:
-    """Even and odd ranks reduce apart, at the same time."""
+    """Even and odd ranks reduce apart, at the same time, in every type."""
     if talk.size < 2:
         return []
-    talk.progress.tell("checking values", "subgroups")
     members = [list(range(half, talk.size, 2)) for half in (0, 1)]
     groups = [dist.new_group(ranks) for ranks in members]
-    mine = talk.rank % 2
-    got = torch.tensor([talk.rank + 1.0], device=talk.device)
-    dist.all_reduce(got, group=groups[mine])
-    right = float(got.item()) == sum(rank + 1.0 for rank in members[mine])
-    wrong = tuple(rank for rank, well in enumerate(talk.gathered(right)) if not well)
+    half = talk.rank % 2
+
+    def all_reduce(case: _Case) -> _Pair:
+        got = case.mine
+        dist.all_reduce(got, group=groups[half])
+        own = [case.of(rank).double() for rank in members[half]]
+        return got, torch.stack(own).sum(0).to(case.dtype)
+
+    mine = []
+    for dtype in DTYPES:
+        talk.progress.tell("checking values", f"subgroups in {dtype}")
+        mine.append(_refused_and_wrong(talk, all_reduce, dtype, SIZES[:-1]))
+    by_dtype = zip(DTYPES, zip(*talk.gathered(mine), strict=True), strict=True)
+    name = "all_reduce in subgroups"
+    found = [_check(name, dtype, SIZES[-2], by_rank) for dtype, by_rank in by_dtype]
     for group in groups:
         dist.destroy_process_group(group)
-    return [
-        Check(
-            operation="all_reduce in subgroups",
-            dtype="float32",
-            state="wrong" if wrong else "right",
-            detail="the sum is not that of its members" if wrong else "",
-            ranks=wrong,
-        )
-    ]
+    return found

@@ -9,6 +9,7 @@ from ddpdoctor.catalog import Cure, Finding, Severity
 TITLES = {
     "DDP110": "mixed-nodes",
     "DDP718": "kernel-setting",
+    "DDP719": "hosts-differ",
     "DDP720": "wrong-result",
     "DDP721": "slow-link",
     "DDP722": "slow-rank",

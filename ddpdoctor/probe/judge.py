@@ -25,6 +25,7 @@ def judge(measured: Measured) -> list[Finding]:
     found = [
         *_wrong_results(measured),
         *_mixed_versions(measured),
+        *_unlike_variables(measured),
         *_slow_links(measured),
         *_slow_ranks(measured),
         *_clocks_apart(measured),
@@ -63,6 +64,25 @@ def _mixed_versions(measured: Measured) -> Iterator[Finding]:
             notes=by_version,
             proven=True,
         )
+
+
+def _unlike_variables(measured: Measured) -> Iterator[Finding]:
+    names = {name for rank in measured.ranks for name in rank.variables}
+    for name in sorted(names):
+        by_value: dict[str, list[int]] = {}
+        for rank in measured.ranks:
+            by_value.setdefault(rank.variables.get(name, "not set"), []).append(rank.rank)
+        if len(by_value) > 1:
+            fewest = min(by_value.values(), key=len)
+            yield finding(
+                "DDP719",
+                "warning",
+                f"{name} differs between ranks",
+                "Set it in the file that starts the job on all of them.",
+                ranks=fewest,
+                notes=[f"{value}: {named(ranks)}" for value, ranks in by_value.items()],
+                proven=True,
+            )
 
 
 def _slow_links(measured: Measured) -> Iterator[Finding]:

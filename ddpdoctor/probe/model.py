@@ -24,6 +24,8 @@ class RankFacts(_Frozen):
     """From asking to join until all had joined."""
     compute: float = 0.0
     """Time of a fixed piece of arithmetic, repeated for a while, all ranks at it at once."""
+    variables: dict[str, str] = {}
+    """What of its environment must be the same on all ranks, with secrets replaced."""
     step: float = 0.0
     """The same of its own part of a DDP step: forward and backward, without the reduction."""
 
@@ -49,7 +51,7 @@ class Point(_Frozen):
     size: int
     """Bytes as nccl-tests counts them: of the whole result, for all_gather and reduce_scatter."""
     seconds: float
-    """Of one call, on the slowest rank: the median of several."""
+    """Of one call among several in a row, on the slowest rank."""
     algorithm_bandwidth: float
     """size / seconds."""
     bus_bandwidth: float
@@ -85,6 +87,8 @@ class Measured(_Frozen):
     ranks: tuple[RankFacts, ...]
     checks: tuple[Check, ...]
     points: tuple[Point, ...]
+    overhead: float
+    """Of each call's time, what the probe itself needs: the time of a call that does nothing."""
     copy_bandwidth: float
     """What one rank copies in its own memory, read and write counted once: a ceiling."""
     links: tuple[Link, ...]

@@ -14,13 +14,18 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from ddpdoctor.environment.facts.machine import Machine
+from ddpdoctor.environment.facts.variables import variables
 from ddpdoctor.environment.redaction import first_line
+from ddpdoctor.environment.variables import known
 from ddpdoctor.evidence import named
 from ddpdoctor.probe import bandwidth, clocks, correctness, links, pace
 from ddpdoctor.probe.model import Measured, RankFacts
 from ddpdoctor.probe.progress import Progress
 from ddpdoctor.probe.talk import Talk
 
+_OF_ALL = ("NCCL_", "GLOO_", "TORCH_NCCL_", "TORCH_GLOO_", "TORCH_DIST")
+_OF_A_HOST = ("IFNAME", "HCA", "GID_INDEX", "HOSTID", "CPUSET", "_FILE")
 STAGE, RESULT = "stage", "measured.json"
 _LAST_WORDS = 3.0
 """Seconds that a rank which lost a peer waits for the others to say that they live."""
@@ -94,7 +99,19 @@ def _facts(talk: Talk, rendezvous: float) -> RankFacts:
         device=name,
         torch=str(torch.__version__),
         rendezvous=rendezvous,
+        variables=_must_agree(),
     )
+
+
+def _must_agree() -> dict[str, str]:
+    """Settings of the communication, but for those that name a device or a file of the host."""
+    return {
+        one.name: one.value
+        for one in variables(Machine(os.environ))
+        if one.name.startswith(_OF_ALL)
+        and not one.name.endswith(_OF_A_HOST)
+        and not (one.name in known() and "file" in known()[one.name].kind)
+    }
 
 
 def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Measured:
@@ -118,6 +135,7 @@ def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Meas
         ranks=ranks,
         checks=tuple(checked),
         points=tuple(points),
+        overhead=bandwidth.overhead(talk),
         copy_bandwidth=copied,
         links=tuple(pairs),
         links_measured="all" if all_pairs else "some",

@@ -14,6 +14,8 @@ import torch.distributed as dist
 
 from ddpdoctor.probe.progress import Progress
 
+_ROWS, _LEAST = 5, 3
+
 
 @dataclass(frozen=True)
 class Talk:
@@ -61,22 +63,28 @@ class Talk:
             for one, length in zip(texts, lengths, strict=True)
         ]
 
-    def timed(self, work: Callable[[], object], budget: float, most: int = 50) -> float:
-        """Median time of one call on the slowest rank, in calls that take `budget` s together.
+    def timed(self, work: Callable[[], object], budget: float, most: int = 2000) -> float:
+        """Time of one call on the slowest rank, in calls that take about `budget` s together.
 
-        All ranks begin each call together; to wait for that is a part of the budget.
+        Calls are made in a row, as in a training step and in nccl-tests: in some rows, which all
+        ranks begin together, and of which the middle one counts.
         """
-        self._once(work)  # buffers are made and connections opened by the first call
-        begun = time.perf_counter()
-        self._once(work)
-        first = self.agreed(time.perf_counter() - begun)
-        count = int(max(3, min(most, budget / max(first, 1e-6))))
-        times = [self._once(work) for _ in range(count)]
+        self._row(work, 1)  # buffers are made and connections opened by the first call
+        single = self.agreed(self._row(work, 1))
+        if _LEAST * single < budget:  # calls in a row may take longer than one by itself
+            single = self.agreed(self._row(work, _LEAST))
+        count = int(max(_LEAST, min(most, budget / max(single, 1e-6))))
+        begun, rows = time.monotonic(), min(_ROWS, count)
+        times: list[float] = []
+        while len(times) < rows and self.agreed(time.monotonic() - begun) < budget:
+            times.append(self._row(work, count // rows))
         return statistics.median(self.slowest(times))
 
-    def _once(self, work: Callable[[], object]) -> float:
+    def _row(self, work: Callable[[], object], calls: int) -> float:
+        """Seconds for each of so many calls."""
         self.together()
         begun = time.perf_counter()
-        work()
+        for _ in range(calls):
+            work()
         self.settle()
-        return time.perf_counter() - begun
+        return (time.perf_counter() - begun) / calls

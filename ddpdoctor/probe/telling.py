@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from ddpdoctor.probe.model import Link, Measured, Point, ProbeReport, RankFacts
 from ddpdoctor.report import drawing
@@ -33,7 +34,10 @@ def told(report: ProbeReport) -> Report:
     return Report(
         command="probe",
         verdict=summary(report),
-        notes=(f"A rank copies {_rate(measured.copy_bandwidth)} in its own memory: the ceiling.",),
+        notes=(
+            f"A rank copies {_rate(measured.copy_bandwidth)} in its own memory: the ceiling.",
+            f"Of the time of each call {measured.overhead * 1e6:.1f} µs are the probe's own.",
+        ),
         findings=report.findings,
         groups=tuple(_groups(measured)),
         machine=_machine(measured),
@@ -236,6 +240,54 @@ def _rank_picture(measured: Measured) -> str:
     return f"{''.join(parts)}</svg><p class=dim>time of the same matrix products on each rank</p>"
 
 
+def _draw_curves(axes: Any, measured: Measured) -> None:
+    for operation in dict.fromkeys(point.operation for point in measured.points):
+        points = [point for point in measured.points if point.operation == operation]
+        axes.loglog(
+            [point.size for point in points],
+            [point.bus_bandwidth for point in points],
+            marker="o",
+            label=operation,
+        )
+    axes.axhline(measured.copy_bandwidth, linestyle="--", color="grey", label="memory copy")
+    sizes = sorted({point.size for point in measured.points})
+    axes.set_xticks(sizes[::2], [in_bytes(size) for size in sizes[::2]], rotation=30)
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(lambda rate, _: _power(rate))
+    axes.grid(alpha=0.3)
+    axes.set(title="bus bandwidth by size")
+    axes.legend()
+
+
+def _draw_pairs(axes: Any, measured: Measured) -> Any:
+    size = measured.world_size
+    matrix = [[math.nan] * size for _ in range(size)]
+    for link in measured.links:
+        for row, column in ((link.first, link.second), (link.second, link.first)):
+            matrix[row][column] = link.bandwidth / 1e9
+            if size <= _MATRIX:
+                axes.text(column, row, f"{link.bandwidth / 1e9:.2f}", ha="center", va="center")
+    axes.set(title="pairs, while no other rank speaks", xlabel="rank", ylabel="rank")
+    _only_ranks(axes.xaxis, size)
+    _only_ranks(axes.yaxis, size)
+    return axes.imshow(matrix, cmap="RdYlGn", vmin=0)
+
+
+def _draw_ranks(axes: Any, measured: Measured) -> None:
+    shown = _worth_showing(measured)
+    bars = axes.barh(range(len(shown)), [rank.compute * 1e3 for rank in shown])
+    axes.bar_label(bars, [_seconds(rank.compute) for rank in shown], padding=3)
+    axes.set_yticks(range(len(shown)), [f"{rank.rank} on {rank.host}"[:24] for rank in shown])
+    axes.margins(x=0.2)
+    axes.set(title="time to compute, by rank", xlabel="ms")
+    axes.invert_yaxis()
+
+
+def _only_ranks(axis: Any, size: int) -> None:
+    """A mark for each rank, or for every so many."""
+    axis.set_ticks(range(0, size, max(1, size // _MATRIX)))
+
+
 def write_png(report: ProbeReport, path: Path) -> None:
     """The same curves and pairs as a picture. Raises OutputError."""
     import matplotlib
@@ -247,30 +299,9 @@ def write_png(report: ProbeReport, path: Path) -> None:
     figure, axes = pyplot.subplots(1, 3, figsize=(17, 5), constrained_layout=True)
     figure.suptitle(summary(report))
     if measured:
-        for operation in dict.fromkeys(point.operation for point in measured.points):
-            points = [point for point in measured.points if point.operation == operation]
-            axes[0].loglog(
-                [point.size for point in points],
-                [point.bus_bandwidth for point in points],
-                marker="o",
-                label=operation,
-            )
-        axes[0].axhline(measured.copy_bandwidth, linestyle="--", color="grey", label="memory copy")
-        axes[0].set(xlabel="bytes", ylabel="bus bandwidth, bytes per second")
-        axes[0].legend()
-        size = measured.world_size
-        matrix = [[math.nan] * size for _ in range(size)]
-        for link in measured.links:
-            matrix[link.first][link.second] = link.bandwidth / 1e9
-            matrix[link.second][link.first] = link.bandwidth / 1e9
-        drawn = axes[1].imshow(matrix, cmap="RdYlGn", vmin=0)
-        figure.colorbar(drawn, ax=axes[1], label="GB/s")
-        axes[1].set(title="pairs", xlabel="rank", ylabel="rank")
-        axes[2].barh(
-            [rank.rank for rank in measured.ranks], [rank.compute * 1e3 for rank in measured.ranks]
-        )
-        axes[2].set(title="matrix products", xlabel="ms", ylabel="rank")
-        axes[2].invert_yaxis()
+        _draw_curves(axes[0], measured)
+        figure.colorbar(_draw_pairs(axes[1], measured), ax=axes[1], label="GB/s")
+        _draw_ranks(axes[2], measured)
     try:
         figure.savefig(path, format="png", dpi=120)
     except OSError as error:

@@ -186,6 +186,31 @@ def test_the_configuration_of_accelerate_is_read_as_it_was_planned(
     assert read.use_cpu == (device == "cpu")
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize(("nproc", "nodes"), [(1, 1), (4, 1), (8, 3)])
+def test_each_line_says_why_it_is_there(
+    nproc: int, nodes: int, device: Literal["cpu", "cuda"]
+) -> None:
+    plan = changed(nproc=nproc, nodes=nodes, device=device, image="image")
+    lines = LAUNCHERS["accelerate"].render(plan, "file").splitlines()
+    assert [line for line in lines if "#" not in line] == []
+    # What only holds the next line needs no reason; what sets something does.
+    manifest = LAUNCHERS["kubernetes"].render(plan, "file").splitlines()
+    pairs = list(zip(["", *manifest], manifest, strict=False))
+    alone = [
+        line.strip()
+        for before, line in pairs
+        if re.search(r": \S", line) and "#" not in line and "#" not in before
+    ]
+    assert set(alone) <= {"name: shared-memory", "- name: shared-memory", *OF_THE_MOUNT}
+    for launcher in ("torchrun", "mpirun", "slurm"):
+        blocks = LAUNCHERS[launcher].render(plan, "file").split("\n\n")
+        assert all(block.lstrip().startswith("#") for block in blocks), launcher
+
+
+OF_THE_MOUNT = ("mountPath: /dev/shm", "medium: Memory")  # their reason is above the volume
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -147,6 +147,35 @@ def test_the_table_has_no_variable_that_the_installed_torch_has_dropped() -> Non
     assert sorted({name for name, gone in table.items() if gone} & read) == []
 
 
+# Strings of libnccl that are no variables: names of subsystems, levels, kinds and of its own enums.
+NO_VARIABLES = re.compile(
+    "NCCL_(?:ALL|ALLOC|BOOTSTRAP|CALL|COLL|ENV|GRAPH|INIT|NVLS|P2P|PROXY|RAS|REG|SHM|TUNING|PROFILE|SIGNAL"
+    "|SIGNAL_NONE|IB_(?:SL|TC)_DEFAULT|(?:LOG|IPC|GIN_CONNECTION|GIN_TYPE|NET_DEVICE)_[A-Z_]+"
+    "|GIN_IB_[A-Z]+_TAG)"
+)
+
+
+def test_the_table_has_every_variable_that_the_installed_nccl_reads_and_no_other() -> None:
+    spec = find_spec("nvidia")
+    places = [Path(one) for one in spec.submodule_search_locations or ()] if spec else []
+    library = next((one for at in places for one in at.glob("nccl/lib/libnccl.so*")), None)
+    if library is None:
+        pytest.skip("NCCL is not installed")
+    with library.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        found = {one[1].decode() for one in re.finditer(rb"\0(NCCL_[A-Z0-9_]+)(?=\0)", content)}
+        read = {name: row for name, row in known().items() if name.startswith("NCCL_")}
+        dropped = {
+            name
+            for name, row in read.items()
+            # What another string ends with is stored once, so that no zero need be before it.
+            if row.read_by == "NCCL" and content.find(b"%b\0" % name.encode()) < 0
+        }
+    new = {name for name in found - read.keys() if not NO_VARIABLES.fullmatch(name)}
+    assert (sorted(new), sorted(dropped)) == ([], [])
+    gone = {name for name, row in read.items() if row.status in ("removed", "phantom")}
+    assert sorted(gone & found) == []
+
+
 def test_the_default_timeouts_that_we_state_are_those_of_the_installed_torch() -> None:
     headers = _torch_folder() / "include/torch/csrc/distributed/c10d"
     nccl = (headers / "ProcessGroupNCCL.hpp").read_text()

@@ -46,6 +46,7 @@ def cluster(
         ranks=facts,
         checks=(Check(operation="all_reduce", dtype="float32", state="right"),),
         points=(point,),
+        overhead=1e-6,
         copy_bandwidth=1e10,
         links=links,
         links_measured="all",

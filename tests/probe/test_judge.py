@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from measurements import cluster
 
+from ddpdoctor.probe import rank as probing
 from ddpdoctor.probe.against import NotComparable, slower
 from ddpdoctor.probe.judge import judge
 from ddpdoctor.probe.model import Check, HostClock
@@ -58,6 +59,23 @@ def test_a_slow_rank_is_named_only_where_both_kinds_of_work_say_so() -> None:
     ranks = list(once.ranks)
     ranks[2] = ranks[2].model_copy(update={"compute": 0.03})
     assert judge(once.model_copy(update={"ranks": tuple(ranks)})) == []
+
+
+def test_a_setting_that_one_rank_lacks_is_named_with_that_rank(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NCCL_ALGO", "Ring")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth0")  # called otherwise on each host
+    monkeypatch.setenv("NCCL_DEBUG_FILE", "/tmp/nccl.%h.%p")
+    assert probing._must_agree() == {"NCCL_ALGO": "Ring"}
+    same = cluster(3, 1)
+    one, *others = same.ranks
+    told = one.model_copy(update={"variables": probing._must_agree()})
+    (found,) = judge(same.model_copy(update={"ranks": (told, *others)}))
+    assert (found.code, found.severity, found.ranks) == ("DDP719", "warning", (0,))
+    assert found.evidence == ("Ring: rank 0", "not set: ranks 1, 2")
+    all_told = [rank.model_copy(update={"variables": told.variables}) for rank in same.ranks]
+    assert judge(same.model_copy(update={"ranks": tuple(all_told)})) == []
 
 
 def test_wrong_values_are_an_error_and_proven() -> None:

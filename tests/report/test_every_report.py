@@ -76,6 +76,7 @@ def of_probe(said: str) -> Report:
         links=(Link(first=0, second=1, bandwidth=1e8, latency=1e-4),),
         links_measured="all",
         clocks=(),
+        overhead=1e-6,
         copy_bandwidth=1e9,
         full_step=0.1,
         seconds=1.0,

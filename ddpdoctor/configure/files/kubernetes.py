@@ -25,10 +25,10 @@ def render(plan: Plan, path: str) -> str:
             "the Kubeflow training operator.",
             f"kubectl apply -f {quote(path)}",
         ).rstrip("\n"),
-        "apiVersion: kubeflow.org/v1",
-        "kind: PyTorchJob",
+        "apiVersion: kubeflow.org/v1  # the training operator's; v2 has TrainJob instead",
+        "kind: PyTorchJob  # it sets MASTER_ADDR and the ranks of nodes for torchrun",
         "metadata:",
-        f"  name: {json.dumps(plan.name)}",
+        f"  name: {json.dumps(plan.name)}  # of the job, and the beginning of its pods' names",
         "spec:",
         f'  nprocPerNode: "{plan.nproc}"  # {plan.why_nproc}; torchrun reads PET_NPROC_PER_NODE',
         "  runPolicy:",
@@ -50,19 +50,19 @@ def _replicas(plan: Plan, count: int) -> list[str]:
         else []
     )
     return [
-        f"      replicas: {count}",
+        f"      replicas: {count}  # one pod on each node",
         "      restartPolicy: OnFailure  # a failed pod is started again, and must resume",
         "      template:",
         "        spec:",
         "          containers:",
         "            - name: pytorch  # the operator looks for a container of this name",
-        f"              image: {json.dumps(plan.image)}",
+        f"              image: {json.dumps(plan.image)}  # torch and your script are in it",
         "              # torchrun in every pod starts its ranks; the script alone would be one.",
         f"              command: [torchrun, {json.dumps(plan.script)}]",
         "              env:",
         f"                # {plan.why_threads}",
         "                - name: OMP_NUM_THREADS",
-        f'                  value: "{plan.threads}"',
+        f'                  value: "{plan.threads}"  # Kubernetes wants text here',
         "              resources:",
         "                limits:",
         f'                  cpu: "{cpus}"  # {plan.threads} for each rank',
@@ -76,7 +76,7 @@ def _replicas(plan: Plan, count: int) -> list[str]:
         "            - name: shared-memory",
         "              emptyDir:",
         "                medium: Memory",
-        f"                sizeLimit: {SHARED_MEMORY}",
+        f"                sizeLimit: {SHARED_MEMORY}  # it counts as memory of the pod",
     ]
 
 

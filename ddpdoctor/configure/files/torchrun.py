@@ -20,7 +20,9 @@ def render(plan: Plan, path: str) -> str:
             f"sh {quote(path)} {quote(plan.script)} ARGUMENTS"
             + (", on every node, within minutes of each other" if plan.nodes > 1 else ""),
         ).rstrip("\n"),
+        "# A command that fails, or a variable that is missing, ends the script.",
         "set -eu",
+        "# What the ranks run, unless you say it.",
         f"[ $# -gt 0 ] || set -- {quote(plan.script)}",
         "",
         "# The interpreter that has torch here; torchrun of another one would miss your packages.",
@@ -34,6 +36,7 @@ def render(plan: Plan, path: str) -> str:
         "",
         *_rendezvous(plan),
         "",
+        "# exec: a signal to this script reaches torchrun, which ends its ranks.",
         'exec "$python" -m torch.distributed.run $options "$@"',
     ]
     return "\n".join(lines) + "\n"
