@@ -195,6 +195,9 @@ class Cpus(_Frozen):
     """CPUs in this process's affinity mask."""
     allowed: int | Absent | Unknown = Absent(absent="not looked for")
     """CPUs of the largest control group that can be seen."""
+    cores: int | None = None
+    """Without what hyper-threading adds; None where the kernel does not tell."""
+    sockets: int | None = None
     quota: float | Absent | Unknown
     """CPUs' worth of time that the control group grants."""
     model: Text = ""

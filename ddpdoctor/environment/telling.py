@@ -177,6 +177,8 @@ def _cpus(cpus: Cpus | Unknown) -> str:
     if isinstance(cpus, Unknown):
         return _or(cpus)
     model = f", {cpus.model}" if cpus.model else ""
+    if cpus.cores and cpus.sockets:
+        model += f", {count(cpus.cores, 'core')} in {count(cpus.sockets, 'socket')}"
     group = f", in the control group {_or(cpus.allowed)}" * (not isinstance(cpus.allowed, Absent))
     limits = f"by affinity {_or(cpus.affinity)}, by quota {_or(cpus.quota)}"
     return f"{cpus.count}{model}{group}, {limits}"

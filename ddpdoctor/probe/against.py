@@ -15,7 +15,8 @@ from ddpdoctor.report.model import Report
 
 SLOWER = 1.5
 """Times as long, in the median over all sizes: less is noise from run to run."""
-SLOWER_LINK = 2.0
+SLOWER_LINK, SLOWER_WITHIN = 2.0, 3.0
+"""Times as slow, between hosts and within one, whose links are as fast as its CPUs are free."""
 
 
 class NotComparable(Exception):
@@ -51,8 +52,9 @@ def slower(now: Measured, then: Measured) -> list[Finding]:
 def _collectives(now: Measured, then: Measured) -> Iterator[Finding]:
     before = {(point.operation, point.size): point.seconds for point in then.points}
     for operation in dict.fromkeys(point.operation for point in now.points):
+        # Its fastest time against the usual one then: only what lasts all the while is slower.
         ratios = {
-            point.size: point.seconds / before[operation, point.size]
+            point.size: point.fastest / before[operation, point.size]
             for point in now.points
             if point.operation == operation and before.get((operation, point.size))
         }
@@ -69,9 +71,12 @@ def _collectives(now: Measured, then: Measured) -> Iterator[Finding]:
 
 def _links(now: Measured, then: Measured) -> Iterator[Finding]:
     before = {(link.first, link.second): link for link in then.links}
+    host = [rank.host for rank in now.ranks]
     for link in now.links:
         old = before.get((link.first, link.second))
-        if old and link.bandwidth * SLOWER_LINK <= old.bandwidth:
+        within = host[link.first] == host[link.second]
+        times = SLOWER_WITHIN if within else SLOWER_LINK
+        if old and link.bandwidth * times <= old.bandwidth:
             yield finding(
                 "DDP724",
                 "warning",

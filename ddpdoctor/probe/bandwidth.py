@@ -35,13 +35,14 @@ def points(talk: Talk, budget: float) -> list[Point]:
                 break
             talk.progress.tell("bandwidth", f"{name} of {in_bytes(size)}")
             each = one * shares[size]
-            seconds = talk.timed(prepare(talk, size), each)
+            seconds, fastest = talk.timed(prepare(talk, size), each)
             rate = size / seconds
             found.append(
                 Point(
                     operation=name,
                     size=size,
                     seconds=seconds,
+                    fastest=fastest,
                     algorithm_bandwidth=rate,
                     bus_bandwidth=rate * factor(talk.size),
                 )
@@ -53,14 +54,14 @@ def points(talk: Talk, budget: float) -> list[Point]:
 
 def overhead(talk: Talk) -> float:
     """Seconds that the probe adds to the time of a call."""
-    return talk.timed(lambda: None, 0.05)
+    return talk.timed(lambda: None, 0.05).middle
 
 
 def copy_bandwidth(talk: Talk) -> float:
     """Bytes per second that this rank copies, all ranks at it at once: the slowest one's."""
     source = torch.ones(_COPY // 4, device=talk.device)
     target = torch.empty_like(source)
-    return _COPY / talk.timed(lambda: target.copy_(source), 0.3)
+    return _COPY / talk.timed(lambda: target.copy_(source), 0.3).middle
 
 
 def _all_reduce(talk: Talk, size: int) -> Callable[[], object]:

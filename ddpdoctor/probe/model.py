@@ -52,6 +52,8 @@ class Point(_Frozen):
     """Bytes as nccl-tests counts them: of the whole result, for all_gather and reduce_scatter."""
     seconds: float
     """Of one call among several in a row, on the slowest rank."""
+    fastest: float
+    """The same of the fastest row: what else the machine did has added the rest."""
     algorithm_bandwidth: float
     """size / seconds."""
     bus_bandwidth: float

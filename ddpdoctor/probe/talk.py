@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -15,6 +15,13 @@ import torch.distributed as dist
 from ddpdoctor.probe.progress import Progress
 
 _ROWS, _LEAST = 5, 3
+
+
+class Timing(NamedTuple):
+    """Seconds of one call: by the middle one of some rows of calls, and by the fastest."""
+
+    middle: float
+    fastest: float
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Talk:
             for one, length in zip(texts, lengths, strict=True)
         ]
 
-    def timed(self, work: Callable[[], object], budget: float, most: int = 2000) -> float:
+    def timed(self, work: Callable[[], object], budget: float, most: int = 2000) -> Timing:
         """Time of one call on the slowest rank, in calls that take about `budget` s together.
 
         Calls are made in a row, as in a training step and in nccl-tests: in some rows, which all
@@ -78,7 +85,8 @@ class Talk:
         times: list[float] = []
         while len(times) < rows and self.agreed(time.monotonic() - begun) < budget:
             times.append(self._row(work, count // rows))
-        return statistics.median(self.slowest(times))
+        slowest = self.slowest(times)
+        return Timing(statistics.median(slowest), min(slowest))
 
     def _row(self, work: Callable[[], object], calls: int) -> float:
         """Seconds for each of so many calls."""

@@ -36,7 +36,7 @@ def told(report: ProbeReport) -> Report:
         verdict=summary(report),
         notes=(
             f"A rank copies {_rate(measured.copy_bandwidth)} in its own memory: the ceiling.",
-            f"Of the time of each call {measured.overhead * 1e6:.1f} µs are the probe's own.",
+            f"Of the time of each call {measured.overhead * 1e9:.0f} ns are the probe's own.",
         ),
         findings=report.findings,
         groups=tuple(_groups(measured)),

@@ -129,6 +129,18 @@ def test_a_membership_that_cannot_be_read_leaves_the_rest_of_the_cpus_known(
     assert cpus.usable == cpus.affinity
 
 
+def test_cores_are_told_from_what_hyper_threading_adds(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    cpu = "processor: {}\nmodel name\t: CPU\nphysical id\t: {}\ncore id\t\t: {}\n"
+    blocks = (cpu.format(n, n % 2, n % 4 // 2) for n in range(8))
+    (tmp_path / "proc/cpuinfo").write_text("\n".join(blocks))
+    cpus = host.cpus(Machine({}, root=tmp_path))
+    assert (cpus.model, cpus.cores, cpus.sockets) == ("CPU", 4, 2)
+    (tmp_path / "proc/cpuinfo").write_text("processor: 0\nBogoMIPS: 50\n")  # as on ARM
+    cpus = host.cpus(Machine({}, root=tmp_path))
+    assert (cpus.model, cpus.cores, cpus.sockets) == ("", None, None)
+
+
 def test_this_interpreter_by_another_of_its_names_is_this_one(tmp_path: Path) -> None:
     own = Path(sys.executable)
     there = {"PATH": str(own.parent)}

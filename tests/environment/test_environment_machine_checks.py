@@ -677,6 +677,13 @@ THAT_FAILS = [
         facts={"interfaces": (LO_DOWN, *V4_ONLY["interfaces"])},
         right_facts={"interfaces": (LO, *V4_ONLY["interfaces"])},
     ),
+    Case("DDP107", "info", {"TP_SOCKET_IFNAME": "eth9"}, {"TP_SOCKET_IFNAME": "eth0"}),
+    Case(
+        "DDP107",
+        "warning",
+        {"TP_SOCKET_IFNAME": "eth1", **TWO_NODES},
+        {"TP_SOCKET_IFNAME": "eth0", **TWO_NODES},
+    ),
     Case("DDP725", "warning", facts=torch() | BROKEN, right_facts=driver()),
     Case(
         "DDP725",
@@ -781,6 +788,34 @@ def test_a_fault_of_the_machine_or_the_launch_is_named_and_a_sound_one_is_not(
     case: Case, diagnose: Diagnose
 ) -> None:
     check(case, diagnose)
+
+
+def test_what_shadows_nccl_is_named(diagnose: Diagnose) -> None:
+    old = torch(nccl_loaded="2.9.8", nccl_library="/opt/old/libnccl.so.2")
+
+    def told(**environ: str) -> tuple[list[str], tuple[str, ...]]:
+        (one,) = (each for each in diagnose(environ, **old) if each.code == "DDP710")
+        return [note for note in one.evidence if "puts it" in note], one.cure.commands
+
+    assert told(LD_LIBRARY_PATH="/usr/lib:/opt/old/") == (
+        ["LD_LIBRARY_PATH puts it before torch's own"],
+        (),
+    )
+    assert told(LD_PRELOAD="/opt/old/libnccl.so.2") == (
+        ["LD_PRELOAD puts it before torch's own"],
+        ("unset LD_PRELOAD",),
+    )
+    assert told(LD_LIBRARY_PATH="/usr/lib") == ([], ())
+
+
+def test_the_one_interface_that_leads_out_is_in_the_command(diagnose: Diagnose) -> None:
+    def commands(**facts: Any) -> tuple[str, ...]:
+        (one,) = (each for each in diagnose(**LOOPBACK_NAME, **facts) if each.code == "DDP708")
+        return one.cure.commands
+
+    assert commands() == ("export GLOO_SOCKET_IFNAME=eth0",)
+    assert commands(**INNER) == ("export GLOO_SOCKET_IFNAME=eth0",)
+    assert commands(interfaces=(*UP_IB["interfaces"], *V4_ONLY["interfaces"])) == ()
 
 
 def test_every_code_has_a_fault_in_these_tests() -> None:

@@ -36,6 +36,7 @@ def cluster(
         operation="all_reduce",
         size=size,
         seconds=0.001,
+        fastest=0.001,
         algorithm_bandwidth=size / 0.001,
         bus_bandwidth=size / 0.001,
     )

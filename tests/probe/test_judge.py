@@ -116,6 +116,16 @@ def test_what_became_slower_is_named_and_what_became_faster_is_not() -> None:
     assert slower(then, then) == []
 
 
+def test_what_was_disturbed_now_and_then_is_not_called_slower() -> None:
+    then = cluster(2, 2)
+    (point,) = then.points
+    disturbed = point.model_copy(update={"seconds": 5 * point.seconds})
+    slow = disturbed.model_copy(update={"fastest": 2 * point.seconds})
+    assert slower(then.model_copy(update={"points": (disturbed,)}), then) == []
+    (found,) = slower(then.model_copy(update={"points": (slow,)}), then)
+    assert found.cause == "all_reduce takes 2.0 times as long as then"
+
+
 def test_probes_of_other_worlds_are_not_compared() -> None:
     with pytest.raises(NotComparable, match="world_size 3"):
         slower(cluster(2, 1), cluster(3, 1))

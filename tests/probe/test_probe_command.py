@@ -95,7 +95,7 @@ tensor = torch.zeros(1 << 20)
 for _ in range(8):  # whatever else this machine does disturbs one more than the other
     ours, theirs = [], []
     for _ in range(10):
-        ours.append(talk.timed(bandwidth._all_reduce(talk, 4 * len(tensor)), 0.15))
+        ours.append(talk.timed(bandwidth._all_reduce(talk, 4 * len(tensor)), 0.15).middle)
         theirs.append(statistics.median(by_hand(tensor, 8) for _ in range(5)))
     ratio = talk.agreed(statistics.quantiles(ours, n=4)[0] / statistics.quantiles(theirs, n=4)[0])
     if abs(ratio - 1) < 0.1:
@@ -302,6 +302,31 @@ def test_the_host_or_the_link_that_is_throttled_is_named_and_nothing_else(
     assert [one.ranks for one in report.findings if one.code == "DDP721"] == [named], (
         report.measured.links
     )
+
+
+THROTTLED = (
+    "tc qdisc add dev lo root handle 1: htb default 3;"
+    "tc class add dev lo parent 1: classid 1:3 htb rate 400mbit burst 64k"
+)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.skipif(not shutil.which("tc"), reason="needs tc")
+def test_a_network_that_became_slower_since_is_told(tmp_path: Path) -> None:
+    def probe(setup: str, *more: str) -> list[str]:
+        command = [*COMMAND, "2", "--nproc", "2", *more]
+        inside = ["unshare", "--net", "sh", "-ec", f'ip link set lo up; {setup}; exec "$@"', "sh"]
+        ran = subprocess.run(
+            [*inside, *command], capture_output=True, text=True, timeout=300, env=environ()
+        )
+        if ran.returncode not in (0, 1):
+            pytest.skip(f"no throttle here: {ran.stderr.strip()}")
+        (tmp_path / "last.json").write_text(ran.stdout)
+        return [one.cause for one in report_in(ran.stdout).findings if one.code == "DDP724"]
+
+    assert probe("true") == []
+    causes = probe(THROTTLED, "--against", str(tmp_path / "last.json"))
+    assert any(cause.startswith("the link of ranks 0 and 1 gives") for cause in causes)
 
 
 @pytest.fixture

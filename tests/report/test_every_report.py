@@ -69,6 +69,7 @@ def of_probe(said: str) -> Report:
                 operation="all_reduce",
                 size=1024,
                 seconds=0.1,
+                fastest=0.1,
                 algorithm_bandwidth=1e6,
                 bus_bandwidth=1e6,
             ),

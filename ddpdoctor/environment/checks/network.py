@@ -24,7 +24,11 @@ def wrong_interface(environment: Environment) -> Iterator[Finding]:
     interfaces = environment.interfaces
     if isinstance(interfaces, Unknown):
         return
-    for name, judge in (("GLOO_SOCKET_IFNAME", _gloo), ("NCCL_SOCKET_IFNAME", _nccl)):
+    for name, judge in (
+        ("GLOO_SOCKET_IFNAME", _gloo),
+        ("NCCL_SOCKET_IFNAME", _nccl),
+        ("TP_SOCKET_IFNAME", _tensorpipe),
+    ):
         variable = environment.variable(name)
         if variable and variable.value and not variable.redacted:
             yield from judge(environment, variable, interfaces)
@@ -72,6 +76,25 @@ def _gloo(
     chosen = [by_name[name] for name in names if name in by_name]
     yield from _down(environment, variable, chosen)
     yield from _loopback_only(environment, variable, chosen)
+
+
+def _tensorpipe(
+    environment: Environment, variable: SetVariable, interfaces: tuple[Interface, ...]
+) -> Iterator[Finding]:
+    if any(one.name == variable.value and one.addresses for one in interfaces):
+        return
+    several = spans_nodes(environment)
+    yield finding(
+        "DDP107",
+        "warning" if several else "info",
+        f"{setting(variable.name, variable.value)} is no interface with an address here",
+        f"Name one of {_usable(interfaces)}, or none.",
+        notes=(
+            "torch.distributed.rpc warns, and takes 127.0.0.1 instead",
+            "no other node can reach that" if several else "harmless while all processes run here",
+        ),
+        commands=taken_away(variable),
+    )
 
 
 def _down(
@@ -330,8 +353,16 @@ def hostname(environment: Environment) -> Iterator[Finding]:
             "gloo resolves the host name, and tells its peers to connect to what comes of it",
             *(() if several else ("harmless as long as all ranks run on this machine",)),
         ),
+        commands=_only_way_out(environment),
         certainty="proven" if several and host.loopback else "evidence",
     )
+
+
+def _only_way_out(environment: Environment) -> tuple[str, ...]:
+    """The command that names the one interface which can lead to other machines, if it is one."""
+    interfaces = environment.interfaces if isinstance(environment.interfaces, tuple) else ()
+    ways = [i.name for i in interfaces if i.up and i.addresses and not (i.loopback or i.inner)]
+    return (f"export GLOO_SOCKET_IFNAME={shlex.quote(ways[0])}",) if len(ways) == 1 else ()
 
 
 def _first(host: HostName) -> str:

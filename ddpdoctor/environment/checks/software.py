@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, setting, unset
@@ -62,6 +64,7 @@ def nccl_mismatch(environment: Environment) -> Iterator[Finding]:
     loaded = torch.nccl_loaded
     if not isinstance(loaded, str) or loaded == torch.nccl_built:
         return
+    shadow = _shadow(environment, torch.nccl_library or "")
     older = _number(loaded) < _number(torch.nccl_built)
     yield finding(
         "DDP710",
@@ -70,13 +73,25 @@ def nccl_mismatch(environment: Environment) -> Iterator[Finding]:
         "Remove what shadows the right one: LD_LIBRARY_PATH, LD_PRELOAD, a second package.",
         notes=(
             f"loaded from {torch.nccl_library}",
+            *((f"{shadow} puts it before torch's own",) if shadow else ()),
             *(
                 ()
                 if older
                 else ("harmless as a rule: NCCL keeps its interface within a major version",)
             ),
         ),
+        commands=unset(shadow) if shadow == "LD_PRELOAD" else (),
     )
+
+
+def _shadow(environment: Environment, library: str) -> str:
+    """The variable by which the linker came upon this library; "" where it is neither."""
+    preloaded = re.split("[: ]", environment.value("LD_PRELOAD") or "")
+    folders = (environment.value("LD_LIBRARY_PATH") or "").split(":")
+    if library in filter(None, preloaded):
+        return "LD_PRELOAD"
+    before = any(one and PurePath(library).parent == PurePath(one) for one in folders)
+    return "LD_LIBRARY_PATH" if before else ""
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -33,12 +33,15 @@ _INFINIBAND = "sys/class/infiniband"
 
 def cpus(machine: Machine) -> Cpus:
     """How many CPUs there are, and how many of them may be used."""
+    model, cores, sockets = _described(machine)
     return Cpus(
         count=os.cpu_count() or 1,
         affinity=machine.find(_affinity),
         allowed=_limit_of_a_group(machine.find(cgroup.cpuset)),
         quota=_limit_of_a_group(machine.find(cgroup.cpu_quota)),
-        model=_model(machine),
+        model=model,
+        cores=cores,
+        sockets=sockets,
     )
 
 
@@ -46,13 +49,21 @@ def _limit_of_a_group(limit: T | None) -> T | Absent:
     return Absent(absent="no control group limits it") if limit is None else limit
 
 
-def _model(machine: Machine) -> str:
+def _described(machine: Machine) -> tuple[str, int | None, int | None]:
+    """Model, cores and sockets, as far as /proc/cpuinfo has them."""
     try:
-        lines = machine.read("proc/cpuinfo").splitlines()
+        text = machine.read("proc/cpuinfo")
     except OSError:
-        return ""
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, "")
+        return "", None, None
+    told = [
+        {name.strip(): value.strip() for name, _, value in pairs}
+        for block in text.split("\n\n")
+        if (pairs := [line.partition(":") for line in block.splitlines()])
+    ]
+    cores = {(one["physical id"], one["core id"]) for one in told if "core id" in one}
+    sockets = {socket for socket, _ in cores}
+    model = next((one["model name"] for one in told if "model name" in one), "")
+    return model, len(cores) or None, len(sockets) or None
 
 
 def _affinity(_: Machine) -> int:
