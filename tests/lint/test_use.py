@@ -324,6 +324,24 @@ def test_a_program_too_long_to_be_followed_is_no_clean_one(tmp_path: Path, lint:
     assert "0 findings in 1 file, 1 checked in part" in out
 
 
+@pytest.mark.parametrize("met", [False, True])
+def test_what_may_come_behind_the_cut_is_not_missed(met: bool, tmp_path: Path) -> None:
+    """Whether rank 0 joins the others' barrier is not known, unless it is seen elsewhere before."""
+    steps = (f"def f{n}(x):\n    return f{n - 1}(x) + f{n - 1}(x + 1)\n\n\n" for n in range(1, 18))
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch.distributed as dist\n\n\ndef f0(x):\n    return x\n\n\n"
+        + "".join(steps)
+        + "dist.init_process_group()\nrank = dist.get_rank()\n"
+        + "if rank != 0:\n    dist.barrier()\n"
+        + ("dist.all_reduce(total)\n" if met else "")
+        + "print(f17(rank))\nif rank == 0:\n    dist.barrier()\n"
+    )
+    result = lint_files([str(script)])
+    assert result.cut == [str(script)]
+    assert [each.code for each in result.diagnostics] == (["DDP401"] if met else [])
+
+
 def test_fix_changes_what_is_mechanical_and_nothing_else(lint: Lint) -> None:
     write("shuffle.py", SHUFFLE.replace("\n", "\r\n"))
     code, _, _ = lint("shuffle.py", fix=True, format="text")

@@ -112,6 +112,8 @@ def partings(run: Run) -> list[Parting]:
     if found is None:
         words = Words(_reduced(run))
         found = [*_ByRank(run, words).find(), *_local(run, words)]
+        if run.spent:  # what makes it right may come where the program was not followed
+            found = [each for each in found if any(True for _ in _later(each.way))]
         run.answers["partings"] = found
     result: list[Parting] = found
     return result

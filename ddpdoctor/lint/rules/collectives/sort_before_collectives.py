@@ -27,7 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, walk
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Node, Seq, events, walk
 from ddpdoctor.lint.engine.interpreter.values import Term, Value
 from ddpdoctor.lint.engine.queries.partings import all_met
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit
@@ -47,7 +47,7 @@ def check(run: Run) -> Iterator[Hit]:
             over = event.values["element"]
             if not isinstance(loop, ast.For | ast.AsyncFor):
                 continue
-            registers = _registers(run, node.body)
+            registers = any(_registers(run, each, node.body) for each, _ in walk(node.body))
             if not registers and not any(True for _ in all_met(node.body.items)):
                 continue
             done = "parameters are registered" if registers else "collectives run"
@@ -69,24 +69,22 @@ def _counts(over: Value) -> bool:
     return isinstance(over.what, Term) and over.what.op in ("range", "enumerate")
 
 
-def _adds_a_module(run: Run, event: Event) -> bool:
-    """`setattr(self, name, nn.Linear(...))`."""
-    if event.kind != "set_attribute":
+def _registers(run: Run, node: Node, inside: Seq) -> bool:
+    """Whether a module that was made before the loop is given another part."""
+    if not isinstance(node, Event):
         return False
-    return run.vm.type_of(event.values["value"]) == "torch.nn.Module"
+    if node.kind == "register":
+        owner = node.values.get("object")
+    elif node.kind == "set_attribute" and _is_a_module(run, node.values["value"]):
+        owner = node.values["owner"]
+    else:
+        return False
+    made = (each.values["object"] for each, _ in events(inside, "make", "new"))
+    return owner is None or all(each.what != owner.what for each in made)
 
 
-def _registers(run: Run, seq: Seq) -> bool:
-    for node in seq.items:
-        if isinstance(node, Event):
-            if node.kind == "register" or _adds_a_module(run, node):
-                return True
-        elif isinstance(node, Choice):
-            if any(_registers(run, arm.body) for arm in node.arms):
-                return True
-        elif isinstance(node, Called | Loop) and _registers(run, node.body):
-            return True
-    return False
+def _is_a_module(run: Run, value: Value) -> bool:
+    return run.vm.type_of(value) == "torch.nn.Module"
 
 
 def _sorted(node: ast.expr, lines: list[str]) -> Fix:
