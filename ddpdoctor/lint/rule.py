@@ -71,6 +71,8 @@ class About:
     code: str
     name: str
     confidence: Confidence
+    harmless: bool = False
+    """Whether it does little harm in most code: it is told as information then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Rule:
     confidence: Confidence
     check: Callable[[Run], Iterable[Hit]]
     documentation: str
+    harmless: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -110,6 +113,7 @@ class Diagnostic:
     """The places that its notes speak of, nearest first."""
     statement: tuple[int, int] = field(default=(0, 0), compare=False)
     """First and last line of the statement: a comment on any of them suppresses."""
+    harmless: bool = False
 
     def finding(self) -> Finding:
         """The same in the shape that all commands share."""
@@ -131,7 +135,7 @@ class Diagnostic:
         return catalog.Finding(
             code=self.code,
             title=self.name,
-            severity="error" if self.confidence == "certain" else "warning",
+            severity="info" if self.harmless else _SEVERITY[self.confidence],
             certainty=self.confidence,
             ranks=(),
             places=tuple(places),
@@ -145,6 +149,12 @@ class Diagnostic:
                 cell=self.cell,
             ),
         )
+
+
+_SEVERITY: dict[Confidence, Literal["error", "warning"]] = {
+    "certain": "error",
+    "likely": "warning",
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)

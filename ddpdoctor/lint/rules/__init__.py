@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import asdict
 from functools import cache
 
 from ddpdoctor.lint.rule import About, Rule
@@ -25,7 +26,5 @@ def all_rules() -> tuple[Rule, ...]:
             module = importlib.import_module(each.name)
             about: About = module.ABOUT
             documentation = (module.__doc__ or "").strip()
-            found.append(
-                Rule(about.code, about.name, about.confidence, module.check, documentation)
-            )
+            found.append(Rule(**asdict(about), check=module.check, documentation=documentation))
     return tuple(sorted(found, key=lambda rule: (rule.code, rule.check.__module__)))

@@ -40,6 +40,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     Why,
     blended,
+    has_identity,
     term,
 )
 
@@ -191,6 +192,8 @@ def call_function(
         return _on_main(vm, what, args, kwargs, node)
     if "contextmanager" in what.flags and on_yield is None:
         return _manager(vm, what, args, kwargs, node)
+    if "cached" in what.flags:
+        return _kept(vm, what, args, kwargs, node)
     # A decorator's wrapper is another function each time that it is made.
     active = sum(frame.function is info and frame.scopes[1:] == what.scopes for frame in vm.frames)
     if len(vm.frames) >= MAX_CALLS or active >= 2:
@@ -255,6 +258,20 @@ def _on_main(
     condition = Value(IS_MAIN, BY_RANK, why)
     paths = vm.ways(condition, lambda: call_function(vm, plain, args, kwargs, node), lambda: NONE)
     return vm.choose(node, node, condition, paths) or NONE
+
+
+def _kept(
+    vm: Machine, what: Func, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A function that is run once for the same arguments, and looked up from then on."""
+    given = (what, *(each.what for each in args))
+    found = vm.store.get((given, "#kept"))
+    if found is None:
+        plain = replace(what, flags=what.flags - {"cached"})
+        found = call_function(vm, plain, args, kwargs, node)
+        if not kwargs and has_identity(given[1:]):
+            vm.store.put((given, "#kept"), found)
+    return found
 
 
 def _manager(

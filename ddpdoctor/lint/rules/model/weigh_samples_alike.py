@@ -34,7 +34,7 @@ from ddpdoctor.lint.engine.queries.sharding import LOADER, made
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by
 from ddpdoctor.lint.rule import About, Hit
 
-ABOUT = About(code="DDP309", name="mean-of-means", confidence="likely")
+ABOUT = About(code="DDP309", name="mean-of-means", confidence="likely", harmless=True)
 
 _DIVIDES = ("Div", "div", "true_divide", "div_")
 _COUNTS = ("sum", "count_nonzero")

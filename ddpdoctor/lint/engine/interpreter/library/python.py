@@ -43,6 +43,8 @@ from ddpdoctor.lint.engine.libraries.torch import OF_THE_WRAPPER
 FLAGS = {
     "property": "property",
     "functools.cached_property": "property",
+    "functools.lru_cache": "cached",
+    "functools.cache": "cached",
     "staticmethod": "staticmethod",
     "classmethod": "classmethod",
     "contextlib.contextmanager": "contextmanager",
@@ -125,8 +127,8 @@ def of_python(
         return NONE
     if name == "dataclasses.field":
         return _default_of_field(vm, kwargs, node)
-    if name in ("functools.lru_cache", "functools.cache"):
-        return first
+    if name == "functools.lru_cache" and not isinstance(first.what, Func):
+        return Value(Lib(name))  # how much it keeps; what it keeps is told then
     if name in FLAGS:
         if isinstance(first.what, Func):
             return Value(replace(first.what, flags=first.what.flags | {FLAGS[name]}))
