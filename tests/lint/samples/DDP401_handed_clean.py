@@ -1,37 +1,28 @@
-import functools
-
 import torch
 import torch.distributed as dist
+import wandb
+from torch.nn.parallel import DistributedDataParallel
 
 
-def first_only(function):
-    @functools.wraps(function)
-    def wrapped(*args):
-        if dist.get_rank() != 0:
-            return None
-        return function(*args)
+class Trainer:
+    def __init__(self):
+        self.net = DistributedDataParallel(torch.nn.Linear(4, 1))
 
-    return wrapped
-
-
-def total(counts):
-    dist.all_reduce(counts)
-    return counts.sum()
+    def train(self):
+        for _ in range(3):
+            self.net(torch.randn(2, 4)).mean().backward()
+        dist.barrier()
 
 
-@first_only
-def tell(text):
-    print(text)
-
-
-def report(counts):
-    tell(total(counts))
-
-
-def main():
+def main(sweep):
+    """Rank 0 trains inside of what keeps its record; the others train without."""
     dist.init_process_group("gloo")
-    report(torch.ones(3))
+    trainer = Trainer()
+    if sweep and dist.get_rank() == 0:
+        wandb.agent(sweep, function=trainer.train, count=1)
+    else:
+        trainer.train()
+    dist.destroy_process_group()
 
 
-if __name__ == "__main__":
-    main()
+main("abc")

@@ -130,7 +130,7 @@ def call_value(
     vm.burn()
     what = callee.what
     if isinstance(what, Either):
-        return _one_of_several(vm, what, args, kwargs, node)
+        return _one_of_several(vm, callee, what, args, kwargs, node)
     if isinstance(what, Func):
         return call_function(vm, what, args, kwargs, node)
     if isinstance(what, Class):
@@ -150,7 +150,12 @@ def call_value(
 
 
 def _one_of_several(
-    vm: Machine, what: Either, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+    vm: Machine,
+    callee: Value,
+    what: Either,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
 ) -> Value:
     options = [each for each in what.options if not each.is_const(None)]
     if all(_sorts(each) for each in options):  # who holds one of these lists finds it sorted
@@ -161,7 +166,8 @@ def _one_of_several(
     chosen = what.chosen
     if chosen is None or len(ways) < 2:
         paths = [Path(None, EVERYONE, EVERYONE, way) for way in ways.values()]
-        return vm.choose(node, node, Value(NOTHING, UNKNOWN), paths) or NONE
+        by = callee.agree if callee.agree.divergent else UNKNOWN
+        return vm.choose(node, node, Value(NOTHING, by, callee.why), paths) or NONE
     yes = ways.pop(chosen.yes)
     (no,) = ways.values()
     paths = vm.ways(chosen.condition, yes, no)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import objects
@@ -10,10 +12,11 @@ from ddpdoctor.lint.engine.interpreter.folding import is_coarse
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.facts import moved, sorted_by_time
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
-from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.machine import Machine, Path
 from ddpdoctor.lint.engine.interpreter.names import MAIN_NAME, RANK_CALL, hinted
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK_LIKELY,
+    EVERYONE,
     NONE,
     NOTHING,
     OPEN,
@@ -350,6 +353,7 @@ def call_unknown(
     objects.note_use(vm, name, (*map(Value, asked), *args, *kwargs.values()), node)
     contents = tuple(objects.content(vm, each) or each for each in every)
     _hand_over(vm, args, kwargs)
+    _may_run(vm, (*args, *kwargs.values()), node)
     if made:
         found = objects.fresh(vm, Value(Tensor(vm.site(node), made), agree, why))
         return vm.computed(found, name, contents, node)
@@ -357,6 +361,19 @@ def call_unknown(
     if name[:1].isupper():  # a class by its name, which keeps what it is given
         vm.store.put((identity, "#given"), Value(Tuple((*args, *kwargs.values()))))
     return vm.computed(objects.fresh(vm, Value(identity, agree, why)), name, contents, node)
+
+
+def _may_run(vm: Machine, given: Iterable[Value], node: ast.AST) -> None:
+    """Who is given a function may call it, as the other ranks may call it themselves."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    functions = [each for each in given if isinstance(each.what, Func)]
+    if not any(each.agree.divergent for each in vm.conditions):
+        return
+    for each in functions:
+        ways = (functools.partial(call_value, vm, each, [], {}, node), lambda: NONE)
+        paths = [Path(None, EVERYONE, EVERYONE, way) for way in ways]
+        vm.choose(node, node, Value(NOTHING, UNKNOWN), paths)
 
 
 def wrapped_forward(

@@ -47,6 +47,9 @@ def letter(event: Event) -> tuple[str, str] | None:
         return None if "no_sync" in event.scopes else ("backward", "backward")
     if event.kind == "forward":
         alone = "join" in event.scopes or not is_world(event.values.get("group"))
+        buffers = event.values.get("shares_buffers")
+        if buffers is not None and buffers.is_const(False) and "no_grad" in event.scopes:
+            alone = True  # there is nothing that it would wait for
         return None if alone else ("forward", "forward")
     return None
 

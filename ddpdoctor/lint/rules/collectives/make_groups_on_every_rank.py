@@ -51,12 +51,11 @@ def check(run: Run) -> Iterator[Hit]:
                 confidence="certain" if ranks.agree.sure else "likely",
                 path=event.path,
             )
+    found: dict[int, Hit] = {}
     for parting in partings(run):
-        if not parting.by_rank:
-            continue
-        for each in parting.met:
-            if each.event.kind == "group":
-                yield Hit(
+        for each in parting.met if parting.by_rank else ():
+            if each.event.kind == "group":  # of several conditions around it the innermost tells
+                found[id(each.event.node)] = Hit(
                     each.node,
                     "this group is made by some ranks only: every rank must make every group",
                     notes=(how(parting),),
@@ -65,3 +64,4 @@ def check(run: Run) -> Iterator[Hit]:
                     confidence="certain" if parting.sure else "likely",
                     path=each.path,
                 )
+    yield from found.values()

@@ -25,8 +25,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import RANKS, Many, Ref, Table, Tuple, Value
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import RANKS, Many, Ref, Table, Term, Tuple, Value
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.rule import About, Hit
 
@@ -38,10 +38,11 @@ _DELETED = "CUDA_VISIBLE_DEVICES"
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield device indices that are right on the first node only."""
+    one_node = any(_is_of_one_node(event) for event, _ in events(run.root, "init"))
     for event, way in events(run.root, "set_device", "device", "wrap", "convert"):
         given = [event.values[role] for role in _ROLES if role in event.values]
         by_rank = [value for each in given for value in _parts(run, each) if _is_global(value)]
-        if by_rank and not is_spawned(way):  # whose index is that on this machine
+        if by_rank and not one_node and not is_spawned(way):  # whose index is that on this machine
             yield Hit(
                 _index(event.node),
                 "the global rank is used as a device index: wrong on every node but the first",
@@ -58,6 +59,13 @@ def check(run: Run) -> Iterator[Hit]:
                 help="leave the variable alone; bind the device with set_device(LOCAL_RANK)",
                 path=event.path,
             )
+
+
+def _is_of_one_node(init: Event) -> bool:
+    """Whether the group has as many ranks as this machine has devices."""
+    size = init.values.get("size")
+    what = size.what if size is not None else None
+    return isinstance(what, Term) and "torch.cuda.device_count" in what.args
 
 
 def _parts(run: Run, value: Value) -> Iterator[Value]:

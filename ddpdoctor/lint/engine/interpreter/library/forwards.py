@@ -48,6 +48,8 @@ def _forward(
     if is_wrapper:
         group = vm.store.get((model.what, "#process_group")) or NONE
         named = {f"kw_{word}": each for word, each in kwargs.items()}
+        if (shares := vm.store.get((model.what, "#broadcast_buffers"))) is not None:
+            named["shares_buffers"] = shares
         done = vm.emit("forward", "forward", node, model=model, group=group, **values, **named)
         module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
         for each in every:

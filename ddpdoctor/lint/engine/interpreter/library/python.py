@@ -125,6 +125,8 @@ def of_python(
                     found = objects.get_key(vm, each, key)
                     vm.emit("setenv", "os.environ", node, name=key, value=found)
         return NONE
+    if name in _ON_LISTS and args:
+        return _on_list(vm, name, args, node)
     if name == "dataclasses.field":
         return _default_of_field(vm, kwargs, node)
     if name == "functools.lru_cache" and not isinstance(first.what, Func):
@@ -154,6 +156,28 @@ def _settings_may_change(vm: Machine) -> None:
         old = vm.store.get((scope, name))
         if old is not None and isinstance(old.what, Const):
             vm.store.put((scope, name), Value(term("setting", scope, name), old.agree, old.why))
+
+
+_ON_LISTS = {
+    "heapq.heappush": ("append",),
+    "heapq.heappop": ("pop",),
+    "heapq.heappushpop": ("append", "pop"),
+    "heapq.heapreplace": ("append", "pop"),
+    "bisect.insort": ("append",),
+    "bisect.insort_left": ("append",),
+    "bisect.insort_right": ("append",),
+}
+"""Functions that change a list, as its methods do."""
+
+
+def _on_list(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
+    from ddpdoctor.lint.engine.interpreter.methods import call_method
+
+    result = NONE
+    for method in _ON_LISTS[name]:
+        given = args[1:2] if method == "append" else []
+        result = call_method(vm, args[0], method, given, {}, node)
+    return result
 
 
 def _foreign(
