@@ -22,6 +22,9 @@ class Piles:
 
 class Told:
     def before(self, loader, epoch):
+        other = DataLoader(torch.randn(8, 4))
+        if hasattr(other.sampler, "set_epoch"):
+            other.sampler.set_epoch(epoch)
         if hasattr(loader.sampler, "set_epoch"):  # <-- DDP203
             loader.sampler.set_epoch(epoch)
 

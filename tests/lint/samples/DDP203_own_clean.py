@@ -22,6 +22,9 @@ class Piles:
 
 class Told:
     def before(self, loader, epoch):
+        other = DataLoader(torch.randn(8, 4))
+        if hasattr(other.sampler, "set_epoch"):
+            other.sampler.set_epoch(epoch)
         loader.batch_sampler.begin(epoch)
 
 

@@ -13,6 +13,15 @@ class Open(DistributedDataParallel):
             return getattr(self.module, name)
 
 
+class Noted(DistributedDataParallel):
+    """What the wrapper lacks, its notes have."""
+
+    notes = {"encode": abs}
+
+    def __getattr__(self, name):
+        return self.notes[name] if name in self.notes else super().__getattr__(name)
+
+
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -35,12 +44,14 @@ class Logged(DistributedDataParallel):
 def main():
     dist.init_process_group("gloo")
     net = Open(Net())
+    noted = Noted(Net())
     other = Logged(Net(), "log")
-    opt = torch.optim.SGD([*net.parameters(), *other.parameters()], lr=0.1)
+    opt = torch.optim.SGD([*net.parameters(), *other.parameters(), *noted.parameters()], lr=0.1)
     for _ in range(3):
         x = torch.randn(2, net.width)
         found = net.encode(x)  # <-- DDP303
-        (found.mean() + other(x).mean()).backward()
+        noted.encode(-1)
+        (noted(x).mean() + found.mean() + other(x).mean()).backward()
         opt.step()
         opt.zero_grad()
     dist.destroy_process_group()

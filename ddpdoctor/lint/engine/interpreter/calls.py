@@ -130,7 +130,7 @@ def call_value(
     vm.burn()
     what = callee.what
     if isinstance(what, Either):
-        return _one_of_several(vm, callee, what, args, kwargs, node)
+        return _one_of_several(vm, callee, args, kwargs, node)
     if isinstance(what, Func):
         return call_function(vm, what, args, kwargs, node)
     if isinstance(what, Class):
@@ -150,13 +150,10 @@ def call_value(
 
 
 def _one_of_several(
-    vm: Machine,
-    callee: Value,
-    what: Either,
-    args: list[Value],
-    kwargs: dict[str, Value],
-    node: ast.AST,
+    vm: Machine, callee: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
+    what = callee.what
+    assert isinstance(what, Either)
     options = [each for each in what.options if not each.is_const(None)]
     if all(_sorts(each) for each in options):  # who holds one of these lists finds it sorted
         for each in options:

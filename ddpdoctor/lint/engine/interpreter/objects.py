@@ -360,9 +360,11 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
             return _bound(vm, found, owner, Value(Class(made.cls)), node)
         base = library_base(vm, made.cls)
         getter = class_attribute(vm, made.cls, "__getattr__")
-        inner = vm.store.get((what, "module")) if made.type == DDP else None
-        if inner is not None and getter is not None and name not in OF_THE_WRAPPER:
-            return attribute(vm, inner, name, node)  # that is what it is written for
+        if getter is not None and made.type == DDP and name not in OF_THE_WRAPPER:
+            inner = vm.store.get((what, "module"))
+            if inner is not None and _asks_the_module(vm, getter):
+                return attribute(vm, inner, name, node)
+            return Value(term("of", what, name), UNKNOWN)
         if base:
             return _of_type(vm, owner, base, name, node)
         value = Value(term("of", what, name), UNKNOWN)
@@ -370,13 +372,33 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
     if made.type == "argparse.Namespace":
         return _option(vm, what, name, node)
     if made.type == LOADER and name == "sampler" and vm.store.get((what, "#prepared")) is None:
-        return Value(vm.new(made.node, SAMPLER, kind=f"sampler {what.number}"))  # its own
+        own = vm.new(made.node, SAMPLER, kind=f"sampler {what.number}")
+        vm.store.put((own, OF_LOADER), owner)
+        return Value(own)
     return _of_type(vm, owner, made.type, name, node)
+
+
+def _asks_the_module(vm: Machine, getter: Value) -> bool:
+    """Whether a `__getattr__`, or what a decorator keeps of it, asks `self.module` by a name."""
+    if not isinstance(getter.what, Func):
+        return False
+    kept = [value for scope in getter.what.scopes[:1] for value in vm.store.of(scope).values()]
+    functions = [each.what for each in (getter, *kept) if isinstance(each.what, Func)]
+    nodes = [each for func in functions for each in ast.walk(vm.functions[func.number].node)]
+    return any(
+        isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Name)
+        and each.func.id == "getattr"
+        and any(isinstance(arg, ast.Attribute) and arg.attr == "module" for arg in each.args)
+        for each in nodes
+    )
 
 
 LOADER = "torch.utils.data.DataLoader"
 SAMPLER = "torch.utils.data.Sampler"
 """A sampler of the library's that knows nothing of ranks and epochs."""
+OF_LOADER = "#loader"
+"""Of a sampler that a loader has made for itself: that loader."""
 
 
 def _of_type(vm: Machine, owner: Value, type: str, name: str, node: ast.AST) -> Value:

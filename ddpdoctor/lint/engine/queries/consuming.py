@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.objects import library_base
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
     Either,
+    Func,
     Many,
     Partial,
     Ref,
@@ -19,8 +21,9 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.queries.wrapping import attributes
 
-_SILENT = ("print", "bare_forward", "forward", "iterate")
+_SILENT = ("print", "bare_forward", "forward", "iterate", "make")
 """What is told of a tensor in these is a use of it only where something is computed as well."""
+_CONTAINERS = ("list", "dict", "set")
 Uses = dict[int, list[ast.AST]]
 
 
@@ -34,10 +37,20 @@ def uses(run: Run) -> Uses:
             for site in {each for value in made.of for each in sites(run, value)} - own:
                 found.setdefault(site, []).append(made.node)
         for event, _ in events(run.root):
-            if event.kind not in _SILENT:
+            if event.kind not in _SILENT and not _is_kept(run, event):
                 for site in {each for value in event.values.values() for each in sites(run, value)}:
                     found.setdefault(site, []).append(event.node)
     return found
+
+
+def _is_kept(run: Run, event: Event) -> bool:
+    """Whether it is only given a name in an object of the user's: who reads it there computes."""
+    return event.kind == "set_attribute" and _is_plain(run, event.values["owner"].what)
+
+
+def _is_plain(run: Run, what: object) -> bool:
+    made = run.vm.objects.get(what.number) if isinstance(what, Ref) else None
+    return made is not None and made.cls >= 0 and not library_base(run.vm, made.cls)
 
 
 def sites(run: Run, value: Value) -> Iterator[int]:
@@ -56,12 +69,30 @@ def sites(run: Run, value: Value) -> Iterator[int]:
             stack.append(each.element.what)
         elif isinstance(each, Partial):
             stack += [each.callee.what, *(bound.what for bound in each.bound)]
+            stack += [value.what for _, value in each.named]
+        elif isinstance(each, Func):
+            stack += [value.what for value in (*each.bound, *(value for _, value in each.named))]
+            scopes = [scope for scope in each.scopes if scope not in seen]
+            seen.update(scopes)
+            stack += [value.what for scope in scopes for value in _names(run).get(scope, ())]
         elif isinstance(each, Either):
             stack += [option.what for option in each.options]
         elif isinstance(each, Ref) and each.number not in seen:
             seen.add(each.number)
-            if run.vm.objects[each.number].type in ("list", "dict", "set"):
+            if run.vm.objects[each.number].type in _CONTAINERS or _is_plain(run, each):
                 stack += [value.what for value in attributes(run).get(each, {}).values()]
+
+
+def _names(run: Run) -> dict[int, list[Value]]:
+    """Scope -> what its names were last: a function that sees them may compute from them."""
+    found: dict[int, list[Value]] | None = run.answers.get("names")
+    if found is None:
+        found = run.answers["names"] = {}
+        for kept in (run.vm.store.below, run.vm.store.now):
+            for (owner, _), value in kept.items():
+                if isinstance(owner, int):
+                    found.setdefault(owner, []).append(value)
+    return found
 
 
 def outputs(event: Event) -> list[int] | None:

@@ -67,6 +67,17 @@ def shards(run: Run) -> dict[int, int]:
     return found
 
 
+def dealt(run: Run) -> set[int]:
+    """Loaders of which each rank has its own part: by their sampler, or prepared."""
+    return shards(run).keys() | prepared(run)
+
+
+def prepared(run: Run) -> set[int]:
+    """Loaders that a library was given to deal out."""
+    given = (event.values["object"] for event, _ in events(run.root, "prepare_loader"))
+    return {number for each in given for number in numbers(each)}
+
+
 # --- who is run through
 
 

@@ -30,6 +30,7 @@ else:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
@@ -61,7 +62,7 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _late(run: Run, parting: Parting) -> Iterator[Hit]:
     """Looks for a file that another rank writes before all have looked."""
-    for look, save in found_meanwhile(run, parting):
+    for look, save in islice(found_meanwhile(run, parting), 1):
         yield Hit(
             look.node,
             f"a rank that comes late finds the file, and leaves {operation(parting.met[0])} out",
@@ -69,4 +70,3 @@ def _late(run: Run, parting: Parting) -> Iterator[Hit]:
             help="let rank 0 look, and share what it has found, before anybody writes",
             path=look.path,
         )
-        return

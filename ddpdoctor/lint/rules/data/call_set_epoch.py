@@ -28,7 +28,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.objects import bases
+from ddpdoctor.lint.engine.interpreter.objects import OF_LOADER, bases
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
 from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, Value
@@ -90,7 +90,11 @@ def _own(run: Run, told: set[int]) -> Iterator[Hit]:
             by = [
                 event for event, _ in events(run.root, "make") if event.values["object"] == mine[0]
             ]
-            lacking = [event for event, _ in events(again[-1].body, "lacks")]
+            lacking = [
+                event
+                for event, _ in events(again[-1].body, "lacks")
+                if _is_own_sampler(run, event.values["object"], loader)
+            ]
             place = (lacking or by or [loader])[0]
             told |= numbers(mine[0])
             yield Hit(
@@ -103,6 +107,12 @@ def _own(run: Run, told: set[int]) -> Iterator[Hit]:
                 help="`set_epoch(epoch)` on the sampler that shuffles, which adds it to the seed",
                 path=place.path,
             )
+
+
+def _is_own_sampler(run: Run, sampler: Value, loader: Event) -> bool:
+    """Whether it is what a loader has made for itself, beside the sampler that it was given."""
+    of = run.vm.store.get((sampler.what, OF_LOADER))
+    return of is not None and of.what == loader.values["object"].what
 
 
 def _is_of_the_user(run: Run, value: Value) -> bool:

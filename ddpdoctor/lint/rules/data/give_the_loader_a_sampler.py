@@ -58,14 +58,13 @@ from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     Pass,
+    dealt,
     is_dealt_out,
     is_own_part,
     is_stream,
     loops,
     made,
-    numbers,
     passes,
-    shards,
 )
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -80,12 +79,10 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield training loaders that every rank reads in full."""
     if not any(True for _ in events(run.root, "wrap")):
         return
-    loaders, dealt = made(run, LOADER), set(shards(run))
-    for event, _ in events(run.root, "prepare_loader"):
-        dealt |= numbers(event.values["object"])
+    loaders, parts = made(run, LOADER), dealt(run)
     told: set[int] = set()
     for each in passes(run):
-        if not each.trains or each.loaders & dealt or doers(each.way).mask != EVERYONE:
+        if not each.trains or each.loaders & parts or doers(each.way).mask != EVERYONE:
             continue
         if not each.loaders <= loaders.keys() or not all(
             not _is_given(loaders[number]) or _picks_alike(run, loaders[number])

@@ -28,7 +28,7 @@ from ddpdoctor.lint.engine.interpreter.library.facts import SALTED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import Why
-from ddpdoctor.lint.engine.queries.sharding import LOADER, made, numbers, shards
+from ddpdoctor.lint.engine.queries.sharding import LOADER, dealt, made
 from ddpdoctor.lint.engine.queries.wrapping import origins
 from ddpdoctor.lint.rule import About, Hit
 
@@ -37,12 +37,10 @@ ABOUT = About(code="DDP217", name="unlike-datasets", confidence="likely")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield the hashes by which a sample is another on each rank."""
-    dealt = set(shards(run))
-    for event, _ in events(run.root, "prepare_loader"):
-        dealt |= numbers(event.values["object"])
+    mine = dealt(run)
     told: set[int] = set()
     for number, loader in made(run, LOADER).items():
-        for why in _salted(run, run.vm.workers[loader]) if number in dealt else ():
+        for why in _salted(run, run.vm.workers[loader]) if number in mine else ():
             if why.node is not None and id(why.node) not in told:
                 told.add(id(why.node))
                 yield Hit(

@@ -40,6 +40,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     is_stream,
     made,
     numbers,
+    prepared,
 )
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -50,11 +51,9 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield loaders over streams that are not dealt out."""
     if not any(True for _ in events(run.root, "wrap")):
         return
-    prepared: set[int] = set()
-    for event, _ in events(run.root, "prepare_loader"):
-        prepared |= numbers(event.values["object"])
+    theirs = prepared(run)
     for number, loader in made(run, LOADER).items():
-        if number in prepared or "rest" in loader.values or not is_stream(run, loader):
+        if number in theirs or "rest" in loader.values or not is_stream(run, loader):
             continue
         name = _class(run, loader)
         work = run.vm.workers[loader]

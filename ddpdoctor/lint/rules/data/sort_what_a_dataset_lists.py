@@ -32,7 +32,7 @@ from ddpdoctor.lint.edits import end_of, start_of
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import OPEN, Value, Why
-from ddpdoctor.lint.engine.queries.sharding import LOADER, lone_readings, made, numbers, shards
+from ddpdoctor.lint.engine.queries.sharding import LOADER, dealt, lone_readings, made
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
 ABOUT = About(code="DDP213", name="unsorted-listing", confidence="likely")
@@ -40,10 +40,8 @@ ABOUT = About(code="DDP213", name="unsorted-listing", confidence="likely")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield listings that decide which sample is which."""
-    dealt = set(shards(run))
-    for event, _ in events(run.root, "prepare_loader"):
-        dealt |= numbers(event.values["object"])
-    read = [run.vm.workers[event] for number, event in made(run, LOADER).items() if number in dealt]
+    mine = dealt(run)
+    read = [run.vm.workers[event] for number, event in made(run, LOADER).items() if number in mine]
     if "DistributedSampler" in run.vm.program.words:
         read += lone_readings(run)
     told: set[int] = set()
