@@ -134,4 +134,7 @@ def _confess(error: Exception) -> int:
 
 
 def _say(message: str) -> None:
-    print(f"ddpdoctor: {' '.join(message.split())}", file=sys.stderr)
+    from ddpdoctor.environment.redaction import Redactor  # only what goes wrong needs it
+
+    told = Redactor(os.environ).text(" ".join(message.split()))
+    print(f"ddpdoctor: {told}", file=sys.stderr)

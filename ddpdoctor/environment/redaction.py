@@ -5,9 +5,11 @@ Over-redaction is harmless here and a leak is not: when in doubt, a value is hid
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote, quote_plus
 
 from ddpdoctor.environment.model import printable
 
@@ -16,17 +18,28 @@ HIDDEN = "***"
 # No word boundaries: HFTOKEN is a secret too. NCCL_IB_PKEY, a partition number, is none.
 _SECRET_NAME = re.compile(
     r"secret|token|passw|passphrase|credential|api.?key|access|private|auth|signature|cookie"
-    r"|(^|[_-])(key|pwd)s?([_-]|$)|[_-]pat$",
+    r"|webhook|(^|[_-])(key|pwd|pass|dsn)s?([_-]|$)|[_-]pat$",
     re.IGNORECASE,
+)
+# In the middle of a text, where "access" and "keys:" are ordinary words. No quantifier here may
+# look over the same characters twice: values are as long as 128 KiB.
+_NAMED = (
+    r"(?:secret|token|passw|passphrase|credential|api.?key|(?:access|private).?key|auth|signature"
+    r"|cookie|(?<=[_-])keys?|(?<![^\W_])(?:pwd|pass|sig)s?)(?![^\W_]{16})[\w.-]{0,32}"
 )
 _SECRET_VALUE = re.compile(
-    r"(?P<scheme>[a-z][a-z0-9+.-]*://)\S*@"  # up to the last @: a password may hold one itself
-    r"|(?P<user>[^\s/:@]+):\S+@"
-    r"|(?P<parameter>[?&;][^=&;\s]*(?:secret|token|passw|key|sig|auth|credential)[^=&;\s]*=)[^&;\s]+"
-    r"|(?P<bearer>\b(?:bearer|basic)\s+)\S+"
-    r"|\b(?:gh[opsur]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|AKIA|eyJ)[\w./+=-]{8,}",
+    r"(?P<parameter>[?&;](?=[^?=&;\s]{0,64}?(?:secret|token|passw|key|sig|auth|credential))"
+    r"[^?=&;\s]{0,64}=)[^&;\s]+"
+    r"|(?P<bearer>\b(?:bearer|basic)\s{1,8}+)\S+"
+    rf"|(?P<named>{_NAMED}[\"']?\s{{0,8}}+[=:]\s{{0,8}}+(?:(?:bearer|basic)\s{{1,8}}+)?"
+    rf"|--[\w-]{{0,32}}?{_NAMED}\s{{1,8}}+)(?:\"[^\"]*+\"|'[^']*+'|\S+)",
     re.IGNORECASE,
 )
+_TOKEN = re.compile(
+    r"\b(?:gh[opsur]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|AKIA|AIza|npm_|pypi-|eyJ)"
+    r"[\w./+=-]{8,}"
+)
+_WORD = re.compile(r"\S++")
 # A shorter secret cannot be told from an ordinary word when it turns up elsewhere.
 _SHORTEST_SECRET = 6
 _LONGEST_LINE = 200
@@ -44,8 +57,9 @@ class Redactor:
         secrets = {
             form
             for name, value in environ.items()
-            if is_secret_name(name) and len(value) >= _SHORTEST_SECRET
-            for form in (value, printable(value))
+            if is_secret_name(name)
+            for form in _written(value)
+            if len(form) >= _SHORTEST_SECRET
         }
         # Longest first, or the rest of a secret that begins with another one would stay.
         ordered = sorted(secrets, key=lambda secret: (-len(secret), secret))
@@ -61,7 +75,8 @@ class Redactor:
         """Any text, without the secret values of this environment and without passwords in URLs."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
-        return _SECRET_VALUE.sub(_hide, text)
+        text = _WORD.sub(_without_password, text)
+        return _TOKEN.sub(HIDDEN, _SECRET_VALUE.sub(_hide, text))
 
 
 def safe_line(line: str) -> str:
@@ -78,8 +93,26 @@ def first_line(error: Exception) -> str:
     return safe_line(said.splitlines()[0] if said else type(error).__name__)
 
 
+def _written(secret: str) -> Iterator[str]:
+    """A secret as it is, and as messages and addresses write it."""
+    for part in (secret, secret.strip(), *map(str.strip, secret.splitlines())):
+        yield from (part, printable(part), quote(part), quote(part, safe=""), quote_plus(part))
+        # Without their quotes, which a longer text may not have.
+        yield from (repr(part)[1:-1], json.dumps(part)[1:-1])
+        yield json.dumps(part, ensure_ascii=False)[1:-1]
+
+
 def _hide(match: re.Match[str]) -> str:
-    if match["user"]:
-        return f"{HIDDEN}@"
-    kept = match["scheme"] or match["parameter"] or match["bearer"] or ""
-    return f"{kept}{HIDDEN}{'@' if match['scheme'] else ''}"
+    return f"{match['parameter'] or match['bearer'] or match['named'] or ''}{HIDDEN}"
+
+
+def _without_password(match: re.Match[str]) -> str:
+    # Up to the last @: a password may hold one itself.
+    left, _, right = match[0].rpartition("@")  # without any, nothing is left
+    scheme, is_url, _ = left.partition("://")
+    if is_url and ":" not in scheme:
+        return f"{scheme}://{HIDDEN}@{right}"
+    if ":" not in left:
+        return match[0]
+    kept = left[: left.rfind("/", 0, left.index(":")) + 1]
+    return f"{kept}{HIDDEN}@{right}"

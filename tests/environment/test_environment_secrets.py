@@ -1,11 +1,14 @@
 """No secret gets into what is shown or written."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
+from urllib.parse import quote, quote_plus
 
 import pytest
+from healthy_machine import ENVIRONMENT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -188,6 +191,122 @@ def test_no_file_of_nccl_makes_it_raise_or_leak(
     for shown in rendered(environment).values():
         assert SECRET not in shown
         assert all(character == "\n" or character.isprintable() for character in shown)
+
+
+# What a secret can be made of; what ends a URL or a line of text is told by the shapes below.
+LETTERS = st.characters(codec="utf-8", exclude_categories=("Z", "C"))
+ANY_SECRET = st.text(LETTERS, min_size=8, max_size=40).filter(lambda text: len(set(text)) > 5)
+IN_QUOTES = ANY_SECRET.filter(lambda text: not set(text) & set("\"'\\"))
+IN_A_PARAMETER = ANY_SECRET.filter(lambda text: not set(text) & set("&;"))
+NAMELESS = st.from_regex(r"[A-Za-z0-9_]{20,36}", fullmatch=True)
+SHAPES = st.one_of(
+    *(
+        st.tuples(kind, st.just(shape))
+        for kind, shapes in (
+            (
+                ANY_SECRET,
+                (
+                    "http://ada:{}@host:3128/way",
+                    "https://{}@host",
+                    "redis://:{}@host:6379/0",
+                    "ada:{}@host",
+                    "=/way/to/ada:{}@host",
+                    ":{}@host",
+                    "Authorization: Bearer {}",
+                    "authorization=Basic {}",
+                    "host=db user=ada password={}",
+                    "wandb_api_key: {}",
+                    "HF_TOKEN={}",
+                    "DB_PASS={}",
+                    "train.py --hub-token {} --lr 1",
+                    "--password={}",
+                ),
+            ),
+            (
+                IN_A_PARAMETER,
+                ("https://host/?api_token={}&x=1", "https://host/x?sv=1&sig={}", "s3://b?key={}"),
+            ),
+            (IN_QUOTES, ('{{"api_key": "{} and more"}}', "password='{} and more'")),
+            (NAMELESS, ("{}",)),
+        )
+        for shape in shapes
+    )
+)
+MARKS = ("hf_", "ghp_", "github_pat_", "glpat-", "sk-", "xoxb-", "AKIA", "AIza", "npm_", "pypi-")
+
+
+def parts(secret: str) -> set[str]:
+    """What may be nowhere: the secret, and pieces of it that nobody writes by chance."""
+    return {secret[at : at + 8] for at in range(len(secret) - 7)}
+
+
+@settings(max_examples=600, deadline=None)
+@given(SHAPES, st.sampled_from(MARKS), WORDS, WORDS)
+def test_a_secret_is_hidden_in_every_shape_that_people_give_it(
+    drawn: tuple[str, str], mark: str, before: str, after: str
+) -> None:
+    secret, shape = drawn
+    text = shape.format(mark + secret if shape == "{}" else secret)
+    told = Redactor({}).text(f"{before} {text} {after}")
+    plain = f"{before} {shape.format('')} {after} ***"
+    assert not [part for part in parts(secret) if part in told and part not in plain]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters(codec="utf-8"), min_size=6, max_size=40).filter(str.strip))
+def test_a_known_secret_is_hidden_however_others_write_it(secret: str) -> None:
+    redactor = Redactor({"MY_TOKEN": secret})
+    whole = secret.strip()
+    ways = (repr(secret), json.dumps(secret), json.dumps(secret, ensure_ascii=False), quote(secret))
+    ways += (quote(secret, safe=""), quote_plus(secret), printable(secret), whole, secret)
+    for way in ways if len(whole) >= 6 else ways[:-2]:
+        core = way.strip("\"'").strip()
+        assert core not in redactor.text(f"no: {way}.") or core in "no: ***."
+
+
+def test_of_a_secret_of_several_lines_no_line_is_told() -> None:
+    key = "-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQE\n-----END KEY-----\n"
+    told = Redactor({"SSH_PRIVATE": key}).text("cannot read kqhkiG9w0BAQE, MIIEvQIBADANBg")
+    assert told == "cannot read ***, ***"
+
+
+@pytest.mark.parametrize("name", ["DB_PASS", "SLACK_WEBHOOK_URL", "SENTRY_DSN", "SMTP_PASS"])
+def test_other_names_of_secrets_are_known(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NCCL_IB_PKEY=3",
+        "wait timeout after 1000ms, keys: /default_pg/0//worker_count",
+        "PYTORCH_ALLOC_CONF=expandable_segments:True",
+        "=mlx5_0:1,mlx5_1:1",
+        "0,1;2,3",
+        "node[01-16],login: no route to host",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert Redactor({}).text(text) == text
+
+
+@pytest.mark.parametrize("piece", ["a", "a:", "n1,", "token", "x@", "://", "key=", "--", '"'])
+def test_a_long_value_takes_no_time(piece: str) -> None:
+    long = piece * (100_000 // len(piece))
+    begun = time.process_time()
+    Redactor({"A_TOKEN": "abcdefgh"}).text(long)
+    assert time.process_time() - begun < 1
+
+
+def test_of_a_value_with_a_secret_in_it_no_words_of_torch_are_told(
+    diagnose: Callable[..., list[Finding]],
+) -> None:
+    torch = ENVIRONMENT.torch.model_copy(
+        update={"refused": (("PYTORCH_ALLOC_CONF", "no option 's3cr3t'"),)}
+    )
+    for value, is_told in (("http://ada:s3cr3t,x@host", False), ("s3cr3t:1", True)):
+        found = diagnose({"PYTORCH_ALLOC_CONF": value}, torch=torch)
+        assert ("s3cr3t" in str(found)) == is_told
 
 
 def test_a_command_to_paste_cannot_hold_a_command_of_somebody_else(

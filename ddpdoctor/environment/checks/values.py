@@ -63,7 +63,8 @@ def refused(environment: Environment) -> Iterator[Finding]:
             f"{setting(name, variable.value)} is refused by torch",
             "Mend it, or remove it.",
             notes=(
-                f"tried; torch says: {words}",
+                # Torch quotes parts of a value, by which no secret is known again.
+                "tried" if variable.redacted else f"tried; torch says: {words}",
                 *(("harmless here: no GPU is seen, and only its memory is meant",) * unused),
             ),
             commands=taken_away(variable),
