@@ -193,7 +193,8 @@ def call_function(
     on_yield = on_yield or _handed_on(vm, info)
     if "#main" in what.within:
         return _on_main(vm, what, args, kwargs, node)
-    if "contextmanager" in what.flags and on_yield is None:
+    begins_later = "contextmanager" in what.flags or (info.is_generator and id(node) in vm.lazily)
+    if begins_later and on_yield is None:
         return _manager(vm, what, args, kwargs, node)
     if "cached" in what.flags:
         return _kept(vm, what, args, kwargs, node)
@@ -280,7 +281,7 @@ def _kept(
 def _manager(
     vm: Machine, what: Func, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    """A context manager made of a generator: it runs when it is entered."""
+    """A generator that runs when a `with` enters it, or a loop goes through it."""
     made = vm.new(node, "manager")
     bound = replace(what, bound=(*what.bound, *args), named=(*what.named, *kwargs.items()))
     vm.store.put((made, "function"), Value(bound))
@@ -422,7 +423,7 @@ def instantiate(
         call_function(vm, init.what, [self_, *args], kwargs, node)
     elif objects.library_base(vm, what.number) == objects.DDP:
         _wrap(vm, self_, args, kwargs, node)
-    elif info.fields or any(vm.classes[each].fields for each in objects.bases(vm, what.number)):
+    elif objects.field_names(vm, what.number):
         _fill(vm, self_, what.number, args, kwargs)
     elif args or kwargs:
         _given(vm, self_, args, kwargs)
@@ -443,11 +444,8 @@ def _wrap(
 def _fill(
     vm: Machine, made: Value, number: int, args: list[Value], kwargs: dict[str, Value]
 ) -> None:
-    """The fields of a dataclass."""
-    fields: list[str] = []
-    for each in reversed(list(objects.bases(vm, number))):
-        fields += [name for name in vm.classes[each].fields if name not in fields]
-    for position, name in enumerate(fields):
+    """The fields of a dataclass or named tuple."""
+    for position, name in enumerate(objects.field_names(vm, number)):
         if position < len(args):
             vm.store.put((made.what, name), args[position])
         elif name in kwargs:

@@ -421,11 +421,21 @@ def _of_own_data(condition: Value) -> bool:
 
 
 def _yield_from(vm: Machine, node: ast.YieldFrom) -> Value:
+    if vm.frame.on_yield is not None:
+        return _yield_each(vm, node)
     source = evaluate(vm, node.value)
     one, count = elements(vm, source, node.value)
     vm.frame.yields.append(one)
     if count.agree.divergent:
         vm.store.put((vm.frame.scope, "#count"), count)
+    return Value(NOTHING, UNKNOWN)
+
+
+def _yield_each(vm: Machine, node: ast.YieldFrom) -> Value:
+    """What is yielded from another, as the loop that it is short for."""
+    from ddpdoctor.lint.engine.interpreter.statements import run_block
+
+    run_block(vm, [vm.program.loop_of(node)])
     return Value(NOTHING, UNKNOWN)
 
 

@@ -8,6 +8,7 @@ from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
     NOTHING,
     SAME,
     UNKNOWN,
@@ -59,6 +60,8 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         made = vm.objects[what.number]
         if made.type == "torch.utils.data.DataLoader":
             return _of_loader(vm, what, node)
+        if made.type == "manager":
+            return _elements(vm, _run_through(vm, what, node), node)
         if made.type == "generator":
             kept = vm.store.get((what, "yields"))
             counted = vm.store.get((what, "count")) or Value(NOTHING, UNKNOWN)
@@ -89,6 +92,17 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
     return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
+
+
+def _run_through(vm: Machine, made: Ref, node: ast.AST) -> Value:
+    """What a generator gives to somebody else than a loop: it is run as a whole, once."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    found = vm.store.get((made, "#ran"))
+    if found is None:
+        found = call_value(vm, vm.store.get((made, "function")) or NONE, [], {}, node)
+        vm.store.put((made, "#ran"), found)
+    return found
 
 
 def _in_turn(vm: Machine, items: tuple[Value, ...], node: ast.AST) -> Value:

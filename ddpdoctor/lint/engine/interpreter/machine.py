@@ -41,6 +41,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
 from ddpdoctor.lint.engine.libraries import Effect, Library
 from ddpdoctor.lint.engine.trees import Function
 
+NUMBERED = "#numbered"
+"""Of a generator: the counter with which `enumerate` hands on what it yields."""
 MAX_CALLS = 40
 FUEL = 120_000
 ALONE = 4_000
@@ -192,6 +194,8 @@ class Machine:
         self.frames: list[Frame] = []
         self.tries: list[TryRecord] = []
         self.scopes: list[str] = []
+        self.lazily: frozenset[int] = frozenset()
+        """The calls whose generator begins with the loop that goes through it, by their nodes."""
         self.objects: dict[int, Object] = program.objects
         self.functions: list[FunctionInfo] = program.functions
         self.classes: list[ClassInfo] = program.classes

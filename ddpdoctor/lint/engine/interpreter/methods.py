@@ -12,6 +12,7 @@ from ddpdoctor.lint.engine.interpreter.folding import is_coarse
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.facts import moved, sorted_by_time
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
+from ddpdoctor.lint.engine.interpreter.library.python import of_fields
 from ddpdoctor.lint.engine.interpreter.machine import Machine, Path
 from ddpdoctor.lint.engine.interpreter.names import MAIN_NAME, RANK_CALL, hinted
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -160,6 +161,8 @@ def call_method_of(
         return _of_parser(vm, owner, name, args, kwargs, node)
     if type == "torch.nn.Module" and name == "__call__":
         return forward(vm, owner, args, kwargs, node)
+    if type == "typing.NamedTuple" and name in ("_replace", "_asdict"):
+        return of_fields(vm, name, owner, kwargs, node)
     if name in _GROWS and objects.content(vm, owner) is not None:
         vm.emit("register", name, node, object=owner, arg0=args[-1] if args else NONE)
         return _of_container(vm, owner, name, args, kwargs, node)

@@ -591,6 +591,8 @@ def content(vm: Machine, value: Value) -> Value | None:
             return found
         if vm.type_of(value) == "dict":
             return keys(vm, value)
+        if (made := vm.objects[what.number]).cls >= 0 and is_named_tuple(vm, made.cls):
+            return Value(Tuple(tuple(fields(vm, value).values())))
     if isinstance(what, Either):
         several = [content(vm, each) for each in what.options]
         by = [value] if value.agree.divergent else []
@@ -599,6 +601,24 @@ def content(vm: Machine, value: Value) -> Value | None:
     if isinstance(what, Const) and isinstance(what.value, tuple):
         return Value(Tuple(tuple(Value(Const(each)) for each in what.value)), value.agree)
     return None
+
+
+def field_names(vm: Machine, number: int) -> tuple[str, ...]:
+    """The fields of a dataclass or named tuple, in order."""
+    classes = reversed(list(bases(vm, number)))
+    return tuple(dict.fromkeys(name for each in classes for name in vm.classes[each].fields))
+
+
+def fields(vm: Machine, value: Value) -> dict[str, Value]:
+    """What is in the fields of an instance of one; nothing of anything else."""
+    made = vm.object(value)
+    names = field_names(vm, made.cls) if made is not None and made.cls >= 0 else ()
+    return {name: attribute(vm, value, name, made.node) for name in names} if made else {}
+
+
+def is_named_tuple(vm: Machine, number: int) -> bool:
+    """Whether the instances of a class are tuples whose elements have names."""
+    return library_base(vm, number).rpartition(".")[2] == "NamedTuple"
 
 
 def held(content: Value) -> tuple[Value, ...]:

@@ -105,7 +105,20 @@ class Program:
         self.rounds: dict[int, list[ast.AST]] = {}
         self._numbers: dict[tuple[int, int], int] = {}
         self._modules: dict[str, Loaded] = {}
+        self._loops: dict[int, ast.For] = {}
+        self._named_tuples: dict[int, ast.ClassDef] = {}
         self._scopes = 0
+
+    def loop_of(self, node: ast.YieldFrom) -> ast.For:
+        """The loop for which a `yield from` is short."""
+        if id(node) not in self._loops:
+            one = ast.Name("#yielded", ast.Store())
+            handed_on = ast.Expr(ast.Yield(ast.Name("#yielded", ast.Load())))
+            loop = ast.For(one, node.value, [handed_on], [])
+            for each in (loop, one, *ast.walk(handed_on)):
+                ast.copy_location(each, node)
+            self._loops[id(node)] = loop
+        return self._loops[id(node)]
 
     def new_scope(self) -> int:
         """A number for a scope."""
@@ -280,6 +293,21 @@ class Program:
             info.name = f"{self.classes[info.owner].name}.{name}"
             return Func(number, frame.scopes[1:])
         return Func(number, frame.scopes)
+
+    def define_named_tuple(
+        self, vm: Machine, node: ast.AST, name: str, defaults: dict[str, Value | None]
+    ) -> Value:
+        """The class that `collections.namedtuple` makes: fields -> what they are by default."""
+        if id(node) not in self._named_tuples:
+            made = ast.ClassDef(name, [], [], [ast.Pass()], [])
+            self._named_tuples[id(node)] = ast.copy_location(made, node)
+        value = self.define_class(vm, self._named_tuples[id(node)])
+        info = self.classes[value.what.number]  # type: ignore[union-attr,index]
+        info.bases, info.fields = (Value(Lib("typing.NamedTuple")),), list(defaults)
+        for field_, default in defaults.items():
+            if default is not None:
+                vm.store.put((info.scope, field_), default)
+        return value
 
     def define_class(self, vm: Machine, node: ast.ClassDef) -> Value:
         """A class: its body is run."""

@@ -32,9 +32,9 @@ _NESTED = 3
 
 def read_by_workers(vm: Machine, loader: dict[str, Value], node: ast.AST) -> Seq:
     """The seeding of a worker, then one sample and one batch; nothing of it lasts."""
-    outside, tries, fuel = vm.out, vm.tries, vm.fuel
+    outside, tries, fuel, lazily = vm.out, vm.tries, vm.fuel, vm.lazily
     seq = vm.out = Seq()
-    vm.tries, vm.fuel = [], min(vm.reading, FUEL)
+    vm.tries, vm.fuel, vm.lazily = [], min(vm.reading, FUEL), frozenset()
     vm.apart = loader.get("start", NONE).is_const(*NEW_PROCESSES)
     vm.reading -= vm.fuel
     depth = vm.store.open()
@@ -48,7 +48,7 @@ def read_by_workers(vm: Machine, loader: dict[str, Value], node: ast.AST) -> Seq
         return seq
     finally:
         vm.store.drop(depth)
-        vm.out, vm.tries, vm.apart = outside, tries, False
+        vm.out, vm.tries, vm.apart, vm.lazily = outside, tries, False, lazily
         vm.reading += max(vm.fuel, 0)
         vm.fuel = fuel
 

@@ -13,6 +13,7 @@ from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import UNTIL, elements
 from ddpdoctor.lint.engine.interpreter.library.python import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import (
+    NUMBERED,
     Left,
     LoopRecord,
     Machine,
@@ -509,7 +510,13 @@ _HERE = ast.Pass()
 
 
 def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
-    source = evaluate(vm, node.iter)
+    lazily, vm.lazily = vm.lazily, frozenset() if node.orelse else _makers(vm, node.iter)
+    try:
+        source = evaluate(vm, node.iter)
+    finally:
+        vm.lazily = lazily
+    if (generator := _generator_of(vm, source, node)) is not None:
+        return _through_its_yields(vm, node, source, generator)
     one, count = elements(vm, source, node.iter)
     content = objects.content(vm, source)
     if isinstance(content.what if content else None, Tuple):
@@ -547,6 +554,88 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     if node.orelse and falls:
         return run_block(vm, node.orelse)
     return falls
+
+
+def _makers(vm: Machine, node: ast.expr) -> frozenset[int]:
+    """The calls of a loop's head of which one may make the generator that it goes through."""
+    if not isinstance(node, ast.Call):
+        return frozenset()
+    function = evaluate_quietly(vm, node.func).what
+    if isinstance(function, Func):
+        goes_through = vm.functions[function.number].is_generator
+    else:
+        effect = vm.library.find(function.name) if isinstance(function, Lib) else None
+        goes_through = function == Lib("enumerate") or (
+            effect is not None and effect.does == "itself"
+        )
+    inner = [_makers(vm, each) for each in node.args] if goes_through else []
+    return frozenset([id(node)]).union(*inner)
+
+
+def _generator_of(vm: Machine, source: Value, node: ast.For | ast.AsyncFor) -> Func | None:
+    """The generator's function, where a loop goes through one that nobody else goes through."""
+    made = vm.object(source)
+    if made is None:
+        return None
+    if made.type == "manager":
+        function = vm.store.get((source.what, "function"))
+        return function.what if function and isinstance(function.what, Func) else None
+    if made.cls < 0 or node.orelse:
+        return None
+    found = objects.class_attribute(vm, made.cls, "__iter__")
+    if found is None or not isinstance(found.what, Func):
+        return None
+    if not vm.functions[found.what.number].is_generator:
+        return None
+    bound = objects.attribute(vm, source, "__iter__", node.iter).what
+    return bound if isinstance(bound, Func) else None
+
+
+def _through_its_yields(
+    vm: Machine, node: ast.For | ast.AsyncFor, source: Value, generator: Func
+) -> bool:
+    """A loop through a generator: the body runs where it yields, and goes on from there."""
+    outer, mask = vm.frame, vm.mask
+    numbered = vm.store.get((source.what, NUMBERED))
+    depth = vm.store.open()
+    record = LoopRecord(depth, len(vm.conditions))
+    ran = False
+
+    def on_yield(value: Value) -> Value:
+        nonlocal ran
+        ran = True
+        inner = vm.frames
+        vm.frames = inner[: inner.index(outer) + 1]
+        outer.loops.append(record)
+        try:
+            one = Value(Tuple((numbered, value))) if numbered is not None else value
+            objects.bind(vm, node.target, one)
+            record.turn = one
+            falls = run_block(vm, node.body)
+        finally:
+            vm.frames = inner
+            outer.loops.pop()
+        ways = [*record.continues, *([vm.state(depth, record.conditions)] if falls else [])]
+        record.continues.clear()
+        if not ways:
+            raise Left
+        if len(ways) > 1 or not falls:
+            vm.store.join(ways, vm.site(node, "round"))
+        return NONE
+
+    try:
+        call_function(vm, generator, [], {}, node.iter, on_yield)
+        falls = True
+    except Left:
+        falls = False
+    if not ran:
+        on_yield(Value(NOTHING, UNKNOWN))
+    written = vm.store.since(depth)
+    vm.store.drop(depth)
+    vm.mask = mask
+    ways = [*record.breaks, *([State(written, (), mask)] if falls or not ran else [])]
+    vm.store.join(ways, vm.site(node, "after"))
+    return bool(ways)
 
 
 _FEW = 4

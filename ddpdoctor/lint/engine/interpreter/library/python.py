@@ -10,7 +10,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of
 from ddpdoctor.lint.engine.interpreter.library.facts import by_position
-from ddpdoctor.lint.engine.interpreter.machine import KEPT, Machine
+from ddpdoctor.lint.engine.interpreter.machine import KEPT, NUMBERED, Machine
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     BY_RANK_LIKELY,
@@ -127,6 +127,10 @@ def of_python(
         return NONE
     if name in _ON_LISTS and args:
         return _on_list(vm, name, args, node)
+    if name == "collections.namedtuple":
+        return _named_tuple(vm, args, kwargs, node)
+    if name in ("dataclasses.replace", "copy.replace", "dataclasses.asdict") and args:
+        return of_fields(vm, name, first, kwargs, node)
     if name == "dataclasses.field":
         return _default_of_field(vm, kwargs, node)
     if name == "functools.lru_cache" and not isinstance(first.what, Func):
@@ -136,6 +140,43 @@ def of_python(
             return Value(replace(first.what, flags=first.what.flags | {FLAGS[name]}))
         return first
     return _foreign(vm, name, args, kwargs, node)
+
+
+def _named_tuple(vm: Machine, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    name, names = (args + [Value(NOTHING, UNKNOWN)] * 2)[:2]
+    if isinstance(names.constant, str):
+        found: list[object] = [*names.constant.replace(",", " ").split()]
+    else:
+        content = objects.content(vm, kwargs.get("field_names", names))
+        exact = content is not None and isinstance(content.what, Tuple)
+        found = [each.constant for each in objects.held(content)] if content and exact else [None]
+    if not all(isinstance(each, str) for each in found):
+        return Value(NOTHING, UNKNOWN)
+    last = objects.content(vm, kwargs.get("defaults", NONE))
+    defaults = objects.held(last) if last is not None else ()
+    own = dict.fromkeys(map(str, found))
+    for field, default in zip(reversed(list(own)), reversed(defaults), strict=False):
+        own[field] = default
+    made: Value = vm.program.define_named_tuple(vm, node, str(name.constant), own)
+    return made
+
+
+def of_fields(
+    vm: Machine, name: str, first: Value, kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """Another instance of a dataclass or named tuple, or its fields as a dictionary."""
+    from ddpdoctor.lint.engine.interpreter.calls import instantiate
+
+    found, made = objects.fields(vm, first), vm.object(first)
+    if not found or made is None:
+        return Value(NOTHING, UNKNOWN)
+    if name.endswith("replace"):
+        return instantiate(vm, Class(made.cls), [], {**found, **kwargs}, node)
+    entries = Value(vm.new(node, "dict"))
+    objects.clear(vm, entries)
+    for key, value in found.items():
+        objects.set_item(vm, entries, Value(Const(key)), value, node)
+    return entries
 
 
 def _default_of_field(vm: Machine, kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -266,6 +307,13 @@ def _paired(
     from ddpdoctor.lint.engine.interpreter.iteration import elements
 
     sources = args if name in ("zip", "enumerate") else args[1:]
+    start = (args[1] if len(args) > 1 else kwargs.get("start", NONE)).constant
+    counter = Value(
+        Term("counter", (vm.site(node), *(() if start in (None, 0) else (start,)))), SAME
+    )
+    if name == "enumerate" and sources and vm.type_of(sources[0]) == "manager":
+        vm.store.put((sources[0].what, NUMBERED), counter)
+        return sources[0]
     found = [elements(vm, each, node) for each in (sources[:1] if name == "enumerate" else sources)]
     counts, why = blended([count for _, count in found])
     orders = [objects.content(vm, each) for each in sources]
@@ -278,9 +326,6 @@ def _paired(
         return Value(Tuple(tuple(Value(Tuple(tuple(row))) for row in rows)), counts, why)
     if name == "enumerate":
         one = found[0][0] if found else NONE
-        start = (args[1] if len(args) > 1 else kwargs.get("start", NONE)).constant
-        first = () if start in (None, 0) else (start,)
-        counter = Value(Term("counter", (vm.site(node), *first)), SAME)
         if contents and isinstance(contents[0], Tuple):
             numbered = [
                 Value(Tuple((Value(Const(number)), each)))
