@@ -18,7 +18,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     Machine,
     Path,
 )
-from ddpdoctor.lint.engine.interpreter.store import State
+from ddpdoctor.lint.engine.interpreter.store import State, Writes
 from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -302,7 +302,7 @@ def _run(
 
     vm.visited[id(info.node)] = info
     vm.files.add(info.module.path)
-    scope = vm.program.new_scope()
+    scope = vm.own_scope()
     depth = vm.store.open()
     frame = Frame(
         scope,
@@ -340,6 +340,9 @@ def _run(
     vm.mask = outer_mask
     if not states:
         raise Left
+    ended = on_yield is not None or not info.is_generator
+    if ended and scope not in vm.closed_over:  # nobody sees its names any more
+        states = [replace(each, writes=_without(each.writes, scope)) for each in states]
     vm.store.join(states, vm.site(node, "call"))
     if info.is_generator and on_yield is None:
         return _generator(vm, frame, node)
@@ -348,6 +351,10 @@ def _run(
 
     result = vm.store.joined(values, found, divergent(found), vm.site(node, "result"))
     return vm.either(result, values, node)
+
+
+def _without(writes: Writes, scope: int) -> Writes:
+    return {key: value for key, value in writes.items() if key[0] != scope}
 
 
 def _generator(vm: Machine, frame: Frame, node: ast.AST) -> Value:

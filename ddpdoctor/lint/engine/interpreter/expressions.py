@@ -305,7 +305,7 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
     generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
     element = node.key if isinstance(node, ast.DictComp) else node.elt  # type: ignore[attr-defined]
     frame = vm.frame
-    scope = vm.program.new_scope()
+    scope = vm.own_scope()
     scopes = frame.scopes
     frame.scopes = (scope, *scopes)
     found: list[Value] = []

@@ -225,6 +225,10 @@ class Machine:
         """What is done at exit, by what was registered."""
         self.workers: dict[Event, Seq] = {}
         """What the workers of a loader do, by the making of the loader."""
+        self.own: list[int] = []
+        """The scopes of the calls and comprehensions that were run, in order."""
+        self.closed_over: set[int] = set()
+        """The scopes that functions defined in them still see."""
         self.batches: dict[int, Ref] = {}
         """Site of a batch -> the loader that it comes from."""
         self.by_rank: dict[What, tuple[ast.AST, str]] = {}
@@ -264,6 +268,12 @@ class Machine:
         calls = [id(frame.call) for frame in self.frames[-6:]]
         key = (id(node), kind, self.frames[-1].module.scope, *calls)
         return self._sites.setdefault(key, len(self._sites) + 1)
+
+    def own_scope(self) -> int:
+        """A scope for the names of a call or a comprehension."""
+        scope: int = self.program.new_scope()
+        self.own.append(scope)
+        return scope
 
     def round_of(self, node: ast.AST, number: int) -> ast.AST:
         """What stands for a call in a round of a loop, of which each is another context."""

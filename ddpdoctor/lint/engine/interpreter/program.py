@@ -271,6 +271,7 @@ class Program:
     def define(self, vm: Machine, node: Function | ast.Lambda, name: str) -> Func:
         """A function, with what it closes over."""
         frame = vm.frame
+        vm.closed_over.update(frame.scopes)
         number = self.number_of(node, frame.module)
         if number is None:
             number = len(self.functions)

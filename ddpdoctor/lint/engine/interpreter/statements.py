@@ -407,7 +407,7 @@ def run_loop(
         vm.frame.loops.append(record)
         vm.store.open()
         seq = vm.out = Seq()
-        vm.mask = mask
+        vm.mask, calls = mask, len(vm.own)
         result: Value | None = None
         try:
             result = body()
@@ -429,7 +429,8 @@ def run_loop(
         heads = {key: vm.store.get(key) for state in states for key in state.writes}
         first = {**heads, **first}
         counted = dict(_counted(first, heads, states))
-        if not _settle(vm, states, vm.site(node, "loop")) or turn == _ROUNDS - 1:
+        passed = frozenset(vm.own[calls:])
+        if not _settle(vm, states, vm.site(node, "loop"), passed) or turn == _ROUNDS - 1:
             break
     if seq.items:
         loop = Loop(node, vm.path, count, seq, vm.frame.name, begun=begun, counted=counted)
@@ -485,8 +486,11 @@ def _left(vm: Machine, key: Key, values: list[Value | None], count: Value, node:
     return vm.store.joined(values, ways, [count], (vm.site(node, "loop"), key))
 
 
-def _settle(vm: Machine, states: list[State], site: int) -> bool:
-    """Join what a round has written with what was there before; whether anything changed."""
+def _settle(vm: Machine, states: list[State], site: int, passed: frozenset[int]) -> bool:
+    """Join what a round has written with what was there before; whether anything changed.
+
+    The names of its own calls, `passed`, are others in each round.
+    """
     keys: dict[Any, None] = {}
     for state in states:
         keys.update(dict.fromkeys(state.writes))
@@ -500,7 +504,7 @@ def _settle(vm: Machine, states: list[State], site: int) -> bool:
             values, [State({}, w.conditions) for w in ways], conditions, (site, key)
         )
         if old is None or new != old:
-            changed = True
+            changed = changed or key[0] not in passed
             vm.either(new, values, vm.frame.call or _HERE)
         vm.store.put(key, new)
     return changed

@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import is_decided
 from ddpdoctor.lint.engine.queries.partings import partings
-from ddpdoctor.lint.engine.queries.telling import decides, decision
+from ddpdoctor.lint.engine.queries.telling import decides, decision, raised
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP405", name="local-stop-decision", confidence="likely")
@@ -60,7 +60,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             node,
             f"each rank decides for itself to {_WORDS[parting.left]}: the others wait for it",
-            notes=(decides(parting),),
+            notes=(decides(parting), *raised(run, parting)),
             why=parting.why,
             help="let rank 0 decide and broadcast, or reduce the value first",
             path=path,

@@ -36,7 +36,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.races import found_meanwhile
-from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
+from ddpdoctor.lint.engine.queries.telling import decides, decision, operation, raised
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP402", name="collective-order-mismatch", confidence="likely")
@@ -53,7 +53,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             node,
             f"ranks with other data run other collectives: {operation(parting.met[0])} on one way",
-            notes=(decides(parting),),
+            notes=(decides(parting), *raised(run, parting)),
             why=parting.why,
             help="decide on a reduced value, or run the same collectives on both ways",
             path=path,

@@ -29,6 +29,7 @@ for batch in loader:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
@@ -131,7 +132,7 @@ def _dropped(run: Run) -> Iterator[Hit]:
 def _restored(run: Run) -> Iterator[Hit]:
     """One state of a generator for all ranks out of a file, where their seeds keep them apart."""
     apart: dict[str, Event] = {}
-    restored: dict[str, tuple[Event, Event]] = {}
+    restored: dict[str, tuple[Event | Called, Event]] = {}
     kinds = {kind for pair in _GENERATORS.values() for kind in pair}
     for event, way in events(run.root, "seed_all", *kinds):
         if (seed := event.values.get("seed")) is not None and seed.agree.kind == "rank":
@@ -144,15 +145,26 @@ def _restored(run: Run) -> Iterator[Hit]:
         again = next((of for of, (_, kind) in _GENERATORS.items() if event.kind == kind), "")
         alike = doers(way).mask == EVERYONE and _is_one_file(run, event.values.get("state", NONE))
         if again in apart and alike:
-            restored.setdefault(again, (event, apart[again]))
-    for event, kept_apart in restored.values():
+            restored.setdefault(again, (_handed_in(event, way), apart[again]))
+    told: dict[ast.AST, tuple[Event | Called, Event]] = {}
+    for at, kept_apart in restored.values():
+        told.setdefault(at.node, (at, kept_apart))
+    for at, kept_apart in told.values():
         yield Hit(
-            event.node,
+            at.node,
             "every rank goes on with the same random state: all of them draw the same from here on",
             notes=(Related.at(kept_apart.place, "their seeds kept them apart"),),
             help="save the state of each rank, and let each restore its own",
-            path=event.path,
+            path=at.path,
         )
+
+
+def _handed_in(event: Event, way: Way) -> Event | Called:
+    """Where the state is handed to those who do nothing but restore it."""
+    kinds = {restores for _, restores in _GENERATORS.values()}
+    calls = (step.node for step in way if isinstance(step.node, Called))
+    alone = (each for each in calls if all(e.kind in kinds for e, _ in events(each.body)))
+    return next(alone, event)
 
 
 _GENERATORS = {

@@ -100,7 +100,11 @@ def _hit(run: Run, event: Event, wrap: Event) -> Hit:
     return Hit(
         node,
         f"`{said}(...)` bypasses DDP: its gradients are never reduced",
-        notes=(Related.at(wrap.place, "DDP wraps the model"), *_taken_off(event)),
+        notes=(
+            Related.at(wrap.place, "DDP wraps the model"),
+            *_taken_off(event),
+            *_handed_over(run, event),
+        ),
         help="call the wrapper; what else needs gradients belongs into forward()",
         fix=_fix(run, event, wrap),
         path=event.path,
@@ -113,6 +117,21 @@ def _taken_off(event: Event) -> Iterator[Related]:
     for each in chain:
         if each.text == UNWRAPPED and each.place != event.place:
             yield Related.at(each.place, UNWRAPPED)
+
+
+def _handed_over(run: Run, event: Event) -> Iterator[Related]:
+    """Where an object is made that keeps the bare module, and calls it as its own."""
+    function = event.node.func if isinstance(event.node, ast.Call) else None
+    if not isinstance(function, ast.Attribute):
+        return
+    for kept, way in events(run.root, "set_attribute"):
+        calls = [step.node for step in way if isinstance(step.node, Called)]
+        same = (
+            kept.name == function.attr and kept.values["value"].what is event.values["model"].what
+        )
+        if same and kept.path == event.path and calls and calls[-1].place != event.place:
+            yield Related.at(calls[-1].place, f"{calls[-1].name}() is given the bare module")
+            return
 
 
 def _fix(run: Run, event: Event, wrap: Event) -> Fix | None:

@@ -35,7 +35,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import partings
 from ddpdoctor.lint.engine.queries.skipping import skipped_steps
-from ddpdoctor.lint.engine.queries.telling import decides, leaving
+from ddpdoctor.lint.engine.queries.telling import decides, leaving, raised
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP307", name="rank-local-skip", confidence="likely")
@@ -49,7 +49,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             node,
             "one rank skips a step that the others take: steps pair wrongly, or they wait",
-            notes=(decides(parting),),
+            notes=(decides(parting), *raised(run, parting)),
             why=parting.why,
             help="agree on the skip (all_reduce a flag), or contribute zeros",
             path=path,

@@ -1,0 +1,50 @@
+"""The places that a finding tells beside its own: where a person would look next, or mend it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ddpdoctor.lint.linter import lint
+
+HEAD = (
+    "import functools, sys, torch\nimport torch.distributed as dist\n"
+    "from torch.utils.checkpoint import checkpoint\n"
+    "from torch.nn.parallel import DistributedDataParallel as DDP\n"
+    "dist.init_process_group('gloo')\ntorch.manual_seed(dist.get_rank())\n"
+)
+LOOP = (
+    "opt = torch.optim.SGD(net.parameters(), 0.1)\nfor _ in range(9):\n    x = torch.randn(4, 4)\n"
+)
+STEP = "    opt.step()\n    opt.zero_grad()\n"
+TOLD = {
+    "who keeps the bare module": HEAD
+    + "class Flow:\n    def __init__(self, field):\n        self.field = field\n"
+    "    def loss(self, x):\n        return self.field(x).mean()\n"
+    "net = DDP(torch.nn.Linear(4, 4))\nbare = net.module\nflow = Flow(bare)  # TOLD\n"
+    + LOOP
+    + "    flow.loss(x).backward()\n"
+    + STEP,
+    "where reentry is asked for": HEAD
+    + "spare = functools.partial(checkpoint, use_reentrant=True)  # TOLD\n"
+    "class Deep(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.cell = torch.nn.Linear(4, 4)\n    def forward(self, x):\n"
+    "        for _ in range(3):\n            x = spare(self.cell, x)\n        return x\n"
+    "net = DDP(Deep())\n" + LOOP + "    net(x).mean().backward()\n" + STEP,
+    "where the error is raised that is caught": HEAD
+    + "class Hollow(Exception):\n    pass\ndef checked(x):\n    if x.max() < 1:\n"
+    "        raise Hollow  # TOLD\n    return x\nnet = DDP(torch.nn.Linear(4, 4))\n"
+    + LOOP
+    + "    try:\n"
+    "        net(checked(x)).mean().backward()\n    except Hollow:\n        continue\n" + STEP,
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_finding_tells_the_place_beside_its_own(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(TOLD[name])
+    marked = {n for n, line in enumerate(TOLD[name].splitlines(), 1) if line.endswith("# TOLD")}
+    found = lint([str(path)]).diagnostics
+    assert [each.code for each in found if marked <= {at.line for at in each.related}], found
