@@ -126,6 +126,8 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
     site = vm.site(node, "batch")
     vm.batches[site] = loader
     one = Value(Tensor(site), local("data", shards), why)
+    if _has_equal_batches(vm, loader, shards=shards):
+        vm.store.put((one.what, objects.ROWS), Value(NOTHING, SAME))
     made = vm.object(sampler) if sampler is not None else None
     if sampler is not None and made is not None and made.cls >= 0:
         picked, count = elements(vm, sampler, node)
@@ -136,6 +138,15 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
             return one, Value(NOTHING, count.agree, count.why)
     uneven = vm.store.get((loader, "#uneven"))
     return one, uneven or Value(NOTHING, SAME if shards else UNKNOWN)
+
+
+def _has_equal_batches(vm: Machine, loader: Ref, *, shards: bool) -> bool:
+    """Whether ranks have as many samples in a batch: only the last of an epoch may be smaller."""
+    own = ("batch_sampler", "collate_fn")
+    if any(not (vm.store.get((loader, each)) or NONE).is_const(None) for each in own):
+        return False
+    size, drop_last = (vm.store.get((loader, each)) or NONE for each in ("batch_size", "drop_last"))
+    return not size.agree.divergent and (shards or drop_last.is_const(True))
 
 
 def _of_instance(vm: Machine, value: Value, cls: int, node: ast.AST) -> tuple[Value, Value]:

@@ -428,6 +428,8 @@ def _of_tensor(
         each = [vm.site(node, f"part{number}") for number in range(parts)]
         made_ = [objects.fresh(vm, Value(Tensor(site, made.of), agree, why)) for site in each]
         return Value(Tuple(tuple(vm.computed(one, name, (owner,), node) for one in made_)))
+    if name == "size" and args and args[0].is_const(0):
+        return Value(term("of", owner.what, name, 0), objects.rows(vm, owner), why)
     if name in ("size", "dim", "element_size"):
         return Value(term("of", owner.what, name), objects.of_size(owner), why)
     if name in _ARCCOS:

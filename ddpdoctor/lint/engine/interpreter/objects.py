@@ -328,9 +328,18 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     )
 
 
+ROWS = "#rows"
+"""Of a batch and its parts: ranks have as many samples in it."""
+
+
 def of_size(tensor: Value) -> Agreement:
     """Whether ranks have a tensor as large: what is drawn decides what is in it alone."""
     return UNKNOWN if tensor.agree.cause == "chance" else tensor.agree
+
+
+def rows(vm: Machine, tensor: Value) -> Agreement:
+    """Whether ranks have as many rows of a tensor."""
+    return SAME if vm.store.get((tensor.what, ROWS)) is not None else of_size(tensor)
 
 
 def _field(vm: Machine, what: What, name: str) -> Value:
@@ -877,8 +886,13 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
 
             bound = _bound(vm, method, owner, NONE, node)
             return call_value(vm, bound, [index], {}, node)
+    if isinstance(what, Term) and what.op == "of" and what.args[1] == "shape" and index.is_const(0):
+        agree = rows(vm, Value(what.args[0], agree))
+        return Value(term("item", what, index.what), agree, why if agree.divergent else None)
     if isinstance(what, Tensor):
         made = fresh(vm, Value(Tensor(vm.site(node, "item"), what.of), agree, why))
+        if (alike := vm.store.get((what, ROWS))) is not None and isinstance(index.what, Const):
+            vm.store.put((made.what, ROWS), alike)
         return vm.computed(made, "item", (owner, index), node)
     return Value(term("item", what, index.what) if what != NOTHING else NOTHING, agree, why)
 

@@ -214,6 +214,9 @@ torch.cuda.Event                                    local cause=clock
 torch.cuda.memory_allocated                         local cause=machine
 torch.cuda.max_memory_allocated                     local cause=machine
 torch.cuda.mem_get_info                             local cause=machine
+torch.cuda.get_device_properties                    unknown
+torch.cuda.get_device_name                          unknown
+torch.cuda.get_device_capability                    unknown
 torch.multiprocessing.spawn                         spawns target=fn@0 arguments=args@1 processes=nprocs@2 method=start_method@5
 torch.multiprocessing.start_processes               spawns target=fn@0 arguments=args@1 processes=nprocs@2 method=start_method@5
 torch.multiprocessing.spawn.spawn                   spawns target=fn@0 arguments=args@1 processes=nprocs@2 method=start_method@5

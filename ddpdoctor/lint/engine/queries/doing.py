@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
 )
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Table, Value, has_identity
+from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.words import letter
 
 MAIN = 1
@@ -62,7 +64,7 @@ def _asks_for_none(test: ast.AST) -> bool:
 
 def doers(way: Way) -> Doers:
     """Who comes to the end of a way: by the arms on it, and by the ranks that left before."""
-    mask, sure = EVERYONE, True
+    mask, sure = 1 if _is_the_starters(way) else EVERYONE, True
     choices: list[Choice] = []
     for number, step in enumerate(way):
         for earlier in step.seq.items[: step.index]:
@@ -83,6 +85,32 @@ def doers(way: Way) -> Doers:
             if arm.opened or agree.kind == "unknown" or not agree.sure:
                 sure = False
     return Doers(mask, sure, tuple(choices))
+
+
+def _is_the_starters(way: Way) -> bool:
+    """Whether one process does it, which starts the ranks, or goes on alone in their stead."""
+    if not way or is_spawned(way):
+        return False
+    return _is_instead(way) or _starts_the_ranks(way[0].seq)
+
+
+@functools.lru_cache(maxsize=8)
+def _starts_the_ranks(root: Seq) -> bool:
+    """Whether those that a program starts meet, and nobody else: it is not itself one of ranks."""
+    ways = [way for _, way in events(root, "init", "wrap", "collective")]
+    spawned = [is_spawned(way) for way in ways]
+    others = (way for way, within in zip(ways, spawned, strict=True) if not within)
+    return any(spawned) and all(_is_instead(way) for way in others)
+
+
+def _is_instead(way: Way) -> bool:
+    """Whether it is done where a choice starts no ranks, and the other way starts them."""
+    return any(
+        isinstance(step.node, Choice)
+        and not any(events(inside, "spawn"))
+        and any(any(events(arm.body, "spawn")) for arm in step.node.arms)
+        for step, inside in zip(way, (each.seq for each in way[1:]), strict=False)
+    )
 
 
 def _staying(choice: Choice) -> int:

@@ -28,8 +28,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Either, Term, Value
+from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Either, Term, Value, term
+from ddpdoctor.lint.engine.queries.holding import facts
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP116", name="backend-device-mismatch", confidence="likely")
@@ -37,8 +38,11 @@ ABOUT = About(code="DDP116", name="backend-device-mismatch", confidence="likely"
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield the choices for a GPU that the script itself can do without."""
-    wraps = [event for event, _ in events(run.root, "wrap")]
-    on_either = [each for each in wraps if _may_be_cpu(run, each.values["module"])]
+    on_either = [
+        event
+        for event, way in events(run.root, "wrap")
+        if _may_be_cpu(run, event.values["module"]) and not _is_where_gpus_are(way)
+    ]
     for event in on_either:
         ids = event.values.get("kw_device_ids")
         if ids is not None and run.vm.type_of(ids) == "list":
@@ -61,6 +65,15 @@ def _wrong_backend(event: Event) -> Hit:
         help='choose by the device: "nccl" for CUDA, "gloo" for the CPU',
         path=event.path,
     )
+
+
+def _is_where_gpus_are(way: Way) -> bool:
+    """Whether it is done only where the machine has GPUs."""
+    return (_ASKS, True) in facts(way)
+
+
+_ASKS = term("lib", "torch.cuda.is_available", 0)
+"""The answer to whether there are GPUs."""
 
 
 def _may_be_cpu(run: Run, module: Value) -> bool:

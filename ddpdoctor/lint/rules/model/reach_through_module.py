@@ -27,6 +27,7 @@ from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.queries.doing import in_try
+from ddpdoctor.lint.engine.queries.holding import excludes
 from ddpdoctor.lint.rule import About, Fix, Hit, Related
 
 ABOUT = About(code="DDP318", name="wrapper-attribute", confidence="certain")
@@ -38,13 +39,13 @@ _FORWARDS = ("setup", "setup_module")
 def check(run: Run) -> Iterator[Hit]:
     """Yield reads of what the wrapper does not have."""
     wraps = {
-        event.values["wrapper"].what: event
+        event.values["wrapper"].what: (event, way)
         for each in (*run.earlier, run)
-        for event, _ in events(each.root, "wrap")
+        for event, way in events(each.root, "wrap")
     }
     for event, way in events(run.root, "not_there"):
-        wrap = wraps.get(event.values["wrapper"].what)
-        if wrap is None or wrap.name in _FORWARDS or in_try(way):
+        wrap, wrapped = wraps.get(event.values["wrapper"].what, (None, ()))
+        if wrap is None or wrap.name in _FORWARDS or in_try(way) or excludes(wrapped, way):
             continue
         if not isinstance(event.node, ast.Attribute):
             continue

@@ -31,7 +31,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Tuple, Value, What, text
 from ddpdoctor.lint.engine.queries.doing import function_of
-from ddpdoctor.lint.engine.queries.partings import leaves
+from ddpdoctor.lint.engine.queries.holding import conditions
 from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
 from ddpdoctor.lint.rule import About, Fix, Hit
@@ -179,23 +179,7 @@ def _may_not_grow(run: Run, keep: Event, way: Way, loop: Loop) -> bool:
         return True
     depth = next(n for n, step in enumerate(way) if step.node is loop)
     growing = _growing(run, loop, way[-1].seq)
-    return any(_ends(what, holds, growing) for what, holds in _conditions(way[depth + 1 :]))
-
-
-def _conditions(way: Way) -> Iterator[tuple[What, bool]]:
-    """What is asked on a way, and what the answer is: those before it that leave count as well."""
-    for number, step in enumerate(way):
-        behind = way[number + 1].seq if number + 1 < len(way) else None
-        for each in step.seq.items[: step.index + 1]:
-            if not isinstance(each, Choice):
-                continue
-            stays = [
-                arm
-                for arm in each.arms
-                if (arm.body is behind if each is step.node else leaves(arm.body) is None)
-            ]
-            if len(stays) == 1 and stays[0].holds is not None:
-                yield each.condition.what, stays[0].holds
+    return any(_ends(what, holds, growing) for what, holds in conditions(way[depth + 1 :]))
 
 
 def _growing(run: Run, loop: Loop, beside: Seq) -> set[What]:

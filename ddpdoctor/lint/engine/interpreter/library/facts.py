@@ -199,7 +199,7 @@ def _count(vm: Machine, call: Call) -> Value:
         if told is not None:
             return told
         if call.name == "len" and isinstance(source.what, Tensor):
-            return Value(term("len", source.what), objects.of_size(source), source.why)
+            return Value(term("len", source.what), objects.rows(vm, source), source.why)
         if call.name.endswith("sorted"):
             return Value(term("sorted", source.what), agree, why)
         if call.name in ("sum", "min", "max", "any", "all"):

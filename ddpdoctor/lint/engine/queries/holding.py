@@ -1,0 +1,47 @@
+"""What holds on a way through the program: the answers to what is asked on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Way
+from ddpdoctor.lint.engine.interpreter.values import Term, What, has_identity
+from ddpdoctor.lint.engine.queries.partings import leaves
+
+
+def conditions(way: Way) -> Iterator[tuple[What, bool]]:
+    """What is asked on a way, and what the answer is: those before it that leave count as well."""
+    for number, step in enumerate(way):
+        behind = way[number + 1].seq if number + 1 < len(way) else None
+        for each in step.seq.items[: step.index + 1]:
+            if not isinstance(each, Choice):
+                continue
+            stays = [
+                arm
+                for arm in each.arms
+                if (arm.body is behind if each is step.node else leaves(arm.body) is None)
+            ]
+            if len(stays) == 1 and stays[0].holds is not None:
+                yield each.condition.what, stays[0].holds
+
+
+def excludes(one: Way, other: Way) -> bool:
+    """Whether what holds on one way does not on the other: no process goes both."""
+    return not {(what, not holds) for what, holds in facts(one)}.isdisjoint(facts(other))
+
+
+def facts(way: Way) -> Iterator[tuple[What, bool]]:
+    """What follows from all that is asked on a way: values, each with its truth."""
+    for what, holds in conditions(way):
+        yield from _following(what, holds=holds)
+
+
+def _following(what: What, *, holds: bool) -> Iterator[tuple[What, bool]]:
+    """What follows from an answer: where `a and b` holds both do."""
+    if isinstance(what, Term) and what.op == "not":
+        yield from _following(what.args[0], holds=not holds)
+    elif isinstance(what, Term) and what.op == ("and" if holds else "or"):
+        for each in what.args:
+            yield from _following(each, holds=holds)
+    elif has_identity(what):
+        yield what, holds
