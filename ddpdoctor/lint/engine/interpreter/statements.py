@@ -262,8 +262,13 @@ def _class(vm: Machine, node: ast.ClassDef) -> bool:
 
 
 def _return(vm: Machine, node: ast.Return) -> bool:
-    value = evaluate(vm, node.value)
-    frame = vm.frame
+    frame, lazily = vm.frame, vm.lazily
+    if id(frame.call) in lazily and node.value is not None:
+        vm.lazily |= _makers(vm, node.value)
+    try:
+        value = evaluate(vm, node.value)
+    finally:
+        vm.lazily = lazily
     for loop in frame.loops:
         by = [each for each in vm.conditions[loop.conditions :] if each.agree.divergent]
         value = _of_the_round(value, frozenset(_parts(loop.turn)), by) if by else value
@@ -565,14 +570,10 @@ def _makers(vm: Machine, node: ast.expr) -> frozenset[int]:
     if not isinstance(node, ast.Call):
         return frozenset()
     function = evaluate_quietly(vm, node.func).what
-    if isinstance(function, Func):
-        goes_through = vm.functions[function.number].is_generator
-    else:
-        effect = vm.library.find(function.name) if isinstance(function, Lib) else None
-        goes_through = function == Lib("enumerate") or (
-            effect is not None and effect.does == "itself"
-        )
-    inner = [_makers(vm, each) for each in node.args] if goes_through else []
+    effect = vm.library.find(function.name) if isinstance(function, Lib) else None
+    hands_on = effect is not None and effect.does == "itself"
+    hands_on = hands_on or isinstance(function, Func) or function == Lib("enumerate")
+    inner = [_makers(vm, each) for each in node.args] if hands_on else []
     return frozenset([id(node)]).union(*inner)
 
 
