@@ -300,8 +300,8 @@ class Program:
     ) -> Value:
         """The class that `collections.namedtuple` makes: fields -> what they are by default."""
         if id(node) not in self._named_tuples:
-            made = ast.ClassDef(name, [], [], [ast.Pass()], [])
-            self._named_tuples[id(node)] = ast.copy_location(made, node)
+            made = ast.copy_location(ast.ClassDef(name, [], [], [ast.Pass()], []), node)
+            self._named_tuples[id(node)] = ast.fix_missing_locations(made)
         value = self.define_class(vm, self._named_tuples[id(node)])
         info = self.classes[value.what.number]  # type: ignore[union-attr,index]
         info.bases, info.fields = (Value(Lib("typing.NamedTuple")),), list(defaults)
