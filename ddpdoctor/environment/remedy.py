@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import Literal
 
@@ -37,12 +38,16 @@ def script(findings: Sequence[Finding], shell: Shell) -> str:
     """Commands, each below a comment that says what for; what only a person can do is a comment."""
     lines = []
     for finding in findings:
-        lines.append(f"# {finding.code} ({finding.severity}): {finding.cause}")
+        lines.append(_comment(f"{finding.code} ({finding.severity}): {finding.cause}"))
         exact = [one for one in finding.cure.commands if _is_exact(one)]
         lines += [line for one in exact for line in _translated(one, shell)]
         if not exact:
-            lines.append(f"#   by hand: {finding.cure.text}")
-    return "".join(f"{' '.join(line.split())}\n" for line in lines)
+            lines.append(_comment(f"by hand: {finding.cure.text}"))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _comment(text: str) -> str:
+    return f"# {' '.join(text.split())}"
 
 
 def _is_exact(command: str) -> bool:
@@ -52,29 +57,52 @@ def _is_exact(command: str) -> bool:
 
 
 def _translated(command: str, shell: Shell) -> Iterator[str]:
-    if command.startswith(_NEEDS_ROOT):
-        yield f"sudo {command}"
-        return
+    """The lines that do in that shell what the command does in sh."""
     words = shlex.split(command)
-    if shell == "sh" or words[0] not in _IN_OTHER_SHELLS[shell]:
-        yield command
+    in_words = _IN_OTHER_SHELLS.get(shell, {}).get(words[0])
+    if in_words:
+        yield from in_words(words[1:])
         return
-    for word in words[1:]:
-        yield _IN_OTHER_SHELLS[shell][words[0]](word)
+    sudo = "sudo " * command.startswith(_NEEDS_ROOT)
+    yield sudo + (command if shell == "sh" else " ".join(map(_QUOTE[shell], words)))
 
 
-def _setting(command: str, word: str) -> str:
-    name, _, value = word.partition("=")
-    return f"{command} {name} {shlex.quote(value)}"
+def _in_fish(word: str) -> str:
+    # Between single quotes fish reads a backslash in front of a quote or of another one.
+    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
+    return word if shlex.quote(word) == word else f"'{escaped}'"
 
 
-_IN_OTHER_SHELLS: dict[str, dict[str, Callable[[str], str]]] = {
+def _in_csh(word: str) -> str:
+    # History is expanded between single quotes too, and in scripts.
+    return shlex.quote(word).replace("!", "\\!")
+
+
+def _csh_limit(words: list[str]) -> Iterator[str]:
+    resources = {"-n": "descriptors", "-f": "filesize", "-l": "memorylocked", "-u": "maxproc"}
+    yield f"limit {resources[words[0]]} {words[1]}"
+
+
+def _assigned(command: str, quoted: Callable[[str], str], words: list[str]) -> Iterator[str]:
+    for word in words:
+        name, _, value = word.partition("=")
+        yield f"{command} {quoted(name)} {quoted(value)}"
+
+
+def _taken_away(command: str, quoted: Callable[[str], str], words: list[str]) -> Iterator[str]:
+    for name in words:
+        yield f"{command} {quoted(name)}"
+
+
+_QUOTE: dict[Shell, Callable[[str], str]] = {"fish": _in_fish, "csh": _in_csh}
+_IN_OTHER_SHELLS: dict[Shell, dict[str, Callable[[list[str]], Iterator[str]]]] = {
     "fish": {
-        "unset": lambda name: f"set -e {name}",
-        "export": lambda word: _setting("set -gx", word),
+        "unset": partial(_taken_away, "set -e", _in_fish),
+        "export": partial(_assigned, "set -gx", _in_fish),
     },
     "csh": {
-        "unset": lambda name: f"unsetenv {name}",
-        "export": lambda word: _setting("setenv", word),
+        "unset": partial(_taken_away, "unsetenv", _in_csh),
+        "export": partial(_assigned, "setenv", _in_csh),
+        "ulimit": _csh_limit,
     },
 }

@@ -1,13 +1,19 @@
 """`env --fix`: commands that a shell of that kind really understands, and that mend the finding."""
 
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from environment_cases import Diagnose
 from healthy_machine import ENVIRONMENT
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
+from ddpdoctor.catalog import Finding
+from ddpdoctor.environment.checks.finding import finding
 from ddpdoctor.environment.model import Limit, SharedMemory
 from ddpdoctor.environment.remedy import Shell, script, shell_of
 
@@ -18,6 +24,11 @@ WRONG = {
     "NCCL_IB_TIMEOUT": "40",
     "NCCL_ASYNC_ERROR_HANDLING": "1",
 }
+
+
+def cured(*commands: str) -> Finding:
+    """A finding that these commands mend."""
+    return finding("DDP703", "error", "wrong", "Mend it.", commands=commands)
 
 
 @pytest.mark.parametrize(
@@ -35,28 +46,95 @@ def test_the_shell_is_known_by_its_name(path: str | None, shell: Shell) -> None:
     assert shell_of(path) == shell
 
 
-@pytest.mark.parametrize(("program", "shell"), [("sh", "sh"), ("bash", "sh"), ("fish", "fish")])
+PROGRAMS: list[tuple[str, Shell]] = [
+    *(("sh", "sh"), ("bash", "sh"), ("dash", "sh"), ("zsh", "sh"), ("ksh", "sh")),
+    *(("fish", "fish"), ("csh", "csh"), ("tcsh", "csh")),
+]
+
+
+def run_in(program: str, commands: str, **environ: str) -> str:
+    """What such a shell prints; it says nothing on stderr."""
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
+    options = ["-f"] * (program in ("csh", "tcsh", "zsh"))
+    ran = subprocess.run(
+        [program, *options, "-c", commands],
+        env={"PATH": "/usr/bin:/bin", **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stderr == ""
+    return ran.stdout
+
+
+def variables_in(output: str) -> dict[str, str]:
+    return dict(entry.split("=", 1) for entry in output.split("\0") if "=" in entry)
+
+
+@pytest.mark.parametrize(("program", "shell"), PROGRAMS)
 def test_after_the_commands_nothing_is_left_to_mend(
     program: str, shell: Shell, diagnose: Diagnose
 ) -> None:
-    if not shutil.which(program):
-        pytest.skip(f"{program} is not installed")
     before = diagnose(WRONG)
     assert {one.code for one in before} == {"DDP109", "DDP701", "DDP703", "DDP702"}
-    commands = script(before, shell) + "env -0\n"
-    ran = subprocess.run(
-        [program, "-c", commands],
-        env={"PATH": "/usr/bin:/bin", **WRONG},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    after = dict(entry.split("=", 1) for entry in ran.stdout.split("\0") if "=" in entry)
-    assert ran.stderr == ""
+    after = variables_in(run_in(program, script(before, shell) + "env -0\n", **WRONG))
     assert after["NCCL_SOCKET_IFNAME"] == WRONG["NCCL_SOKET_IFNAME"]
     relevant = {k: v for k, v in after.items() if k.startswith(("NCCL", "TORCH"))}
     left = {one.code for one in diagnose(relevant)}
     assert left <= {"DDP107"}  # the value named no interface in the first place
+
+
+VALUES = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(("program", "shell"), PROGRAMS)
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(values=st.lists(VALUES, min_size=20, max_size=40))
+@example(
+    values=["it's", "a!b", "a\\\\b", "a\\'b", "$x `y` $(z)", "~", "*", "#", "; id", "!!", "a  b"]
+)
+def test_every_value_arrives_as_it_is(program: str, shell: Shell, values: list[str]) -> None:
+    names = [f"A{number}" for number in range(len(values))]
+    sets = [f"export {n}={shlex.quote(v)}" for n, v in zip(names, values, strict=True)]
+    after = variables_in(run_in(program, script([cured(*sets)], shell) + "env -0\n"))
+    assert [after.get(name) for name in names] == values
+
+
+@pytest.mark.parametrize(("program", "shell"), PROGRAMS)
+@pytest.mark.parametrize(
+    "name", ["PET_; echo owned", "PET_$(echo owned)", "PET_`echo owned`", "PET_!ls", "PET_'\"x"]
+)
+def test_the_name_of_a_variable_is_no_command(program: str, shell: Shell, name: str) -> None:
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
+    commands = script([cured(f"unset {shlex.quote(name)}")], shell).splitlines()[1:]
+    ran = subprocess.run([program, "-c", "\n".join(commands)], capture_output=True, text=True)
+    assert "owned" not in ran.stdout.splitlines()
+    assert "Event not found" not in ran.stderr
+    assert "nmatched" not in ran.stderr
+
+
+@pytest.mark.parametrize(("program", "shell"), PROGRAMS)
+def test_limits_and_files_are_changed_in_every_shell(
+    program: str, shell: Shell, tmp_path: Path
+) -> None:
+    file = tmp_path / "it's! nccl.conf"
+    file.write_text("NCCL_SOKET_IFNAME=a\nNCCL_DEBUG=INFO\n")
+    commands = script(
+        [
+            cured("ulimit -n 77"),
+            cured("ulimit -f unlimited"),
+            cured(f"sed -i 's/^NCCL_SOKET_IFNAME=/NCCL_SOCKET_IFNAME=/' {shlex.quote(str(file))}"),
+        ],
+        shell,
+    )
+    says = "cat /proc/self/limits\n"
+    (line,) = [
+        line for line in run_in(program, commands + says).splitlines() if "open files" in line
+    ]
+    assert line.split()[3] == "77"
+    assert file.read_text() == "NCCL_SOCKET_IFNAME=a\nNCCL_DEBUG=INFO\n"
 
 
 @pytest.mark.parametrize(("limit", "is_told"), [(8 << 20, True), (None, False)])
