@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from collections import defaultdict
@@ -33,6 +34,9 @@ def main() -> int:
     parser.add_argument("--jobs", "-j", type=int, default=1, help="trials at a time")
     parser.add_argument("--only", type=int, action="append", help="the seed that a line told")
     arguments = parser.parse_args()
+    # Begun in the background, by nohup or by a shell, what it starts would ignore the signals sent.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     get_ready()
     chosen = list(trials(arguments.trials, arguments.seed, arguments.select))
     if arguments.only:
