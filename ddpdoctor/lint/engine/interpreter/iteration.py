@@ -89,6 +89,8 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         return vm.computed(one, "element", (value,), node), Value(NOTHING, SAME)
     if isinstance(what, Table):
         return Value(NOTHING, agree, why), Value(NOTHING, agree, why)
+    if count.agree.cause == "chance":  # what is drawn decides what is in it, not how much that is
+        count = Value(count.what, UNKNOWN)
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
     return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
