@@ -32,6 +32,21 @@ TOLD = {
     "        self.cell = torch.nn.Linear(4, 4)\n    def forward(self, x):\n"
     "        for _ in range(3):\n            x = spare(self.cell, x)\n        return x\n"
     "net = DDP(Deep())\n" + LOOP + "    net(x).mean().backward()\n" + STEP,
+    "where reentry is asked for, and not where another asks for it": HEAD
+    + "spare = functools.partial(checkpoint, use_reentrant=True)  # TOLD\n"
+    "other = functools.partial(checkpoint, use_reentrant=True)\n"
+    "class Deep(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.cell = torch.nn.Linear(4, 4)\n    def forward(self, x):\n"
+    "        for _ in range(3):\n            x = spare(self.cell, x)\n        return x\n"
+    "net = DDP(Deep())\n" + LOOP + "    net(x).mean().backward()\n" + STEP,
+    "where the error is raised that is caught as one of its kind": HEAD
+    + "class Hollow(ValueError):\n    pass\nVoid = Hollow\ndef checked(x):\n    try:\n"
+    "        if x.max() < 1:\n            raise Void  # TOLD\n        if x.min() > 9:\n"
+    "            raise KeyError\n    except KeyError:\n        pass\n    return x\n"
+    "net = DDP(torch.nn.Linear(4, 4))\n"
+    + LOOP
+    + "    try:\n        net(checked(x)).mean().backward()\n"
+    "    except (TypeError, ValueError):\n        continue\n" + STEP,
     "where the error is raised that is caught": HEAD
     + "class Hollow(Exception):\n    pass\ndef checked(x):\n    if x.max() < 1:\n"
     "        raise Hollow  # TOLD\n    return x\nnet = DDP(torch.nn.Linear(4, 4))\n"
@@ -48,3 +63,8 @@ def test_a_finding_tells_the_place_beside_its_own(name: str, tmp_path: Path) -> 
     marked = {n for n, line in enumerate(TOLD[name].splitlines(), 1) if line.endswith("# TOLD")}
     found = lint([str(path)]).diagnostics
     assert [each.code for each in found if marked <= {at.line for at in each.related}], found
+    told = [at for each in found for at in each.related if at.message in SAID]
+    assert {at.line for at in told} == marked
+
+
+SAID = ("it is raised here", "reentry is asked for here", "Flow.__init__() keeps the bare module")

@@ -52,6 +52,9 @@ BUGS = {
     + "for _ in range(dist.get_rank()):\n    dist.barrier()\n",
 }
 LOOK_ALIKES = {
+    "what kind of GPU a rank has, which is the others' as well": HEAD
+    + "import torch\nif torch.cuda.get_device_properties(dist.get_rank()).total_memory > 14e9:\n"
+    "    dist.barrier()\n",
     "a text that no rank's is": HEAD
     + "role = '0' if dist.get_rank() == 0 else '1'\nif role != '2':\n    dist.barrier()\n",
     "a tuple of what all ranks have": HEAD

@@ -54,6 +54,7 @@ AT_TOP = 3_000
 EITHER = "either"
 """How what is another value on each way was computed."""
 BY_SOME = "some ranks alone go this way"
+BOUND = "it is handed over beforehand"
 KEPT = "what is kept of each rank's own data differs in number"
 
 

@@ -628,19 +628,24 @@ def _through_its_yields(
             vm.store.join(ways, vm.site(node, "round"))
         return NONE
 
-    try:
-        call_function(vm, generator, [], {}, node.iter, on_yield)
-        falls = True
-    except Left:
-        falls = False
-    if not ran:
-        on_yield(Value(NOTHING, UNKNOWN))
+    falls = _ends(lambda: call_function(vm, generator, [], {}, node.iter, on_yield))
+    if not ran:  # what it yields cannot be seen
+        falls = _ends(lambda: on_yield(Value(NOTHING, UNKNOWN))) or falls
     written = vm.store.since(depth)
     vm.store.drop(depth)
     vm.mask = mask
-    ways = [*record.breaks, *([State(written, (), mask)] if falls or not ran else [])]
+    ways = [*record.breaks, *([State(written, (), mask)] if falls else [])]
     vm.store.join(ways, vm.site(node, "after"))
     return bool(ways)
+
+
+def _ends(run: Callable[[], Value]) -> bool:
+    """Whether what is run comes to its end in any way."""
+    try:
+        run()
+    except Left:
+        return False
+    return True
 
 
 _FEW = 4

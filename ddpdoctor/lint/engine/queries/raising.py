@@ -28,6 +28,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Const,
     Either,
     Lib,
+    Place,
     Ref,
     Table,
     Term,
@@ -38,11 +39,12 @@ from ddpdoctor.lint.engine.interpreter.values import (
     text,
 )
 from ddpdoctor.lint.engine.queries.doing import doers, in_try
-from ddpdoctor.lint.engine.queries.partings import leaves, met
+from ddpdoctor.lint.engine.queries.partings import Parting, leaves, met
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.rule import Related
 
 _NEXT = 3
+_FEW = 2
 _OWN = ("data", "shard", "chance")
 
 
@@ -98,14 +100,8 @@ def caught_errors(run: Run) -> Iterator[LoneError]:
     for node, way in walk(run.root):
         if not isinstance(node, Exit) or node.kind != "raise":
             continue
-        for number, choice in reversed([*enumerate(step.node for step in way)]):
-            if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try):
-                continue
+        for number, choice, handler, arm in _catchers(run, node, way):
             inside = way[number + 1 :]
-            caught = _catching(run, choice, node) if inside[0].seq is choice.arms[0].body else None
-            if caught is None:
-                continue
-            handler, arm = caught
             left = leaves(arm.body)
             if left is not None and left.kind == "raise":
                 continue  # to the next one around it
@@ -122,6 +118,31 @@ def caught_errors(run: Run) -> Iterator[LoneError]:
             )
             yield LoneError(handler, choice.path, notes)
             break
+
+
+def raised(run: Run, parting: Parting) -> tuple[Related, ...]:
+    """Of a `try` by which ranks part: where the program itself raises what is caught there."""
+    if not isinstance(parting.node, ast.Try):
+        return ()
+    places: dict[Place, None] = {}
+    for node, way in walk(run.root):
+        if isinstance(node, Exit) and node.kind == "raise":
+            around = (choice.node for _, choice, _, _ in _catchers(run, node, way))
+            if next(around, None) is parting.node:
+                places[node.place] = None
+    return tuple(Related.at(each, "it is raised here") for each in [*places][:_FEW])
+
+
+def _catchers(run: Run, error: Exit, way: Way) -> Iterator[tuple[int, Choice, ast.AST, Arm]]:
+    """The `try`s on the way to an error that catch it, innermost first, each with its handler."""
+    for number, step in reversed([*enumerate(way[:-1])]):
+        choice = step.node
+        if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try):
+            continue
+        if way[number + 1].seq is choice.arms[0].body:
+            caught = _catching(run, choice, error)
+            if caught is not None:
+                yield number, choice, *caught
 
 
 def _is_by_own_data(node: Node) -> bool:

@@ -6,14 +6,12 @@ import ast
 
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, walk
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, Why, text
 from ddpdoctor.lint.engine.queries.partings import Met, Parting
 from ddpdoctor.lint.rule import Related
 
 _EXITS = {"end": "exit", "raise": "raise"}
 _LONGEST = 4
-_FEW = 2
 _OWN_DECISIONS = ("clock", "disk", "chance", "signal", "machine")
 
 
@@ -39,27 +37,6 @@ def how(parting: Parting, what: str = "it") -> Related:
 def decides(parting: Parting) -> Related:
     """The condition, where it is not itself what is told."""
     return Related.at(parting.place, "here each rank decides")
-
-
-def raised(run: Run, parting: Parting) -> tuple[Related, ...]:
-    """Of a `try` by which ranks part: where the program itself raises what is caught there."""
-    if not isinstance(parting.node, ast.Try):
-        return ()
-    inside = (
-        node
-        for node, way in walk(run.root)
-        if isinstance(node, Exit)
-        and node.kind == "raise"
-        and any(isinstance(each.node, Choice) and each.node.node is parting.node for each in way)
-    )
-    caught = [text(each.type) for each in parting.node.handlers if each.type is not None]
-    places = [each.place for each in inside if _error(each.node) in caught]
-    return tuple(Related.at(each, "it is raised here") for each in dict.fromkeys(places[:_FEW]))
-
-
-def _error(node: ast.AST) -> str:
-    error = getattr(node, "exc", None)
-    return text(error.func if isinstance(error, ast.Call) else error) if error else ""
 
 
 def _stands(parting: Parting) -> str:

@@ -34,7 +34,8 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import is_decided
 from ddpdoctor.lint.engine.queries.partings import partings
-from ddpdoctor.lint.engine.queries.telling import decides, decision, raised
+from ddpdoctor.lint.engine.queries.raising import raised
+from ddpdoctor.lint.engine.queries.telling import decides, decision
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP405", name="local-stop-decision", confidence="likely")

@@ -36,7 +36,8 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.races import found_meanwhile
-from ddpdoctor.lint.engine.queries.telling import decides, decision, operation, raised
+from ddpdoctor.lint.engine.queries.raising import raised
+from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP402", name="collective-order-mismatch", confidence="likely")

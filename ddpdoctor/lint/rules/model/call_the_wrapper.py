@@ -130,7 +130,7 @@ def _handed_over(run: Run, event: Event) -> Iterator[Related]:
             kept.name == function.attr and kept.values["value"].what is event.values["model"].what
         )
         if same and kept.path == event.path and calls and calls[-1].place != event.place:
-            yield Related.at(calls[-1].place, f"{calls[-1].name}() is given the bare module")
+            yield Related.at(calls[-1].place, f"{calls[-1].name}() keeps the bare module")
             return
 
 

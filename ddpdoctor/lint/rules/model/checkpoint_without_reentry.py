@@ -28,6 +28,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
+from ddpdoctor.lint.engine.interpreter.machine import BOUND
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Func, Value, What
@@ -58,7 +59,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 event.node,
                 _said(name, searches=searches),
-                notes=_said_so(run, event),
+                notes=_asked(again),
                 help="use_reentrant=False",
                 fix=_fix(run, event),
                 path=event.path,
@@ -91,33 +92,17 @@ def _counted(iterate: Event) -> set[What]:
 
 
 def _fix(run: Run, event: Event) -> Fix | None:
-    source, keyword = run.source(event.path), _keyword(run, event)
-    if source is None or keyword is None:
-        return None
-    return Fix((replace(source, keyword.value, "False"),))
-
-
-def _said_so(run: Run, event: Event) -> tuple[Related, ...]:
-    """Where reentry is asked for, if that is elsewhere than the call."""
-    keyword = _keyword(run, event)
-    if keyword is None or keyword.value.lineno == event.place.line:
-        return ()
-    return (Related(event.path, keyword.value.lineno, "reentry is asked for here"),)
-
-
-def _keyword(run: Run, event: Event) -> ast.keyword | None:
-    """The `use_reentrant=True` of the call, else the only one of the file."""
     source = run.source(event.path)
-    own = event.node.keywords if isinstance(event.node, ast.Call) else []
-    of_file = [each for each in source.nodes if isinstance(each, ast.keyword)] if source else []
-    said = [
-        [
-            each
-            for each in keywords
-            if each.arg == "use_reentrant"
-            and isinstance(each.value, ast.Constant)
-            and each.value.value is True
-        ]
-        for keywords in (own, of_file)
-    ]
-    return next((each[0] for each in said if len(each) == 1), None)
+    if source is None or not isinstance(event.node, ast.Call):
+        return None
+    for each in event.node.keywords:
+        if each.arg == "use_reentrant" and isinstance(each.value, ast.Constant):
+            return Fix((replace(source, each.value, "False"),))
+    return None
+
+
+def _asked(again: Value) -> tuple[Related, ...]:
+    """Where reentry is asked for, if it is before the call, as by a partial."""
+    if again.why is None or again.why.text != BOUND:
+        return ()
+    return (Related.at(again.why.place, "reentry is asked for here"),)

@@ -34,8 +34,9 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import partings
+from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.skipping import skipped_steps
-from ddpdoctor.lint.engine.queries.telling import decides, leaving, raised
+from ddpdoctor.lint.engine.queries.telling import decides, leaving
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP307", name="rank-local-skip", confidence="likely")

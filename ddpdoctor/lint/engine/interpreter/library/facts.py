@@ -8,7 +8,7 @@ from dataclasses import replace
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.folding import is_coarse
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler, identity
-from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.machine import BOUND, Left, Machine
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     FALSE,
@@ -302,11 +302,13 @@ def _calls(vm: Machine, call: Call) -> Value:
     if not call.args:
         return Value(NOTHING, UNKNOWN)
     first = call.args[0]
+    given = vm.why(BOUND, call.node)
+    own = [(word, Value(e.what, e.agree, e.why or given)) for word, e in call.kwargs.items()]
     if isinstance(first.what, Func):
         what = first.what
-        named = (*what.named, *call.kwargs.items())
+        named = (*what.named, *own)
         return Value(replace(what, bound=(*what.bound, *call.args[1:]), named=named))
-    return Value(Partial(first, tuple(call.args[1:]), tuple(call.kwargs.items())))
+    return Value(Partial(first, tuple(call.args[1:]), tuple(own)))
 
 
 def _enters(vm: Machine, call: Call) -> Value:
