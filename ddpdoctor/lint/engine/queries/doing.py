@@ -19,7 +19,14 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Way,
     events,
 )
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Table, Value, has_identity
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NOTHING,
+    OPEN,
+    Table,
+    Value,
+    has_identity,
+)
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.words import letter
 
@@ -104,13 +111,19 @@ def _starts_the_ranks(root: Seq) -> bool:
 
 
 def _is_instead(way: Way) -> bool:
-    """Whether it is done where a choice starts no ranks, and the other way starts them."""
+    """Whether one process goes on alone where another way of a choice would start ranks."""
     return any(
         isinstance(step.node, Choice)
         and not any(events(inside, "spawn"))
         and any(any(events(arm.body, "spawn")) for arm in step.node.arms)
+        and all(_is_for_one(event) for event, _ in events(inside, "init"))
         for step, inside in zip(way, (each.seq for each in way[1:]), strict=False)
     )
+
+
+def _is_for_one(init: Event) -> bool:
+    """Whether a group is joined under a fixed number: a launcher would have told it to each."""
+    return init.values.get("rank", Value(NOTHING)).constant is not OPEN
 
 
 def _staying(choice: Choice) -> int:
