@@ -29,6 +29,7 @@ from ddpdoctor.launch import ForkServer, Lost, NoRoom
 from ddpdoctor.launch.capacity import is_full, kills_for_memory
 from ddpdoctor.launch.gpus import visible
 from ddpdoctor.lint.linter import lint
+from ddpdoctor.lint.rule import Diagnostic
 from ddpdoctor.trial import Commanded, Ending, Forked, Setting, search_path
 
 _POLL = 0.02
@@ -322,10 +323,15 @@ def _names(pitfall: Pitfall, variant: Variant, finding: Finding, ending: Ending)
 
 def _read_off_source(pitfall: Pitfall, variant: Variant) -> str:
     """What lint says about a marked line, where ranks leave no trace of the bug; or ""."""
-    for each in lint([str(pitfall.proof)]).diagnostics:
+    for each in _read(pitfall.proof):
         if each.code == pitfall.code and each.line in variant.culprits:
             return f"read off {pitfall.proof.name}:{each.line}: {each.message}"
     return ""
+
+
+@cache
+def _read(proof: Path) -> tuple[Diagnostic, ...]:
+    return tuple(lint([str(proof)]).diagnostics)
 
 
 def _told(finding: Finding) -> str:
