@@ -105,18 +105,20 @@ def concrete(value: Value) -> Any:
     return of_world(what)
 
 
-def of_world(what: What) -> Any:
-    """The value of a term over the world size alone, in the model job; else OPEN."""
+def of_world(what: What, size: int = RANKS) -> Any:
+    """The value of a term over the world size alone, by default in the model job; else OPEN."""
     if what == WORLD:
-        return RANKS
+        return size
     if isinstance(what, Term) and what.op in _BY_NAME:
-        parts = [of_world(each) if isinstance(each, Term) else each for each in what.args]
+        parts = [of_world(each, size) if isinstance(each, Term) else each for each in what.args]
         parts = [each.value if isinstance(each, Const) else each for each in parts]
         if all(isinstance(each, int | float) for each in parts):
             return _tried(_BY_NAME[what.op], *parts)
     return OPEN
 
 
+_SIZES = (2, 3, RANKS)
+"""Of worlds: what is so in all of these has nothing to do with the size of the model job."""
 _BY_NAME = {kind.__name__: function for kind, function in _BINARY.items()}
 _COMPARED = {kind.__name__: function for kind, function in _COMPARE.items()}
 
@@ -382,8 +384,10 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
         return Value(term(op.__class__.__name__, _part(left), _part(right)), agree, why)
     several = right.is_const(2) and isinstance(op, ast.Lt | ast.GtE)  # as `> 1` and `<= 1`
     known = right.is_const(0, 1) or several
-    if _is_term(left) and known and of_world(left.what) is not OPEN:
-        return Value(Const(_tried(function, of_world(left.what), right.constant)))
+    if _is_term(left) and known:
+        sizes = [_tried(function, of_world(left.what, each), right.constant) for each in _SIZES]
+        if sizes[0] is not OPEN and all(each == sizes[0] for each in sizes):
+            return Value(Const(sizes[0]))
     one, other = concrete(left), concrete(right)
     if one is not OPEN and other is not OPEN and not _is_term(left) and not _is_term(right):
         result = _tried(function, one, other)

@@ -24,6 +24,8 @@ from ddpdoctor.lint.engine.interpreter.store import Key, State
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Loop, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    FORKED,
+    GENERATORS,
     NONE,
     NOTHING,
     SAME,
@@ -884,6 +886,9 @@ def _in_scope(
     name = names[0] if len(names) == 1 else f"{MAYBE}{' '.join(names)}"
     vm.scopes.append(name)
     of = vm.store.get((manager.what, "of")) or NONE
+    if "fork_rng" in names:
+        seeded = vm.store.get((GENERATORS, "torch")) or Value(NOTHING, local("chance", False))
+        vm.store.put((GENERATORS, FORKED), seeded)
     entered = vm.emit("enter", name, items[0].context_expr, scope=manager, of=of)
     if "no_sync" in names:
         vm.inside = entered

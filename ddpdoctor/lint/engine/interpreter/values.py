@@ -353,6 +353,10 @@ NODE_RANK = Table(tuple(rank // PER_NODE for rank in range(RANKS)))
 IS_MAIN = Table(tuple(rank == 0 for rank in range(RANKS)))
 IS_LOCAL_MAIN = Table(tuple(rank % PER_NODE == 0 for rank in range(RANKS)))
 WORLD = Term("world")
+GENERATORS = Lib("#generator")
+"""The generators of the process: torch, python, numpy."""
+FORKED = "forked"
+"""That of torch while a scope has it apart, and restores it when it is left, on whatever way."""
 MODE = Term("distributed")
 """Whether the job is distributed: what we claim concerns jobs that are."""
 

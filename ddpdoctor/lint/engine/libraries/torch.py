@@ -186,6 +186,9 @@ torch.manual_seed                                   event kind=seed seed=seed@0
 torch.cuda.manual_seed                              event kind=seed_cuda seed=seed@0
 torch.cuda.manual_seed_all                          event kind=seed_cuda seed=seed@0
 torch.seed                                          event kind=reseed
+torch.get_rng_state                                 event kind=get_rng_state result=chance
+torch.random.get_rng_state                          event kind=get_rng_state result=chance
+torch.random.fork_rng                               enters scope=fork_rng
 torch.set_rng_state                                 event kind=set_rng_state state=new_state@0
 torch.random.set_rng_state                          event kind=set_rng_state state=new_state@0
 torch.cuda.set_rng_state                            event kind=set_rng_state state=new_state@0

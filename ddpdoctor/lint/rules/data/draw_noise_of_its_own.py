@@ -42,7 +42,7 @@ from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP205", name="same-noise-everywhere", confidence="likely")
 
-_SEEDS = ("seed", "reseed", "fork_rng", "set_rng_state")
+_SEEDS = ("seed", "reseed", "set_rng_state")
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -63,6 +63,8 @@ def _drawn(run: Run) -> Iterator[Hit]:
     is_wrapped = False
     for event, way in events(run.root, *_SEEDS, "draw", "wrap"):
         is_wrapped = is_wrapped or event.kind == "wrap"
+        if "fork_rng" in event.scopes:
+            continue
         if event.kind in _SEEDS:
             seed = _seed_for_all(event, way)
             again = _call(way) if seed is not None and is_wrapped else None
@@ -119,7 +121,11 @@ def _dropped(run: Run) -> Iterator[Hit]:
     )
     if not masks or not any(True for _ in events(run.root, "wrap")):
         return
-    seeds = [_seed_for_all(event, way) for event, way in events(run.root, *_SEEDS)]
+    seeds = [
+        _seed_for_all(event, way)
+        for event, way in events(run.root, *_SEEDS)
+        if "fork_rng" not in event.scopes
+    ]
     if seeds and seeds[0] is not None and all(seeds):
         yield Hit(
             seeds[0].node,

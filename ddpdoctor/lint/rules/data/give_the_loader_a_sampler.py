@@ -44,10 +44,10 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    GENERATORS,
     NONE,
     NOTHING,
     SAME,
-    Lib,
     Ref,
     Term,
     Tuple,
@@ -121,6 +121,9 @@ def _picked_alike(run: Run) -> Iterator[Hit]:
         alike = all(each.agree.kind == "same" for each in given)
         picks = [made for each in given for made in _picks(run, each)]
         if alike and picks and run.is_entry and not _is_for_some(run, event):
+            if (seeds := _seeded_alike_again(run, event)) is not None:
+                yield _drawn_alike(*seeds, event)
+                return
             yield Hit(
                 picks[0].node,
                 "every rank trains on the same samples: nothing of the rank's picks them",
@@ -129,6 +132,39 @@ def _picked_alike(run: Run) -> Iterator[Hit]:
                 path=picks[0].path,
             )
             return
+
+
+def _drawn_alike(apart: Event, again: Event, forward: Event) -> Hit:
+    return Hit(
+        again.node,
+        "every rank draws the same samples: all of them are seeded alike again",
+        notes=(
+            Related.at(apart.place, "their seeds kept them apart"),
+            Related.at(forward.place, "the samples are fed to the model"),
+        ),
+        help="seed within torch.random.fork_rng(), or by the rank once more afterwards",
+        path=again.path,
+    )
+
+
+def _seeded_alike_again(run: Run, forward: Event) -> tuple[Event, Event] | None:
+    """The seed that kept the ranks apart, and a later one for all with which they then draw."""
+    apart: Event | None = None
+    again: Event | None = None
+    draws = False
+    for event, way in events(run.root, "seed", "reseed", "set_rng_state", "draw", "forward"):
+        if event is forward:
+            break
+        if "fork_rng" in event.scopes:
+            continue
+        if event.kind == "draw":
+            draws = draws or event.values.get("generator", NONE).is_const(None)
+        elif (seed := event.values.get("seed", NONE)).agree.kind == "rank":
+            apart, again = event, None
+        else:
+            alike = event.kind == "seed" and seed.agree == SAME and doers(way).mask == EVERYONE
+            again, draws = event if alike else None, False
+    return (apart, again) if apart is not None and again is not None and draws else None
 
 
 def _parts(value: Value) -> list[Value]:
@@ -218,7 +254,7 @@ def _draws_alike(run: Run, sampler: Value) -> bool:
         return False
     generator = kept.get((sampler.what, "generator")) or NONE
     if generator.is_const(None):
-        seed = kept.get((Lib("#generator"), "torch"))
+        seed = kept.get((GENERATORS, "torch"))
     else:
         seed = kept.get((generator.what, "seed"))
     return seed is not None and seed.agree == SAME

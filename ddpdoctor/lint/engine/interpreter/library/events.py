@@ -18,13 +18,14 @@ from ddpdoctor.lint.engine.interpreter.machine import KEPT, Left, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Event, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
+    FORKED,
+    GENERATORS,
     NONE,
     NOTHING,
     SAME,
     UNKNOWN,
     Const,
     Func,
-    Lib,
     Many,
     Place,
     Ref,
@@ -154,6 +155,7 @@ def _handle_perhaps(vm: Machine, handler: Value, node: ast.AST) -> None:
 
 _CHANCE = {"chance": "torch", "chance_python": "python", "chance_numpy": "numpy"}
 _SEEDS = {"seed": "torch", "seed_python": "python", "seed_numpy": "numpy", "seed_cuda": "cuda"}
+_RESTORES = {"set_rng_state": "torch", "set_rng_python": "python", "set_rng_numpy": "numpy"}
 
 
 def _event(vm: Machine, call: Call) -> Value:
@@ -169,6 +171,8 @@ def _event(vm: Machine, call: Call) -> Value:
         values.setdefault(f"kw_{word}", each)
     if kind in _SEEDS or kind == "seed_all":
         _seed(vm, kind, values)
+    if kind in _RESTORES:
+        vm.store.put(_generator(vm, _RESTORES[kind]), values.get("state", NONE))
     if kind == "draw_own" and call.owner is not None:
         values["seed"] = vm.store.get((call.owner.what, "seed")) or NONE
     if kind == "start":
@@ -261,7 +265,12 @@ def _seed(vm: Machine, kind: str, values: dict[str, Value]) -> None:
     if by_rank is not None and not by_rank.is_const(False, 0):
         seed = Value(NOTHING, BY_RANK, seed.why)
     for each in ("torch", "python", "numpy") if kind == "seed_all" else (_SEEDS[kind],):
-        vm.store.put((Lib("#generator"), each), seed)
+        vm.store.put(_generator(vm, each), seed)
+
+
+def _generator(vm: Machine, of: str) -> tuple[Lib, str]:
+    """The generator of the process that a seed or a draw has to do with here."""
+    return GENERATORS, FORKED if of == "torch" and "fork_rng" in vm.scopes else of
 
 
 def _seed_by_chance(vm: Machine, call: Call) -> None:
@@ -284,7 +293,7 @@ def _drawn(vm: Machine, call: Call, values: dict[str, Value], of: str) -> Value:
         seed = vm.store.get((generator.what, "seed")) or Value(NOTHING, UNKNOWN)
         seed = Value(NOTHING, UNKNOWN) if seed.is_const(None) else seed
     else:
-        seed = vm.store.get((Lib("#generator"), of)) or Value(
+        seed = vm.store.get(_generator(vm, of)) or Value(
             NOTHING,
             local("chance", vm.frame.module.is_entry),
             vm.why(f"`{text(call.node)}`: {REASONS['chance']}", call.node),
