@@ -233,6 +233,38 @@ def _index(body: list[ast.stmt], into: Text) -> None:
             into.bindings.setdefault(name, []).append(statement)
         if isinstance(statement, ast.ImportFrom) and any(x.name == "*" for x in statement.names):
             into.stars.append(statement)
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for name in _registered_in(statement, into):
+                into.bindings[name].append(statement)
+
+
+def _registered_in(statement: ast.stmt, of: Text) -> set[str]:
+    """The names of a module that a definition's decorators may write into, as registries do."""
+    found: set[str] = set()
+    for each in statement.decorator_list:  # type: ignore[attr-defined]
+        base = _base(each)
+        for made in of.bindings.get(base, ()):
+            if isinstance(made, ast.FunctionDef) and made is not statement:
+                found |= _written_into(made)
+            elif isinstance(made, ast.Assign):
+                found.add(base)
+    return found & of.bindings.keys()
+
+
+def _written_into(function: ast.FunctionDef) -> set[str]:
+    """The names whose items a function sets, or whose methods it calls."""
+    nodes = list(ast.walk(function))
+    items = (e for e in nodes if isinstance(e, ast.Subscript) and isinstance(e.ctx, ast.Store))
+    calls = (e.func for e in nodes if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute))
+    return {_base(each) for each in (*items, *calls)}
+
+
+def _base(node: ast.expr) -> str:
+    """The name that a dotted, indexed or called expression begins with."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def is_main_guard(statement: ast.stmt) -> bool:

@@ -25,15 +25,18 @@ loss.backward()
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TypeGuard
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, text
-from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, NOTHING, Ref, Value, What, text
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.sharding import loops
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, parts
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
 
 ABOUT = About(code="DDP303", name="bypassed-wrapper", confidence="certain")
@@ -64,6 +67,73 @@ def check(run: Run) -> Iterator[Hit]:
             if found is not None and id(found.node) not in done:
                 done.add(id(found.node))
                 yield _hit(run, found, wrap)
+    yield from _left_out(run)
+
+
+def _left_out(run: Run) -> Iterator[Hit]:
+    """A module that is trained beside a wrapped one, and that no wrapper has."""
+    wraps = {_number(event.values["wrapper"].what): event for event, _ in events(run.root, "wrap")}
+    wrapped = [_refs(run, event.values["module"]) for event in wraps.values()]
+    if not all(wrapped):
+        return  # who knows what else is
+    had = wraps.keys() | {part for each in wrapped for ref in each for part in parts(run, ref)}
+    losses = [(made_by(each.values["loss"]), way) for each, way in events(run.root, "backward")]
+    for optimizer, _ in events(run.root, "new"):
+        for module in _refs(run, optimizer.values.get("parameters", NONE)):
+            own = parts(run, module)
+            if own & had or not objects.is_module(run.vm, Value(module)):
+                continue
+            rounds = {id(loop): loop for of, way in losses if own & of for loop in loops(way)[-1:]}
+            beside = [
+                wraps[number]
+                for of, way in losses
+                if any(id(each) in rounds for each in loops(way)) and doers(way).mask == EVERYONE
+                for number in sorted(of & wraps.keys())
+            ]
+            runs = [e for e, _ in _forwards(run, "bare_") if _number(e.values["model"].what) in own]
+            if beside and runs and not _are_shared(run, module, optimizer, rounds.keys()):
+                yield _left_out_by(beside[-1], runs[0], optimizer)
+                return
+
+
+def _left_out_by(wrap: Event, forward: Event, optimizer: Event) -> Hit:
+    node = forward.node
+    said = text(node.func) if isinstance(node, ast.Call) else forward.name
+    return Hit(
+        wrap.node,
+        f"`{said}` is trained beside the wrapped module: its gradients are never reduced",
+        notes=(
+            Related.at(forward.place, "it runs"),
+            Related.at(optimizer.place, "an optimizer steps it"),
+        ),
+        help="wrap it too, or make it a part of the wrapped module and run it in forward()",
+        confidence="likely",
+        path=wrap.path,
+    )
+
+
+def _refs(run: Run, value: Value) -> list[Ref]:
+    """The objects that a value is made of."""
+    return sorted((each for each in mentioned(run, value) if isinstance(each, Ref)), key=_number)
+
+
+def _number(what: What) -> int:
+    return what.number if isinstance(what, Ref) else -1
+
+
+def _are_shared(run: Run, module: Ref, optimizer: Event, rounds: Collection[int]) -> bool:
+    """Whether its gradients or weights may be shared by hand in the rounds that train it."""
+    theirs = {module, optimizer.values["object"].what}
+    given = [
+        event.values["shares"]
+        for event, way in events(run.root, "collective")
+        if "shares" in event.values and any(id(loop) in rounds for loop in loops(way))
+    ]
+    return any(
+        each.what == NOTHING or mentioned(run, each) & theirs
+        for value in given
+        for each in (value, *origins(run, value))
+    )
 
 
 def _forwards(run: Run, prefix: str) -> Iterator[tuple[Event, Way]]:

@@ -26,6 +26,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     UNKNOWN,
     Const,
     Func,
+    Lib,
     Many,
     Place,
     Ref,
