@@ -1,4 +1,4 @@
-"""What became slower since an earlier probe."""
+"""What became slower since an earlier probe: by more than either of the two varied in itself."""
 
 from __future__ import annotations
 
@@ -50,15 +50,31 @@ def slower(now: Measured, then: Measured) -> list[Finding]:
 
 
 def _collectives(now: Measured, then: Measured) -> Iterator[Finding]:
-    before = {(point.operation, point.size): point.seconds for point in then.points}
+    """They use the same ways: one that is slower alone met what else the machine did just then."""
+    found = list(_operations(now, then))
+    measured = {point.operation for point in now.points}
+    yield from found if 2 * len(found) > len(measured) else ()
+
+
+def _operations(now: Measured, then: Measured) -> Iterator[Finding]:
+    before = {(point.operation, point.size): point for point in then.points}
     for operation in dict.fromkeys(point.operation for point in now.points):
         # Its fastest time against the usual one then: only what lasts all the while is slower.
         ratios = {
-            point.size: point.fastest / before[operation, point.size]
+            point.size: point.fastest / before[operation, point.size].seconds
             for point in now.points
-            if point.operation == operation and before.get((operation, point.size))
+            if point.operation == operation and (operation, point.size) in before
         }
-        if ratios and statistics.median(ratios.values()) >= SLOWER:
+        beyond = [
+            point.fastest > before[operation, point.size].slowest
+            for point in now.points
+            if point.size in ratios and point.operation == operation
+        ]
+        if (
+            ratios
+            and statistics.median(ratios.values()) >= SLOWER
+            and 2 * sum(beyond) > len(beyond)
+        ):
             worst = max(ratios, key=lambda size: ratios[size])
             yield finding(
                 "DDP724",
@@ -76,7 +92,11 @@ def _links(now: Measured, then: Measured) -> Iterator[Finding]:
         old = before.get((link.first, link.second))
         within = host[link.first] == host[link.second]
         times = SLOWER_WITHIN if within else SLOWER_LINK
-        if old and link.bandwidth * times <= old.bandwidth:
+        if (
+            old
+            and link.bandwidth * times <= old.bandwidth
+            and link.bandwidth < (old.lowest or old.bandwidth)
+        ):
             yield finding(
                 "DDP724",
                 "warning",
@@ -89,7 +109,9 @@ def _links(now: Measured, then: Measured) -> Iterator[Finding]:
 
 def _ranks(now: Measured, then: Measured) -> Iterator[Finding]:
     for rank, old in zip(now.ranks, then.ranks, strict=True):
-        if min(rank.compute / old.compute, rank.step / old.step) >= SLOWER:
+        ranges = (rank.compute_range, old.compute_range), (rank.step_range, old.step_range)
+        varied = any(_reach_each_other(now_, then_) for now_, then_ in ranges)
+        if not varied and min(rank.compute / old.compute, rank.step / old.step) >= SLOWER:
             yield finding(
                 "DDP724",
                 "warning",
@@ -98,3 +120,8 @@ def _ranks(now: Measured, then: Measured) -> Iterator[Finding]:
                 "See what else runs there, and whether its CPU or GPU is throttled.",
                 ranks=(rank.rank,),
             )
+
+
+def _reach_each_other(now: tuple[float, float] | None, then: tuple[float, float] | None) -> bool:
+    """Whether the fastest piece now was no slower than the slowest one then."""
+    return now is not None and then is not None and now[0] <= then[1]

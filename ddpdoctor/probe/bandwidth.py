@@ -35,7 +35,7 @@ def points(talk: Talk, budget: float) -> list[Point]:
                 break
             talk.progress.tell("bandwidth", f"{name} of {in_bytes(size)}")
             each = one * shares[size]
-            seconds, fastest = talk.timed(prepare(talk, size), each)
+            seconds, fastest, slowest = talk.timed(prepare(talk, size), each)
             rate = size / seconds
             found.append(
                 Point(
@@ -43,6 +43,7 @@ def points(talk: Talk, budget: float) -> list[Point]:
                     size=size,
                     seconds=seconds,
                     fastest=fastest,
+                    slowest=slowest,
                     algorithm_bandwidth=rate,
                     bus_bandwidth=rate * factor(talk.size),
                 )

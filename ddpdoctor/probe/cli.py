@@ -148,24 +148,24 @@ def _check_nccl() -> None:
 
 
 def _as_a_rank(backend: str, seconds: float, begun: float) -> tuple[Measured | None, list[Finding]]:
+    from ddpdoctor.environment.redaction import first_line
     from ddpdoctor.probe.finding import finding
+    from ddpdoctor.probe.meeting import PeerLost
     from ddpdoctor.probe.progress import Progress
-    from ddpdoctor.probe.rank import PeerLost, measure
+    from ddpdoctor.probe.rank import measure
 
     rank = int(os.environ["RANK"])
     with Progress(rank) as progress:
         try:
             return measure(backend, seconds, progress, begun), []
         except PeerLost as lost:
-            return None, [
-                finding(
-                    "DDP723",
-                    "error",
-                    str(lost),
-                    "Look at that process: what it printed last, and dmesg on its host.",
-                    ranks=(rank,),
-                )
-            ]
+            cause, ranks = str(lost), lost.ranks
+            cure = "Look at that process: what it printed last, and dmesg on its host."
+        except RuntimeError as error:  # its own: no store can be hosted here, say
+            cause = f"rank {rank} failed while {progress.words}: {first_line(error)}"
+            ranks = (rank,)
+            cure = "See whether MASTER_ADDR, MASTER_PORT and the interfaces are right: env tells."
+        return None, [finding("DDP723", "error", cause, cure, ranks=ranks)]
 
 
 def _alone(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import named
@@ -171,10 +171,15 @@ def _slow_ranks(measured: Measured) -> Iterator[Finding]:
 
 
 def _times_slower(rank: RankFacts, others: Sequence[RankFacts]) -> float:
-    # Both kinds of work must agree, or it was a passing disturbance.
-    compute = rank.compute / max(1e-9, statistics.median(one.compute for one in others))
-    step = rank.step / max(1e-9, statistics.median(one.step for one in others))
-    return min(compute, step)
+    # Both kinds of work must agree, and the fastest pieces of each: what else a machine does makes
+    # healthy ranks slower now and then, and a slow one is slow all the while.
+    def ratio(seconds: Callable[[RankFacts], float]) -> float:
+        return seconds(rank) / max(1e-9, statistics.median(map(seconds, others)))
+
+    return min(
+        ratio(lambda one: one.compute_range[0] if one.compute_range else one.compute),
+        ratio(lambda one: one.step_range[0] if one.step_range else one.step),
+    )
 
 
 def _clocks_apart(measured: Measured) -> Iterator[Finding]:

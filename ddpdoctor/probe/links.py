@@ -75,6 +75,7 @@ def _best(one: Link, other: Link) -> Link:
         update={
             "latency": min(one.latency, other.latency),
             "bandwidth": max(one.bandwidth, other.bandwidth),
+            "lowest": min(each.lowest or each.bandwidth for each in (one, other)),
         }
     )
 
@@ -108,6 +109,7 @@ def _link(talk: Talk, first: int, second: int, budget: float) -> dict[str, float
         "second": second,
         "latency": min(fast) / 2,  # nothing makes a message early: the wire is all that is left
         "bandwidth": 2 * _LARGE / _undisturbed(slow),
+        "lowest": 2 * _LARGE / sorted(slow)[-1 - len(slow) // 4],
     }
 
 

@@ -28,6 +28,9 @@ class RankFacts(_Frozen):
     """What of its environment must be the same on all ranks, with secrets replaced."""
     step: float = 0.0
     """The same of its own part of a DDP step: forward and backward, without the reduction."""
+    compute_range: tuple[float, float] | None = None
+    """The fastest and the slowest piece of that while."""
+    step_range: tuple[float, float] | None = None
 
 
 class Check(_Frozen):
@@ -54,6 +57,8 @@ class Point(_Frozen):
     """Of one call among several in a row, on the slowest rank."""
     fastest: float
     """The same of the fastest row: what else the machine did has added the rest."""
+    slowest: float = 0.0
+    """The same of the slowest row."""
     algorithm_bandwidth: float
     """size / seconds."""
     bus_bandwidth: float
@@ -68,6 +73,8 @@ class Link(_Frozen):
     latency: float
     """Half of the time there and back of the smallest message, the fastest of several."""
     bandwidth: float
+    lowest: float | None = None
+    """Of the messages that took longer than three in four of them: how much it varies."""
 
 
 class HostClock(_Frozen):

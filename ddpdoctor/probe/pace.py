@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -18,7 +19,14 @@ _SUSTAINED, _PIECES = 0.12, 5
 for a part of each tenth of a second, so that shorter work would not feel it."""
 
 
-def compute(talk: Talk) -> float:
+class Pace(NamedTuple):
+    """Seconds of one call: the median of some pieces, and the fastest and the slowest of them."""
+
+    middle: float
+    range: tuple[float, float]
+
+
+def compute(talk: Talk) -> Pace:
     """Time of some matrix products on this rank, while all ranks compute."""
     side = 2048 if talk.device.type == "cuda" else 384
     matrix = torch.ones(side, side, device=talk.device)
@@ -31,7 +39,7 @@ def compute(talk: Talk) -> float:
     return _sustained(talk, work)
 
 
-def steps(talk: Talk) -> tuple[float, float]:
+def steps(talk: Talk) -> tuple[Pace, float]:
     """Time of this rank's own part of a DDP step; the whole step on the slowest rank (median)."""
     layers = [layer for _ in range(4) for layer in (nn.Linear(512, 512), nn.ReLU())]
     model = DistributedDataParallel(nn.Sequential(*layers).to(talk.device))
@@ -52,14 +60,15 @@ def steps(talk: Talk) -> tuple[float, float]:
     return own, statistics.median(talk.slowest(whole[1:]))
 
 
-def _sustained(talk: Talk, work: Callable[[], object]) -> float:
-    """Time of one call on this rank, by the median of pieces as long as they say above.
+def _sustained(talk: Talk, work: Callable[[], object]) -> Pace:
+    """Time of one call on this rank, by pieces as long as they say above.
 
     All ranks do the same number of calls, by what the fastest of them needs for one.
     """
     single = min(_piece(talk, work, 1) for _ in range(3))
     count = max(1, round(_SUSTAINED / max(1e-6, min(talk.gathered(single)))))
-    return statistics.median(_piece(talk, work, count) for _ in range(_PIECES))
+    pieces = [_piece(talk, work, count) for _ in range(_PIECES)]
+    return Pace(statistics.median(pieces), (min(pieces), max(pieces)))
 
 
 def _piece(talk: Talk, work: Callable[[], object], count: int) -> float:

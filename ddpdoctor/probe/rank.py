@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
+import sys
 import time
 import warnings
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.facts.variables import variables
 from ddpdoctor.environment.redaction import first_line
 from ddpdoctor.environment.variables import known
-from ddpdoctor.evidence import named
 from ddpdoctor.probe import bandwidth, clocks, correctness, links, pace
+from ddpdoctor.probe.meeting import Meeting, PeerLost
 from ddpdoctor.probe.model import Measured, RankFacts
 from ddpdoctor.probe.progress import Progress
 from ddpdoctor.probe.talk import Talk
@@ -27,23 +26,20 @@ from ddpdoctor.probe.talk import Talk
 _OF_ALL = ("NCCL_", "GLOO_", "TORCH_NCCL_", "TORCH_GLOO_", "TORCH_DIST")
 _OF_A_HOST = ("IFNAME", "HCA", "GID_INDEX", "HOSTID", "CPUSET", "_FILE")
 STAGE, RESULT = "stage", "measured.json"
-_LAST_WORDS = 3.0
-"""Seconds that a rank which lost a peer waits for the others to say that they live."""
-
-
+_PATIENCE = 20.0
+"""Seconds that one rank waits for another, at the least."""
 _TO_START, _LEAST = 6.0, 5.0
 """Seconds that starting may take beside the measuring; and those that are measured at least."""
-
-
-class PeerLost(Exception):
-    """Another rank is gone; the message says which, as far as this one can know."""
 
 
 def in_folder(folder: str, backend: str, seconds: float, begun: float) -> None:
     """A rank that `local` has started: what rank 0 measured goes into a file."""
     rank = int(os.environ["RANK"])
     with Progress(rank, Path(folder, f"rank-{rank}.{STAGE}")) as progress:
-        measured = measure(backend, seconds, progress, begun)
+        try:
+            measured = measure(backend, seconds, progress, begun)
+        except PeerLost as lost:
+            sys.exit(str(lost))  # its last line, without a traceback
     if measured:
         Path(folder, RESULT).write_text(measured.model_dump_json(), encoding="utf-8")
 
@@ -57,22 +53,32 @@ def measure(backend: str, seconds: float, progress: Progress, begun: float) -> M
     warnings.filterwarnings("ignore", ".*is deprecated", FutureWarning, r"torch\.distributed")
     joining = time.monotonic()
     chosen, device = _device(backend)
-    dist.init_process_group(chosen, timeout=timedelta(seconds=max(20.0, seconds)))
-    talk = Talk(dist.get_rank(), dist.get_world_size(), device, progress)
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    patience = max(_PATIENCE, seconds)
+    meeting = Meeting(rank, size, patience)
+    meeting.gather()
+    talk = Talk(rank, size, device, progress)
     measured, lost = None, ""
     try:
+        dist.init_process_group(
+            chosen,
+            store=meeting.store,
+            rank=rank,
+            world_size=size,
+            timeout=timedelta(seconds=patience),
+        )
         talk.together()
         facts = _facts(talk, time.monotonic() - joining)
         measured = _measure(talk, facts, chosen, talk.agreed(_left(seconds, begun)))
+        talk.together()
     except RuntimeError as error:
         lost = first_line(error)
-    if measured is None:
+    if measured is None or lost:
         # Not in the handler: the error's frames hold the group, which is to go before it asks.
-        raise PeerLost(_who_is_gone(talk, lost))
-    measured = measured.model_copy(update={"seconds": time.monotonic() - joining})
-    talk.together()
+        raise meeting.ask(progress.words, lost, dist.is_initialized())
     dist.destroy_process_group()
-    return measured if talk.rank == 0 else None
+    measured = measured.model_copy(update={"seconds": time.monotonic() - joining})
+    return measured if rank == 0 else None
 
 
 def _left(seconds: float, begun: float) -> float:
@@ -124,7 +130,13 @@ def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Meas
     copied = bandwidth.copy_bandwidth(talk)
     # Last, for the others take as long as they take here, and large sizes are what can be left out.
     points = bandwidth.points(talk, begun + seconds * 0.9 - time.monotonic())
-    mine = facts.model_copy(update={"compute": computed, "step": own})
+    paces = {
+        "compute": computed.middle,
+        "compute_range": computed.range,
+        "step": own.middle,
+        "step_range": own.range,
+    }
+    mine = facts.model_copy(update=paces)
     ranks = tuple(RankFacts.model_validate(one) for one in talk.gathered(mine.model_dump()))
     apart = clocks.clocks(talk, [one.host for one in ranks])
     talk.progress.tell("done")
@@ -142,33 +154,3 @@ def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Meas
         clocks=tuple(apart),
         full_step=whole,
     )
-
-
-def _who_is_gone(talk: Talk, said: str) -> str:
-    """Ask the store who still lives: each rank that lost a peer leaves a word there.
-
-    A rank that waits for this one, and not for the one that is gone, learns of it by the end of
-    this one's connections.
-    """
-    at = f"rank {talk.rank} lost a peer while {talk.progress.words}"
-    try:
-        store = dist.distributed_c10d._get_default_store()
-        store.set(f"ddpdoctor/alive/{talk.rank}", json.dumps(talk.progress.words))
-        if dist.get_backend() == "gloo":  # NCCL's watchdog tells every rank for itself
-            with suppress(RuntimeError, ValueError):  # the group has failed already
-                dist.destroy_process_group()
-        time.sleep(_LAST_WORDS)
-        silent = [rank for rank in range(talk.size) if not store.check([f"ddpdoctor/alive/{rank}"])]
-        store.set(f"ddpdoctor/asked/{talk.rank}", "")
-        # Its process hosts the store, unless torchrun does.
-        if talk.rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
-            living = [rank for rank in range(talk.size) if rank not in silent]
-            with suppress(RuntimeError):
-                store.wait(
-                    [f"ddpdoctor/asked/{rank}" for rank in living], timedelta(seconds=_LAST_WORDS)
-                )
-    except (RuntimeError, ValueError):
-        return f"{at}: the store is gone, and with it the process that hosts it ({said})"
-    if not silent:
-        return f"{at}, though all ranks live: the connection between two of them broke ({said})"
-    return f"{at}: {named(silent)} said nothing more ({said})"

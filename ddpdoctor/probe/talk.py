@@ -18,10 +18,11 @@ _ROWS, _LEAST = 5, 3
 
 
 class Timing(NamedTuple):
-    """Seconds of one call: by the middle one of some rows of calls, and by the fastest."""
+    """Seconds of one call: by the middle one of some rows, by the fastest and by the slowest."""
 
     middle: float
     fastest: float
+    slowest: float
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Talk:
         while len(times) < rows and self.agreed(time.monotonic() - begun) < budget:
             times.append(self._row(work, count // rows))
         slowest = self.slowest(times)
-        return Timing(statistics.median(slowest), min(slowest))
+        return Timing(statistics.median(slowest), min(slowest), max(slowest))
 
     def _row(self, work: Callable[[], object], calls: int) -> float:
         """Seconds for each of so many calls."""

@@ -8,7 +8,7 @@ from measurements import cluster
 from ddpdoctor.probe import rank as probing
 from ddpdoctor.probe.against import NotComparable, slower
 from ddpdoctor.probe.judge import judge
-from ddpdoctor.probe.model import Check, HostClock
+from ddpdoctor.probe.model import Check, HostClock, RankFacts
 
 
 def named(*arguments: object, **changes: object) -> list[tuple[str, tuple[int, ...]]]:
@@ -59,6 +59,22 @@ def test_a_slow_rank_is_named_only_where_both_kinds_of_work_say_so() -> None:
     ranks = list(once.ranks)
     ranks[2] = ranks[2].model_copy(update={"compute": 0.03})
     assert judge(once.model_copy(update={"ranks": tuple(ranks)})) == []
+
+
+def test_a_slow_rank_is_known_among_ranks_that_are_disturbed_now_and_then() -> None:
+    def taking(rank: RankFacts, least: float, most: float) -> RankFacts:
+        took = {"compute": most, "step": most}
+        return rank.model_copy(
+            update=took | {"compute_range": (least, most), "step_range": (least, most)}
+        )
+
+    once = cluster(3, 1)
+    first, second, third = once.ranks
+    disturbed = (taking(first, 0.01, 0.03), taking(second, 0.01, 0.03))
+    slow = once.model_copy(update={"ranks": (*disturbed, taking(third, 0.04, 0.05))})
+    assert [(one.code, one.ranks) for one in judge(slow)] == [("DDP722", (2,))]
+    passing = once.model_copy(update={"ranks": (*disturbed, taking(third, 0.012, 0.2))})
+    assert judge(passing) == []
 
 
 def test_a_setting_that_one_rank_lacks_is_named_with_that_rank(
@@ -124,6 +140,52 @@ def test_what_was_disturbed_now_and_then_is_not_called_slower() -> None:
     assert slower(then.model_copy(update={"points": (disturbed,)}), then) == []
     (found,) = slower(then.model_copy(update={"points": (slow,)}), then)
     assert found.cause == "all_reduce takes 2.0 times as long as then"
+
+
+def test_one_collective_alone_is_no_slower_network() -> None:
+    quiet = cluster(2, 2)
+    (point,) = quiet.points
+    slow = {"seconds": 0.003, "fastest": 0.003}
+    names = ("all_reduce", "all_gather", "broadcast")
+    points = [point.model_copy(update={"operation": name}) for name in names]
+    then = quiet.model_copy(update={"points": tuple(points)})
+    for count, told in ((1, 0), (2, 2), (3, 3)):
+        taken = [one.model_copy(update=slow) for one in points[:count]]
+        now = then.model_copy(update={"points": (*taken, *points[count:])})
+        assert len(slower(now, then)) == told
+
+
+def test_what_differs_by_no_more_than_either_varied_is_not_called_slower() -> None:
+    def busy(rank: RankFacts, most: float) -> RankFacts:
+        took = {"compute": 0.02, "step": 0.02}
+        return rank.model_copy(
+            update=took | {"compute_range": (0.016, 0.03), "step_range": (0.016, most)}
+        )
+
+    quiet = cluster(2, 2)
+    (point,), (link,) = quiet.points, quiet.links
+    ranged = {"compute_range": (0.009, 0.012), "step_range": (0.009, 0.012)}
+    then = quiet.model_copy(
+        update={"ranks": tuple(one.model_copy(update=ranged) for one in quiet.ranks)}
+    )
+    slow = then.model_copy(
+        update={
+            "points": (point.model_copy(update={"seconds": 0.003, "fastest": 0.002}),),
+            "links": (link.model_copy(update={"bandwidth": 2e8}),),
+            "ranks": tuple(busy(one, 0.03) for one in then.ranks),
+        }
+    )
+    assert len(slower(slow, then)) == 4
+    varied = then.model_copy(
+        update={
+            "points": (point.model_copy(update={"slowest": 0.0025}),),
+            "links": (link.model_copy(update={"lowest": 1.5e8}),),
+            "ranks": tuple(
+                one.model_copy(update={"step_range": (0.009, 0.017)}) for one in then.ranks
+            ),
+        }
+    )
+    assert slower(slow, varied) == []
 
 
 def test_probes_of_other_worlds_are_not_compared() -> None:

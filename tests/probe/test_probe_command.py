@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -21,10 +21,10 @@ import torch.distributed as dist
 from ddpdoctor import cli
 from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import Rank, WorkerGroup
-from ddpdoctor.probe import local, telling
+from ddpdoctor.probe import local, meeting, telling
 from ddpdoctor.probe import rank as probing
 from ddpdoctor.probe.model import ProbeReport
-from ddpdoctor.probe.progress import read
+from ddpdoctor.probe.progress import STAGES, read
 from ddpdoctor.report.model import Report, render
 from tests.ports import free_port
 
@@ -112,19 +112,20 @@ def meanwhile(act: Callable[[WorkerGroup, Path], None], monkeypatch: pytest.Monk
     monkeypatch.setattr(local, "_follow", and_act)
 
 
+@pytest.mark.parametrize("phase", STAGES[:-1])
 def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    phase: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def kill(world: WorkerGroup, folder: Path) -> None:
-        while not (world.ended or (folder / "rank-1.stage").exists()):
-            time.sleep(0.05)
+        while not world.ended and read(folder / "rank-1.stage")[0] != phase:
+            time.sleep(0.01)
         os.kill(world.ranks[1].pid, signal.SIGKILL)
 
     meanwhile(kill, monkeypatch)
-    assert cli.run(["probe", "--nproc", "3", "--seconds", "60", "--format", "json"]) == 1
+    assert cli.run(["probe", "--nproc", "3", "--seconds", "6", "--format", "json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert (found["code"], found["certainty"], found["ranks"]) == ("DDP723", "proven", [1])
-    assert "rank 1 was ended by SIGKILL" in found["cause"]
+    assert f"rank 1 was ended by SIGKILL, while {phase}" in found["cause"]
 
 
 def test_of_ranks_that_waited_for_one_that_is_stopped_that_one_is_named(tmp_path: Path) -> None:
@@ -261,6 +262,24 @@ def test_the_host_or_the_link_that_is_throttled_is_named_and_nothing_else(
     )
 
 
+@pytest.mark.parametrize("skew", [7.0, -3.0, 0.0])
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.skipif(not shutil.which("faketime"), reason="needs faketime")
+def test_a_host_whose_clock_is_wrong_is_named(
+    skew: float, ranks: Callable[..., list[subprocess.Popen[str]]]
+) -> None:
+    told_time = ["faketime", "-f", f"{skew:+.0f}s"] if skew else []
+    other = ["unshare", "--uts", "sh", "-c", 'hostname other; exec "$@"', "sh", *told_time]
+    commands = [[*COMMAND, "1"], [*other, *COMMAND, "1"]]
+    where = {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
+    report = told(ranks(commands, MASTER_PORT=str(free_port()), **where))
+    found = [one for one in report.findings if one.code == "DDP718"]
+    assert [one.severity for one in found] == ["info"] * bool(skew)
+    assert report.measured
+    (clock,) = report.measured.clocks
+    assert (clock.host, clock.offset) == ("other", pytest.approx(skew, abs=0.2))
+
+
 THROTTLED = (
     "tc qdisc add dev lo root handle 1: htb default 3;"
     "tc class add dev lo parent 1: classid 1:3 htb rate 400mbit burst 64k"
@@ -321,29 +340,105 @@ def test_a_rank_that_gets_little_of_a_cpu_is_named(
     assert [one.ranks for one in report.findings if one.code == "DDP722"] == [(1,)]
 
 
+DIES = """
+import os, signal, sys
+from ddpdoctor import cli
+from ddpdoctor.probe import meeting, progress, rank
+
+rank._PATIENCE = 8.0
+phase, bad, how = sys.argv[1], sys.argv[2], getattr(signal, sys.argv[3])
+if os.environ["RANK"] == bad:
+    def dying(function, before):
+        def then(*given):
+            if not before:
+                function(*given)
+            if before or phase in given:
+                os.kill(os.getpid(), how)
+            return function(*given)
+        return then
+
+    if phase == "meeting":
+        meeting.Meeting.gather = dying(meeting.Meeting.gather, True)
+    elif phase == "joining":
+        import torch.distributed as dist
+        dist.init_process_group = lambda *_, **__: os.kill(os.getpid(), how)
+    else:
+        progress.Progress.tell = dying(progress.Progress.tell, False)
+sys.exit(cli.run(sys.argv[4:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("phase", "bad"),
+    [*((phase, 1) for phase in ("nothing", "meeting", *STAGES)), ("meeting", 0), ("links", 0)],
+)
 def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
-    ranks: Callable[..., list[subprocess.Popen[str]]],
+    phase: str, bad: int, ranks: Callable[..., list[subprocess.Popen[str]]], tmp_path: Path
 ) -> None:
-    where = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(free_port()),
-        "GLOO_SOCKET_IFNAME": "lo",
-    }
-    started = ranks([[*COMMAND, "60"]] * 3, **where)
-    processes = [psutil.Process(each.pid) for each in started]
-    deadline = time.monotonic() + 120
-    # The store, a listener, and both peers; a rank that were left while it joins could tell nobody.
-    while any(len(each.net_connections("tcp")) < 4 for each in processes):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    time.sleep(1)  # what they say to each other on a new connection shows nowhere
-    started[1].kill()
+    """In each phase: it never came, came and went, went as the group was made, or later."""
+    (tmp_path / "dies.py").write_text(DIES)
+    dies = [sys.executable, str(tmp_path / "dies.py"), phase, str(bad), "SIGKILL"]
+    begun = [[*dies, *COMMAND[3:], "3"] for _ in range(3)]
+    if phase == "nothing":
+        begun[bad] = [sys.executable, "-c", ""]
+    where = {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
+    started = ranks(begun, MASTER_PORT=str(free_port()), **where)
+    for rank in {0, 1, 2} - {bad}:
+        out, error = started[rank].communicate(timeout=120)
+        assert started[rank].returncode == 1, error
+        (found,) = report_in(out).findings
+        assert (found.code, found.ranks) == ("DDP723", (bad,)), found.cause
+        assert f"rank {bad}" in found.cause
+
+
+def test_a_rank_that_is_stopped_is_named_by_the_others(
+    ranks: Callable[..., list[subprocess.Popen[str]]], tmp_path: Path
+) -> None:
+    (tmp_path / "dies.py").write_text(DIES)
+    stops = [sys.executable, str(tmp_path / "dies.py"), "links", "1", "SIGSTOP"]
+    where = {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
+    started = ranks([[*stops, *COMMAND[3:], "3"]] * 3, MASTER_PORT=str(free_port()), **where)
     for rank in (0, 2):
         out, _ = started[rank].communicate(timeout=120)
-        assert started[rank].returncode == 1
         (found,) = report_in(out).findings
-        assert found.code == "DDP723"
-        assert "rank 1 said nothing more" in found.cause
+        assert (found.code, found.ranks) == ("DDP723", (1,)), found.cause
+
+
+def test_a_rank_whose_interface_is_not_there_is_named_and_none_that_waits_for_it(
+    ranks: Callable[..., list[subprocess.Popen[str]]],
+) -> None:
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    wrong = ["env", "GLOO_SOCKET_IFNAME=eth99", *COMMAND, "1"]
+    started = ranks([[*COMMAND, "1"], wrong, [*COMMAND, "1"]], GLOO_SOCKET_IFNAME="lo", **where)
+    for rank in started:
+        out, _ = rank.communicate(timeout=120)
+        (found,) = report_in(out).findings
+        assert (found.code, found.ranks) == ("DDP723", (1,))
+        assert "rank 1 failed first, while joining: " in found.cause
+        assert "Unable to find address for: eth99" in found.cause
+
+
+def test_a_rank_that_cannot_host_the_store_says_why(
+    ranks: Callable[..., list[subprocess.Popen[str]]],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(taken.getsockname()[1])}
+        (started,) = ranks([[*COMMAND, "1"]], **where)
+        out, _ = started.communicate(timeout=120)
+    (found,) = report_in(out).findings
+    assert (found.code, found.ranks) == ("DDP723", (0,))
+    assert found.cause.startswith("rank 0 failed while joining: ")
+
+
+def test_a_master_that_does_not_resolve_is_nobodys_fault(
+    ranks: Callable[..., list[subprocess.Popen[str]]],
+) -> None:
+    where = {"MASTER_ADDR": "nowhere.invalid", "MASTER_PORT": str(free_port())}
+    _, started = ranks([[sys.executable, "-c", ""], [*COMMAND, "1"]], **where)
+    out, _ = started.communicate(timeout=120)
+    (found,) = report_in(out).findings
+    assert (found.code, found.ranks) == ("DDP723", ())
+    assert found.cause.startswith("rank 1 did not reach rank 0 at nowhere.invalid:")
 
 
 WAITS_FOR_ONE_THAT_WAITS = """
@@ -351,6 +446,7 @@ import os, signal, sys, time
 import torch, torch.distributed as dist
 from pathlib import Path
 from ddpdoctor.probe import rank
+from ddpdoctor.probe.meeting import PeerLost
 from ddpdoctor.probe.progress import Progress
 
 def measure(talk, *_):
@@ -362,7 +458,7 @@ rank._measure = measure
 with Progress(int(os.environ["RANK"]), Path(sys.argv[1], "stage")) as progress:
     try:
         rank.measure("gloo", 30.0, progress, time.time())
-    except rank.PeerLost as lost:
+    except PeerLost as lost:
         print(lost)
 """
 
@@ -388,29 +484,20 @@ def test_a_rank_that_waits_for_one_that_lost_a_peer_is_not_called_silent(
 def test_rank_0_waits_for_the_others_only_where_its_process_hosts_the_store(
     hosted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited = []
-
-    class Store:
-        def set(self, *_: str) -> None: ...
-
-        def check(self, names: list[str]) -> bool:
-            return names == ["ddpdoctor/alive/0"]
-
-        def wait(self, *_: object) -> None:
-            waited.append(1)
-
-    def fail() -> None:
-        raise RuntimeError("the group has failed")
-
-    monkeypatch.setattr(probing, "_LAST_WORDS", 0.0)
-    monkeypatch.setattr(dist.distributed_c10d, "_get_default_store", Store)
-    monkeypatch.setattr(dist, "get_backend", lambda: "gloo")
-    monkeypatch.setattr(dist, "destroy_process_group", fail)
+    monkeypatch.setattr(meeting, "_LAST_WORDS", 0.1)
+    port = free_port()
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", str(port))
     monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", str(not hosted))
-    talk: Any = SimpleNamespace(rank=0, size=2, progress=SimpleNamespace(words="pace"))
-    said = probing._who_is_gone(talk, "closed")
-    assert said == "rank 0 lost a peer while pace: rank 1 said nothing more (closed)"
-    assert waited == [1] * hosted
+    agent = None if hosted else dist.TCPStore("127.0.0.1", port, is_master=True)
+    one = meeting.Meeting(0, 3, 0.1)
+    one.store.set("ddpdoctor/said/2", "")
+    begun = time.monotonic()
+    lost = one.ask("pace", "closed", False)
+    assert str(lost) == "rank 0 lost a peer while pace: rank 1 said nothing more (closed)"
+    assert lost.ranks == (1,)
+    assert (time.monotonic() - begun > 0.3) == hosted
+    del agent
 
 
 def test_no_two_columns_of_a_table_are_headed_alike(report: ProbeReport) -> None:
