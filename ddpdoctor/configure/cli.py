@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _HOST = re.compile(r"[\w.:%-]+|\[[\w.:%-]+\]", re.ASCII)
 """What a name or an address can be, and no shell reads otherwise."""
+_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+"""A label as DNS has it, which is what Kubernetes takes and every other launcher takes too."""
+_LONGEST_NAME = 40
+"""Of the 63 letters of a label, what the operator leaves that adds "-worker-" and a number."""
 _STDOUT = Path("-")
 
 
@@ -88,6 +92,8 @@ def config(
     for option, text in ((o, str(t)) for o, t in lines.items() if t is not None):
         if not (text.strip() and text.isprintable()):
             raise Complaint(f"--{option} is one line with a name in it: not {text!r}")
+        if text.startswith("-") and text != str(_STDOUT):
+            raise Complaint(f"--{option} would be read as an option: write ./{text}")
     file = LAUNCHERS[launcher.value]
     path = target or Path(file.file_name)
     _check_place(path, force)
@@ -155,10 +161,11 @@ def _count(nproc: str) -> int | None:
 
 
 def _job_name(name: str) -> str:
-    # What Kubernetes allows is what every launcher allows.
-    letters = name.replace("-", "")
-    if not (name.isascii() and letters.isalnum() and name == name.lower()) or name[0] == "-":
-        raise Complaint(f"--name takes small letters, digits and '-': not {name!r}")
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise Complaint(
+            f"--name takes up to {_LONGEST_NAME} small letters, digits and '-', a letter first and "
+            f"no '-' last: not {name!r}"
+        )
     return name
 
 

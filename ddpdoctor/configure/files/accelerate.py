@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from shlex import quote
 
-from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ranks_in_words
+from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ranks_in_words, text
 from ddpdoctor.configure.plan import Plan
 
 PORT = 29500
@@ -82,7 +81,7 @@ def _machines(plan: Plan) -> list[str]:
         return ["main_process_port: 0  # a free one"] if plan.world_size > 1 else []
     return [
         "machine_rank: 0  # 1, 2, ... on the other machines: --machine_rank on the command line",
-        f"main_process_ip: {json.dumps(plan.master)}  # the first machine, as the others reach it",
+        f"main_process_ip: {text(plan.master)}  # the first machine, as the others reach it",
         f"main_process_port: {PORT}  # the same on all machines",
         "same_network: true  # the address above is one that all of them reach",
     ]

@@ -6,10 +6,9 @@ operator 1.9, pkg/controller.v1/pytorch/envvar.go), and torchrun reads those tha
 
 from __future__ import annotations
 
-import json
 from shlex import quote
 
-from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ranks_in_words
+from ddpdoctor.configure.files.launch_file import LaunchFile, Start, header, ranks_in_words, text
 from ddpdoctor.configure.plan import Impossible, Plan
 
 SHARED_MEMORY = "8Gi"
@@ -28,21 +27,21 @@ def render(plan: Plan, path: str) -> str:
         "apiVersion: kubeflow.org/v1  # the training operator's; v2 has TrainJob instead",
         "kind: PyTorchJob  # it sets MASTER_ADDR and the ranks of nodes for torchrun",
         "metadata:",
-        f"  name: {json.dumps(plan.name)}  # of the job, and the beginning of its pods' names",
+        f"  name: {text(plan.name)}  # of the job, and the beginning of its pods' names",
         "spec:",
         f'  nprocPerNode: "{plan.nproc}"  # {plan.why_nproc}; torchrun reads PET_NPROC_PER_NODE',
         "  runPolicy:",
         "    cleanPodPolicy: Running  # ended pods stay, with their logs",
         "  pytorchReplicaSpecs:",
         "    Master:  # the first node: rank 0 is in it, and so is the store",
-        *_replicas(plan, 1),
+        *_replicas(plan, plan.image, 1),
     ]
     if plan.nodes > 1:
-        lines += ["    Worker:  # the other nodes", *_replicas(plan, plan.nodes - 1)]
+        lines += ["    Worker:  # the other nodes", *_replicas(plan, plan.image, plan.nodes - 1)]
     return "\n".join(lines) + "\n"
 
 
-def _replicas(plan: Plan, count: int) -> list[str]:
+def _replicas(plan: Plan, image: str, count: int) -> list[str]:
     cpus = plan.threads * plan.nproc
     gpus = (
         [f"                  nvidia.com/gpu: {plan.nproc}  # one for each rank"]
@@ -56,9 +55,9 @@ def _replicas(plan: Plan, count: int) -> list[str]:
         "        spec:",
         "          containers:",
         "            - name: pytorch  # the operator looks for a container of this name",
-        f"              image: {json.dumps(plan.image)}  # torch and your script are in it",
+        f"              image: {text(image)}  # torch and your script are in it",
         "              # torchrun in every pod starts its ranks; the script alone would be one.",
-        f"              command: [torchrun, {json.dumps(plan.script)}]",
+        f"              command: [torchrun, {text(plan.script)}]",
         "              env:",
         f"                # {plan.why_threads}",
         "                - name: OMP_NUM_THREADS",

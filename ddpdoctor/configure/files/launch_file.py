@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -51,3 +52,8 @@ def ranks_in_words(plan: Plan) -> str:
     if plan.nodes == 1:
         return f"{plan.nproc} rank{'s' if plan.nproc > 1 else ''} on this machine"
     return f"{plan.world_size} ranks: {plan.nproc} on each of {plan.nodes} nodes"
+
+
+def text(value: str) -> str:
+    """A string as YAML reads it: in the quotes of JSON, its letters as they are."""
+    return json.dumps(value, ensure_ascii=False)

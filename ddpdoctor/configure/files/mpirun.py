@@ -23,7 +23,7 @@ def render(plan: Plan, path: str) -> str:
         f"[ $# -gt 0 ] || set -- {quote(plan.script)}",
         "",
         "# The interpreter that has torch here.",
-        f'python="${{PYTHON:-{quote(plan.python)}}}"',
+        f"python=${{PYTHON:-{quote(plan.python)}}}",
         "",
         f"# All ranks: {plan.why_nproc}" + (", on each node." if plan.nodes > 1 else "."),
         f"options='-np {plan.world_size}'",

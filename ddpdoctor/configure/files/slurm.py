@@ -36,7 +36,7 @@ def render(plan: Plan, path: str) -> str:
         f"[ $# -gt 0 ] || set -- {quote(plan.script)}",
         "",
         "# The interpreter that has torch, on every node.",
-        f'python="${{PYTHON:-{quote(plan.python)}}}"',
+        f"python=${{PYTHON:-{quote(plan.python)}}}",
         "",
         "# Rank 0 is on the first node; SLURM_LAUNCH_NODE_IPADDR is where srun runs, not rank 0.",
         'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',

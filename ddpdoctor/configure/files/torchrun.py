@@ -26,7 +26,7 @@ def render(plan: Plan, path: str) -> str:
         f"[ $# -gt 0 ] || set -- {quote(plan.script)}",
         "",
         "# The interpreter that has torch here; torchrun of another one would miss your packages.",
-        f'python="${{PYTHON:-{quote(plan.python)}}}"',
+        f"python=${{PYTHON:-{quote(plan.python)}}}",
         "",
         f"# {plan.why_threads[0].upper()}{plan.why_threads[1:]}.",
         f'export OMP_NUM_THREADS="${{OMP_NUM_THREADS:-{plan.threads}}}"',
