@@ -320,6 +320,27 @@ def test_ranks_that_fail_where_the_machine_ran_out_of_something_prove_nothing(
     assert {"disk": "no room left", "memory": "memory was short"}[want] in failed.evidence
 
 
+@pytest.mark.parametrize(
+    "wants",
+    [
+        "torch.empty(1 << 44)",
+        "bytearray(1 << 44)",
+        "torch.nn.Linear(1 << 21, 1 << 21)",
+        "threading.stack_size(1 << 36), threading.Thread(target=print).start()",
+    ],
+)
+def test_a_rank_that_is_refused_memory_or_a_thread_proves_nothing(
+    tmp_path: Path, wants: str
+) -> None:
+    body = (
+        '@fix()\ndef f():\n    """it"""\n    import resource, threading\n    import torch\n'
+        "    resource.setrlimit(resource.RLIMIT_AS, (1 << 36, 1 << 36))\n"
+        f"    {wants}\n"
+    )
+    failed = verdict(tmp_path, body)
+    assert (failed.status, "refused" in failed.evidence) == ("not checked", True), failed
+
+
 def test_room_that_somebody_else_takes_for_a_moment_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
 from ddpdoctor.check.telling import CheckReport
 from ddpdoctor.evidence import named
 from ddpdoctor.launch import ForkServer, Lost, NoRoom
-from ddpdoctor.launch.capacity import is_full, kills_for_memory
+from ddpdoctor.launch.capacity import is_full, kills_for_memory, refused
 from ddpdoctor.launch.gpus import visible
 from ddpdoctor.lint.linter import lint
 from ddpdoctor.lint.rule import Diagnostic
@@ -260,6 +260,8 @@ class _Trial:
             raise NoRoom(f"there is no room left for what ranks write in {self._folder}")
         if kills_for_memory() > self._killed_before:
             raise NoRoom("the kernel killed processes meanwhile, because memory was short")
+        if words := refused(sorted(self._run_dir.glob("rank-*.stderr"))):
+            raise NoRoom(f"a rank was refused memory or a thread: {words}")
 
 
 def judge(pitfall: Pitfall, variant: Variant, ending: Ending) -> Verdict:

@@ -6,9 +6,10 @@ kernel killed other people's jobs.
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,6 +169,33 @@ def kills_for_memory() -> int:
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
+def refused(files: Iterable[Path]) -> str:
+    """In what words a process was refused memory or a thread, by what it wrote; "" if it was not.
+
+    What is limited beforehand, as by `ulimit -v`, kills nobody: the allocation fails.
+    """
+    for file in files:
+        try:
+            told = file.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if words := next((each for each in _REFUSALS if each in told), ""):
+            return words
+    return ""
+
+
+_REFUSALS = (
+    os.strerror(errno.ENOMEM),
+    os.strerror(errno.EAGAIN),
+    "MemoryError",
+    "std::bad_alloc",
+    "failed to map segment",
+    "can't start new thread",
+    "Thread creation failed",
+)
+"""The words of the C library, Python, C++, the dynamic linker and OpenMP."""
 
 
 def is_full(folder: Path) -> bool:
