@@ -357,3 +357,21 @@ def test_room_that_somebody_else_takes_for_a_moment_is_waited_for(
     report = run([reproducer(tmp_path, body)], nproc=2, jobs=1)
     assert [verdict.status for verdict in report.verdicts] == ["holds", "holds"]
     assert next(asked) == 4
+
+
+def test_room_for_another_launch_of_the_same_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = count()
+
+    def launch(server: ForkServer, job: Job) -> WorkerGroup:
+        if next(asked) in (1, 2):
+            raise NoRoom("2 ranks need more than there is")
+        return launched(server, job)
+
+    launched = ForkServer.launch
+    monkeypatch.setattr(ForkServer, "launch", launch)
+    body = '@fix(launches=2)\ndef f():\n    """it"""\n'
+    report = run([reproducer(tmp_path, body)], nproc=2)
+    assert [(each.status, each.launches) for each in report.verdicts] == [("holds", 2)]
+    assert next(asked) == 4

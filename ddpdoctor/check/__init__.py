@@ -201,12 +201,13 @@ class _Trial:
         self._pitfall, self._variant = pitfall, variant
         self._began = time.monotonic()
         self._launches = self._failed = 0
+        self._patient_until = 0.0
+        """When it is to be launched again, how long it waits for room."""
         self._launch()
 
     def _launch(self) -> None:
-        self._launches += 1
         self._launched = time.monotonic()
-        name = f"{self._pitfall.code}-{self._variant.name}-{self._launches}"
+        name = f"{self._pitfall.code}-{self._variant.name}-{self._launches + 1}"
         self._killed_before = kills_for_memory()
         self._run_dir = run_dir = self._folder / name
         try:
@@ -215,6 +216,8 @@ class _Trial:
             raise NoRoom(f"there is no room for {run_dir}: {error.strerror}") from error
         kind = Commanded if self._variant.launch else Forked
         self._running = kind(self._setting, self._pitfall, self._variant, run_dir)
+        self._launches += 1
+        self._patient_until = 0.0
 
     @property
     def is_busy(self) -> bool:
@@ -239,6 +242,9 @@ class _Trial:
         return self.verdict
 
     def _look(self) -> Verdict | None:
+        if self._patient_until:
+            self._launch_again()
+            return None
         ending = self._running.poll()
         if ending is None:
             return None
@@ -249,10 +255,17 @@ class _Trial:
         self._failed += verdict.failed_launches
         decided = verdict.status in ("recognised", "aid", "fails")
         if not decided and self._launches < self._variant.launches:
-            self._launch()
+            self._patient_until = time.monotonic() + _PATIENCE
             return None
         counts = {"launches": self._launches, "failed_launches": self._failed}
         return verdict.model_copy(update=counts)
+
+    def _launch_again(self) -> None:
+        try:
+            self._launch()
+        except NoRoom:
+            if time.monotonic() > self._patient_until:
+                raise
 
     def _blame_nobody_for_want(self) -> None:
         """Raise NoRoom if ranks may have failed because this machine ran out of something."""
