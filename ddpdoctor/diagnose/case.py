@@ -17,7 +17,8 @@ _CASUALTY = re.compile(
     r"Application timeout caused pair closure|failed to recv, got 0 bytes|remote process exited|"
     r"NCCL communicator was aborted|successfully reached monitoredBarrier|"
     r"failed to pass monitoredBarrier|Pair is not connected|Socket Timeout|"
-    r"wait timeout after \d+ms|Timed out after \d+ seconds waiting for clients"
+    r"wait timeout after \d+ms|Timed out after \d+ seconds waiting for clients",
+    re.IGNORECASE,  # of one message torch's versions write some with a capital, some without
 )
 _TIMEOUT = re.compile(r"Timed out waiting \d+ms for|Watchdog caught collective operation timeout")
 _PARTS: dict[str, Phase] = {

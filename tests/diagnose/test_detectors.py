@@ -274,6 +274,23 @@ def test_the_first_real_failure_is_the_cause_and_the_peers_errors_follow() -> No
     )
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown",
+        "failed to recv, got 0 bytes",
+    ],
+)
+def test_who_loses_the_store_with_the_rank_that_hosts_it_has_not_failed(message: str) -> None:
+    found = ranks(joined=False)
+    found[0].exceptions.append(raised("ValueError", "bad label", line=33))
+    for rank in found[1:]:
+        rank.exceptions.append(raised("DistNetworkError", message))
+    finding = only(found)
+    assert (finding.ranks, finding.cause) == ((0,), "ValueError: bad label")
+    assert len(finding.consequences) == len(found) - 1
+
+
 def test_an_interruption_by_the_user_is_nobodys_fault() -> None:
     found = ranks()
     for rank in found:
