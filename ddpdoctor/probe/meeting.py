@@ -18,6 +18,8 @@ from ddpdoctor.evidence import named
 _LAST_WORDS = 3.0
 """Seconds that a rank which lost a peer waits for the others to say that they live."""
 _LOOK = 0.05
+_ANSWER = 5e-5
+"""Seconds that the store may take to answer one rank."""
 
 
 class PeerLost(Exception):
@@ -67,16 +69,18 @@ class Meeting:
         """Wait until all ranks are here. Raises PeerLost, which names those that did not come."""
         try:
             self.store.set(f"ddpdoctor/came/{self._rank}", "")
+            if self.store.add("ddpdoctor/here", 1) == self._size:
+                self.store.set("ddpdoctor/all", "")
             deadline = time.monotonic() + self._patience
-            while missing := self._silent("came"):
+            while not self._comes("ddpdoctor/all"):
                 if self.store.check(["ddpdoctor/late"]) or time.monotonic() > deadline:
                     self.store.set("ddpdoctor/late", "")  # no rank waits longer than another
+                    missing = self._silent("came")
                     self._part(missing)
                     raise PeerLost(
                         f"rank {self._rank} waited for {named(missing)}, which did not come",
                         tuple(missing),
                     )
-                time.sleep(_LOOK)
         except RuntimeError as error:
             raise self._without_store("joining", error) from error
 
@@ -93,8 +97,11 @@ class Meeting:
                 with suppress(RuntimeError, ValueError):  # the group has failed already
                     dist.destroy_process_group()
             deadline = time.monotonic() + _LAST_WORDS + (0.0 if joined else self._patience)
-            while (silent := self._silent("said")) and time.monotonic() < deadline:
-                time.sleep(_LOOK)
+            if order == self._size:
+                self.store.set("ddpdoctor/all said", "")
+            while not self._comes("ddpdoctor/all said") and time.monotonic() < deadline:
+                pass
+            silent = self._silent("said")
             words = [] if silent else self.store.multi_get(self._keys("said"))
             self._part(silent)
         except (RuntimeError, ValueError) as gone:
@@ -120,6 +127,13 @@ class Meeting:
             asking = [key for rank, key in enumerate(self._keys("asked")) if rank not in lost]
             with suppress(RuntimeError):
                 self.store.wait(asking, timedelta(seconds=_LAST_WORDS))
+
+    def _comes(self, key: str) -> bool:
+        """Whether a key is there, or in a moment: the more ranks ask, the more rarely each does."""
+        if self.store.check([key]):
+            return True
+        time.sleep(max(_LOOK, self._size * _ANSWER))
+        return False
 
     def _silent(self, what: str) -> list[int]:
         return [rank for rank, key in enumerate(self._keys(what)) if not self.store.check([key])]

@@ -3,7 +3,8 @@
 ## What it does
 Finds a `DataLoader` without a sampler whose batches are trained on with DDP, where nothing in its
 data set's reading asks for the rank; a sampler that gives all ranks the same indices; and batches
-that are picked by hand, the same on all ranks.
+that are picked by hand, the same on all ranks, be it because what builds the model seeds all of
+them alike again.
 
 ## Why is this bad?
 Every rank reads the whole set: N times the work for no speed-up, and where the order is shared, N

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `ddp_model.module(x)`, and calls of the bare model after it was wrapped, where gradients are
-wanted. (`ddp_model.forward(x)` is fine, and not flagged.)
+wanted. (`ddp_model.forward(x)` is fine, and not flagged.) And a module that an optimizer steps in
+the same rounds, of which no wrapper has any part: a head, a projector, a discriminator.
 
 ## Why is this bad?
 The wrapper's forward prepares the reduction of gradients. Past it, each rank trains on its own
