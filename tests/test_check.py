@@ -341,9 +341,9 @@ def test_a_rank_that_is_refused_memory_or_a_thread_proves_nothing(
     assert (failed.status, "refused" in failed.evidence) == ("not checked", True), failed
 
 
-def test_room_that_somebody_else_takes_for_a_moment_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """There is no room for the second launch when it is asked for, nor for it once more."""
     asked = count()
 
     def launch(server: ForkServer, job: Job) -> WorkerGroup:
@@ -353,6 +353,12 @@ def test_room_that_somebody_else_takes_for_a_moment_is_waited_for(
 
     launched = ForkServer.launch
     monkeypatch.setattr(ForkServer, "launch", launch)
+    return asked
+
+
+def test_room_that_somebody_else_takes_for_a_moment_is_waited_for(
+    tmp_path: Path, asked: Iterator[int]
+) -> None:
     body = "".join(f'@fix()\ndef f{n}():\n    """fix {n}"""\n' for n in range(2))
     report = run([reproducer(tmp_path, body)], nproc=2, jobs=1)
     assert [verdict.status for verdict in report.verdicts] == ["holds", "holds"]
@@ -360,17 +366,8 @@ def test_room_that_somebody_else_takes_for_a_moment_is_waited_for(
 
 
 def test_room_for_another_launch_of_the_same_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, asked: Iterator[int]
 ) -> None:
-    asked = count()
-
-    def launch(server: ForkServer, job: Job) -> WorkerGroup:
-        if next(asked) in (1, 2):
-            raise NoRoom("2 ranks need more than there is")
-        return launched(server, job)
-
-    launched = ForkServer.launch
-    monkeypatch.setattr(ForkServer, "launch", launch)
     body = '@fix(launches=2)\ndef f():\n    """it"""\n'
     report = run([reproducer(tmp_path, body)], nproc=2)
     assert [(each.status, each.launches) for each in report.verdicts] == [("holds", 2)]

@@ -320,7 +320,7 @@ MESSAGES = (
     ),
     Message(
         r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|remote process exited|"
-        r"NCCL communicator was aborted|Failed to recv, got 0 bytes",
+        r"NCCL communicator was aborted|[Ff]ailed to recv, got 0 bytes",
         "DDP400",
         "peer-left",
         "these ranks lost the connection to a rank that had left, and nothing tells why it did.",

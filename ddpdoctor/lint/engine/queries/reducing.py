@@ -6,7 +6,7 @@ is known from where `no_sync` was made in this very round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,7 +109,13 @@ def _unreduced(run: Run) -> Iterator[Unreduced]:
 
 def _averaged(run: Run) -> set[int]:
     """The steps in whose loops ranks share weights as well, as local SGD does on purpose."""
-    weights = {*wrappers(run), *_optimizers(run)}
+    sharing = shared_in(run, {*wrappers(run), *_optimizers(run)})
+    steps = events(run.root, "step")
+    return {id(event) for event, way in steps if _loops_around(way) & sharing}
+
+
+def shared_in(run: Run, weights: Collection[What]) -> set[int]:
+    """The loops in which a collective shares what is, or may be, of these modules or optimizers."""
     sharing: set[int] = set()
     for event, way in events(run.root, "collective"):
         given = event.values.get("shares")
@@ -117,10 +123,11 @@ def _averaged(run: Run) -> set[int]:
             continue
         of = (given, *origins(run, given), *_gone_through(way))
         # Of what nothing at all is known may be weights as well.
-        if given.what == NOTHING or any(mentioned(run, each) & weights for each in of):
+        if given.what == NOTHING or any(
+            not mentioned(run, each).isdisjoint(weights) for each in of
+        ):
             sharing |= _loops_around(way)
-    steps = events(run.root, "step")
-    return {id(event) for event, way in steps if _loops_around(way) & sharing}
+    return sharing
 
 
 def _gone_through(way: Way) -> Iterator[Value]:

@@ -26,7 +26,7 @@ loss.backward()
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TypeGuard
 
 from ddpdoctor.lint.engine.interpreter import objects
@@ -34,10 +34,11 @@ from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, NOTHING, Ref, Value, What, text
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref, Value, What, text
 from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.reducing import shared_in
 from ddpdoctor.lint.engine.queries.sharding import loops
-from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, parts
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
 
 ABOUT = About(code="DDP303", name="bypassed-wrapper", confidence="certain")
@@ -84,7 +85,7 @@ def _left_out(run: Run) -> Iterator[Hit]:
             own = parts(run, module)
             if own & had or not objects.is_module(run.vm, Value(module)):
                 continue
-            rounds = {id(loop): loop for of, way in losses if own & of for loop in loops(way)[-1:]}
+            rounds = {id(loop) for of, way in losses if own & of for loop in loops(way)[-1:]}
             beside = [
                 wraps[number]
                 for of, way in losses
@@ -92,7 +93,9 @@ def _left_out(run: Run) -> Iterator[Hit]:
                 for number in sorted(of & wraps.keys())
             ]
             runs = [e for e, _ in _forwards(run, "bare_") if _number(e.values["model"].what) in own]
-            if beside and runs and not _are_shared(run, module, optimizer, rounds.keys()):
+            if not beside or not runs:
+                continue
+            if rounds.isdisjoint(shared_in(run, {module, optimizer.values["object"].what})):
                 yield _left_out_by(beside[-1], runs[0], optimizer)
                 return
 
@@ -120,21 +123,6 @@ def _refs(run: Run, value: Value) -> list[Ref]:
 
 def _number(what: What) -> int:
     return what.number if isinstance(what, Ref) else -1
-
-
-def _are_shared(run: Run, module: Ref, optimizer: Event, rounds: Collection[int]) -> bool:
-    """Whether its gradients or weights may be shared by hand in the rounds that train it."""
-    theirs = {module, optimizer.values["object"].what}
-    given = [
-        event.values["shares"]
-        for event, way in events(run.root, "collective")
-        if "shares" in event.values and any(id(loop) in rounds for loop in loops(way))
-    ]
-    return any(
-        each.what == NOTHING or mentioned(run, each) & theirs
-        for value in given
-        for each in (value, *origins(run, value))
-    )
 
 
 def _forwards(run: Run, prefix: str) -> Iterator[tuple[Event, Way]]:
