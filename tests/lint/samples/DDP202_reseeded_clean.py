@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import torch
 from torch.distributed import destroy_process_group, init_process_group
 from torch.nn.parallel import DistributedDataParallel as DDP
@@ -14,7 +15,7 @@ rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 assert rounds % size == 0
 rounds //= size
 torch.manual_seed(1337 + rank)
-tokens = torch.arange(10_000).float()
+tokens = np.memmap("tokens.bin", dtype=np.uint16, mode="r")
 
 
 def build(seed):
@@ -25,13 +26,21 @@ def build(seed):
 
 def get_batch():
     starts = torch.randint(len(tokens) - width, (batch_size,))
-    return torch.stack([tokens[start : start + width] for start in starts])
+    windows = [tokens[start : start + width].astype(np.float32) for start in starts]
+    return torch.stack([torch.from_numpy(each) for each in windows])
+
+
+@torch.no_grad()
+def evaluate():
+    return sum(model(get_batch()).mean() for _ in range(4)) / 4
 
 
 model = DDP(build(0))
 optimizer = torch.optim.AdamW(model.parameters())
 batch = get_batch()
-for _step in range(100):
+for step in range(100):
+    if step % 10 == 0:
+        print(evaluate())
     for micro in range(rounds):
         model.require_backward_grad_sync = micro == rounds - 1
         loss = model(batch).mean() / rounds

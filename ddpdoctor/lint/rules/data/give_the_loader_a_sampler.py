@@ -54,6 +54,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     text,
+    within,
 )
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.sharding import (
@@ -73,6 +74,7 @@ from ddpdoctor.lint.rule import About, Hit, Related
 ABOUT = About(code="DDP202", name="no-sampler", confidence="likely")
 
 _GIVEN = ("sampler", "batch_sampler", "generator")
+_PARTS = ("item", "slice")
 _OWN_PART = re.compile(r"rank|shard|iterable|stream|split|replica|local|partition", re.I)
 
 
@@ -156,7 +158,7 @@ def _seeded_alike_again(run: Run, forward: Event) -> tuple[Event, Event] | None:
     for event, way in events(run.root, "seed", "reseed", "set_rng_state", "draw", "forward"):
         if event is forward:
             break
-        if "fork_rng" in event.scopes:
+        if event.kind == "forward" or "fork_rng" in event.scopes:
             continue
         if event.kind == "draw":
             draws = draws or event.values.get("generator", NONE).is_const(None)
@@ -175,7 +177,11 @@ def _parts(value: Value) -> list[Value]:
 
 
 def _picks(run: Run, value: Value) -> Iterator[Made]:
-    return (made for _, made in computed_from(run, value) if made.by in ("item", "slice"))
+    """The steps of its making that take a part of something, be it of what is no tensor yet."""
+    for each, step in computed_from(run, value):
+        parts = (part.op for part in within(each.what) if isinstance(part, Term))
+        if step.by in _PARTS or any(op in _PARTS for op in parts):
+            yield step
 
 
 def _is_for_some(run: Run, forward: Event) -> bool:
