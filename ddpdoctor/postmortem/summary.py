@@ -6,6 +6,7 @@ import re
 import signal
 from dataclasses import dataclass
 
+from ddpdoctor.evidence.checking import checked
 from ddpdoctor.postmortem.lines import Line
 
 _PATIENCE = 100
@@ -20,6 +21,7 @@ _EXIT = re.compile(r"\s*exitcode\s+: (-?\d+) \(pid: (\d+)\)")
 
 
 @dataclass
+@checked
 class Ending:
     """How a launcher says that a rank ended."""
 

@@ -43,7 +43,7 @@ _LOOSE = "message"
 """Type of what is no exception, only a line."""
 _SIGKILL, _SIGTERM = 9, 15
 _C10D = "torch/distributed/distributed_c10d.py"
-_GAVE_UP = re.compile(r"Timed out waiting (\d+)ms for (?:recv|send)")
+_GAVE_UP = re.compile(r"Timed out waiting (\d{1,15})ms for (?:recv|send)")
 _WAITING = Place("/torch/distributed/distributed_c10d.py", 0, "wait")
 _TELLS_LITTLE = (
     "a log tells what was printed, not where the silent ranks were; "
@@ -129,7 +129,8 @@ class _Puzzle:
         nameless: list[Traceback] = []
         for each in tracebacks:
             if each.type in _LAUNCHERS or each.type == _TOLD_TO_END:
-                summary.take(Line(each.line, f"{each.type}: {each.message[0]}", None, False))
+                with contextlib.suppress(*DAMAGED):
+                    summary.take(Line(each.line, f"{each.type}: {each.message[0]}", None, False))
                 continue
             if each.rank is not None and each.rank < MOST_RANKS:
                 self._raised.setdefault(each.rank, []).append(each)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from ddpdoctor.evidence.checking import checked
 from ddpdoctor.postmortem.lines import Line
 
 _TIMEOUT = re.compile(
     r"Rank (\d+)\].*?Watchdog caught collective operation timeout: WorkNCCL\((.*?)\) ran for"
 )
-_QUEUE = re.compile(r"Rank (\d+)\].*?work: (\d+), last enqueued (?:NCCL )?work: (-?\d+)")
+_QUEUE = re.compile(
+    r"Rank (\d+)\].*?work: (\d{1,18}), last enqueued (?:NCCL )?work: (-?\d{1,18})\b"
+)
 _FIELD = re.compile(r"(\w+)(?:\(ms\))?=(\w+)")
 _GROUP = re.compile(r"\[PG (?:ID )?(\d+)")
 
 
 @dataclass
+@checked
 class Timeout:
     """The oldest collective that a rank gave up on, in one process group."""
 

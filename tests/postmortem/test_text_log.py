@@ -1,6 +1,7 @@
 """Plain logs: most were written by real runs, those of NCCL follow public reports."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -304,6 +305,16 @@ def test_a_traceback_is_read_on_behind_the_lines_of_others() -> None:
 
 def test_a_line_without_end_is_not_kept() -> None:
     assert findings_of("x" * (9 << 20) + "\n" + "\n".join(TRACE))[0].title == "exception"
+
+
+@pytest.mark.parametrize("log", sorted(LOGS.glob("*.log")), ids=lambda log: log.stem)
+def test_no_number_breaks_the_reader(log: Path) -> None:
+    text = log.read_text()
+    numbers = {match[0]: match.span() for match in re.finditer(r"[\w .(:]{0,12}?\d+", text)}
+    for begin, end in numbers.values():
+        before = text[begin:end].rstrip("0123456789")
+        for damaged in (10**24, 2**63, 10**9):
+            findings_of(f"{text[:begin]}{before}{damaged}{text[end:]}")
 
 
 ALL_LINES = [line for log in sorted(LOGS.glob("*.log")) for line in log.read_text().splitlines()]
