@@ -12,6 +12,9 @@ from ddpdoctor.run.worlds import WatchedWorld, Worlds
 _DIAGNOSE_EVERY = 2.0
 """Seconds between two looks for what is wrong with a job that goes on."""
 
+_MEETING_TAKES = 30.0
+"""Seconds at most, of ranks that will meet at all where a limit is low."""
+
 _SHARE = 0.002
 """Of a core, that may be spent on it: the cores are the job's."""
 
@@ -39,18 +42,25 @@ class Audience:
 class Watcher:
     """Looks for what is wrong while the job goes on; tells what two looks in a row have found."""
 
-    def __init__(self, audience: Audience) -> None:
+    def __init__(self, audience: Audience, limit: Finding | None = None) -> None:
+        """`limit` is one that is too low, told if the ranks do not meet."""
         self.stall: Finding | None = None
         """The one that lasts."""
         self._pending: Finding | None = None
         """The one that was told and not taken back."""
         self._audience = audience
+        self._limit = limit
+        self._began = time.monotonic()
         self._next = 0.0
         self._seen: set[tuple[str, str]] = set()
         self._told: dict[tuple[str, str], Finding] = {}
 
     def look(self, worlds: Worlds) -> None:
         """Look again, if it is time to."""
+        if self._limit is not None and time.monotonic() > self._began + _MEETING_TAKES:
+            if not worlds.have_met:
+                self._audience.found(self._limit)
+            self._limit = None
         if worlds.all and time.monotonic() > self._next:
             began = time.thread_time()  # where others have the cores, a look lasts longer than that
             found = {_identity(each): each for each in worlds.findings()}

@@ -15,6 +15,8 @@ from typing import Self
 
 import psutil
 
+from ddpdoctor.run import limits
+
 _PATIENCE = 3.0
 _HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
@@ -45,6 +47,7 @@ class RunningCommand:
 
         Where `output` is given, it prints there and has nothing to read; else all is as it was.
         """
+        restore = limits.take_enough()
         file = output.open("ab") if output is not None else None
         stdin = subprocess.DEVNULL if output is not None else None
         try:
@@ -55,6 +58,7 @@ class RunningCommand:
                 stdin=stdin,
                 stdout=file,
                 stderr=file,
+                preexec_fn=restore,
             )
         except FileNotFoundError:
             raise CannotStart(f"there is no command {command[0]!r}") from None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import LAST_WORDS
+from ddpdoctor.run import limits
 from ddpdoctor.run.audience import Audience, Watcher
 from ddpdoctor.run.job import RunningCommand, Signals, exit_code, under_watch
 from ddpdoctor.run.reading import Reading
@@ -63,6 +64,8 @@ class Session:
     proven_after: float | None = None
     """Seconds from the last rank's blocking to the proof of the deadlock."""
     findings: list[Finding] = field(default_factory=list)
+    limit: Finding | None = None
+    """One that is too low for a job like this."""
     not_seen: list[str] = field(default_factory=list)
     fault: str = ""
     """What went wrong with the doctor itself: nothing is watched from then on."""
@@ -84,7 +87,7 @@ class Session:
 def run(options: RunOptions, signals: Signals, audience: Audience) -> Session:
     """Run the command to its end. Raises CannotStart."""
     worlds = Worlds(options.run_dir, alone=options.alone, shared=options.shared)
-    session = Session(options, datetime.now(UTC), worlds)
+    session = Session(options, datetime.now(UTC), worlds, limit=limits.too_few())
     clock = time.monotonic()
     job = RunningCommand(options.command, _environment(options), options.output)
     signals.go_to(job)
@@ -105,7 +108,7 @@ def _follow(
     job: RunningCommand, signals: Signals, session: Session, audience: Audience, reading: Reading
 ) -> None:
     worlds, options = session.worlds, session.options
-    watcher = Watcher(audience)
+    watcher = Watcher(audience, session.limit)
     status = None
     while status is None:
         signals.wait(_POLL_CLOSELY if worlds.is_eventful else _POLL)
@@ -154,6 +157,8 @@ def _follow(
         watcher.conclude(session.findings, was_ended=ended_by_us)
         for world in worlds.all:
             world.part(session.findings)
+        if session.limit is not None and (session.interrupted or exit_code(status) != 0):
+            session.findings.append(session.limit)
         session.not_seen = _not_seen(session, options.run_dir)
         if exit_code(status) == 0 and worlds.latest is not None and not _has_error(session):
             only_read, unread = reading.conclude(worlds.latest.evidence, session.findings)

@@ -290,6 +290,13 @@ class Worlds:
         return not self.all or time.monotonic() - self._newest < _YOUNG
 
     @property
+    def have_met(self) -> bool:
+        """Whether all ranks of all worlds are members of a process group."""
+        return bool(self.all) and all(
+            rank.groups for world in self.all for rank in world.evidence.ranks
+        )
+
+    @property
     def living(self) -> list[int]:
         """Processes of this host that are ranks and have not ended."""
         return [pid for world in self.all for pid in world.living]

@@ -42,6 +42,7 @@ class Popen:
         stdin: int | None = None,
         stdout: int | None = None,
         stderr: int | None = None,
+        preexec_fn: Callable[[], None] | None = None,
     ) -> None:
         self.returncode: int | None = None
         self.pid = os.fork()
@@ -50,6 +51,8 @@ class Popen:
                 _as_after_exec(close_fds, pass_fds, (stdin, stdout, stderr), new=start_new_session)
                 os.environ.clear()
                 os.environ.update(env)
+                if preexec_fn is not None:
+                    preexec_fn()
                 end(lambda: _become(command))
             finally:
                 os._exit(1)

@@ -46,6 +46,15 @@ def ranks_that_raise(*said: str, world: int = 2, frames: tuple[Place, ...] = ())
     return Case(Evidence(world, ranks))
 
 
+def test_a_port_that_cannot_be_had_for_want_of_descriptors_is_no_fault_of_the_port() -> None:
+    said = (
+        "DistNetworkError: The server socket has failed to bind. port: 26535, useIpv6: 0, "
+        "code: -24, name: EMFILE, message: too many open files"
+    )
+    (finding,) = detect(ranks_that_raise(said))
+    assert f"{finding.code} {finding.title}" == "DDP600 too-many-open-files"
+
+
 @pytest.mark.parametrize("name", SAID)
 def test_a_known_message_names_ranks_and_line(name: str) -> None:
     case = ranks_that_raise(SAID[name])

@@ -94,8 +94,9 @@ class _Looked:
 
     all = (object(),)
 
-    def __init__(self, *found: list[Finding]) -> None:
+    def __init__(self, *found: list[Finding], have_met: bool = True) -> None:
         self._found = iter(found)
+        self.have_met = have_met
 
     def findings(self) -> list[Finding]:
         return next(self._found)
@@ -142,6 +143,21 @@ def test_what_was_told_is_taken_back_by_the_end_unless_it_came_to_something_wors
     watcher.look(looked)
     watcher.conclude(last, was_ended=was_ended)
     assert (told, taken_back) == (["DDP105"], withdrawn)
+
+
+@pytest.mark.parametrize(("have_met", "told"), [(False, ["DDP711"]), (True, [])])
+def test_ranks_that_do_not_meet_under_a_low_limit_are_told_of_it_once(
+    have_met: bool, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audience, "_MEETING_TAKES", 0.0)
+    heard: list[str] = []
+    watcher = Watcher(
+        Audience(found=lambda each: heard.append(each.code)), _found("DDP711", "warning")
+    )
+    looked = _Looked([], [], have_met=have_met)
+    watcher.look(looked)
+    watcher.look(looked)
+    assert heard == told
 
 
 def test_a_job_that_is_ended_in_a_stall_has_that_finding(in_a_stall) -> None:

@@ -162,3 +162,24 @@ def _pid(folder: Path, rank: int) -> int:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return int((folder / f"pid-{rank}").read_text())
+
+
+def test_the_doctor_takes_more_descriptors_where_few_are_allowed_and_gives_the_job_no_more(
+    tmp_path: Path,
+) -> None:
+    doctor = f"{sys.executable} -m ddpdoctor run --"
+    job = "ulimit -Sn; ulimit -Hn; grep files /proc/$PPID/limits; exit 4"
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -Sn 20; ulimit -Hn 300; {doctor} bash -c '{job}'"],
+        cwd=tmp_path,
+        env=environment(tmp_path, {}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    soft, hard, doctors = done.stdout.splitlines()
+    assert (soft, hard) == ("20", "300")
+    assert doctors.split()[3:5] == ["256", "300"]
+    assert done.returncode == 4
+    assert "DDP711 low-limit" in done.stderr, "the job has failed, and may have had too few"
+    assert "may have 20 files open" in done.stderr

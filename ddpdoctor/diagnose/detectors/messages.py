@@ -280,7 +280,7 @@ MESSAGES = (
         of_the_reader=True,
     ),
     Message(
-        r"received 0 items of ancdata|Too many open files",
+        r"received 0 items of ancdata|[Tt]oo many open files|Failed to init uv loop",
         "DDP600",
         "too-many-open-files",
         "the process ran out of file descriptors.",

@@ -233,6 +233,19 @@ def low_limits(environment: Environment) -> Iterator[Finding]:
     yield from _few_processes(environment, limits)
 
 
+def too_few_files(allowed: int, needed: int) -> Finding:
+    """DDP711: each process of a job may open so many files, and a rank needs more."""
+    return finding(
+        "DDP711",
+        "warning",
+        f"each process of this job may have {allowed} files open: a rank needs about {needed}, "
+        "sockets to other ranks among them, and where it gets none torch fails or waits for ever",
+        "Raise the limit before the launch.",
+        commands=("ulimit -n 65536",),
+        certainty="evidence",
+    )
+
+
 def _few_processes(environment: Environment, limits: Limits) -> Iterator[Finding]:
     allowed, ranks = limits.processes.soft, environment.planned_ranks or 0
     if limits.exempt or allowed is None or allowed >= max(_TASKS, ranks * _TASKS_OF_A_RANK):
