@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import resource
@@ -49,6 +50,7 @@ def cases() -> Iterator[Callable[[Any], Case]]:
     yield from (_stopped, _spins, _signalled, _doctor_killed, _launcher_killed)
     yield from (_folder_deleted, _folder_read_only, _disk_full, _few_descriptors)
     yield from (_closed_streams, _two_doctors, _impatient)
+    yield _memory_taken
     for what in ("barrier", "raise", "well"):
         yield partial(_busy, what)
 
@@ -401,4 +403,35 @@ def _busy(what: str, random: Any) -> Case:
         judge,
         prepare=prepare,
         deadline=5 * DEADLINE,  # no other verdict, only later
+    )
+
+
+def _memory_taken(random: Any) -> Case:
+    """Nine tenths of what there is: no other verdict, only later."""
+    rank, when = _draw(random)
+    what = random.choice(("barrier", "raise", "well"))
+    all_of_it = 6 << 30
+
+    def prepare(scene: Scene) -> None:
+        reading, writing = os.pipe()
+        if (pid := os.fork()) == 0:
+            ballast = mmap.mmap(-1, all_of_it // 10 * 9)
+            for page in range(0, len(ballast), mmap.PAGESIZE):
+                ballast[page] = 1
+            os.write(writing, b"!")
+            time.sleep(600)
+            os._exit(0)
+        os.close(writing)
+        os.read(reading, 1)
+        os.close(reading)
+        scene.burners.append(pid)
+
+    return Case(
+        "run: memory taken",
+        _doctor(what, rank, when),
+        _idle,
+        _is_well if what == "well" else partial(_names, what, rank),
+        prepare=prepare,
+        deadline=5 * DEADLINE,
+        memory=all_of_it,
     )

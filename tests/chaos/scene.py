@@ -196,6 +196,8 @@ class Case:
     """Whether ranks may go on, as they would without the doctor."""
     needs_mounts: bool = False
     deadline: float = DEADLINE
+    memory: int = 2 << 30
+    """Bytes that all of it may take together."""
 
 
 def perform(case: Case, seed: int, group: ControlGroup | None) -> tuple[list[str], float]:

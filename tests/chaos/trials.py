@@ -15,7 +15,7 @@ from tests.chaos.scene import Case, perform
 from tests.control_group import ControlGroup, NoControlGroup
 
 _NOT_NEEDED = ("ddpdoctor.stack", "ddpdoctor.watch.inject")
-MEMORY, TASKS = 2 << 30, 600
+TASKS = 600
 """What a trial is allowed; 20 ranks are reckoned to take 440 tasks."""
 
 
@@ -70,7 +70,7 @@ def performed(case: Case, seed: int) -> Result:
     Where none can be made, a limit on the memory of each process is what remains.
     """
     try:
-        with ControlGroup(memory=MEMORY, tasks=TASKS) as group:
+        with ControlGroup(memory=case.memory, tasks=TASKS) as group:
             problems, seconds = perform(case, seed, group)
     except NoControlGroup:
         problems, seconds = perform(case, seed, None)
