@@ -19,6 +19,7 @@ from ddpdoctor.options import (
     OutputOption,
     ReportFormatOption,
 )
+from ddpdoctor.probe.terms import Terms
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
 
@@ -35,6 +36,14 @@ def probe(
     seconds: Annotated[
         float, typer.Option(min=1, max=3600, help="How long to measure, about.")
     ] = 20.0,
+    patience: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            max=86400,
+            help="Seconds that ranks wait for one another; else as long as they measure, from 20.",
+        ),
+    ] = None,
     against: Annotated[
         Path | None, typer.Option(metavar="OLD.json", help="Tell what became slower since.")
     ] = None,
@@ -70,7 +79,7 @@ def probe(
         then = read(against) if against else None
     if backend is Backend.nccl:
         _check_nccl()
-    measured, found = _perform(nproc, backend.value, seconds, begun)
+    measured, found = _perform(nproc, backend.value, Terms(seconds, patience, begun))
     if measured:
         found = judge(measured)
         if then:
@@ -87,13 +96,13 @@ def probe(
 
 
 def _perform(
-    nproc: int | None, backend: str, seconds: float, begun: float
+    nproc: int | None, backend: str, terms: Terms
 ) -> tuple[Measured | None, list[Finding]]:
     if _is_a_rank():
         if nproc is not None:
             raise Complaint("under a launcher the number of ranks is the launcher's: no --nproc")
-        return _as_a_rank(backend, seconds, begun)
-    return _alone(nproc or 4, backend, seconds, begun)
+        return _as_a_rank(backend, terms)
+    return _alone(nproc or 4, backend, terms)
 
 
 def _is_a_rank() -> bool:
@@ -147,7 +156,7 @@ def _check_nccl() -> None:
         raise Complaint("no GPU is seen, and NCCL needs one for each rank: take --backend gloo")
 
 
-def _as_a_rank(backend: str, seconds: float, begun: float) -> tuple[Measured | None, list[Finding]]:
+def _as_a_rank(backend: str, terms: Terms) -> tuple[Measured | None, list[Finding]]:
     from ddpdoctor.environment.redaction import first_line
     from ddpdoctor.probe.finding import finding
     from ddpdoctor.probe.meeting import PeerLost
@@ -157,7 +166,7 @@ def _as_a_rank(backend: str, seconds: float, begun: float) -> tuple[Measured | N
     rank = int(os.environ["RANK"])
     with Progress(rank) as progress:
         try:
-            return measure(backend, seconds, progress, begun), []
+            return measure(backend, terms, progress), []
         except PeerLost as lost:
             cause, ranks = str(lost), lost.ranks
             cure = "Look at that process: what it printed last, and dmesg on its host."
@@ -168,9 +177,7 @@ def _as_a_rank(backend: str, seconds: float, begun: float) -> tuple[Measured | N
         return None, [finding("DDP723", "error", cause, cure, ranks=ranks)]
 
 
-def _alone(
-    nproc: int, backend: str, seconds: float, begun: float
-) -> tuple[Measured | None, list[Finding]]:
+def _alone(nproc: int, backend: str, terms: Terms) -> tuple[Measured | None, list[Finding]]:
     from ddpdoctor.launch import LaunchError
     from ddpdoctor.probe import local
     from ddpdoctor.probe.finding import finding
@@ -186,7 +193,7 @@ def _alone(
         drawn.start()
     try:
         with complaining_about(LaunchError), leaving_in_order():
-            return local.probe(nproc, backend, seconds, begun, on_stage), []
+            return local.probe(nproc, backend, terms, on_stage), []
     except local.RankLost as lost:
         cure = "Look at what ended it: memory, a limit, or somebody's kill."
         return None, [finding("DDP723", "error", str(lost), cure, ranks=(lost.rank,), proven=True)]

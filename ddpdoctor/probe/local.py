@@ -6,6 +6,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
@@ -15,11 +16,12 @@ from ddpdoctor.evidence import Fate
 from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from ddpdoctor.probe.model import Measured
 from ddpdoctor.probe.progress import STAGES, read
+from ddpdoctor.probe.terms import Terms
 
 _STAGE, _RESULT = "stage", "measured.json"
 _LOOK = 0.1
-_SPARE = 60.0
-"""Seconds beyond the budget, after which ranks that do not go on are given up."""
+_SPARE = 40.0
+"""Seconds beyond the budget and the patience, after which ranks that do not go on are given up."""
 
 
 class RankLost(Exception):
@@ -30,36 +32,26 @@ class RankLost(Exception):
         self.rank = rank
 
 
-def probe(
-    nproc: int, backend: str, seconds: float, begun: float, on_stage: Callable[[str], None]
-) -> Measured:
-    """Measure with `nproc` ranks of this machine. Raises RankLost, and LaunchError.
-
-    `begun` is when the user's command was, by the clock.
-    """
+def probe(nproc: int, backend: str, terms: Terms, on_stage: Callable[[str], None]) -> Measured:
+    """Measure with `nproc` ranks of this machine. Raises RankLost, and LaunchError."""
     with ForkServer() as server:
         folder = server.fresh_run_dir()
         job = Job(
             target="ddpdoctor.probe.rank:in_folder",
             nproc=nproc,
             run_dir=folder,
-            kwargs={
-                "folder": str(folder),
-                "backend": backend,
-                "seconds": seconds,
-                "begun": begun,
-            },
+            kwargs={"folder": str(folder), "backend": backend, **asdict(terms)},
             env={"MASTER_PORT": str(_free_port())},
         )
         with server.launch(job) as world:
-            _follow(world, folder, seconds, on_stage)
+            _follow(world, folder, terms, on_stage)
         return Measured.model_validate_json((folder / _RESULT).read_bytes())
 
 
 def _follow(
-    world: WorkerGroup, folder: Path, seconds: float, on_stage: Callable[[str], None]
+    world: WorkerGroup, folder: Path, terms: Terms, on_stage: Callable[[str], None]
 ) -> None:
-    deadline = time.monotonic() + 3 * seconds + _SPARE
+    deadline = time.monotonic() + 3 * terms.seconds + terms.wait + _SPARE
     while not world.wait_for_news(_LOOK):
         stage, _ = read(folder / f"rank-0.{_STAGE}")
         on_stage(stage or STAGES[0])

@@ -22,40 +22,37 @@ from ddpdoctor.probe.meeting import Meeting, PeerLost
 from ddpdoctor.probe.model import Measured, RankFacts
 from ddpdoctor.probe.progress import Progress
 from ddpdoctor.probe.talk import Talk
+from ddpdoctor.probe.terms import Terms
 
 _OF_ALL = ("NCCL_", "GLOO_", "TORCH_NCCL_", "TORCH_GLOO_", "TORCH_DIST")
 _OF_A_HOST = ("IFNAME", "HCA", "GID_INDEX", "HOSTID", "CPUSET", "_FILE")
 STAGE, RESULT = "stage", "measured.json"
-_PATIENCE = 20.0
-"""Seconds that one rank waits for another, at the least."""
 _TO_START, _LEAST = 6.0, 5.0
 """Seconds that starting may take beside the measuring; and those that are measured at least."""
 
 
-def in_folder(folder: str, backend: str, seconds: float, begun: float) -> None:
+def in_folder(
+    folder: str, backend: str, seconds: float, patience: float | None, begun: float
+) -> None:
     """A rank that `local` has started: what rank 0 measured goes into a file."""
     rank = int(os.environ["RANK"])
     with Progress(rank, Path(folder, f"rank-{rank}.{STAGE}")) as progress:
         try:
-            measured = measure(backend, seconds, progress, begun)
+            measured = measure(backend, Terms(seconds, patience, begun), progress)
         except PeerLost as lost:
             sys.exit(str(lost))  # its last line, without a traceback
     if measured:
         Path(folder, RESULT).write_text(measured.model_dump_json(), encoding="utf-8")
 
 
-def measure(backend: str, seconds: float, progress: Progress, begun: float) -> Measured | None:
-    """Everything, in about `seconds`; None on all ranks but 0. Raises PeerLost.
-
-    `begun` is when the user's command was, by the clock: a slow start leaves less to measure.
-    """
+def measure(backend: str, terms: Terms, progress: Progress) -> Measured | None:
+    """Everything, in about the time that is given; None on all ranks but 0. Raises PeerLost."""
     # The newest torch calls some collectives by other names, which older ones do not have.
     warnings.filterwarnings("ignore", ".*is deprecated", FutureWarning, r"torch\.distributed")
     joining = time.monotonic()
     chosen, device = _device(backend)
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    patience = max(_PATIENCE, seconds)
-    meeting = Meeting(rank, size, patience)
+    meeting = Meeting(rank, size, terms.wait)
     meeting.gather()
     talk = Talk(rank, size, device, progress)
     measured, lost = None, ""
@@ -65,11 +62,11 @@ def measure(backend: str, seconds: float, progress: Progress, begun: float) -> M
             store=meeting.store,
             rank=rank,
             world_size=size,
-            timeout=timedelta(seconds=patience),
+            timeout=timedelta(seconds=terms.wait),
         )
         talk.together()
         facts = _facts(talk, time.monotonic() - joining)
-        measured = _measure(talk, facts, chosen, talk.agreed(_left(seconds, begun)))
+        measured = _measure(talk, facts, chosen, talk.agreed(_left(terms.seconds, terms.begun)))
         talk.together()
     except RuntimeError as error:
         lost = first_line(error)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,10 +18,11 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+from launched import Launcher
 
 from ddpdoctor import cli
 from ddpdoctor.evidence import Fate
-from ddpdoctor.launch import Rank, WorkerGroup
+from ddpdoctor.launch import ForkServer, Rank, WorkerGroup
 from ddpdoctor.probe import local, meeting, telling
 from ddpdoctor.probe import rank as probing
 from ddpdoctor.probe.model import ProbeReport
@@ -29,6 +31,16 @@ from ddpdoctor.report.model import Report, render
 from tests.ports import free_port
 
 COMMAND = [sys.executable, "-m", "ddpdoctor", "probe", "--format", "json", "--seconds"]
+QUICK = ["--format", "json", "--seconds", "2"]
+IMPATIENT = [*QUICK, "--patience", "5"]
+
+
+def port() -> str:
+    return str(free_port())
+
+
+def of_hosts() -> dict[str, str]:
+    return {"MASTER_ADDR": "10.77.9.1", "MASTER_PORT": port(), "GLOO_SOCKET_IFNAME": "eth0"}
 
 
 def environ(**more: str) -> dict[str, str]:
@@ -112,6 +124,27 @@ def meanwhile(act: Callable[[WorkerGroup, Path], None], monkeypatch: pytest.Monk
     monkeypatch.setattr(local, "_follow", and_act)
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    """One that has torch, for all probes of this module."""
+    with ForkServer(preload=["ddpdoctor.cli", "ddpdoctor.probe.rank"]) as server:
+        yield server
+
+
+@pytest.fixture
+def warm(server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Local probes have no server of their own."""
+    monkeypatch.setattr(local, "ForkServer", lambda: nullcontext(server))
+
+
+@pytest.fixture
+def launcher(server: ForkServer) -> Iterator[Launcher]:
+    launcher = Launcher(server)
+    yield launcher
+    launcher.close()
+
+
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize("phase", STAGES[:-1])
 def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
     phase: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -122,7 +155,7 @@ def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
         os.kill(world.ranks[1].pid, signal.SIGKILL)
 
     meanwhile(kill, monkeypatch)
-    assert cli.run(["probe", "--nproc", "3", "--seconds", "6", "--format", "json"]) == 1
+    assert cli.run(["probe", "--nproc", "3", "--seconds", "2", "--format", "json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert (found["code"], found["certainty"], found["ranks"]) == ("DDP723", "proven", [1])
     assert f"rank 1 was ended by SIGKILL, while {phase}" in found["cause"]
@@ -191,13 +224,13 @@ def three_hosts() -> Iterator[list[str]]:
 
 @pytest.fixture
 def throttle(three_hosts: list[str]) -> Iterator[Callable[[int, int | None], None]]:
-    """Lets a host send 8 MB a second, to all others or to one."""
+    """Lets a host send 25 MB a second, to all others or to one."""
 
     def begin(host: int, to: int | None) -> None:
         where = "0.0.0.0/0" if to is None else f"10.77.9.{to + 1}"
         for rest in (
             "qdisc add dev eth0 root handle 1: htb",
-            "class add dev eth0 parent 1: classid 1:3 htb rate 64mbit burst 64k",
+            "class add dev eth0 parent 1: classid 1:3 htb rate 200mbit burst 64k",
             f"filter add dev eth0 parent 1: protocol ip u32 match ip dst {where} flowid 1:3",
         ):
             command = f"ip netns exec {three_hosts[host]} tc {rest}"
@@ -243,76 +276,68 @@ def told(ranks: list[subprocess.Popen[str]]) -> ProbeReport:
     return report_in(said[0][0])
 
 
+@pytest.fixture(scope="module")
+def healthy(three_hosts: list[str], server: ForkServer) -> Iterator[str]:
+    """What a probe of them tells while nothing is wrong."""
+    launcher = Launcher(server)
+    yield launcher.start(3, QUICK, hosts=three_hosts, **of_hosts()).said(0)
+    launcher.close()
+
+
 @pytest.mark.parametrize(("host", "to", "named"), [(1, None, (1,)), (2, 1, (1, 2))])
-def test_the_host_or_the_link_that_is_throttled_is_named_and_nothing_else(
+def test_the_host_or_the_link_that_is_throttled_is_named_and_that_it_became_slower(
     host: int,
     to: int | None,
     named: tuple[int, ...],
     three_hosts: list[str],
+    healthy: str,
     throttle: Callable[[int, int | None], None],
-    ranks: Callable[..., list[subprocess.Popen[str]]],
+    launcher: Launcher,
+    tmp_path: Path,
 ) -> None:
+    old = tmp_path / "old.json"
+    old.write_text(healthy)
     throttle(host, to)
-    on_hosts = [["ip", "netns", "exec", name, *COMMAND, "3"] for name in three_hosts]
-    where = {"MASTER_ADDR": "10.77.9.1", "MASTER_PORT": "29544", "GLOO_SOCKET_IFNAME": "eth0"}
-    report = told(ranks(on_hosts, **where))
+    ranks = launcher.start(3, [*QUICK, "--against", str(old)], hosts=three_hosts, **of_hosts())
+    report = report_in(ranks.said(0))
+    assert [ranks.said(rank) for rank in (1, 2)] == ["", ""]
     assert report.measured
     assert [one.ranks for one in report.findings if one.code == "DDP721"] == [named], (
         report.measured.links
     )
+    since = [one.cause for one in report.findings if one.code == "DDP724"]
+    assert any(cause.startswith("the link of ranks 1 and 2 gives") for cause in since), since
 
 
-@pytest.mark.parametrize("skew", [7.0, -3.0, 0.0])
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.skipif(not shutil.which("faketime"), reason="needs faketime")
-def test_a_host_whose_clock_is_wrong_is_named(
-    skew: float, ranks: Callable[..., list[subprocess.Popen[str]]]
+def test_hosts_whose_clocks_are_wrong_are_named_and_none_whose_clock_is_right(
+    ranks: Callable[..., list[subprocess.Popen[str]]],
 ) -> None:
-    told_time = ["faketime", "-f", f"{skew:+.0f}s"] if skew else []
-    other = ["unshare", "--uts", "sh", "-c", 'hostname other; exec "$@"', "sh", *told_time]
-    commands = [[*COMMAND, "1"], [*other, *COMMAND, "1"]]
+    skews = {"early": 7.0, "late": -3.0, "right": 0.0}
+    commands = [[*COMMAND, "1"]]
+    for host, skew in skews.items():
+        told_time = ["faketime", "-f", f"{skew:+.0f}s"] if skew else []
+        named = ["unshare", "--uts", "sh", "-c", f'hostname {host}; exec "$@"', "sh"]
+        commands.append([*named, *told_time, *COMMAND, "1"])
     where = {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
-    report = told(ranks(commands, MASTER_PORT=str(free_port()), **where))
+    report = told(ranks(commands, MASTER_PORT=port(), **where))
     found = [one for one in report.findings if one.code == "DDP718"]
-    assert [one.severity for one in found] == ["info"] * bool(skew)
+    assert [one.severity for one in found] == ["info"] * 2
+    assert {host for host in skews for one in found if host in one.cause} == {"early", "late"}
     assert report.measured
-    (clock,) = report.measured.clocks
-    assert (clock.host, clock.offset) == ("other", pytest.approx(skew, abs=0.2))
-
-
-THROTTLED = (
-    "tc qdisc add dev lo root handle 1: htb default 3;"
-    "tc class add dev lo parent 1: classid 1:3 htb rate 400mbit burst 64k"
-)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-@pytest.mark.skipif(not shutil.which("tc"), reason="needs tc")
-def test_a_network_that_became_slower_since_is_told(tmp_path: Path) -> None:
-    def probe(setup: str, *more: str) -> list[str]:
-        command = [*COMMAND, "2", "--nproc", "2", *more]
-        inside = ["unshare", "--net", "sh", "-ec", f'ip link set lo up; {setup}; exec "$@"', "sh"]
-        ran = subprocess.run(
-            [*inside, *command], capture_output=True, text=True, timeout=300, env=environ()
-        )
-        if ran.returncode not in (0, 1):
-            pytest.skip(f"no throttle here: {ran.stderr.strip()}")
-        (tmp_path / "last.json").write_text(ran.stdout)
-        return [one.cause for one in report_in(ran.stdout).findings if one.code == "DDP724"]
-
-    assert probe("true") == []
-    causes = probe(THROTTLED, "--against", str(tmp_path / "last.json"))
-    assert any(cause.startswith("the link of ranks 0 and 1 gives") for cause in causes)
+    offsets = {one.host: one.offset for one in report.measured.clocks}
+    assert offsets == {host: pytest.approx(skew, abs=0.2) for host, skew in skews.items()}
 
 
 @pytest.fixture
 def little_cpu() -> Iterator[Path]:
-    """A control group, of either version, that grants 6 % of a CPU."""
+    """A control group, of either version, that grants 12 % of a CPU."""
     first = Path("/sys/fs/cgroup/cpu")
     top, file, quota = (
-        (first, "cpu.cfs_quota_us", "6000")
+        (first, "cpu.cfs_quota_us", "12000")
         if first.is_dir()
-        else (first.parent, "cpu.max", "6000 100000")
+        else (first.parent, "cpu.max", "12000 100000")
     )
     group = top / f"ddpdoctor-probe-{os.getpid()}"
     try:
@@ -326,13 +351,19 @@ def little_cpu() -> Iterator[Path]:
     group.rmdir()
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_rank_that_gets_little_of_a_cpu_is_named(
     little_cpu: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def slow_down(world: WorkerGroup, folder: Path) -> None:
-        while not world.ended and read(folder / "rank-1.stage")[0] not in ("links", "pace"):
-            time.sleep(0.02)
+        def wait_for(stage: str) -> None:
+            while not world.ended and read(folder / "rank-1.stage")[0] != stage:
+                time.sleep(0.02)
+
+        wait_for("pace")
         (little_cpu / "cgroup.procs").write_text(str(world.ranks[1].pid))
+        wait_for("bandwidth")  # what comes then would only take long
+        (little_cpu.parent / "cgroup.procs").write_text(str(world.ranks[1].pid))
 
     meanwhile(slow_down, monkeypatch)
     assert cli.run(["probe", "--nproc", "3", "--seconds", "2", "--format", "json"]) == 1
@@ -340,144 +371,66 @@ def test_a_rank_that_gets_little_of_a_cpu_is_named(
     assert [one.ranks for one in report.findings if one.code == "DDP722"] == [(1,)]
 
 
-DIES = """
-import os, signal, sys
-from ddpdoctor import cli
-from ddpdoctor.probe import meeting, progress, rank
-
-rank._PATIENCE = 8.0
-phase, bad, how = sys.argv[1], sys.argv[2], getattr(signal, sys.argv[3])
-if os.environ["RANK"] == bad:
-    def dying(function, before):
-        def then(*given):
-            if not before:
-                function(*given)
-            if before or phase in given:
-                os.kill(os.getpid(), how)
-            return function(*given)
-        return then
-
-    if phase == "meeting":
-        meeting.Meeting.gather = dying(meeting.Meeting.gather, True)
-    elif phase == "joining":
-        import torch.distributed as dist
-        dist.init_process_group = lambda *_, **__: os.kill(os.getpid(), how)
-    else:
-        progress.Progress.tell = dying(progress.Progress.tell, False)
-sys.exit(cli.run(sys.argv[4:]))
-"""
-
-
 @pytest.mark.parametrize(
     ("phase", "bad"),
     [*((phase, 1) for phase in ("nothing", "meeting", *STAGES)), ("meeting", 0), ("links", 0)],
 )
 def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
-    phase: str, bad: int, ranks: Callable[..., list[subprocess.Popen[str]]], tmp_path: Path
+    phase: str, bad: int, launcher: Launcher
 ) -> None:
     """In each phase: it never came, came and went, went as the group was made, or later."""
-    (tmp_path / "dies.py").write_text(DIES)
-    dies = [sys.executable, str(tmp_path / "dies.py"), phase, str(bad), "SIGKILL"]
-    begun = [[*dies, *COMMAND[3:], "3"] for _ in range(3)]
-    if phase == "nothing":
-        begun[bad] = [sys.executable, "-c", ""]
-    where = {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
-    started = ranks(begun, MASTER_PORT=str(free_port()), **where)
+    ranks = launcher.start(3, IMPATIENT, dies=(bad, phase, "SIGKILL"), MASTER_PORT=port())
     for rank in {0, 1, 2} - {bad}:
-        out, error = started[rank].communicate(timeout=120)
-        assert started[rank].returncode == 1, error
-        (found,) = report_in(out).findings
+        (found,) = report_in(ranks.said(rank)).findings
+        assert ranks.exit_code(rank) == 1
         assert (found.code, found.ranks) == ("DDP723", (bad,)), found.cause
         assert f"rank {bad}" in found.cause
 
 
-def test_a_rank_that_is_stopped_is_named_by_the_others(
-    ranks: Callable[..., list[subprocess.Popen[str]]], tmp_path: Path
-) -> None:
-    (tmp_path / "dies.py").write_text(DIES)
-    stops = [sys.executable, str(tmp_path / "dies.py"), "links", "1", "SIGSTOP"]
-    where = {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
-    started = ranks([[*stops, *COMMAND[3:], "3"]] * 3, MASTER_PORT=str(free_port()), **where)
+def test_a_rank_that_is_stopped_is_named_by_the_others(launcher: Launcher) -> None:
+    ranks = launcher.start(3, IMPATIENT, dies=(1, "links", "SIGSTOP"), MASTER_PORT=port())
     for rank in (0, 2):
-        out, _ = started[rank].communicate(timeout=120)
-        (found,) = report_in(out).findings
+        (found,) = report_in(ranks.said(rank)).findings
         assert (found.code, found.ranks) == ("DDP723", (1,)), found.cause
 
 
 def test_a_rank_whose_interface_is_not_there_is_named_and_none_that_waits_for_it(
-    ranks: Callable[..., list[subprocess.Popen[str]]],
+    launcher: Launcher,
 ) -> None:
-    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    wrong = ["env", "GLOO_SOCKET_IFNAME=eth99", *COMMAND, "1"]
-    started = ranks([[*COMMAND, "1"], wrong, [*COMMAND, "1"]], GLOO_SOCKET_IFNAME="lo", **where)
-    for rank in started:
-        out, _ = rank.communicate(timeout=120)
-        (found,) = report_in(out).findings
+    wrong = {1: {"GLOO_SOCKET_IFNAME": "eth99"}}
+    ranks = launcher.start(3, IMPATIENT, only=wrong, MASTER_PORT=port())
+    for rank in range(3):
+        (found,) = report_in(ranks.said(rank)).findings
         assert (found.code, found.ranks) == ("DDP723", (1,))
         assert "rank 1 failed first, while joining: " in found.cause
         assert "Unable to find address for: eth99" in found.cause
 
 
-def test_a_rank_that_cannot_host_the_store_says_why(
-    ranks: Callable[..., list[subprocess.Popen[str]]],
-) -> None:
+def test_a_rank_that_cannot_host_the_store_says_why(launcher: Launcher) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(taken.getsockname()[1])}
-        (started,) = ranks([[*COMMAND, "1"]], **where)
-        out, _ = started.communicate(timeout=120)
-    (found,) = report_in(out).findings
+        where = {"MASTER_PORT": str(taken.getsockname()[1])}
+        said = launcher.start(1, IMPATIENT, **where).said(0)
+    (found,) = report_in(said).findings
     assert (found.code, found.ranks) == ("DDP723", (0,))
     assert found.cause.startswith("rank 0 failed while joining: ")
 
 
-def test_a_master_that_does_not_resolve_is_nobodys_fault(
-    ranks: Callable[..., list[subprocess.Popen[str]]],
-) -> None:
-    where = {"MASTER_ADDR": "nowhere.invalid", "MASTER_PORT": str(free_port())}
-    _, started = ranks([[sys.executable, "-c", ""], [*COMMAND, "1"]], **where)
-    out, _ = started.communicate(timeout=120)
-    (found,) = report_in(out).findings
+def test_a_master_that_does_not_resolve_is_nobodys_fault(launcher: Launcher) -> None:
+    where = {"MASTER_ADDR": "nowhere.invalid", "MASTER_PORT": port()}
+    said = launcher.start(2, IMPATIENT, dies=(0, "nothing", "SIGKILL"), **where).said(1)
+    (found,) = report_in(said).findings
     assert (found.code, found.ranks) == ("DDP723", ())
     assert found.cause.startswith("rank 1 did not reach rank 0 at nowhere.invalid:")
 
 
-WAITS_FOR_ONE_THAT_WAITS = """
-import os, signal, sys, time
-import torch, torch.distributed as dist
-from pathlib import Path
-from ddpdoctor.probe import rank
-from ddpdoctor.probe.meeting import PeerLost
-from ddpdoctor.probe.progress import Progress
-
-def measure(talk, *_):
-    if talk.rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    dist.recv(torch.zeros(1), {0: 2, 2: 1}[talk.rank])
-
-rank._measure = measure
-with Progress(int(os.environ["RANK"]), Path(sys.argv[1], "stage")) as progress:
-    try:
-        rank.measure("gloo", 30.0, progress, time.time())
-    except PeerLost as lost:
-        print(lost)
-"""
-
-
 def test_a_rank_that_waits_for_one_that_lost_a_peer_is_not_called_silent(
-    ranks: Callable[..., list[subprocess.Popen[str]]], tmp_path: Path
+    launcher: Launcher,
 ) -> None:
-    (tmp_path / "ranks.py").write_text(WAITS_FOR_ONE_THAT_WAITS)
-    folders = [tmp_path / name for name in "012"]
-    for folder in folders:
-        folder.mkdir()
-    started = ranks(
-        [[sys.executable, str(tmp_path / "ranks.py"), str(folder)] for folder in folders],
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT=str(free_port()),
-        GLOO_SOCKET_IFNAME="lo",
-    )
-    said = [rank.communicate(timeout=120)[0] for rank in started]
-    assert all(": rank 1 said nothing more" in said[rank] for rank in (0, 2)), said
+    patient = [*IMPATIENT, "--patience", "30"]
+    ranks = launcher.start(3, patient, target="waits_for_one_that_waits", MASTER_PORT=port())
+    for rank in (0, 2):
+        (found,) = report_in(ranks.said(rank)).findings
+        assert ": rank 1 said nothing more" in found.cause
 
 
 @pytest.mark.parametrize("hosted", [True, False])
@@ -526,6 +479,7 @@ def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(
     [
         (["--nproc", "0"], "--nproc"),
         (["--seconds", "0"], "--seconds"),
+        (["--patience", "0"], "--patience"),
         (["--backend", "mpi"], "--backend"),
         (["--against", "nowhere.json"], "nowhere.json"),
         (["--png", "/proc/probe.png"], "cannot write /proc/probe.png"),
