@@ -17,7 +17,7 @@ from pathlib import Path
 from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding, Pitfall, Variant
 from ddpdoctor.diagnose import Deadlock, diagnose
-from ddpdoctor.evidence import Fate
+from ddpdoctor.evidence import Fate, signal_name
 from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from ddpdoctor.observation import Observation
 from ddpdoctor.postmortem import text_log
@@ -122,7 +122,7 @@ class Forked:
     def _failure(self, fates: list[Fate], deadlock: Deadlock | None, *, overdue: bool) -> str:
         failed = [fate for fate in fates if fate.exit_code != 0 and not fate.killed_by_us]
         if failed:
-            return "; ".join(f"rank {fate.rank} exited with {fate.exit_code}" for fate in failed)
+            return "; ".join(f"rank {fate.rank} {_how(fate)}" for fate in failed)
         if deadlock is not None:
             return "a deadlock was proven, and the ranks ended"
         if overdue:
@@ -216,6 +216,12 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _how(fate: Fate) -> str:
+    if fate.signal is not None:
+        return f"was ended by {signal_name(fate.signal)}"
+    return f"exited with {fate.exit_code}"
 
 
 def _endless(seconds: float) -> str:

@@ -93,6 +93,17 @@ def test_the_right_name_on_the_wrong_ranks_is_not_recognised(tmp_path: Path) -> 
     assert verdict(tmp_path, body).status == "misdiagnosed"
 
 
+def test_a_rank_that_was_killed_beside_the_failure_is_spoken_of(tmp_path: Path) -> None:
+    body = (
+        '@broken()\ndef f():\n    """it"""\n'
+        '    os.environ["RANK"] == "0" and os.kill(os.getpid(), 9)\n    setup_distributed({})'
+    )
+    found = verdict(tmp_path, body)
+    assert found.status == "misdiagnosed"
+    assert "rank 0" in found.evidence
+    assert "SIGKILL" in found.evidence
+
+
 def test_another_failure_than_the_expected_is_not_recognised(tmp_path: Path) -> None:
     found = verdict(tmp_path, '@broken()\ndef f():\n    """it"""\n    raise KeyError("x")')
     assert found.status == "misdiagnosed"

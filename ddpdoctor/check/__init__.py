@@ -299,6 +299,8 @@ def judge(pitfall: Pitfall, variant: Variant, ending: Ending) -> Verdict:
     if failed or warned:
         told = _told(ending.findings[0]) if ending.findings else ending.failure
         evidence = f"{legible}; {told}" if legible else told
+        if status == "misdiagnosed" and ending.failure not in told:
+            evidence += f"; {ending.failure}"  # who was killed beside it is no part of the failure
     else:
         evidence = f"{ending.well}, every assertion held"
     if ending.measured:

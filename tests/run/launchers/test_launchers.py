@@ -43,8 +43,8 @@ class Launcher:
     script: Path = TRAIN
     prefix: str = ""
     """Before what the script is to do."""
-    needs: str = ""
-    """A program, or a module, that may not be installed."""
+    needs: tuple[str, ...] = ()
+    """Programs, or modules, that may not be installed."""
     crash: frozenset[int] = frozenset({1})
     """With what it ends when a rank has raised."""
 
@@ -58,9 +58,7 @@ class Launcher:
 
     @property
     def is_here(self) -> bool:
-        return not self.needs or bool(
-            shutil.which(self.needs) or importlib.util.find_spec(self.needs)
-        )
+        return all(shutil.which(each) or importlib.util.find_spec(each) for each in self.needs)
 
 
 AGENTS = (
@@ -68,26 +66,31 @@ AGENTS = (
     '--master-addr=127.0.0.1 --master-port=$MASTER_PORT "$@" & done; '
     "trap : INT; code=0; for job in $(jobs -p); do wait $job || code=$?; done; wait; exit $code"
 )
+DEEPSPEED = (
+    "exec deepspeed --num_gpus=2 --no_local_rank --master_addr=127.0.0.1 "
+    '--master_port=$MASTER_PORT "$@"'
+)
 MPIRUN = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2")
 LAUNCHERS = [
     Launcher("torchrun", ("torchrun", "--standalone", "--nproc-per-node=2")),
     Launcher("two agents", ("bash", "-c", AGENTS, "bash")),
     Launcher("mp.spawn", ("python",), prefix="spawn:"),
     Launcher("a shell", ("python", str(HERE / "launch.py"), "2")),
-    Launcher("mpirun", (*MPIRUN, "python"), needs="mpirun"),
+    Launcher("mpirun", (*MPIRUN, "python"), needs=("mpirun",)),
     Launcher(
         "srun",
         ("srun", "-n2", "--overlap", "--kill-on-bad-exit", "python"),
-        needs="srun",
+        needs=("srun",),
         crash=frozenset({1, 128 + signal.SIGTERM}),  # as srun ends the other rank
     ),
     Launcher(
         "accelerate",
         ("accelerate", "launch", "--multi_gpu", "--num_processes=2", "--num_machines=1"),
-        needs="accelerate",
+        needs=("accelerate",),
     ),
-    Launcher("Lightning", ("python",), script=LIT, needs="lightning"),
-    Launcher("Ray Train", ("python",), script=RAYED, needs="ray"),
+    Launcher("deepspeed", ("bash", "-c", DEEPSPEED, "bash"), needs=("deepspeed",)),
+    Launcher("Lightning", ("python",), script=LIT, needs=("lightning",)),
+    Launcher("Ray Train", ("python",), script=RAYED, needs=("ray", "pyarrow")),
 ]
 BY_ELASTIC = ("torchrun", "accelerate")
 """Where one launcher alone is ended, and hears it before its ranks end."""
@@ -103,7 +106,7 @@ def of_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
 def launcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Launcher:
     chosen: Launcher = request.param
     if not chosen.is_here:
-        pytest.skip(f"{chosen.needs} is not installed")
+        pytest.skip(f"{' or '.join(chosen.needs)} is not installed")
     if chosen.name == "srun":
         if not slurm.is_here():
             pytest.skip("srun needs root here, and the daemons of slurm-wlm")
