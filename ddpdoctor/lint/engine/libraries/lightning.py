@@ -13,9 +13,15 @@ utilities.distributed.rank_zero_only        calls_on_main
 seed_everything                             event kind=seed_all seed=seed@0
 fabric.utilities.rank_zero_only             calls_on_main
 """
+# What a model of Lightning's, its trainer and its callbacks know of the rank they are on.
+_MODEL = """
+LightningModule.global_rank                 rank
+LightningModule.local_rank                  local_rank
+Trainer                                     new type=lightning.Trainer
+"""
 _HOMES = ("lightning.", "lightning.pytorch.", "pytorch_lightning.", "lightning_fabric.")
 EFFECTS = "\n".join(
-    [f"{home}{line}" for home in _HOMES for line in (_FABRIC + _RANK_ZERO).split("\n") if line]
+    [f"{home}{line}" for home in _HOMES for line in (_FABRIC + _RANK_ZERO + _MODEL).split("\n") if line]
     + [
         """
 lightning.Fabric.setup                      prepares
@@ -42,6 +48,11 @@ lightning.Fabric.device                     local_rank
 lightning.Fabric.launch                     same
 lightning.Fabric.print                      same
 lightning.Fabric.seed_everything            event kind=seed_all seed=seed@0
+lightning.Trainer.global_rank               rank
+lightning.Trainer.local_rank                local_rank
+lightning.Trainer.node_rank                 node_rank
+lightning.Trainer.world_size                world
+lightning.Trainer.is_global_zero            main
 lightning_utilities.core.rank_zero.rank_zero_only    calls_on_main
 """
     ]
