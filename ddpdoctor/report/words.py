@@ -61,7 +61,7 @@ def headline(report: Report, finding: Finding) -> str:
 def cure(finding: Finding) -> str:
     """What to do, as a sentence."""
     text = one_line(finding.cure.text)
-    return f"{text}." if text[-1:].isalnum() else text
+    return f"{text}." if text and text[-1] not in ".!?:" else text
 
 
 def remedy(finding: Finding) -> list[str]:

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import VERDICTS, finding, report_of, verdict
 
-from ddpdoctor.catalog import Kind, Status
+from ddpdoctor.catalog import Cure, Kind, Status
 from ddpdoctor.check.telling import CheckReport, told
 from ddpdoctor.evidence import named
 from ddpdoctor.report import output
 from ddpdoctor.report.model import render
 from ddpdoctor.report.output import Page
+from ddpdoctor.report.words import cure
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -192,3 +193,25 @@ def test_ascii_keeps_the_layout(report: CheckReport) -> None:
 )
 def test_ranks_are_told_as_spans(numbers: tuple[int, ...], words: str) -> None:
     assert named(numbers) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Raise it", "Raise it."),
+        ("Raise it (ulimit -n 65536)", "Raise it (ulimit -n 65536)."),
+        ("Write `dist.barrier()`", "Write `dist.barrier()`."),
+        ("Look there.", "Look there."),
+        ("Try this:", "Try this:"),
+        ("", ""),
+    ],
+)
+def test_what_to_do_ends_as_a_sentence_does(text: str, told: str) -> None:
+    assert (
+        cure(
+            finding("DDP401", "", (0,), "a.py", 1, "", "").model_copy(
+                update={"cure": Cure(text=text)}
+            )
+        )
+        == told
+    )
