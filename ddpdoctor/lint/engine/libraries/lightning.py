@@ -21,7 +21,12 @@ Trainer                                     new type=lightning.Trainer
 """
 _HOMES = ("lightning.", "lightning.pytorch.", "pytorch_lightning.", "lightning_fabric.")
 EFFECTS = "\n".join(
-    [f"{home}{line}" for home in _HOMES for line in (_FABRIC + _RANK_ZERO + _MODEL).split("\n") if line]
+    [
+        f"{home}{line}"
+        for home in _HOMES
+        for line in (_FABRIC + _RANK_ZERO + _MODEL).split("\n")
+        if line
+    ]
     + [
         """
 lightning.Fabric.setup                      prepares
