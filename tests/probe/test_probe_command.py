@@ -379,7 +379,8 @@ def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
     phase: str, bad: int, launcher: Launcher
 ) -> None:
     """In each phase: it never came, came and went, went as the group was made, or later."""
-    ranks = launcher.start(3, IMPATIENT, dies=(bad, phase, "SIGKILL"), MASTER_PORT=port())
+    terms = QUICK if phase == "joining" else IMPATIENT  # whose time may be over late, on busy cores
+    ranks = launcher.start(3, terms, dies=(bad, phase, "SIGKILL"), MASTER_PORT=port())
     for rank in {0, 1, 2} - {bad}:
         (found,) = report_in(ranks.said(rank)).findings
         assert ranks.exit_code(rank) == 1
@@ -398,10 +399,10 @@ def test_a_rank_whose_interface_is_not_there_is_named_and_none_that_waits_for_it
     launcher: Launcher,
 ) -> None:
     wrong = {1: {"GLOO_SOCKET_IFNAME": "eth99"}}
-    ranks = launcher.start(3, IMPATIENT, only=wrong, MASTER_PORT=port())
+    ranks = launcher.start(3, QUICK, only=wrong, MASTER_PORT=port())
     for rank in range(3):
         (found,) = report_in(ranks.said(rank)).findings
-        assert (found.code, found.ranks) == ("DDP723", (1,))
+        assert (found.code, found.ranks) == ("DDP723", (1,)), found.cause
         assert "rank 1 failed first, while joining: " in found.cause
         assert "Unable to find address for: eth99" in found.cause
 
