@@ -414,6 +414,10 @@ def _of_type(vm: Machine, owner: Value, type: str, name: str, node: ast.AST) -> 
     effect = vm.library.exact(f"{type}.{name}")
     if effect is not None and effect.does in PROPERTIES:
         return of_rank(vm, effect.does, node, f"{type.rpartition('.')[2]}.{name}")
+    if effect is not None and effect.does == "part":
+        part = Value(vm.new(node, effect.option("type")), SAME)
+        vm.store.put((owner.what, name), part)
+        return part
     is_sure = type == DDP and vm.store.get((owner.what, PERHAPS)) is None
     if is_sure and name not in OF_THE_WRAPPER and not name.startswith("_"):
         vm.emit("not_there", name, node, wrapper=owner)

@@ -39,6 +39,7 @@ WORDS = {
     "new": "makes an object of a `type`; further words name the arguments that it keeps; of a "
     "module, `has` says what of its own, `#name` what decides its size, `holds` where its parts "
     "are, `runs=each` that it runs them",
+    "part": "an attribute that holds an object of a `type`",
     "wraps": "wraps a module for data-parallel training",
     "prepares": "wraps modules among its arguments, and hands all back in their order",
     "itself": "hands its first argument back",

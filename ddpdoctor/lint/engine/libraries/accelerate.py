@@ -49,7 +49,7 @@ accelerate.Accelerator.local_process_index              local_rank
 accelerate.Accelerator.num_processes                    world
 accelerate.Accelerator.sync_gradients                   same
 accelerate.Accelerator.device                           local_rank
-accelerate.Accelerator.state                            new type=accelerate.PartialState
+accelerate.Accelerator.state                            part type=accelerate.PartialState
 accelerate.Accelerator.print                            same
 accelerate.Accelerator.log                              same
 accelerate.Accelerator.end_training                     same

@@ -17,6 +17,7 @@ fabric.utilities.rank_zero_only             calls_on_main
 _MODEL = """
 LightningModule.global_rank                 rank
 LightningModule.local_rank                  local_rank
+LightningModule.trainer                     part type=lightning.Trainer
 Trainer                                     new type=lightning.Trainer
 """
 _HOMES = ("lightning.", "lightning.pytorch.", "pytorch_lightning.", "lightning_fabric.")
