@@ -157,7 +157,8 @@ def _follow(
         watcher.conclude(session.findings, was_ended=ended_by_us)
         for world in worlds.all:
             world.part(session.findings)
-        if session.limit is not None and (session.interrupted or exit_code(status) != 0):
+        ended_badly = exit_code(status) != 0 and not session.ended_by_doctor
+        if session.limit is not None and (session.interrupted or ended_badly):
             session.findings.append(session.limit)
         session.not_seen = _not_seen(session, options.run_dir)
         if exit_code(status) == 0 and worlds.latest is not None and not _has_error(session):

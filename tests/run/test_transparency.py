@@ -183,3 +183,18 @@ def test_the_doctor_takes_more_descriptors_where_few_are_allowed_and_gives_the_j
     assert done.returncode == 4
     assert "DDP711 low-limit" in done.stderr, "the job has failed, and may have had too few"
     assert "may have 20 files open" in done.stderr
+
+
+def test_a_deadlock_that_is_proven_is_not_laid_to_the_limit(tmp_path: Path) -> None:
+    job = " ".join(ranks(2, "deadlock"))
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -Sn 35; {sys.executable} -m ddpdoctor run -- {job}"],
+        cwd=tmp_path,
+        env=environment(tmp_path, {}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "DDP401" in done.stderr
+    assert "DDP711" not in done.stderr
