@@ -57,7 +57,7 @@ FRESH = Cost(memory=256 * _MIB, tasks=22, shared_memory=128 * _KIB)
 SERVER = Cost(memory=256 * _MIB, tasks=8)
 """The server and the keepers: 232 MiB."""
 
-_DESCRIPTORS = 40
+DESCRIPTORS = 40
 """Of a rank, which has 8 with DDP and 33 with data loaders, beside one for each peer in a group."""
 _GROUPS = 4
 """Process groups that a rank may be a member of at a time."""
@@ -116,8 +116,8 @@ def _supplies(machine: Machine, ranks: int, each: Cost, besides: Cost) -> Iterat
         )
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors != resource.RLIM_INFINITY:
-        asked = _DESCRIPTORS + _GROUPS * ranks
-        yield supply("descriptors on each", asked, _GROUPS, _DESCRIPTORS, descriptors)
+        asked = DESCRIPTORS + _GROUPS * ranks
+        yield supply("descriptors on each", asked, _GROUPS, DESCRIPTORS, descriptors)
 
 
 def _memory_left(machine: Machine) -> int:

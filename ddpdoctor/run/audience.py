@@ -57,13 +57,9 @@ class Watcher:
 
     def look(self, worlds: Worlds) -> None:
         """Look again, if it is time to."""
-        if self._limit is not None and time.monotonic() > self._began + _MEETING_TAKES:
-            if not worlds.have_met:
-                self._audience.found(self._limit)
-            self._limit = None
-        if worlds.all and time.monotonic() > self._next:
+        if (worlds.all or self._limit is not None) and time.monotonic() > self._next:
             began = time.thread_time()  # where others have the cores, a look lasts longer than that
-            found = {_identity(each): each for each in worlds.findings()}
+            found = {_identity(each): each for each in self._found(worlds)}
             self._withdraw(found.values())
             sure = {
                 key: each for key, each in found.items() if key in self._seen or each.has_lasted
@@ -77,6 +73,12 @@ class Watcher:
             self._seen = set(found)
             took = time.thread_time() - began
             self._next = time.monotonic() + max(_DIAGNOSE_EVERY, took / _SHARE)
+
+    def _found(self, worlds: Worlds) -> list[Finding]:
+        late = time.monotonic() > self._began + _MEETING_TAKES
+        if self._limit is None or not late or worlds.have_met:
+            return worlds.findings()
+        return [*worlds.findings(), self._limit]
 
     def conclude(self, findings: Iterable[Finding], *, was_ended: bool) -> None:
         """The job has ended, and this was found.

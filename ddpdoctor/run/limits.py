@@ -10,8 +10,6 @@ from ddpdoctor.catalog import Finding
 
 _DOCTOR = 256
 """Descriptors of the doctor, which has one for each process that it watches, beside its own."""
-_RANK = 40
-"""Of a rank, as `ddpdoctor.launch.capacity` reckons; torchrun has about as many."""
 
 
 def take_enough() -> Callable[[], None] | None:
@@ -27,8 +25,12 @@ def take_enough() -> Callable[[], None] | None:
 def too_few() -> Finding | None:
     """What a job that inherits this process's limit will suffer of it."""
     few, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if few == resource.RLIM_INFINITY or few >= _RANK:
+    if few == resource.RLIM_INFINITY or few >= _DOCTOR:
         return None
+    # Late: hardly anybody needs them.
     from ddpdoctor.environment.checks.host import too_few_files
+    from ddpdoctor.launch.capacity import DESCRIPTORS
 
-    return too_few_files(few, _RANK)
+    if few >= DESCRIPTORS:
+        return None
+    return too_few_files(few, DESCRIPTORS).model_copy(update={"has_lasted": True})

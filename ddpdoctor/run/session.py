@@ -154,12 +154,12 @@ def _follow(
         worlds.settle(exit_code(status), killed_by_us=ended_by_us)
         if not ended_by_us:
             session.findings = worlds.findings()
-        watcher.conclude(session.findings, was_ended=ended_by_us)
-        for world in worlds.all:
-            world.part(session.findings)
         ended_badly = exit_code(status) != 0 and not session.ended_by_doctor
         if session.limit is not None and (session.interrupted or ended_badly):
             session.findings.append(session.limit)
+        watcher.conclude(session.findings, was_ended=ended_by_us)
+        for world in worlds.all:
+            world.part(session.findings)
         session.not_seen = _not_seen(session, options.run_dir)
         if exit_code(status) == 0 and worlds.latest is not None and not _has_error(session):
             only_read, unread = reading.conclude(worlds.latest.evidence, session.findings)

@@ -32,6 +32,7 @@ SAID = {
     "signal: Bus error.",
     "DDP600 out-of-memory": "OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
     "DDP600 too-many-open-files": "RuntimeError: received 0 items of ancdata",
+    "DDP600 no-event-loop": "DistStoreError: Failed to init uv loop",
     "DDP600 worker-died": "RuntimeError: DataLoader worker (pid(s) 5) exited unexpectedly",
     "DDP100 nccl-failed": "DistBackendError: NCCL error in: x.cpp:1, ncclSystemError: System call",
 }

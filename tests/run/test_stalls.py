@@ -102,6 +102,10 @@ class _Looked:
         return next(self._found)
 
 
+def _limit() -> Finding:
+    return _found("DDP711", "warning").model_copy(update={"has_lasted": True})
+
+
 def _found(code: str, severity: Severity) -> Finding:
     return Finding(
         code=code,
@@ -151,13 +155,35 @@ def test_ranks_that_do_not_meet_under_a_low_limit_are_told_of_it_once(
 ) -> None:
     monkeypatch.setattr(audience, "_MEETING_TAKES", 0.0)
     heard: list[str] = []
-    watcher = Watcher(
-        Audience(found=lambda each: heard.append(each.code)), _found("DDP711", "warning")
-    )
+    monkeypatch.setattr(audience, "_DIAGNOSE_EVERY", 0.0)
+    monkeypatch.setattr(audience, "_SHARE", 1e9)
+    watcher = Watcher(Audience(found=lambda each: heard.append(each.code)), _limit())
     looked = _Looked([], [], have_met=have_met)
     watcher.look(looked)
     watcher.look(looked)
     assert heard == told
+
+
+def test_a_limit_that_was_told_is_taken_back_as_the_ranks_meet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(audience, "_MEETING_TAKES", 0.0)
+    monkeypatch.setattr(audience, "_DIAGNOSE_EVERY", 0.0)
+    monkeypatch.setattr(audience, "_SHARE", 1e9)
+    heard: list[str] = []
+    watcher = Watcher(
+        Audience(
+            found=lambda each: heard.append(f"found {each.code}"),
+            withdrawn=lambda each: heard.append(f"withdrawn {each.code}"),
+        ),
+        _limit(),
+    )
+    looked = _Looked(*[[]] * 4, have_met=False)
+    watcher.look(looked)
+    looked.have_met = True
+    for _ in range(3):
+        watcher.look(looked)
+    assert heard == ["found DDP711", "withdrawn DDP711"]
 
 
 def test_a_job_that_is_ended_in_a_stall_has_that_finding(in_a_stall) -> None:

@@ -67,6 +67,17 @@ def test_ranks_have_what_they_have_without_a_doctor_but_for_what_the_readme_name
         assert watched == alone
 
 
+def by_bash(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=environment(folder, {}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
 def test_a_program_that_is_none_of_ours_keeps_its_code_and_its_signal(ended) -> None:
     assert ended(["bash", "-c", "echo told; exit 9"])[:2] == (9, "told\n")
     assert ended(["bash", "-c", "kill -SEGV $$"])[0] == 128 + signal.SIGSEGV
@@ -75,16 +86,8 @@ def test_a_program_that_is_none_of_ours_keeps_its_code_and_its_signal(ended) -> 
 def test_standard_input_and_descriptors_reach_the_job(tmp_path: Path) -> None:
     (tmp_path / "three").write_text("from three")
     doctor = f"{sys.executable} -m ddpdoctor run --"
-    done = subprocess.run(
-        ["bash", "-c", f"echo in | {doctor} bash -c 'cat; cat <&3' 3<three"],
-        cwd=tmp_path,
-        env=environment(tmp_path, {}),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stdout == "in\nfrom three"
+    done = by_bash(tmp_path, f"echo in | {doctor} bash -c 'cat; cat <&3' 3<three")
+    assert (done.returncode, done.stdout) == (0, "in\nfrom three")
 
 
 def on_a_terminal(tmp_path: Path, command: list[str], send: bytes = b"") -> tuple[int, str]:
@@ -169,14 +172,7 @@ def test_the_doctor_takes_more_descriptors_where_few_are_allowed_and_gives_the_j
 ) -> None:
     doctor = f"{sys.executable} -m ddpdoctor run --"
     job = "ulimit -Sn; ulimit -Hn; grep files /proc/$PPID/limits; exit 4"
-    done = subprocess.run(
-        ["bash", "-c", f"ulimit -Sn 20; ulimit -Hn 300; {doctor} bash -c '{job}'"],
-        cwd=tmp_path,
-        env=environment(tmp_path, {}),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = by_bash(tmp_path, f"ulimit -Sn 20; ulimit -Hn 300; {doctor} bash -c '{job}'")
     soft, hard, doctors = done.stdout.splitlines()
     assert (soft, hard) == ("20", "300")
     assert doctors.split()[3:5] == ["256", "300"]
@@ -187,14 +183,7 @@ def test_the_doctor_takes_more_descriptors_where_few_are_allowed_and_gives_the_j
 
 def test_a_deadlock_that_is_proven_is_not_laid_to_the_limit(tmp_path: Path) -> None:
     job = " ".join(ranks(2, "deadlock"))
-    done = subprocess.run(
-        ["bash", "-c", f"ulimit -Sn 35; {sys.executable} -m ddpdoctor run -- {job}"],
-        cwd=tmp_path,
-        env=environment(tmp_path, {}),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = by_bash(tmp_path, f"ulimit -Sn 35; {sys.executable} -m ddpdoctor run -- {job}")
     assert done.returncode == 1
     assert "DDP401" in done.stderr
     assert "DDP711" not in done.stderr

@@ -280,11 +280,18 @@ MESSAGES = (
         of_the_reader=True,
     ),
     Message(
-        r"received 0 items of ancdata|[Tt]oo many open files|Failed to init uv loop",
+        r"received 0 items of ancdata|[Tt]oo many open files",
         "DDP600",
         "too-many-open-files",
         "the process ran out of file descriptors.",
         "Raise ulimit -n, or torch.multiprocessing.set_sharing_strategy('file_system').",
+    ),
+    Message(
+        r"Failed to init uv loop",
+        "DDP600",
+        "no-event-loop",
+        "the store got no event loop: this process has no file descriptor, or no memory, left.",
+        "Raise ulimit -n; look at the memory that is left.",
     ),
     Message(
         r"CUDA out of memory|CUDA error: out of memory|Cuda failure 'out of memory'|"

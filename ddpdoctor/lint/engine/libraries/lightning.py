@@ -13,7 +13,7 @@ utilities.distributed.rank_zero_only        calls_on_main
 seed_everything                             event kind=seed_all seed=seed@0
 fabric.utilities.rank_zero_only             calls_on_main
 """
-# What a model of Lightning's, its trainer and its callbacks know of the rank they are on.
+# What a model of Lightning's and its trainer know of the rank they are on.
 _MODEL = """
 LightningModule.global_rank                 rank
 LightningModule.local_rank                  local_rank
