@@ -352,6 +352,24 @@ def test_a_rank_that_is_refused_memory_or_a_thread_proves_nothing(
     assert (failed.status, "refused" in failed.evidence) == ("not checked", True), failed
 
 
+TORN_DOWN = (
+    '@fix()\ndef f():\n    """it"""\n    import torch.distributed as dist\n'
+    "    dist.init_process_group('gloo')\n    dist.barrier()\n    dist.destroy_process_group()\n"
+    "    again = os.path.exists('{seen}')\n    open('{seen}', 'a').close()\n"
+    "    {when} or os.abort()\n"
+)
+
+
+def test_what_torchs_own_teardown_failed_is_launched_again(tmp_path: Path) -> None:
+    found = verdict(tmp_path, TORN_DOWN.format(seen=tmp_path / "seen", when="again"))
+    assert (found.status, found.launches, found.failed_launches) == ("holds", 1, 0), found
+
+
+def test_what_torchs_teardown_fails_each_time_does_not_hold(tmp_path: Path) -> None:
+    found = verdict(tmp_path, TORN_DOWN.format(seen=tmp_path / "seen", when="False"))
+    assert (found.status, {each.code for each in found.findings}) == ("fails", {"DDP419"}), found
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """There is no room for the second launch when it is asked for, nor for it once more."""

@@ -37,6 +37,9 @@ _MOMENT = 0.5
 """Seconds that forked ranks compute: most are born, trained and gone after half of them."""
 _PATIENCE = 20.0
 """Seconds, of the whole check, to wait for room that was there at the start and is taken now."""
+_TEARDOWN = "DDP419"
+_TORN_DOWN = 3
+"""How often a variant is launched again because torch's teardown, and not the script, failed."""
 _MOST = 64
 """Launches at a time on a large machine: each has files open for every rank."""
 _PRELOAD = (
@@ -200,14 +203,15 @@ class _Trial:
         self._setting, self._folder = setting, folder
         self._pitfall, self._variant = pitfall, variant
         self._began = time.monotonic()
-        self._launches = self._failed = 0
+        self._launches = self._failed = self._torn_down = 0
         self._patient_until = 0.0
         """When it is to be launched again, how long it waits for room."""
         self._launch()
 
     def _launch(self) -> None:
         self._launched = time.monotonic()
-        name = f"{self._pitfall.code}-{self._variant.name}-{self._launches + 1}"
+        number = self._launches + self._torn_down + 1
+        name = f"{self._pitfall.code}-{self._variant.name}-{number}"
         self._killed_before = kills_for_memory()
         self._run_dir = run_dir = self._folder / name
         try:
@@ -252,6 +256,11 @@ class _Trial:
         verdict = judge(self._pitfall, self._variant, ending)
         if verdict.status in ("fails", "misdiagnosed"):
             self._blame_nobody_for_want()
+            if self._was_torn_down(ending):
+                self._torn_down += 1
+                self._launches -= 1
+                self._patient_until = time.monotonic() + _PATIENCE
+                return None
         self._failed += verdict.failed_launches
         decided = verdict.status in ("recognised", "aid", "fails")
         if not decided and self._launches < self._variant.launches:
@@ -259,6 +268,14 @@ class _Trial:
             return None
         counts = {"launches": self._launches, "failed_launches": self._failed}
         return verdict.model_copy(update=counts)
+
+    def _was_torn_down(self, ending: Ending) -> bool:
+        """Whether the launch failed of nothing but a race in torch's own teardown.
+
+        All work was done before it, but what the ranks would assert behind it is not known.
+        """
+        raced = bool(ending.findings) and all(f.code == _TEARDOWN for f in ending.findings)
+        return raced and self._pitfall.code != _TEARDOWN and self._torn_down < _TORN_DOWN
 
     def _launch_again(self) -> None:
         try:
