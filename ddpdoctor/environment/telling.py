@@ -217,7 +217,7 @@ def _network(environment: Environment) -> Iterator[tuple[str, str]]:
         yield "interfaces", _or(interfaces)
     else:
         for one in interfaces:
-            state = ("" if one.up else "down ") + (f"{one.inner}, " if one.inner else "")
+            state = ("" if one.up else "down, ") + (f"{one.inner}, " if one.inner else "")
             yield f"interface {one.name}", state + (", ".join(one.addresses) or "no address")
     if isinstance(host, Unknown):
         yield "host name", _or(host)

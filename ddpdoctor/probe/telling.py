@@ -142,6 +142,7 @@ def _pairs(measured: Measured) -> Group:
 
     return Group(
         title="Pairs",
+        note="Bandwidth above the diagonal, latency below it.",
         columns=("", *map(str, ranks)),
         rows=tuple((f"rank {row}", *(cell(row, column) for column in ranks)) for row in ranks),
     )
@@ -164,7 +165,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _rate(rate: float) -> str:
-    return f"{rate / 1e9:.2f} GB/s" if rate >= 1e8 else f"{rate / 1e6:.2f} MB/s"
+    return f"{rate / 1e9:.4g} GB/s" if rate >= 1e8 else f"{rate / 1e6:.4g} MB/s"
 
 
 def _power(rate: float) -> str:

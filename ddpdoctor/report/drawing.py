@@ -11,6 +11,8 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 260, 110, 30, 12, 40
 _COLOURS = "abc"
 _APART = 90
 """Between two words below, on a phone too."""
+_FEW = 24
+"""More points than this are drawn small."""
 _LARGEST = 1e300
 """Differences of what is larger may be infinite: it lies on the edge of its picture."""
 
@@ -72,8 +74,9 @@ def curves(
         parts.append(
             f'<polyline points="{path}" fill="none" stroke="var(--{colour})" stroke-width="2"/>'
         )
+        size = 3 if len(places) <= _FEW else 1.5
         parts += [
-            f'<circle cx="{px:.1f}" cy="{py:.1f}" r="3" fill="var(--{colour})">'
+            f'<circle cx="{px:.1f}" cy="{py:.1f}" r="{size}" fill="var(--{colour})">'
             f"<title>{escape(title)}</title></circle>"
             for (px, py), (_, _, title) in zip(places, points, strict=True)
         ]

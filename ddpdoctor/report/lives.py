@@ -18,21 +18,25 @@ from ddpdoctor.evidence import (
     Stuck,
     signal_name,
 )
+from ddpdoctor.evidence.events.losses import Loss
 
 _MARKS = 40
 _DID = {
-    "save": "saved",
-    "load": "loaded",
-    "replace": "put in place",
-    "unlink": "deleted",
-    "rmtree": "removed",
+    "save": ("saved", "save"),
+    "load": ("loaded", "load"),
+    "replace": ("put in place", "put in place"),
+    "unlink": ("deleted", "delete"),
+    "rmtree": ("removed", "remove"),
 }
+"""And what it was that failed."""
 _CALLS = 6000
 """Collectives that are kept of an attempt: the latest of each rank, as many of every one."""
 _STEPS = 200
 _PARAMETERS = 50
 _PARTIES = 3
 """Of ranks whose metrics differ, so many are told."""
+_LOSSES = 3
+"""Lines that go backward from a loss: those with the most steps."""
 
 CallKey = tuple[str, int, str]
 MarkKind = Literal["joining", "blocked", "exception", "warning", "paused", "file", "step", "end"]
@@ -145,6 +149,21 @@ class Parameter(_Frozen):
     """How many there are of it, at each of the steps."""
 
 
+class Losses(_Frozen):
+    """What ranks went backward from, at one line of their source."""
+
+    place: Place | None
+    steps: tuple[int, ...]
+    """The latest that were looked at, and of each over the ranks:"""
+    mean: tuple[float, ...]
+    least: tuple[float, ...]
+    most: tuple[float, ...]
+    not_finite: tuple[int, ...] = ()
+    """Ranks on which it was once no number, or infinite."""
+    not_finite_since: int = 0
+    """The first step at which it was so on any of them."""
+
+
 class Metric(_Frozen):
     """What a learning rate follows (ReduceLROnPlateau), on ranks that saw the same."""
 
@@ -167,6 +186,7 @@ class Attempt(_Frozen):
     """Of those that are apart, the first."""
     parameters_apart: int = 0
     metrics: tuple[Metric, ...] = ()
+    losses: tuple[Losses, ...] = ()
 
     @classmethod
     def of(cls, name: str, evidence: Evidence) -> Attempt:
@@ -184,6 +204,7 @@ class Attempt(_Frozen):
             steps=tuple(_steps(evidence, zero))[-_STEPS:],
             **_apart(evidence),
             metrics=tuple(_metrics(evidence)),
+            losses=tuple(_losses(evidence)),
         )
 
 
@@ -243,6 +264,34 @@ def _metrics(evidence: Evidence) -> Iterator[Metric]:
             alike.setdefault(values[-_STEPS:], []).append(rank.rank)
     for values, ranks in list(alike.items())[:_PARTIES]:
         yield Metric(ranks=tuple(ranks), values=values)
+
+
+def _losses(evidence: Evidence) -> Iterator[Losses]:
+    found: dict[Place | None, dict[int, dict[int, float | None]]] = {}
+    for rank in evidence.ranks:
+        for each in rank.of(Loss):
+            found.setdefault(each.place, {}).setdefault(each.step, {})[rank.rank] = each.value
+    for place, by_step in sorted(found.items(), key=lambda each: -len(each[1]))[:_LOSSES]:
+        finite = {
+            step: told
+            for step, values in sorted(by_step.items())[-_STEPS:]
+            if (told := [value for value in values.values() if value is not None])
+        }
+        odd = [
+            (step, rank)
+            for step, values in by_step.items()
+            for rank, value in values.items()
+            if value is None
+        ]
+        yield Losses(
+            place=place,
+            steps=tuple(finite),
+            mean=tuple(math.fsum(value / len(told) for value in told) for told in finite.values()),
+            least=tuple(map(min, finite.values())),
+            most=tuple(map(max, finite.values())),
+            not_finite=tuple(sorted({rank for _, rank in odd})),
+            not_finite_since=min(odd, default=(0, 0))[0],
+        )
 
 
 def completed(lines: Sequence[RankLine]) -> dict[CallKey, float]:
@@ -365,5 +414,6 @@ def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
     for file in rank.files:
         # A folder that a library made for its cache is nothing that the job did.
         if file.action != "mkdir":
-            text = f"{_DID.get(file.action, file.action)} {Path(file.path).name}"
+            did, tried = _DID.get(file.action, (file.action, file.action))
+            text = f"{f'failed to {tried}' if file.error else did} {Path(file.path).name}"
             yield mark("file", file.begun, file.ended or file.begun, text, file.place)

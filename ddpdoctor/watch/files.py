@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
@@ -104,7 +105,9 @@ class _Events:
 
         @functools.wraps(original)
         def call(path: Any, **kwargs: Any) -> None:
-            wanted = (_path(path) or "") in self._saved or self._is_wanted()
+            wanted = (_path(path) or "") in self._saved or (
+                not _is_temporary(sys._getframe(1)) and self._is_wanted()
+            )
             number = self._begin("unlink", path, by="os") if wanted else None
             self._told(number, original, (path,), kwargs)
 
@@ -167,6 +170,11 @@ class _Events:
         )
         self._written += 1
         return self._written - 1
+
+
+def _is_temporary(caller: FrameType) -> bool:
+    """Whether `tempfile` removes what it has made: to try a folder, or as it is closed."""
+    return caller.f_globals.get("__name__") == "tempfile"
 
 
 def _named(kwargs: dict[str, Any]) -> Any:

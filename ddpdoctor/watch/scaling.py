@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 
@@ -11,6 +12,12 @@ class Scaling:
 
     def __init__(self) -> None:
         self.is_on = False
+        self._scaler: weakref.ref[Any] | None = None
+
+    def factor(self) -> float:
+        """By what a loss is larger now than it was; to ask waits for a GPU."""
+        scaler = self._scaler() if self.is_on and self._scaler else None
+        return float(scaler.get_scale()) if scaler is not None else 1.0
 
     def listen(self) -> None:
         """Wrap the methods of GradScaler."""
@@ -28,6 +35,7 @@ class Scaling:
         def call(scaler: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(scaler, *args, **kwargs)
             self.is_on = is_on and bool(scaler._enabled)
+            self._scaler = weakref.ref(scaler)
             return result
 
         setattr(scaler_type, name, call)

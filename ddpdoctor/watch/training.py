@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.watch import changes, copies, joining, noise, outside, probes
+from ddpdoctor.watch import changes, copies, joining, losses, noise, outside, probes
 from ddpdoctor.watch.aside import aside, is_compiling, skip
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
 from ddpdoctor.watch.exceptions import passing
@@ -60,6 +60,7 @@ def install(
     _around_clipping(training)
     joining.before_leaving(training.finish)
     training.scaling.listen()
+    losses.listen(log, training.scaling)
     training.schedules.listen()
     noise.listen_to_plateaus(log)
     noise.listen_to_seeds(log)

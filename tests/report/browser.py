@@ -39,10 +39,12 @@ const look = async (frame) => {
     const before = svg.getAttribute("viewBox");
     find(".lanes .tools button").click();
     seen.zoomed = svg.getAttribute("viewBox") !== before;
-    for (const key of ["0"]) {
+    const press = (key) => {
       find(".plot").dispatchEvent(new view.KeyboardEvent("keydown", { key }));
-    }
-    seen.restored = svg.getAttribute("viewBox") === before;
+      return svg.getAttribute("viewBox");
+    };
+    seen.whole = press("0").startsWith("0 0 1000 ");
+    seen.parting = !before.startsWith("0 0 1000 ") && press("p") === before;
     const mark = find(".blocked[data-at]");
     if (mark) {
       mark.dispatchEvent(new view.MouseEvent("click", { bubbles: true }));

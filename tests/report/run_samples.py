@@ -18,6 +18,7 @@ from ddpdoctor.evidence import (
     Sample,
     Stuck,
 )
+from ddpdoctor.evidence.events.losses import Loss
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Report
@@ -107,6 +108,9 @@ def blocked_world(file: str, size: int) -> Evidence:
             for step, apart in ((1, ""), (2, ""), (4, number % 2), (8, number % 2))
         ]
         rank.plateaus = [Plateau(n, 1.0 / n + late, None) for n in (1, 2, 3)]
+        rank.of(Loss).extend(
+            Loss(n, None if (n, number) == (3, 1) else 4.0 / n + late, fit) for n in (1, 2, 3, 4)
+        )
         cache = FileEvent("mkdir", "/tmp/torchinductor_root", 100.5, 100.5, fit)
         rank.files = [cache, FileEvent("save", "/a/last.pt", 109.0, 109.05, save)][: 2 - number]
         ranks.append(rank)

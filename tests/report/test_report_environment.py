@@ -167,7 +167,7 @@ def report(known: facts.Environment, *findings: Finding) -> EnvironmentReport:
         "/dev/shm 64 MiB, 1 MiB free, writing works, a file of 1 MiB fails",
         "limits open files 1024, processes 4096, locked memory unlimited, tasks 512",
         "interface eth0 192.0.2.2",
-        "interface ib0 down no address",
+        "interface ib0 down, no address",
         "host name node1, which is 192.0.2.2",
         "master node0, which is 192.0.2.1",
         "port 29500 taken by python 4711",

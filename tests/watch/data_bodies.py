@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,6 +156,9 @@ def touch_files() -> None:
         torch.optim.SGD(net.parameters(), lr=0.1).state_dict()
     )
     (data / "d.pt").unlink()
+    tempfile.tempdir = None  # so that it tries the folder again
+    with tempfile.NamedTemporaryFile() as temporary:
+        temporary.write(b"nothing of the job's")
     (data / "of another").touch()
     (data / "of another").unlink()
     for number in range(200):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence.events.losses import Loss
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 from ddpdoctor.watch import digests
@@ -73,6 +74,18 @@ def test_windows_tell_which_passes_were_reduced_and_where(
         assert set(mine.parameters) == {"0.weight", "0.bias", "2.weight", "2.bias"}
     assert first[0].gradients
     assert first[0].parameters != first[1].parameters
+
+
+def test_the_loss_is_read_ever_more_seldom_and_as_it_was_before_it_was_scaled(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    for rank in watched(server, tmp_path, "fall"):
+        losses = rank.of(Loss)
+        assert [each.step for each in losses] == [*range(1, 11), *range(12, 21, 2), 23, 26, 29]
+        assert {at(each.place) for each in losses} == {line("the loss")}
+        scale = 1.0 + 9 * rank.rank
+        wanted = {each.step: None if each.step == 7 else scale * each.step for each in losses}
+        assert {each.step: each.value for each in losses} == wanted
 
 
 def test_a_regular_training_is_looked_at_every_fourth_step_and_no_window_is_torn(

@@ -56,6 +56,23 @@ def accumulate() -> None:
     dist.destroy_process_group()
 
 
+def fall() -> None:
+    """Losses of 1, 2, 3, ... on rank 0, ten times that on rank 1, the 7th no number; scaled."""
+    dist.init_process_group("gloo")
+    scale = 1.0 + 9 * dist.get_rank()
+    weight = nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for step in range(1, 31):
+        wanted = float("nan") if step == 7 else scale * step
+        scaler.scale((weight * 0 + wanted).sum()).backward()  # the loss
+        torch.autograd.grad((weight * 0 + 99.0).sum(), weight)
+        (weight * 0 + 5.0).sum().backward()  # another micro-batch
+        optimizer.step()
+        scaler.update(1024.0)
+    dist.destroy_process_group()
+
+
 def train_on() -> None:
     """A hundred windows of two micro-batches; after 70 of them another model is trained as well."""
     dist.init_process_group("gloo")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from importlib import resources
@@ -30,6 +31,9 @@ _OPEN = 3
 _ISSUE_FINDINGS, _ISSUE_LENGTH = 10, 60_000
 """GitHub takes 65 536 characters."""
 _MOST_ROWS = 400
+_SENTENCE = re.compile(r"^[a-z](?=[a-z]* [a-z\d`])")
+"""The first letter of what begins with a word, and with no name as in "barrier #10"."""
+_MANY_RANKS = 8
 _FOLDED = 20
 """More rows than this, none of them bad, are shown when they are asked for."""
 
@@ -106,7 +110,7 @@ def _verdict(report: Report) -> str:
         sure = words.headline(report, first)
         parts += [
             f'<p class="badge"><b>{text(badge)}</b> {first.severity}, {text(sure)}</p>',
-            f"<h1>{prose(first.cause)}</h1>",
+            f"<h1>{prose(_SENTENCE.sub(lambda found: found[0].upper(), first.cause))}</h1>",
             f"<p><b>What to do:</b> {_remedy(first)}</p>",
             f"<p>{text(said)}</p>",
         ]
@@ -129,7 +133,7 @@ def _group(group: Group) -> str:
         return ""
     rows = [[text(cell) for cell in row] for row in group.rows]
     for row, state in zip(rows, group.states, strict=False):
-        row[1] = f"<strong>{row[1]}</strong>" if state == "bad" else row[1]
+        row[1] = f'<span class="{state}">{row[1]}</span>' if state else row[1]
     told = f'<p class="dim">{prose(group.note)}</p>' * bool(group.note)
     told += table("", group.columns, rows)
     if len(rows) > _FOLDED and "bad" not in group.states:
@@ -175,12 +179,16 @@ def _findings(report: Report) -> str:
         (each.code, each.title, each.severity) for each in report.findings[_MOST_FINDINGS:]
     )
     rows = ((text(f"{c} {t}"), s, str(number)) for (c, t, s), number in others.most_common(200))
-    return (
-        f'<section id="findings"><h2>{count(len(report.findings), "finding")}</h2>\n'
+    search = (
         '<p class="tools" hidden><label>Search <input type="search" id="search" '
         'placeholder="words, a code, rank 12"></label> '
         '<span id="found" aria-live="polite"></span></p>\n'
-        f"{told}{table('And more of these, which the JSON tells', ('what', 'is', 'times'), rows)}"
+    )
+    many = any(len(attempt.ranks) > _MANY_RANKS for attempt in report.attempts)
+    rest = table("And more of these, which the JSON tells", ("what", "is", "times"), rows)
+    return (
+        f'<section id="findings"><h2>{count(len(report.findings), "finding")}</h2>\n'
+        f"{search if many or len(report.findings) > 1 else ''}{told}{rest}"
         "</section>"
     )
 

@@ -16,9 +16,11 @@ from ddpdoctor.report.drawing import ticks
 from ddpdoctor.report.lives import Attempt, Call, CallKey, Mark, RankLine, completed
 from ddpdoctor.report.words import count
 
-_LANES, _ALONE, _BANDS = 64, 32, 24
+_LANES, _ALONE, _BANDS = 32, 32, 24
 _WIDTH, _LANE, _TOP, _BAR = 1000, 34, 19, 11
 _BINS, _SHADES = 150, 4
+_LEAST = 0.001
+"""What has no width is not drawn at all; its outline makes this much be seen."""
 _MOST = 300
 """Collectives that are linked from lane to lane."""
 _POINTS = ("joining", "exception", "warning", "step", "end")
@@ -62,9 +64,10 @@ def lanes(attempt: Attempt, blamed: Collection[int]) -> str:
     legend = "".join(
         f'<li><i class="{name}"></i>{said}</li>' for name, said in _LEGEND.items() if name in used
     )
+    parting = _parting(attempt)
+    parted = f' data-parting="{_x(parting, span):.3f}"' if parting is not None else ""
     return (
-        f'<figure class="lanes" data-seconds="{span:.6f}" data-height="{height}" '
-        f'data-parting="{_x(_parting(attempt), span):.3f}">'
+        f'<figure class="lanes" data-seconds="{span:.6f}" data-height="{height}"{parted}>'
         f'<ul class="legend">{legend}</ul>'
         f'<div class="axis" aria-hidden="true">{_axis(span)}</div>'
         f'<div class="plot"><svg viewBox="0 0 {_WIDTH} {height}" height="{height}" '
@@ -75,11 +78,11 @@ def lanes(attempt: Attempt, blamed: Collection[int]) -> str:
     )
 
 
-def _parting(attempt: Attempt) -> float:
-    """When the first rank came to where it ended badly, or still is."""
+def _parting(attempt: Attempt) -> float | None:
+    """When the first rank came to where it ended badly, or still is; None if none did."""
     bad = ("blocked", "exception")
     times = [mark.at for line in attempt.ranks for mark in line.marks if mark.kind in bad]
-    return min(times, default=0.0)
+    return min(times, default=None)
 
 
 def _folded(lines: tuple[RankLine, ...], blamed: Collection[int]) -> list[list[RankLine]]:
@@ -115,9 +118,8 @@ def _lane(lane: _Lane, ends: dict[CallKey, float], span: float) -> Iterator[str]
         last = max((mark.until for mark in line.marks), default=0.0)
         yield _bar("life", 0.0, last, lane.top, span, line.fate)
     for call in line.calls:
-        end = ends.get(call.key, call.at)
-        said = f"{call.op} #{call.seq}"
-        yield _bar("wait", call.at, end, lane.top, span, said, call)
+        if (end := ends.get(call.key, call.at)) > call.at:
+            yield _bar("wait", call.at, end, lane.top, span, f"{call.op} #{call.seq}", call)
     # The long first: what is drawn later lies on top, and a point must not be hidden.
     for mark in sorted(line.marks, key=lambda mark: mark.at - mark.until):
         yield _bar(mark.kind, mark.at, mark.until, lane.top, span, mark.text, mark)
@@ -140,7 +142,7 @@ def _bar(
     x = f"{_x(at, span):.3f}"
     if kind in _POINTS:
         return f'<path class="{kind}"{source} d="M{x} {top + _TOP - 2}v{_BAR + 4}">{title}</path>'
-    width = f"{max(0.0, _x(until, span) - _x(at, span)):.3f}"
+    width = f"{max(_LEAST, _x(until, span) - _x(at, span)):.3f}"
     return (
         f'<rect class="{kind}"{source} x="{x}" y="{top + _TOP}" width="{width}" height="{_BAR}">'
         f"{title}</rect>"

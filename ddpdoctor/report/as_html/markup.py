@@ -59,7 +59,8 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> 
 def source(excerpt: Excerpt) -> str:
     """Some lines of source, the one that is meant marked."""
     lines = []
-    for number, line in enumerate(dedent("\n".join(excerpt.lines)).split("\n"), excerpt.first):
+    shown = dedent("\n".join(excerpt.lines)).rstrip().split("\n")
+    for number, line in enumerate(shown, excerpt.first):
         row = f"<i>{number}</i> {code(line)}"
         lines.append(f"<mark>{row}</mark>" if number == excerpt.line else row)
     place = text(f"{PurePath(excerpt.file).name}:{excerpt.line}")

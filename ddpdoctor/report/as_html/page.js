@@ -30,9 +30,10 @@ for (const figure of document.querySelectorAll(".lanes")) {
     show();
   };
   const pan = (share) => { from += share * width; show(); };
-  const parting = Number(figure.dataset.parting);
+  const hasParted = "parting" in figure.dataset;
+  const around = hasParted ? Math.max(10, (1000 - Number(figure.dataset.parting)) * 1.6) : 1000;
   const focus = () => {
-    width = Math.max(10, (1000 - parting) * 1.6);
+    width = around;
     from = 1000 - width;
     show();
   };
@@ -45,6 +46,7 @@ for (const figure of document.querySelectorAll(".lanes")) {
   bar.className = "tools";
   for (const [sign, said] of [["+", "Zoom in"], ["-", "Zoom out"], ["0", "All"],
     ["p", "The parting"], ["ArrowLeft", "Earlier"], ["ArrowRight", "Later"]]) {
+    if (sign === "p" && !hasParted) continue;
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = said;
@@ -55,6 +57,8 @@ for (const figure of document.querySelectorAll(".lanes")) {
   detail.textContent = "Click into a lane to read what was there, and at which line.";
   plot.tabIndex = 0;
   plot.setAttribute("aria-label", "lanes: plus and minus zoom, arrows move, 0 shows all");
+  // Most of a job is not where its ranks parted: there the view begins, if it is a small part.
+  if (around < 500) focus();
   plot.addEventListener("keydown", (event) => {
     if (!moves[event.key] || event.ctrlKey || event.metaKey) return;
     event.preventDefault();

@@ -61,10 +61,10 @@ def _told(attempt: Attempt) -> str:
     if shared is not None:
         where = f" at <b>{text(shared.place)}</b>" if shared.place else ""
         rows.insert(
-            sum(event.last < since for _, event in ordered),
-            f"<li><time>{seconds(shared.at)}</time> all {attempt.world_size} ranks have done the "
-            f"same until here: {text(shared.op)} #{shared.seq}{where} is the last collective that "
-            "all of them called</li>",
+            sum(event.first <= since for _, event in ordered),
+            f"<li><time>{seconds(shared.at)}</time> {text(named(range(attempt.world_size)))} did "
+            f"the same until here: {text(shared.op)} #{shared.seq}{where} is the last "
+            "collective that all of them called</li>",
         )
     if len(rows) > _MOST_EVENTS:
         left_out = f"<li>… and {len(rows) - _MOST_EVENTS} more events …</li>"
@@ -75,10 +75,12 @@ def _told(attempt: Attempt) -> str:
 def _done(line: RankLine, since: float) -> Iterator[tuple[float, str, Place | None]]:
     """(when, what, where) of what a rank did after a moment."""
     stuck = next((mark for mark in line.marks if mark.kind == "blocked"), None)
+    raised = any(mark.kind == "exception" for mark in line.marks)
     for call in [call for call in line.calls if call.at > since][-_CALLS_AFTER:]:
         name = f"{call.op} #{call.seq}"
         if stuck is not None and stuck.text == f"blocked in {name}":
-            yield call.at, f"called {name}, and never came out of it", call.place
+            waited = "waited in it" if raised else "never came out of it"
+            yield call.at, f"called {name}, and {waited}", call.place
             stuck = None
         else:
             yield call.at, f"called {name}", call.place

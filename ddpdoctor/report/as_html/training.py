@@ -20,12 +20,11 @@ _LANE = 18
 
 def training(attempt: Attempt) -> Iterator[str]:
     """The parts of which something is known."""
+    drawn = "".join((*_losses(attempt), _steps(attempt), _metrics(attempt)))
+    yield f'<div class="charts">{drawn}</div>' if drawn else ""
     columns = ("step", "first rank", "per step", "last rank", "skew")
-    told = table("Steps", columns, list(_rows(attempt))[-_MOST:])
-    if told:
-        yield _drawn(attempt)
+    if told := table("Steps", columns, list(_rows(attempt))[-_MOST:]):
         yield f"<details><summary>Each step that was looked at</summary>{told}</details>"
-    yield _metrics(attempt)
     yield _parameters(attempt)
     yield from _files(attempt)
 
@@ -46,7 +45,26 @@ def _pace(attempt: Attempt) -> Iterator[tuple[int, float]]:
             yield now.step, (now.first - before.first) / (now.step - before.step)
 
 
-def _drawn(attempt: Attempt) -> str:
+def _losses(attempt: Attempt) -> Iterator[str]:
+    """What the ranks went backward from: all of them between the lowest and the highest."""
+    for each in attempt.losses:
+        by_name = {"mean of the ranks": each.mean, "lowest": each.least, "highest": each.most}
+        if each.least == each.most:
+            by_name = {"loss": each.mean}
+        told: dict[str, list[Point]] = {
+            name: [
+                (float(x), y, f"step {x}: {y:.6g}") for x, y in zip(each.steps, values, strict=True)
+            ]
+            for name, values in by_name.items()
+        }
+        note = ""
+        if each.not_finite:
+            note = f"not finite on {named(each.not_finite)}, first at step {each.not_finite_since}"
+        at = f" at {each.place}" if each.place else ""
+        yield _picture(f"Loss{at}, by step", "", told if len(each.steps) > 1 else {}, note=note)
+
+
+def _steps(attempt: Attempt) -> str:
     pace = [(float(n), 1000 * each) for n, each in _pace(attempt)]
     skew = [(float(s.step), 1000 * (s.last - s.first)) for s in attempt.steps if s.ranks > 1]
     series = {"time of a step": pace, "rank skew": skew}
@@ -67,16 +85,23 @@ def _metrics(attempt: Attempt) -> str:
     return _picture("The metric that the learning rate follows", "", told)
 
 
-def _picture(title: str, unit: str, series: dict[str, list[Point]], least: float = math.inf) -> str:
+def _picture(
+    title: str,
+    unit: str,
+    series: dict[str, list[Point]],
+    least: float = math.inf,
+    note: str = "",
+) -> str:
+    said = f'<p class="apart">{text(note)}</p>' if note else ""
     if not series:
-        return ""
+        return f"<div><h4>{text(title)}</h4>{said}</div>" if note else ""
     points = [point for each in series.values() for point in each]
     xs = sorted({x for x, _, _ in points})
     ys = [y for _, y, _ in points]
     up = Axis(ticks(min(least, *ys), max(ys)), lambda value: f"{value:g} {unit}".strip())
     along = Axis(xs, "{:.0f}".format)
     drawing = curves(title, series, along, up, (0.0, ""))
-    return f'<h4>{title}</h4><div class="wide">{drawing}</div>'
+    return f'<div><h4>{text(title)}</h4>{said}<div class="wide">{drawing}</div></div>'
 
 
 def _parameters(attempt: Attempt) -> str:
@@ -115,7 +140,8 @@ def _files(attempt: Attempt) -> Iterator[str]:
         rows.append((text(said), text(who), seconds(first), text(place), seconds(took)))
         drawn += [
             f'<rect class="file" x="{1000 * mark.at / span:.2f}" y="{number * _LANE + 4}" '
-            f'width="{1000 * (mark.until - mark.at) / span:.2f}" height="{_LANE - 8}"><title>'
+            f'width="{max(0.1, 1000 * (mark.until - mark.at) / span):.2f}" '
+            f'height="{_LANE - 8}"><title>'
             f"{seconds(mark.at)}: rank {line.rank} {text(said)}</title></rect>"
             for line, mark in made
         ]

@@ -1,0 +1,53 @@
+"""Records the loss on the way to some optimizer steps, for people to see the training by.
+
+It is read before each of the first ten steps, then every tenth part of the way later: about a
+hundred values of a million steps. To read one on a GPU waits for it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ddpdoctor.watch.aside import is_traced, skip
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import users_frame
+from ddpdoctor.watch.scaling import Scaling
+
+_APART = 10
+_LARGEST = 1e18
+
+
+@harmless
+def listen(log: Log, scaling: Scaling) -> None:
+    """Look at what goes backward into parameters."""
+    import torch
+    from torch import autograd
+    from torch.autograd import graph
+
+    original: Any = graph._engine_run_backward
+    rests_until = 0
+
+    @harmless
+    def note(roots: Any) -> None:
+        nonlocal rests_until
+        (root,) = roots
+        plain = type(root) is torch.Tensor and root.device.type in ("cpu", "cuda")
+        if not plain or root.numel() != 1 or is_traced():
+            return
+        step = log.steps + 1
+        rests_until = step + step // _APART
+        value = float(root.detach()) / scaling.factor()
+        told = value if -_LARGEST < value < _LARGEST else None
+        log.write("loss", step=step, value=told, place=users_frame())
+
+    @functools.wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if log.steps >= rests_until and kwargs.get("accumulate_grad"):
+            note(args[0])
+        return original(*args, **kwargs)
+
+    graph._engine_run_backward = run
+    autograd._engine_run_backward = run  # type: ignore[attr-defined]
+    skip(run)
