@@ -137,8 +137,8 @@ def differing(samples: list[Mapping[str, str]]) -> tuple[str, ...]:
 def outside(case: Case) -> tuple[list[RankEvidence], int, int, tuple[str, ...]] | None:
     """Parameters beside the wrapped models that have parted: ranks, optimizer, step, names.
 
-    They must have been equal at the first step (else they may be shards), and no rank may exchange
-    tensors in a way that shards would need.
+    No rank may exchange tensors in a way that shards would need. They must have been equal at the
+    first step, or be stepped together with what a wrapper holds: then they are of one model.
     """
     ranks = [rank for rank in case.evidence.ranks if rank.pid]
     if any(len(rank.groups) > 1 or exchanges(rank) for rank in ranks):
@@ -152,7 +152,8 @@ def outside(case: Case) -> tuple[list[RankEvidence], int, int, tuple[str, ...]] 
         steps = sorted(step for o, step in by_key if o == optimizer)
         names = {s: differing([x.parameters for x in by_key[optimizer, s]]) for s in steps}
         whole = all(len(by_key[optimizer, step]) == len(ranks) for step in steps)
-        if whole and steps[0] == 1 and not names[1] and names[steps[-1]]:
+        beside = all(any(o == optimizer for _, o in rank.training) for rank in ranks)
+        if whole and steps[0] == 1 and names[steps[-1]] and (beside or not names[1]):
             step = next(step for step in steps if names[step])
             return ranks, optimizer, step, names[step]
     return None

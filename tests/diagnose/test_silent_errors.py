@@ -273,11 +273,12 @@ def test_a_run_that_was_ended_with_ctrl_c_is_judged_as_far_as_it_went() -> None:
     assert "DDP303" in [finding.code for finding in said(found)]
 
 
-def outside(found: list[RankEvidence], *, equal_at_first: bool) -> None:
+def outside(found: list[RankEvidence], *, equal_at_first: bool, optimizer: int = 1) -> None:
     for rank in found:
         for step in STEPS:
             own = f"{rank.rank}" if step > 1 or not equal_at_first else "all"
-            rank.samples.append(Sample(1, step, {"Critic.weight": f"{step}-{own}"}, place=at(45)))
+            seen = {"Critic.weight": f"{step}-{own}"}
+            rank.samples.append(Sample(optimizer, step, seen, place=at(45)))
 
 
 def test_parameters_that_are_trained_beside_the_wrapper_are_named() -> None:
@@ -286,6 +287,16 @@ def test_parameters_that_are_trained_beside_the_wrapper_are_named() -> None:
     finding = only(found)
     assert (finding.code, finding.certainty, lines(finding)) == ("DDP300", "evidence", [45])
     assert "Critic.weight" in finding.cause
+
+
+def test_what_one_optimizer_steps_with_the_wrapper_may_not_differ_from_the_start_either() -> None:
+    found = ranks()
+    outside(found, equal_at_first=False, optimizer=0)
+    finding = only(found)
+    assert (finding.code, finding.severity, lines(finding)) == ("DDP300", "warning", [45, 20])
+    assert "different from the first step on" in finding.cause
+    found[0].collectives.append(Collective("0", 1, "allgather", 5.0, at(60)))
+    assert said(found) == []
 
 
 def test_parameters_that_may_be_shards_are_not_compared() -> None:

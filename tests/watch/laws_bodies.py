@@ -460,3 +460,36 @@ def scaled_by_each() -> None:
 
 def one_teacher() -> None:
     beside(seeded=True, alone=False)
+
+
+def grouped(*, shards: bool, given: bool = False) -> None:
+    """Wrap for the group of the ranks that share a sample, or for that of those who do not."""
+    rank = join()
+    groups = [dist.new_group([each]) for each in range(dist.get_world_size())]
+    torch.manual_seed(rank)
+    mine = groups[rank] if shards else None
+    model = DistributedDataParallel(nn.Linear(3, 2), process_group=mine)  # the group
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(9):
+        optimizer.zero_grad()
+        out = model(torch.rand(40, 3))
+        if given:
+            dist.all_gather([torch.empty(40, 2) for _ in groups], out.detach())
+        loss = out.square().mean()
+        loss.backward()
+        optimizer.step()
+        dist.all_reduce(loss.detach())
+    del model, optimizer
+    leave()
+
+
+def group_of_one() -> None:
+    grouped(shards=True)
+
+
+def group_of_all() -> None:
+    grouped(shards=False)
+
+
+def stages() -> None:
+    grouped(shards=True, given=True)

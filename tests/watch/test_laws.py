@@ -56,6 +56,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("over", "DDP211", "the plan"),
         ("teachers_apart", "DDP300", "the seed"),
         ("scaled_by_each", "DDP300", "the scale"),
+        ("group_of_one", "DDP300", "the group"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -79,6 +80,8 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "queue_of_all",
             "planned_for_all",
             "one_teacher",
+            "group_of_all",
+            "stages",
         ),
     ],
 )
