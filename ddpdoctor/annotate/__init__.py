@@ -7,7 +7,13 @@ source gives it, with the line of the decision. What the source does not say sta
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
 from ddpdoctor.catalog import Finding
+from ddpdoctor.evidence import Place
 
 
 def prepare() -> None:
@@ -27,6 +33,7 @@ def _refined(findings: list[Finding]) -> list[Finding]:
     from ddpdoctor.annotate.remarks import remarked
     from ddpdoctor.annotate.source import Sources
 
+    findings = [_resolved(each) for each in findings]
     sources = Sources(findings)
     refined = []
     for finding in findings:
@@ -37,6 +44,30 @@ def _refined(findings: list[Finding]) -> list[Finding]:
                 finding = _unread(finding, error)
         refined.append(finding)
     return refined
+
+
+def _resolved(finding: Finding) -> Finding:
+    """With each file under one name: Python follows links for what it imports, not for a script."""
+
+    def real(place: Place) -> Place:
+        return replace(place, file=real_file(place.file))
+
+    places = tuple(
+        at.model_copy(
+            update={
+                "place": real(at.place) if at.place is not None else None,
+                "stack": tuple(map(real, at.stack)),
+            }
+        )
+        for at in finding.places
+    )
+    return finding.model_copy(update={"places": places})
+
+
+@lru_cache(maxsize=4096)
+def real_file(file: str) -> str:
+    """A file's name without links; as it is where it says not where it lies."""
+    return os.path.realpath(file) if Path(file).is_absolute() else file
 
 
 def _unread(finding: Finding, error: Exception) -> Finding:

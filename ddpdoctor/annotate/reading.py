@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ddpdoctor.annotate import real_file
 from ddpdoctor.annotate.text import read as parsed
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Evidence, Place, RankEvidence
@@ -19,7 +20,7 @@ def executed(evidence: Evidence) -> dict[str, set[int]]:
     lines: dict[str, set[int]] = {}
     for rank in evidence.ranks:
         for place in _places(rank):
-            lines.setdefault(place.file, set()).add(place.line)
+            lines.setdefault(real_file(place.file), set()).add(place.line)
     return {file: of for file, of in lines.items() if Path(file).is_file()}
 
 

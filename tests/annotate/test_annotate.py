@@ -65,6 +65,33 @@ def main(model, rank):
 """
 
 
+def test_a_script_that_is_started_through_a_link_is_read_with_what_it_imports(
+    tmp_path: Path,
+) -> None:
+    """Python follows links for what a script imports, and leaves them in the script's own name."""
+    project = tmp_path / "project"
+    project.mkdir()
+    source = PREAMBLE + RANK_CONDITION.replace("rank == 0", "chosen").replace("rank", "chosen")
+    (project / "loop.py").write_text(source, encoding="utf-8")
+    (project / "train.py").write_text(
+        "import torch.distributed as dist\nimport loop\nloop.main(None, dist.get_rank() == 0)\n",
+        encoding="utf-8",
+    )
+    (link := tmp_path / "link").symlink_to(project)
+    loop = source.splitlines()
+
+    def at(rank: int, *comments: str) -> RankPlace:
+        lines = [n for c in comments for n, text in enumerate(loop, 1) if text.endswith(f"# {c}")]
+        stack = tuple(Place(str(project / "loop.py"), line, "main") for line in lines)
+        main = Place(str(link / "train.py"), 3, "<module>")
+        return RankPlace(ranks=(rank,), place=stack[-1], doing="waits", stack=(main, *stack))
+
+    refined = only(finding(at(1, "the backward"), at(0, "the call", "the barrier")))
+    assert (refined.code, refined.certainty) == ("DDP401", "proven")
+    told = {each.place.file for each in refined.places if each.place}
+    assert told == {str(project / "loop.py"), str(project / "train.py")}
+
+
 def test_a_collective_under_a_rank_condition_is_named_through_calls(tmp_path: Path) -> None:
     script = Script(tmp_path, PREAMBLE + RANK_CONDITION)
     refined = only(
