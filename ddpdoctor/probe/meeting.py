@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 import torch.distributed as dist
@@ -15,9 +17,9 @@ from torch._C._distributed_c10d import TCPStore
 from ddpdoctor.environment.redaction import first_line
 from ddpdoctor.evidence import named
 
-_LAST_WORDS = 3.0
-"""Seconds that a rank which lost a peer waits for the others to say that they live."""
-_LOOK = 0.05
+_SPARE = 3.0
+"""Seconds beyond the patience: what a rank says is on its way for a while, too."""
+_LOOK, _LISTEN = 0.05, 0.5
 _ANSWER = 5e-5
 """Seconds that the store may take to answer one rank."""
 
@@ -40,12 +42,11 @@ class Meeting:
         self._rank, self._size, self._patience = rank, size, patience
         # Else torchrun's agent does.
         self._hosted_by_rank_0 = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
-        self.store = self._open()
+        self.store = self._open(hosts=rank == 0 and self._hosted_by_rank_0)
 
-    def _open(self) -> TCPStore:
+    def _open(self, hosts: bool) -> TCPStore:
         """Raises PeerLost where rank 0 does not host it, and RuntimeError where this one cannot."""
         address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        hosts = self._rank == 0 and self._hosted_by_rank_0
         try:
             return TCPStore(
                 address,
@@ -84,8 +85,32 @@ class Meeting:
         except RuntimeError as error:
             raise self._without_store("joining", error) from error
 
+    @contextmanager
+    def answering(self, doing: Callable[[], str]) -> Iterator[None]:
+        """Have this rank say that it lives when another one asks, whatever it is busy with then.
+
+        A rank that waits for others within torch can say nothing itself. It is asked over a
+        connection of its own: the group's is in use meanwhile.
+        """
+        over, store = threading.Event(), self._open(hosts=False)
+
+        def listen() -> None:
+            with suppress(RuntimeError):  # the store is gone, and nobody asks any more
+                while not over.wait(max(_LISTEN, self._size * _ANSWER * 10)):
+                    if store.check(["ddpdoctor/asks"]):
+                        store.set(f"ddpdoctor/lives/{self._rank}", doing())
+                        return
+
+        listener = threading.Thread(target=listen, name="ddpdoctor-probe-listener", daemon=True)
+        listener.start()
+        try:
+            yield
+        finally:
+            over.set()
+            listener.join(self._patience)
+
     def ask(self, doing: str, error: str, joined: bool) -> PeerLost:
-        """Who is gone: each rank that lost a peer leaves its last words in the store.
+        """Who is gone: each rank that lost a peer says so in the store, and the first one asks.
 
         A rank that waits for this one, and not for the one that is gone, learns of it by the end of
         this one's connections; while it joins it has none, and learns of it as its time is over.
@@ -93,22 +118,45 @@ class Meeting:
         try:
             order = self.store.add("ddpdoctor/failed", 1)
             self.store.set(f"ddpdoctor/said/{self._rank}", json.dumps([order, doing, error]))
+            self.store.set(f"ddpdoctor/lives/{self._rank}", doing)
+            self.store.set("ddpdoctor/asks", "")
+            if order == self._size:
+                self.store.set("ddpdoctor/all said", "")
             if joined and dist.get_backend() == "gloo":  # NCCL's watchdog tells each rank itself
                 with suppress(RuntimeError, ValueError):  # the group has failed already
                     dist.destroy_process_group()
-            deadline = time.monotonic() + _LAST_WORDS + (0.0 if joined else self._patience)
-            if order == self._size:
-                self.store.set("ddpdoctor/all said", "")
-            while not self._comes("ddpdoctor/all said") and time.monotonic() < deadline:
-                pass
-            silent = self._silent("said")
-            words = [] if silent else self.store.multi_get(self._keys("said"))
-            self._part(silent)
+            lost = self._judged(doing, error, joined)
         except (RuntimeError, ValueError) as gone:
             return self._without_store(doing, gone)
-        if silent:
+        return lost
+
+    def _judged(self, doing: str, error: str, joined: bool) -> PeerLost:
+        if self._all_said(self._patience):
+            return self._first_to_fail()
+        if silent := self._silent("lives"):
+            self._part(silent)
             lost = f"rank {self._rank} lost a peer while {doing}: {named(silent)} said nothing more"
             return PeerLost(f"{lost} ({error})", tuple(silent))
+        # All live. One that joins late, and then waits its time out, is up to that much later.
+        if self._all_said(0.0 if joined else self._patience):
+            return self._first_to_fail()
+        stuck = self._silent("said")
+        what = self.store.get(f"ddpdoctor/lives/{stuck[0]}").decode()
+        self._part(stuck)
+        lost = f"rank {self._rank} lost a peer while {doing}: {named(stuck)} did not go on"
+        return PeerLost(f"{lost} while {what} ({error})", tuple(stuck))
+
+    def _all_said(self, seconds: float) -> bool:
+        """Whether all have said why they failed, within that time and the spare."""
+        deadline = time.monotonic() + seconds + _SPARE
+        while not self._comes("ddpdoctor/all said"):
+            if time.monotonic() > deadline:
+                return False
+        return True
+
+    def _first_to_fail(self) -> PeerLost:
+        words = self.store.multi_get(self._keys("said"))
+        self._part([])
         (_, doing, error), first = min((json.loads(one), rank) for rank, one in enumerate(words))
         return PeerLost(f"rank {first} failed first, while {doing}: {error}", (first,))
 
@@ -126,7 +174,7 @@ class Meeting:
         if self._rank == 0 and self._hosted_by_rank_0:
             asking = [key for rank, key in enumerate(self._keys("asked")) if rank not in lost]
             with suppress(RuntimeError):
-                self.store.wait(asking, timedelta(seconds=_LAST_WORDS))
+                self.store.wait(asking, timedelta(seconds=2 * (self._patience + _SPARE)))
 
     def _comes(self, key: str) -> bool:
         """Whether a key is there, or in a moment: the more ranks ask, the more rarely each does."""

@@ -56,20 +56,21 @@ def measure(backend: str, terms: Terms, progress: Progress) -> Measured | None:
     meeting.gather()
     talk = Talk(rank, size, device, progress)
     measured, lost = None, ""
-    try:
-        dist.init_process_group(
-            chosen,
-            store=meeting.store,
-            rank=rank,
-            world_size=size,
-            timeout=timedelta(seconds=terms.wait),
-        )
-        talk.together()
-        facts = _facts(talk, time.monotonic() - joining)
-        measured = _measure(talk, facts, chosen, talk.agreed(_left(terms.seconds, terms.begun)))
-        talk.together()
-    except RuntimeError as error:
-        lost = first_line(error)
+    with meeting.answering(lambda: progress.words):
+        try:
+            dist.init_process_group(
+                chosen,
+                store=meeting.store,
+                rank=rank,
+                world_size=size,
+                timeout=timedelta(seconds=terms.wait),
+            )
+            talk.together()
+            facts = _facts(talk, time.monotonic() - joining)
+            measured = _measure(talk, facts, chosen, talk.agreed(_left(terms.seconds, terms.begun)))
+            talk.together()
+        except RuntimeError as error:
+            lost = first_line(error)
     if measured is None or lost:
         # Not in the handler: the error's frames hold the group, which is to go before it asks.
         raise meeting.ask(progress.words, lost, dist.is_initialized())

@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 
 _HERE = Path(__file__)
 _FOREVER = 120.0
+_LATE = 4.0
 
 
 class Launched:
@@ -109,6 +111,35 @@ def waits_for_one_that_waits(
         dist.recv(torch.zeros(1), {0: 2, 2: 1}[talk.rank])
 
     rank._measure = measure  # type: ignore[assignment]
+    probe(arguments, hosts, only, dies)
+
+
+def joins_late(
+    arguments: list[str], hosts: list[str], only: dict[str, dict[str, str]], dies: list[Any] | None
+) -> None:
+    """A rank gets no CPU for a while after all have met: it joins later than the others."""
+    import torch.distributed as dist
+
+    join = dist.init_process_group
+    if "JOINS_LATE" in only.get(os.environ["RANK"], {}):
+        dist.init_process_group = lambda *given, **named: (time.sleep(_LATE), join(*given, **named))
+    probe(arguments, hosts, only, dies)
+
+
+def stays_away(
+    arguments: list[str], hosts: list[str], only: dict[str, dict[str, str]], dies: list[Any] | None
+) -> None:
+    """Rank 1 lives, and takes no part any more."""
+    from ddpdoctor.probe import rank
+
+    measure = rank._measure
+
+    def measure_but_for_rank_1(talk: Any, *given: Any) -> Any:
+        if talk.rank == 1:
+            time.sleep(_FOREVER)
+        return measure(talk, *given)
+
+    rank._measure = measure_but_for_rank_1
     probe(arguments, hosts, only, dies)
 
 

@@ -407,6 +407,32 @@ def test_a_rank_whose_interface_is_not_there_is_named_and_none_that_waits_for_it
         assert "Unable to find address for: eth99" in found.cause
 
 
+@pytest.mark.parametrize(
+    ("late", "fault", "words"),
+    [
+        (2, {"dies": (1, "joining", "SIGKILL")}, "rank 1 said nothing more"),
+        (0, {"only": {1: {"GLOO_SOCKET_IFNAME": "eth99"}}}, "rank 1 failed first, while joining: "),
+    ],
+)
+def test_a_healthy_rank_that_joins_late_is_not_named_beside_the_one_that_is_ill(
+    late: int, fault: dict[str, Any], words: str, launcher: Launcher
+) -> None:
+    fault = {**fault, "only": {**fault.get("only", {}), late: {"JOINS_LATE": "yes"}}}
+    ranks = launcher.start(3, IMPATIENT, target="joins_late", MASTER_PORT=port(), **fault)
+    for rank in {0, 1, 2} - {fault.get("dies", (None,))[0]}:
+        (found,) = report_in(ranks.said(rank)).findings
+        assert (found.code, found.ranks) == ("DDP723", (1,)), found.cause
+        assert words in found.cause
+
+
+def test_a_rank_that_lives_and_does_not_go_on_is_named(launcher: Launcher) -> None:
+    ranks = launcher.start(3, IMPATIENT, target="stays_away", MASTER_PORT=port())
+    for rank in (0, 2):
+        (found,) = report_in(ranks.said(rank)).findings
+        assert (found.code, found.ranks) == ("DDP723", (1,)), found.cause
+        assert "rank 1 did not go on while joining" in found.cause
+
+
 def test_a_rank_that_cannot_host_the_store_says_why(launcher: Launcher) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = {"MASTER_PORT": str(taken.getsockname()[1])}
@@ -438,7 +464,7 @@ def test_a_rank_that_waits_for_one_that_lost_a_peer_is_not_called_silent(
 def test_rank_0_waits_for_the_others_only_where_its_process_hosts_the_store(
     hosted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meeting, "_LAST_WORDS", 0.1)
+    monkeypatch.setattr(meeting, "_SPARE", 0.1)
     port = free_port()
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     monkeypatch.setenv("MASTER_PORT", str(port))
