@@ -35,7 +35,7 @@ def points(talk: Talk, budget: float) -> list[Point]:
                 break
             talk.progress.tell("bandwidth", f"{name} of {in_bytes(size)}")
             each = one * shares[size]
-            seconds, fastest, slowest = talk.timed(prepare(talk, size), each)
+            seconds, fastest, slowest, alone = talk.timed(prepare(talk, size), each)
             rate = size / seconds
             found.append(
                 Point(
@@ -44,6 +44,7 @@ def points(talk: Talk, budget: float) -> list[Point]:
                     seconds=seconds,
                     fastest=fastest,
                     slowest=slowest,
+                    alone=alone,
                     algorithm_bandwidth=rate,
                     bus_bandwidth=rate * factor(talk.size),
                 )

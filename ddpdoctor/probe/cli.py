@@ -72,7 +72,7 @@ def probe(
 
     from ddpdoctor.probe import telling
     from ddpdoctor.probe.against import NotComparable, read, slower
-    from ddpdoctor.probe.judge import judge
+    from ddpdoctor.probe.judge import judge, unchecked
     from ddpdoctor.probe.model import ProbeReport
 
     with complaining_about(NotComparable):
@@ -80,14 +80,16 @@ def probe(
     if backend is Backend.nccl:
         _check_nccl()
     measured, found = _perform(nproc, backend.value, Terms(seconds, patience, begun))
+    busy: list[str] = []
     if measured:
-        found = judge(measured)
+        found, busy = judge(measured), unchecked(measured)
         if then:
             with complaining_about(NotComparable):
-                found += slower(measured, then)
+                since, also_busy = slower(measured, then)
+            found, busy = found + since, busy + also_busy
     if measured is None and not found:
         return  # rank 0 tells
-    report = ProbeReport(measured=measured, findings=tuple(found))
+    report = ProbeReport(measured=measured, findings=tuple(found), unchecked=tuple(busy))
     told = telling.told(report)
     output.deliver(told, format_.value, target, colour.value)
     if png:

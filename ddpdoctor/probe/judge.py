@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import named
@@ -21,7 +22,10 @@ _CLOCKS_APART = 0.1
 
 
 def judge(measured: Measured) -> list[Finding]:
-    """Everything that is wrong or slow, worst first; the same measurements, the same list."""
+    """Everything that is wrong or slow, worst first; the same measurements, the same list.
+
+    What is slow only by the time in which its ranks got no CPU is not found, but `unchecked`.
+    """
     found = [
         *_wrong_results(measured),
         *_mixed_versions(measured),
@@ -85,12 +89,61 @@ def _unlike_variables(measured: Measured) -> Iterator[Finding]:
             )
 
 
-def _slow_links(measured: Measured) -> Iterator[Finding]:
+def unchecked(measured: Measured) -> list[str]:
+    """The links that may look slow only because their ranks got no CPU, in a sentence each."""
+    return [
+        f"Not checked: whether the link of ranks {link.first} and {link.second} is slow; they "
+        "were kept waiting for a CPU by other work."
+        for links in _kinds(measured)
+        for link in _accused(links, measured.world_size).unsure
+    ]
+
+
+def _kinds(measured: Measured) -> Iterator[list[Link]]:
+    """Links within hosts, and those between them: neither is a measure for the other."""
     host = {rank.rank: rank.host for rank in measured.ranks}
     for kind in (True, False):
-        links = [one for one in measured.links if (host[one.first] == host[one.second]) is kind]
-        slow = [link for link in links if _is_slow(link, links)]
-        yield from _named(slow, links, measured)
+        yield [one for one in measured.links if (host[one.first] == host[one.second]) is kind]
+
+
+class _Accused(NamedTuple):
+    """Ranks whose links all look slow; other links that are slow, and such as only look so."""
+
+    ranks: list[int]
+    links: list[Link]
+    unsure: list[Link]
+
+
+def _accused(links: Sequence[Link], size: int) -> _Accused:
+    slow = [one for one in links if _is_slow(one, links)]
+    sure = [one for one in slow if _is_slow(_alone(one), links)]
+    ranks, left = [], list(slow)
+    for rank in range(size):
+        own = [link for link in links if rank in (link.first, link.second)]
+        mine = [link for link in left if rank in (link.first, link.second)]
+        others = [link for link in links if rank not in (link.first, link.second)]
+        all_look_slow = len(own) > 1 and len(mine) == len(own)
+        if all_look_slow and any(one in sure for one in mine) and not set(others) <= set(slow):
+            ranks.append(rank)
+            left = [link for link in left if link not in mine]
+    return _Accused(
+        ranks, [one for one in left if one in sure], [one for one in left if one not in sure]
+    )
+
+
+def _slow_links(measured: Measured) -> Iterator[Finding]:
+    for links in _kinds(measured):
+        yield from _named(_accused(links, measured.world_size), links, measured)
+
+
+def _alone(link: Link) -> Link:
+    """As it is at least, were its ranks given a CPU whenever they could use one."""
+    return link.model_copy(
+        update={
+            "bandwidth": link.bandwidth_alone or link.bandwidth,
+            "latency": link.latency_alone or link.latency,
+        }
+    )
 
 
 def _is_slow(link: Link, links: Sequence[Link]) -> bool:
@@ -106,26 +159,20 @@ def _near_best(values: list[float]) -> float:
     return ordered[-1 - len(ordered) // 4] if ordered else 0.0
 
 
-def _named(slow: list[Link], links: Sequence[Link], measured: Measured) -> Iterator[Finding]:
+def _named(accused: _Accused, links: Sequence[Link], measured: Measured) -> Iterator[Finding]:
     """By the rank whose links are all slow, else by the link."""
-    left = list(slow)
-    for rank in range(measured.world_size):
-        own = [link for link in links if rank in (link.first, link.second)]
-        mine = [link for link in left if rank in (link.first, link.second)]
-        others = [link for link in links if rank not in (link.first, link.second)]
-        if len(own) > 1 and len(mine) == len(own) and any(one not in slow for one in others):
-            left = [link for link in left if link not in mine]
-            facts = measured.ranks[rank]
-            yield finding(
-                "DDP721",
-                "warning",
-                f"all links of rank {rank} on {facts.host} are slow",
-                "Look at that host's cable, port and interface.",
-                ranks=(rank,),
-                notes=[_told(link, links) for link in mine[:4]],
-                commands=("ddpdoctor env",),
-            )
-    for link in left:
+    for rank in accused.ranks:
+        mine = [link for link in links if rank in (link.first, link.second)]
+        yield finding(
+            "DDP721",
+            "warning",
+            f"all links of rank {rank} on {measured.ranks[rank].host} are slow",
+            "Look at that host's cable, port and interface.",
+            ranks=(rank,),
+            notes=[_told(link, links) for link in mine[:4]],
+            commands=("ddpdoctor env",),
+        )
+    for link in accused.links:
         ends = [measured.ranks[link.first], measured.ranks[link.second]]
         yield finding(
             "DDP721",
@@ -176,10 +223,15 @@ def _times_slower(rank: RankFacts, others: Sequence[RankFacts]) -> float:
     def ratio(seconds: Callable[[RankFacts], float]) -> float:
         return seconds(rank) / max(1e-9, statistics.median(map(seconds, others)))
 
-    return min(
+    fastest = min(
         ratio(lambda one: one.compute_range[0] if one.compute_range else one.compute),
         ratio(lambda one: one.step_range[0] if one.step_range else one.step),
     )
+    if not all(one.compute_alone and one.step_alone for one in (rank, *others)):
+        return fastest
+    # Where all are disturbed alike, and far more than the slow one is slow.
+    alone = ratio(lambda one: one.compute_alone or 0.0), ratio(lambda one: one.step_alone or 0.0)
+    return max(fastest, min(alone))
 
 
 def _clocks_apart(measured: Measured) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ import time
 import torch
 import torch.distributed as dist
 
+from ddpdoctor.probe.busy import kept_waiting, without
 from ddpdoctor.probe.model import Link
 from ddpdoctor.probe.talk import Talk
 
@@ -76,6 +77,8 @@ def _best(one: Link, other: Link) -> Link:
             "latency": min(one.latency, other.latency),
             "bandwidth": max(one.bandwidth, other.bandwidth),
             "lowest": min(each.lowest or each.bandwidth for each in (one, other)),
+            "latency_alone": min(each.latency_alone or each.latency for each in (one, other)),
+            "bandwidth_alone": max(each.bandwidth_alone or each.bandwidth for each in (one, other)),
         }
     )
 
@@ -99,18 +102,36 @@ def _link(talk: Talk, first: int, second: int, budget: float) -> dict[str, float
     small = torch.zeros(_SMALL // 4, device=talk.device)
     large = torch.zeros(_LARGE // 4, device=talk.device)
     _there_and_back(talk, small, first, second)  # opens the connection
-    fast = [_there_and_back(talk, small, first, second) for _ in range(15)]
-    once = _there_and_back(talk, large, first, second)
+    fast, kept_fast = _messages(talk, small, first, second, 15)
+    (once,), _ = _messages(talk, large, first, second, 1)
     wanted = torch.tensor([max(1.0, min(50.0, budget / 2 / max(once, 1e-6)))], device=talk.device)
     dist.send(wanted, second) if talk.rank == first else dist.recv(wanted, first)
-    slow = [_there_and_back(talk, large, first, second) for _ in range(int(wanted.item()))]
+    slow, kept_slow = _messages(talk, large, first, second, int(wanted.item()))
+    nearest, usual = min(fast), _undisturbed(slow)
     return {
         "first": first,
         "second": second,
-        "latency": min(fast) / 2,  # nothing makes a message early: the wire is all that is left
-        "bandwidth": 2 * _LARGE / _undisturbed(slow),
+        "latency": nearest / 2,  # nothing makes a message early: the wire is all that is left
+        "latency_alone": without(kept_fast, nearest) / 2,
+        "bandwidth": 2 * _LARGE / usual,
+        "bandwidth_alone": 2 * _LARGE / without(kept_slow, usual),
         "lowest": 2 * _LARGE / sorted(slow)[-1 - len(slow) // 4],
     }
+
+
+def _messages(
+    talk: Talk, tensor: torch.Tensor, first: int, second: int, count: int
+) -> tuple[list[float], float]:
+    """Seconds there and back of each, and what the two ranks waited for a CPU in one, on average.
+
+    The kernel is asked before and after all of them: in between it would delay the messages.
+    """
+    before = kept_waiting()
+    times = [_there_and_back(talk, tensor, first, second) for _ in range(count)]
+    waited = kept_waiting() - before
+    of_second = torch.tensor([waited], dtype=torch.float64, device=talk.device)
+    dist.recv(of_second, second) if talk.rank == first else dist.send(of_second, first)
+    return times, (waited + float(of_second.item())) / count
 
 
 def _undisturbed(seconds: list[float]) -> float:

@@ -31,6 +31,9 @@ class RankFacts(_Frozen):
     compute_range: tuple[float, float] | None = None
     """The fastest and the slowest piece of that while."""
     step_range: tuple[float, float] | None = None
+    compute_alone: float | None = None
+    """The middle of the pieces, each without the time in which this rank got no CPU."""
+    step_alone: float | None = None
 
 
 class Check(_Frozen):
@@ -59,6 +62,8 @@ class Point(_Frozen):
     """The same of the fastest row: what else the machine did has added the rest."""
     slowest: float = 0.0
     """The same of the slowest row."""
+    alone: float | None = None
+    """Of the fastest row, without the time in which the ranks got no CPU."""
     algorithm_bandwidth: float
     """size / seconds."""
     bus_bandwidth: float
@@ -75,6 +80,9 @@ class Link(_Frozen):
     bandwidth: float
     lowest: float | None = None
     """Of the messages that took longer than three in four of them: how much it varies."""
+    latency_alone: float | None = None
+    bandwidth_alone: float | None = None
+    """Both without the time in which the two ranks got no CPU: at least so good is the link."""
 
 
 class HostClock(_Frozen):
@@ -113,3 +121,5 @@ class ProbeReport(_Frozen):
     measured: Measured | None
     """None where a rank was lost before the end."""
     findings: tuple[Finding, ...]
+    unchecked: tuple[str, ...] = ()
+    """What looks slow, and may be so only because the machine did other work as well."""

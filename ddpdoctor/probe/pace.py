@@ -11,6 +11,9 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from ddpdoctor.environment.facts.cgroup import throttled
+from ddpdoctor.environment.facts.machine import Machine
+from ddpdoctor.probe.busy import kept_computing, without
 from ddpdoctor.probe.talk import Talk
 
 _ROUNDS = 9
@@ -24,6 +27,8 @@ class Pace(NamedTuple):
 
     middle: float
     range: tuple[float, float]
+    alone: float
+    """The median, without the time in which this rank got no CPU, but for what its quota took."""
 
 
 def compute(talk: Talk) -> Pace:
@@ -65,16 +70,23 @@ def _sustained(talk: Talk, work: Callable[[], object]) -> Pace:
 
     All ranks do the same number of calls, by what the fastest of them needs for one.
     """
-    single = min(_piece(talk, work, 1) for _ in range(3))
+    single = min(_piece(talk, work, 1)[0] for _ in range(3))
     count = max(1, round(_SUSTAINED / max(1e-6, min(talk.gathered(single)))))
     pieces = [_piece(talk, work, count) for _ in range(_PIECES)]
-    return Pace(statistics.median(pieces), (min(pieces), max(pieces)))
+    times = [seconds for seconds, _ in pieces]
+    alone = statistics.median(without(waited, seconds) for seconds, waited in pieces)
+    return Pace(statistics.median(times), (min(times), max(times)), alone)
 
 
-def _piece(talk: Talk, work: Callable[[], object], count: int) -> float:
+def _piece(talk: Talk, work: Callable[[], object], count: int) -> tuple[float, float]:
+    """Seconds of one call, and what of them this rank was kept waiting for a CPU by others."""
     talk.together()
+    waited, held = kept_computing(), throttled(Machine({}))
     begun = time.perf_counter()
     for _ in range(count):
         work()
     talk.settle()
-    return (time.perf_counter() - begun) / count
+    seconds = time.perf_counter() - begun
+    # Some kernels count as waiting what a control group's quota takes.
+    waited = kept_computing() - waited - (throttled(Machine({})) - held)
+    return seconds / count, max(0.0, waited) / count

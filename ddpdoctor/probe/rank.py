@@ -133,6 +133,8 @@ def _measure(talk: Talk, facts: RankFacts, backend: str, seconds: float) -> Meas
         "compute_range": computed.range,
         "step": own.middle,
         "step_range": own.range,
+        "compute_alone": computed.alone,
+        "step_alone": own.alone,
     }
     mine = facts.model_copy(update=paces)
     ranks = tuple(RankFacts.model_validate(one) for one in talk.gathered(mine.model_dump()))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
+from ddpdoctor.probe.busy import kept_waiting, without
 from ddpdoctor.probe.progress import Progress
 
 _ROWS, _LEAST = 5, 3
@@ -23,6 +24,8 @@ class Timing(NamedTuple):
     middle: float
     fastest: float
     slowest: float
+    alone: float
+    """The fastest, without the time in which any rank got no CPU."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ class Talk:
         dist.all_reduce(times, dist.ReduceOp.MAX)
         return [float(one) for one in times.tolist()]
 
+    def added(self, seconds: list[float]) -> list[float]:
+        """Each entry's sum over the ranks."""
+        times = torch.tensor(seconds, dtype=torch.float64, device=self.device)
+        dist.all_reduce(times)
+        return [float(one) for one in times.tolist()]
+
     def gathered(self, value: Any) -> list[Any]:
         """Every rank's value, as JSON carries it, in the order of ranks."""
         text = torch.tensor(list(json.dumps(value).encode()), dtype=torch.uint8)
@@ -84,10 +93,15 @@ class Talk:
         count = int(max(_LEAST, min(most, budget / max(single, 1e-6))))
         begun, rows = time.monotonic(), min(_ROWS, count)
         times: list[float] = []
+        waits: list[float] = []
         while len(times) < rows and self.agreed(time.monotonic() - begun) < budget:
+            before = kept_waiting()
             times.append(self._row(work, count // rows))
+            waits.append((kept_waiting() - before) / (count // rows))
         slowest = self.slowest(times)
-        return Timing(statistics.median(slowest), min(slowest), max(slowest))
+        # One rank's wait after another's: each may have kept all the others.
+        alone = [without(*pair) for pair in zip(self.added(waits), slowest, strict=True)]
+        return Timing(statistics.median(slowest), min(slowest), max(slowest), min(alone))
 
     def _row(self, work: Callable[[], object], calls: int) -> float:
         """Seconds for each of so many calls."""

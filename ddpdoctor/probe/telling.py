@@ -37,6 +37,7 @@ def told(report: ProbeReport) -> Report:
         notes=(
             f"A rank copies {_rate(measured.copy_bandwidth)} in its own memory: the ceiling.",
             f"Of the time of each call {measured.overhead * 1e9:.0f} ns are the probe's own.",
+            *report.unchecked,
         ),
         findings=report.findings,
         groups=tuple(_groups(measured)),
@@ -99,7 +100,9 @@ def summary(report: ProbeReport) -> str:
     told = f"{len(right)} of {len(report.measured.checks) - len(refused)} checks gave right values"
     if refused:
         told += f", {len(refused)} are not supported by {report.measured.backend}"
-    return f"{told}; {count(len(bad), 'problem')} ({report.measured.seconds:.1f} s)"
+    told += f"; {count(len(bad), 'problem')}"
+    told += f", {len(report.unchecked)} not checked" if report.unchecked else ""
+    return f"{told} ({report.measured.seconds:.1f} s)"
 
 
 def _machine(measured: Measured) -> str:

@@ -13,7 +13,7 @@ def test_small_sizes_are_measured_though_no_time_is_left() -> None:
         size=2,
         device=torch.device("cpu"),
         agreed=lambda number: number,
-        timed=lambda *_: (1e-3, 1e-3, 1e-3),
+        timed=lambda *_: (1e-3, 1e-3, 1e-3, 1e-3),
         progress=SimpleNamespace(tell=lambda *_: None),
     )
     points = bandwidth.points(talk, -5.0)

@@ -7,8 +7,8 @@ from measurements import cluster
 
 from ddpdoctor.probe import rank as probing
 from ddpdoctor.probe.against import NotComparable, slower
-from ddpdoctor.probe.judge import judge
-from ddpdoctor.probe.model import Check, HostClock, RankFacts
+from ddpdoctor.probe.judge import judge, unchecked
+from ddpdoctor.probe.model import Check, HostClock, Measured, RankFacts
 
 
 def named(*arguments: object, **changes: object) -> list[tuple[str, tuple[int, ...]]]:
@@ -77,6 +77,20 @@ def test_a_slow_rank_is_known_among_ranks_that_are_disturbed_now_and_then() -> N
     assert judge(passing) == []
 
 
+def test_a_slow_rank_is_known_where_other_work_keeps_all_of_them_waiting() -> None:
+    def busy(rank: RankFacts, alone: float) -> RankFacts:
+        took = {"compute": 0.06, "step": 0.06, "compute_alone": alone, "step_alone": alone}
+        return rank.model_copy(
+            update=took | {"compute_range": (0.05, 0.07), "step_range": (0.05, 0.07)}
+        )
+
+    once = cluster(3, 1)
+    for slow, named_ in ((0.03, [(2,)]), (0.012, [])):
+        ranks = [busy(one, slow if one.rank == 2 else 0.01) for one in once.ranks]
+        found = judge(once.model_copy(update={"ranks": tuple(ranks)}))
+        assert [one.ranks for one in found] == named_
+
+
 def test_a_setting_that_one_rank_lacks_is_named_with_that_rank(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -127,9 +141,10 @@ def test_what_became_slower_is_named_and_what_became_faster_is_not() -> None:
         bandwidth=lambda a, b: 2e8 if (a, b) == (0, 2) else 2e9,
         compute=lambda rank: 0.02 if rank == 1 else 0.005,
     )
-    found = slower(now, then)
+    found, busy = slower(now, then)
+    assert busy == []
     assert [(one.code, one.ranks) for one in found] == [("DDP724", (0, 2)), ("DDP724", (1,))]
-    assert slower(then, then) == []
+    assert slower(then, then) == ([], [])
 
 
 def test_what_was_disturbed_now_and_then_is_not_called_slower() -> None:
@@ -137,8 +152,8 @@ def test_what_was_disturbed_now_and_then_is_not_called_slower() -> None:
     (point,) = then.points
     disturbed = point.model_copy(update={"seconds": 5 * point.seconds})
     slow = disturbed.model_copy(update={"fastest": 2 * point.seconds})
-    assert slower(then.model_copy(update={"points": (disturbed,)}), then) == []
-    (found,) = slower(then.model_copy(update={"points": (slow,)}), then)
+    assert slower(then.model_copy(update={"points": (disturbed,)}), then) == ([], [])
+    ((found,), _) = slower(then.model_copy(update={"points": (slow,)}), then)
     assert found.cause == "all_reduce takes 2.0 times as long as then"
 
 
@@ -152,7 +167,7 @@ def test_one_collective_alone_is_no_slower_network() -> None:
     for count, told in ((1, 0), (2, 2), (3, 3)):
         taken = [one.model_copy(update=slow) for one in points[:count]]
         now = then.model_copy(update={"points": (*taken, *points[count:])})
-        assert len(slower(now, then)) == told
+        assert len(slower(now, then)[0]) == told
 
 
 def test_what_differs_by_no_more_than_either_varied_is_not_called_slower() -> None:
@@ -175,7 +190,7 @@ def test_what_differs_by_no_more_than_either_varied_is_not_called_slower() -> No
             "ranks": tuple(busy(one, 0.03) for one in then.ranks),
         }
     )
-    assert len(slower(slow, then)) == 4
+    assert len(slower(slow, then)[0]) == 4
     varied = then.model_copy(
         update={
             "points": (point.model_copy(update={"slowest": 0.0025}),),
@@ -185,7 +200,75 @@ def test_what_differs_by_no_more_than_either_varied_is_not_called_slower() -> No
             ),
         }
     )
-    assert slower(slow, varied) == []
+    assert slower(slow, varied) == ([], [])
+
+
+def test_what_is_slow_by_other_work_alone_is_not_checked_and_what_is_slow_beside_it_is_named() -> (
+    None
+):
+    def with_wait(alone: float) -> Measured:
+        busy = cluster(3, 1, bandwidth=lambda a, b: 1e8 if (a, b) == (0, 2) else 1e9)
+        links = [
+            one.model_copy(
+                update={"bandwidth_alone": alone if one.second - one.first == 2 else 1e9}
+            )
+            for one in busy.links
+        ]
+        return busy.model_copy(update={"links": tuple(links)})
+
+    said = "Not checked: whether the link of ranks 0 and 2 is slow; "
+    assert judge(with_wait(9e8)) == []
+    assert [one.startswith(said) for one in unchecked(with_wait(9e8))] == [True]
+    assert [one.ranks for one in judge(with_wait(1.2e8))] == [(0, 2)]
+    assert unchecked(with_wait(1.2e8)) == []
+
+
+def test_a_host_is_named_whose_links_all_look_slow_though_one_may_do_so_by_other_work() -> None:
+    slow = cluster(3, 1, bandwidth=lambda a, b: 1e8 if 1 in (a, b) else 1e9)
+    surely, perhaps = {"bandwidth_alone": 1.1e8}, {"bandwidth_alone": 5e9}
+    for told, expected in ((surely, [(1,)]), (perhaps, [])):
+        links = [
+            one.model_copy(update=told if (one.first, one.second) == (1, 2) else perhaps)
+            for one in slow.links
+        ]
+        measured = slow.model_copy(update={"links": tuple(links)})
+        assert [one.ranks for one in judge(measured)] == expected
+        assert len(unchecked(measured)) == (0 if expected else 2)
+
+
+def test_what_became_slower_by_other_work_alone_is_not_checked() -> None:
+    then = cluster(2, 1)
+    (point,), (link,) = then.points, then.links
+    slow = {
+        "compute": 0.03,
+        "step": 0.03,
+        "compute_range": (0.02, 0.04),
+        "step_range": (0.02, 0.04),
+    }
+
+    def now(part: float) -> Measured:
+        """Three times slower than then, of which so much by itself."""
+        alone = {"compute_alone": 0.01 * part, "step_alone": 0.01 * part}
+        slow_point = {"seconds": 0.003, "fastest": 0.003, "alone": 0.001 * part}
+        slow_link = {"bandwidth": 3e8, "bandwidth_alone": 1e9 / part}
+        return then.model_copy(
+            update={
+                "points": (point.model_copy(update=slow_point),),
+                "links": (link.model_copy(update=slow_link),),
+                "ranks": tuple(one.model_copy(update=slow | alone) for one in then.ranks),
+            }
+        )
+
+    found, busy = slower(now(1.1), then)
+    assert found == []
+    assert [one.split(" became ")[0] for one in busy] == [
+        "Not checked: whether all_reduce",
+        "Not checked: whether the link of ranks 0 and 1",
+        "Not checked: whether rank 0 on node0",
+        "Not checked: whether rank 1 on node1",
+    ]
+    found, busy = slower(now(2.5), then)
+    assert (len(found), busy) == (4, [])
 
 
 def test_probes_of_other_worlds_are_not_compared() -> None:

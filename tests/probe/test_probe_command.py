@@ -471,7 +471,7 @@ def test_rank_0_waits_for_the_others_only_where_its_process_hosts_the_store(
     monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", str(not hosted))
     agent = None if hosted else dist.TCPStore("127.0.0.1", port, is_master=True)
     one = meeting.Meeting(0, 3, 0.1)
-    one.store.set("ddpdoctor/said/2", "")
+    one.store.set("ddpdoctor/lives/2", "")
     begun = time.monotonic()
     lost = one.ask("pace", "closed", False)
     assert str(lost) == "rank 0 lost a peer while pace: rank 1 said nothing more (closed)"

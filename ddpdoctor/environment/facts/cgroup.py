@@ -25,6 +25,15 @@ def cpu_quota(machine: Machine) -> float | None:
     return min(quotas, default=None)
 
 
+def throttled(machine: Machine) -> float:
+    """Seconds in which the quota of any group has kept its processes from their CPUs so far."""
+    held = [
+        *_limits(machine, "", lambda folder: _held(folder, "throttled_usec", 1e6)),
+        *_limits(machine, "cpu", lambda folder: _held(folder, "throttled_time", 1e9)),
+    ]
+    return max(held, default=0.0)
+
+
 def cpuset(machine: Machine) -> int | None:
     """CPUs of the largest group that can be seen, a container's own in one; None without any."""
     sizes = [
@@ -109,6 +118,11 @@ def _quota_v2(folder: Path) -> float | None:
 def _quota_v1(folder: Path) -> float | None:
     quota = int((folder / "cpu.cfs_quota_us").read_text())
     return None if quota <= 0 else quota / int((folder / "cpu.cfs_period_us").read_text())
+
+
+def _held(folder: Path, name: str, per_second: float) -> float | None:
+    lines = dict(line.split() for line in (folder / "cpu.stat").read_text().splitlines())
+    return int(lines[name]) / per_second if name in lines else None
 
 
 def _listed(file: Path) -> int | None:
