@@ -285,11 +285,11 @@ def _by_value(reason: Reason, party: Party) -> Name:
 
 def _after_exception(reason: Reason, party: Party) -> Name | None:
     """DDP307, DDP404: a rank that has caught an exception goes on, with the next round or below."""
-    caught = reason.handler or reason.way_out
+    caught = reason.handler or reason.way_out or reason.handed_back
     if caught is None or reason.left in ("raise", "end"):
         return None
     line = f"{PurePath(reason.path).name}:{caught.lineno}"
-    if reason.handler is not None:
+    if reason.handler is not None or (reason.handed_back and _is_a_round(reason, party)):
         return _skip(f"a rank where an exception is caught ({line}) goes on without it; {_UNSEEN}")
     return Name(
         "DDP404",

@@ -180,16 +180,21 @@ def _compares(test: ast.expr) -> bool:
 
 
 def _calling(wanted: Callable[[ast.Call], bool], doing: str) -> Remark:
-    """The calls of a kind in the files that the finding is about."""
+    """The calls of a kind in the files that the finding is about, else in what these import."""
 
     def remark(finding: Finding, sources: Sources) -> Finding:
-        lines = (
-            (text, node, doing)
-            for text in _texts(finding)
-            for node in ast.walk(text.tree)
-            if isinstance(node, ast.Call) and wanted(node)
-        )
-        return _with(finding, lines, first=False)
+        own = list(_texts(finding))
+        imported = filter(None, map(read, imported_of([text.file for text in own])))
+        for texts in (own, imported):
+            lines = [
+                (text, node, doing)
+                for text in texts
+                for node in ast.walk(text.tree)
+                if isinstance(node, ast.Call) and wanted(node)
+            ]
+            if lines:
+                return _with(finding, iter(lines), first=False)
+        return finding
 
     return remark
 

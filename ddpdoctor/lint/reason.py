@@ -154,6 +154,14 @@ class Reason:
         return None
 
     @property
+    def handed_back(self) -> ast.ExceptHandler | None:
+        """What catches an exception, and returns to the caller."""
+        node = self.turn.node.node
+        if self.left != "return" or not isinstance(node, ast.Try | ast.TryStar):
+            return None
+        return node.handlers[self.turn.arm - 1] if 0 < self.turn.arm <= len(node.handlers) else None
+
+    @property
     def test(self) -> ast.AST:
         """The condition, or what a loop goes through."""
         node = self.turn.node

@@ -261,7 +261,7 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 def content(batch: Any) -> str:
     """A digest of some elements of the tensors of a batch; "" if they cannot be read."""
     digest = blake2b(digest_size=8)
-    seen = [_elements(tensor) for tensor in _tensors(batch, 0)]
+    seen = [_elements(tensor) for tensor in tensors(batch)]
     if not seen or None in seen:
         return ""
     digest.update("\0".join(map(str, seen)).encode())
@@ -297,15 +297,16 @@ def rows(batch: Any) -> int | None:
 
 def first(batch: Any) -> Any:
     """The first tensor of a batch, or of what a model is given."""
-    return next(_tensors(batch, 0), None)
+    return next(tensors(batch), None)
 
 
-def _tensors(value: Any, depth: int) -> Iterator[Any]:
+def tensors(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Those in a batch, or in what a model is given."""
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         yield value
     elif depth < _DEPTH and isinstance(value, dict):
         for each in value.values():
-            yield from _tensors(each, depth + 1)
+            yield from tensors(each, depth + 1)
     elif depth < _DEPTH and isinstance(value, (list, tuple)):
         for each in value[:_ITEMS]:
-            yield from _tensors(each, depth + 1)
+            yield from tensors(each, depth + 1)

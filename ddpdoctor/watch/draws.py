@@ -21,6 +21,7 @@ from ddpdoctor.watch.replacing import Replaced
 _OF_TORCH = ("randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "normal")
 _OF_TENSOR = ("normal_", "uniform_", "random_")
 _OF_NUMPY = ("randn", "rand", "normal", "uniform", "randint", "random", "standard_normal")
+_WHOLE = ("randint", "randint_like", "random_")
 _MOST = 16
 """Draws that are written of one window."""
 
@@ -53,11 +54,16 @@ class Draws:
             for name in _OF_NUMPY:
                 replaced.put(numpy.random, name, self._listening(name, numpy))
 
-    def fed(self, rows: int | None) -> None:
-        """The model is given so many samples: what was drawn for them is held, or was used up."""
+    def fed(self, rows: int | None, given: list[Any]) -> None:
+        """The model is given so many samples: what was drawn for them is held, or was used up.
+
+        Whole numbers that the model is not given itself, as time steps are, choose samples.
+        """
         self._rows = rows
-        for drawn, numbers in self._fresh:
-            drawn["kept"] = numbers() is not None
+        for drawn, reference in self._fresh:
+            numbers = reference()
+            chooses = drawn["by"] in _WHOLE and not any(each is numbers for each in given)
+            drawn["kept"] = numbers is not None and not chooses
         self._fresh.clear()
 
     def write(self, step: int) -> None:

@@ -37,7 +37,7 @@ class Window:
     @harmless
     def fed(self, inputs: Any, kwargs: Any) -> None:
         """A model is given these samples."""
-        self._draws.fed(datasets.rows((inputs, kwargs)))
+        self._draws.fed(datasets.rows((inputs, kwargs)), list(datasets.tensors((inputs, kwargs))))
         self._beside.fed(datasets.first((inputs, kwargs)))
 
     @harmless

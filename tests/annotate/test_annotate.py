@@ -277,6 +277,32 @@ def test_a_plain_if_inside_of_a_try_is_nearer_than_an_exception_that_nobody_saw(
     assert "`if batch.ready()`" in refined.cause
 
 
+HANDED_BACK = """
+def step(model, batch):
+    try:
+        batch = normalised(batch)
+    except ValueError:  # the handler
+        return
+    model(batch).backward()  # the backward
+def main(model, batches):
+    for batch in batches:
+        step(model, batch)  # the call
+    dist.barrier()  # the barrier
+"""
+
+
+def test_a_round_that_is_handed_back_by_a_handler_is_a_step_that_is_skipped(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + HANDED_BACK)
+    refined = only(
+        finding(
+            script.at(1, "all_reduce #9 (backward)", "the call", "the backward"),
+            script.at(0, "barrier #9", "the barrier"),
+        )
+    )
+    assert (refined.code, refined.certainty) == ("DDP307", "evidence")
+    assert f"({script.file.name}:{script.place('the handler').line})" in refined.cause
+
+
 SKIPPED = """
 def main(model, batches):
     for batch in batches:

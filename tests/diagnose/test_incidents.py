@@ -353,6 +353,17 @@ def test_groups_that_only_their_members_make_are_named() -> None:
     assert "ranks 0, 1 of [0, 1]; ranks 2, 3 of [2, 3]" in finding.cause
 
 
+def test_a_group_that_only_its_members_make_is_a_warning_where_all_ended_well() -> None:
+    three = ranks()
+    for rank in three:
+        rank.collectives += [made(1, (0, 1))] if rank.rank < 2 else []
+        end(rank)
+    finding = only(three)
+    assert (finding.code, finding.severity) == ("DDP408", "warning")
+    three[2].collectives.append(made(1, (0, 1)))
+    assert found(three) == []
+
+
 def test_groups_that_every_rank_makes_are_well() -> None:
     four = ranks(4)
     for rank in four:

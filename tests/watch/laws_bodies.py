@@ -100,6 +100,30 @@ def counts_of_all() -> None:
     quotient(told=True)
 
 
+def choose(*, given: bool) -> None:
+    """Draw whole numbers alike on all ranks: which of the rank's own samples, or time steps."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Embedding(9, 2) if given else nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    own = torch.randn(9, 3, generator=torch.Generator().manual_seed(rank))
+    for _ in range(9):
+        chosen = torch.randint(9, (8,))  # the choice
+        optimizer.zero_grad()
+        model(chosen if given else own[chosen]).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def own_samples_chosen() -> None:
+    choose(given=False)
+
+
+def same_steps() -> None:
+    choose(given=True)
+
+
 def same_noise() -> None:
     noise(own=False)
 

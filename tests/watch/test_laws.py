@@ -41,6 +41,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
     ("body", "code", "comment"),
     [
         ("same_noise", "DDP205", "the noise"),
+        ("same_steps", "DDP205", "the choice"),
         ("an_order_of_each", "DDP217", "the loader"),
         ("dropped_handle", "DDP414", "the dropped one"),
         ("converted", "DDP305", "the conversion"),
@@ -71,7 +72,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
 @pytest.mark.parametrize(
     "body",
     [
-        *("own_noise", "dealt_out_later", "one_order", "augmented"),
+        *("own_noise", "own_samples_chosen", "dealt_out_later", "one_order", "augmented"),
         *("as_many_targets", "counts_of_all"),
         *(
             "average_of_all",

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.replicas import ended_well
 from ddpdoctor.evidence import MAKING_GROUPS, Collective, named
 
 
 @detector(precedence=320, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
-    """Compare the groups that the ranks made, number by number; the first that differs."""
+    """Compare the groups that the ranks made, number by number; the first that differs.
+
+    Where all ended well, one that some did not make has done no harm yet: the next one would.
+    """
     made: dict[int, dict[int, Collective]] = {}
     for rank in case.evidence.ranks:
         for call in rank.collectives:
@@ -22,7 +26,8 @@ def detect(case: Case) -> Iterator[Finding]:
     alone = {each.rank for each in waiting if each.collective.group == MAKING_GROUPS}
     for _, calls in sorted(made.items()):
         differ = len({call.shapes for call in calls.values()}) > 1
-        if differ or (len(calls) < len(case.evidence.ranks) and alone & {*calls}):
+        some = len(calls) < len(case.evidence.ranks)
+        if differ or (some and (alone & {*calls} or ended_well(case))):
             yield _finding(case, calls)
             return
 
@@ -41,7 +46,7 @@ def _finding(case: Case, calls: dict[int, Collective]) -> Finding:
     return Finding(
         code="DDP408",
         title="partial-new-group",
-        severity="error",
+        severity="warning" if ended_well(case) else "error",
         certainty="proven",
         ranks=(),
         places=tuple(

@@ -7,7 +7,8 @@ has more rows, and what must be alike on all ranks (a size, a choice, noise on w
 Inside the model only Gaussian noise and random integers count: masks alike are harmless. Uniform
 numbers may be either, and are told where the source says so too (`annotate`). Noise that
 is gone when the model is given its samples has made one of them another, as an augmentation does:
-the samples still differ, so it is information. Ranks that give each other more numbers than there
+the samples still differ, so it is information; so are whole numbers that the model is not given:
+they choose samples, of a rank's own data maybe. Ranks that give each other more numbers than there
 are samples, in the same step, may work on parts of one sample, as those of tensor parallelism or of
 a grid do, and draw alike on purpose.
 """

@@ -33,7 +33,7 @@ class Draw:
     exchanged: int = 0
     """Numbers that the rank has given to others in that window, for them to have as they are."""
     kept: bool = True
-    """Somebody still held it when the model was given its samples."""
+    """Somebody still held it when the model was given its samples; or was given it."""
 
 
 @event("draws")
