@@ -54,9 +54,15 @@ def detect(case: Case) -> Iterator[Finding]:
 
 def _is_alone(rank: RankEvidence) -> bool:
     """Whether all that it trains is its own, and it gives others no more than a few numbers."""
+    made = any(each.ranks == (rank.rank,) for each in rank.groups.values())
     alone = bool(rank.wrappers) and all(each.ranks == (rank.rank,) for each in rank.wrappers)
     own = (c for c in rank.collectives if c.place is not None and c.group != MAKING_GROUPS)
-    return alone and not exchanges(rank) and all(sum(map(prod, c.shapes)) <= _FEW for c in own)
+    return (
+        made
+        and alone
+        and not exchanges(rank)
+        and all(sum(map(prod, c.shapes)) <= _FEW for c in own)
+    )
 
 
 def _last(rank: RankEvidence) -> Sample | None:
