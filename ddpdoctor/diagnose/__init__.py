@@ -10,11 +10,11 @@ import contextlib
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detectors import DETECTORS
-from ddpdoctor.diagnose.proof import prove_deadlock
+from ddpdoctor.diagnose.proof import may_be_deadlocked, prove_deadlock
 from ddpdoctor.diagnose.waiting import Deadlock
 from ddpdoctor.evidence import DAMAGED, Evidence
 
-__all__ = ["Deadlock", "diagnose", "prove_deadlock"]
+__all__ = ["Deadlock", "diagnose", "may_be_deadlocked", "prove_deadlock"]
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:

@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from ddpdoctor.catalog import Finding, Phase, RankPlace
 from ddpdoctor.diagnose.proof import prove_deadlock
@@ -86,6 +87,27 @@ class Case:
     def overdue(self) -> list[Raised]:
         """The ranks whose collective was given up for its timeout."""
         return [each for each in self.casualties if _TIMEOUT.search(each.exception.message)]
+
+    @cached_property
+    def ended_well(self) -> bool:
+        """Whether nothing louder happened: then what is silent may be told."""
+        for rank in self.evidence.ranks:
+            if any(e.type not in ("KeyboardInterrupt", "SystemExit") for e in rank.exceptions):
+                return False
+            fate = rank.fate
+            if fate is None:
+                continue
+            done = rank.left is not None or rank.exiting is not None
+            if fate.exit_code or (fate.killed_by_us and not done):
+                return False
+            if fate.signal not in (None, signal.SIGINT, signal.SIGABRT):
+                return False
+        return self.proven is None
+
+    @cached_property
+    def is_cut_short(self) -> bool:
+        """Whether a rank may have done what is not in its log."""
+        return self.evidence.is_cut_short
 
     def explain(self, *incidents: Raised | Died | Deadlock) -> None:
         """Take incidents off the list of what is still to be explained, and what followed."""

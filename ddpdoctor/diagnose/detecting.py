@@ -34,7 +34,7 @@ def detector(*, precedence: int, of_absence: bool = False) -> Callable[[Detect],
 def _where_all_was_written(detect: Detect) -> Detect:
     @functools.wraps(detect)
     def ask(case: Case) -> Iterator[Finding]:
-        return iter(()) if case.evidence.is_cut_short else detect(case)
+        return iter(()) if case.is_cut_short else detect(case)
 
     return ask
 

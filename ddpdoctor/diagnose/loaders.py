@@ -16,6 +16,8 @@ def kin(evidence: Evidence) -> Iterator[Kin]:
     """The loaders of all ranks: the n-th that a line built belongs to the n-th on every other."""
     found: dict[tuple[Place | None, int], Kin] = {}
     for rank in evidence.ranks:
+        if not rank.loaders:
+            continue
         built: Counter[Place | None] = Counter()
         for loader in rank.loaders:
             found.setdefault((loader.place, built[loader.place]), {})[rank.rank] = loader

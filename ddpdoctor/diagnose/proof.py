@@ -9,8 +9,16 @@ from ddpdoctor.evidence import Evidence
 
 def prove_deadlock(evidence: Evidence) -> Deadlock | None:
     """The deadlock that the evidence proves, or None."""
-    if evidence.is_cut_short:
-        return None  # a rank may have come that could not write so
     if not evidence.one_time:
         return None  # those that were seen waiting may never have waited at once
+    if evidence.is_cut_short:
+        return None  # a rank may have come that could not write so
     return waiting.communicating(evidence) or joining.stranded(evidence)
+
+
+def may_be_deadlocked(evidence: Evidence) -> bool:
+    """Whether there were a deadlock if all that are known to wait did so at one time."""
+    if not any(rank.stuck for rank in evidence.ranks):
+        return False
+    found = waiting.communicating(evidence, at_once=True) or joining.stranded(evidence)
+    return found is not None

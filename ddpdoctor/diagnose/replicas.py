@@ -7,7 +7,6 @@ is gone again later.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -68,20 +67,6 @@ class Divergence:
         if self.equal_at:
             return f"between steps {self.equal_at} and {self.step}"
         return "before the first step" if self.step == 1 else f"by step {self.step}"
-
-
-def ended_well(case: Case) -> bool:
-    """Whether nothing louder happened: then what is silent may be told."""
-    for rank in case.evidence.ranks:
-        if any(e.type not in ("KeyboardInterrupt", "SystemExit") for e in rank.exceptions):
-            return False
-        fate = rank.fate
-        done = rank.left is not None or rank.exiting is not None
-        if fate is not None and (fate.exit_code or (fate.killed_by_us and not done)):
-            return False
-        if fate is not None and fate.signal not in (None, signal.SIGINT, signal.SIGABRT):
-            return False
-    return case.proven is None
 
 
 def groups(case: Case) -> Iterator[tuple[int, tuple[Replica, ...]]]:

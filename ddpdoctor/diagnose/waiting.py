@@ -56,8 +56,11 @@ class Deadlock:
     """When the last of them began to wait."""
 
 
-def communicating(evidence: Evidence) -> Deadlock | None:
-    """The ranks that wait for each other in collectives. Waiting that may yet end is none."""
+def communicating(evidence: Evidence, *, at_once: bool = False) -> Deadlock | None:
+    """The ranks that wait for each other in collectives. Waiting that may yet end is none.
+
+    With `at_once` it is taken for granted that all waits were seen at one time.
+    """
     ranks = {rank.rank: rank for rank in evidence.ranks}
     gone = {r for r, rank in ranks.items() if rank.fate is not None and not rank.fate.killed_by_us}
     waiting = {r: rank for r, rank in ranks.items() if r not in gone and _waits(rank)}
@@ -78,7 +81,7 @@ def communicating(evidence: Evidence) -> Deadlock | None:
     seen_together = min(_stuck(rank).seen for rank in waiting.values())
     since = max(_stuck(rank).since for rank in waiting.values())
     ended = [fate.time + GONE_GRACE for r in missing if (fate := ranks[r].fate) is not None]
-    if max([since, *ended]) > seen_together:
+    if max([since, *ended]) > seen_together and not at_once:
         return None
     stopped = {r: ranks[r] for r in (*gone, *waiting)}
     blocked = tuple(

@@ -6,6 +6,7 @@ imported into the user's training process.
 """
 
 from ddpdoctor.evidence import events  # noqa: F401 - that it registers itself
+from ddpdoctor.evidence.checking import changed
 from ddpdoctor.evidence.clock import Clock
 from ddpdoctor.evidence.event import KINDS
 from ddpdoctor.evidence.model import Evidence, RankEvidence
@@ -46,6 +47,7 @@ from ddpdoctor.evidence.run_directory import (
     attempt_name,
     attempt_number,
     boot,
+    log_of,
     logs,
     noted_deaths,
     open_file,
@@ -91,6 +93,8 @@ __all__ = [
     "attempt_name",
     "attempt_number",
     "boot",
+    "changed",
+    "log_of",
     "logs",
     "named",
     "noted_deaths",

@@ -14,17 +14,35 @@ _LARGEST = 1 << 63
 
 def checked(cls: type[T]) -> type[T]:
     """Have what becomes a dataclass raise TypeError for a value that is not of its field's type."""
-    checks: list[tuple[str, Check]] = []
+    checks: list[tuple[str, frozenset[type], Check]] = []
 
     def __post_init__(self: Any) -> None:
         if not checks:
-            checks.extend((name, check(hint)) for name, hint in get_type_hints(cls).items())
-        for name, is_right in checks:
-            if not is_right(getattr(self, name)):
-                raise TypeError(f"{cls.__name__}.{name} cannot be {getattr(self, name)!r:.80}")
+            hints = get_type_hints(cls).items()
+            checks.extend((name, _always_right(hint), check(hint)) for name, hint in hints)
+        for name, right, is_right in checks:
+            value = getattr(self, name)
+            if type(value) not in right and not is_right(value):
+                raise TypeError(f"{cls.__name__}.{name} cannot be {value!r:.80}")
 
     cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
     return cls
+
+
+def changed(record: T, **fields: Any) -> T:
+    """As `replace`, of fields that are known to be right: of 100 000 ranks that is often asked."""
+    made = object.__new__(type(record))
+    for name in record.__slots__:  # type: ignore[attr-defined]
+        object.__setattr__(made, name, fields[name] if name in fields else getattr(record, name))
+    return made
+
+
+def _always_right(wanted: Any) -> frozenset[type]:
+    """Types of which any value will do."""
+    if get_origin(wanted) in (Union, types.UnionType):
+        return frozenset().union(*map(_always_right, get_args(wanted)))
+    simple = wanted in (str, bool, type(None)) or is_dataclass(wanted)
+    return frozenset({wanted}) if simple else frozenset()
 
 
 def check(wanted: Any) -> Check:

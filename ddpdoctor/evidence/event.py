@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ddpdoctor.evidence.records import Place
@@ -87,9 +88,15 @@ def typed(given: dict[str, Any]) -> dict[str, Any]:
 def value_of(key: str, value: Any) -> Any:
     """One field of an event as its dataclass wants it."""
     if key in _PLACES:
-        return Place(*value) if value else None
+        return _place(*value) if value else None
     if key in _PATHS and isinstance(value, list):
-        return tuple(Place(*frame) for frame in value)
+        return tuple(_place(*frame) for frame in value)
     if isinstance(value, list):
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
     return value
+
+
+@lru_cache(4096, typed=True)
+def _place(file: str, line: int, function: str) -> Place:
+    """Many ranks stand at few lines."""
+    return Place(file, line, function)

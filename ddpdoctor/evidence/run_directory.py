@@ -49,12 +49,18 @@ def attempt_number(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def log_of(name: str) -> int | None:
+    """The rank whose log has this name; None if it is no log."""
+    match = _LOG.fullmatch(name)
+    return int(match[1]) if match else None
+
+
 def logs(folder: Path) -> dict[int, Path]:
     """The ranks' logs in an attempt's folder, in the order of ranks. Raises OSError."""
     found = {
-        int(match[1]): path
+        rank: path
         for path in folder.iterdir()
-        if (match := _LOG.fullmatch(path.name)) and path.is_file()
+        if (rank := log_of(path.name)) is not None and path.is_file()
     }
     return dict(sorted(found.items()))
 

@@ -8,17 +8,20 @@ What each sends is in the order in which it happened, and begins anew with each 
 from __future__ import annotations
 
 import os
+import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ddpdoctor.diagnose import may_be_deadlocked
+from ddpdoctor.diagnose.detectors.host_lost import LONG
 from ddpdoctor.evidence import DAMAGED, Evidence, Fate, LogReader, RankEvidence
 from ddpdoctor.hosts.messages import PROTOCOL, Meeting, opened, sealed
 from ddpdoctor.hosts.post import Post, StorePost
-from ddpdoctor.hosts.rounds import Rounds, answer, later, may_be_deadlocked, seen_at_once
+from ddpdoctor.hosts.rounds import Cut, Rounds, answer, later, seen_at_once
 from ddpdoctor.hosts.shared import EitherPost, FolderPost
 
 if TYPE_CHECKING:
@@ -26,8 +29,8 @@ if TYPE_CHECKING:
 
 _BEAT = 1.0
 """Seconds between two signs of life of a doctor, while little happens."""
-_SILENT = 2.5
-"""Signs of life that may fail to come before it is told that nothing is heard of a host."""
+_LATE = 1.5
+"""Seconds by which a sign of life may be late before nothing is heard of a host."""
 _AT_ONCE = 500_000
 """Bytes of lines in one message, at most; they pack to a tenth."""
 _HEARTBEATS = (b'{"k":"still"', b'{"k":"alive"')
@@ -36,15 +39,19 @@ _TO_BEGIN = 40.0
 """Seconds that a courier gets to be connected: it loads torch, on a machine that is at work."""
 _TO_MEET = 10.0
 """Seconds from then that the others get before each doctor proves what it can by itself."""
-_LOST = 8.0
-"""Seconds without a word of the first doctor after which each is on its own."""
+_LOST = 7.0
+"""Seconds by which a word of the first doctor may be late before each is on its own."""
 _BEATS = 2000
 """Signs of life that the first doctor can well take in a second: more hosts give fewer each."""
+_SPARING = 5.0
+"""Once that took none for a deadlock, it is not looked for one for so many times as long."""
 
 
 class Company(ABC):
     """The doctors of a job on several hosts, from the side of one of them."""
 
+    lost: Set[str] = frozenset()
+    """Hosts of which nothing has been heard for long."""
     told_to_end = ""
     """What was proven, once the first doctor says that the job is to be ended."""
 
@@ -222,7 +229,7 @@ class Member(Company):
                     self.verdict = str(said["verdict"])
                 if said.get("anew") == self._me:
                     self._begin_anew()
-        if self._connected and now - self._heard > _LOST:
+        if self._connected and now - self._heard > self._beat + _LOST:
             self._connected = False
 
 
@@ -238,8 +245,10 @@ class _Host:
     heard: float
     ranks: set[int] = field(default_factory=set)
     done: bool = False
+    quiet: float = 0.0
+    """Seconds for which nothing was heard of it, if that is longer than it may be."""
     longest: float = 0.0
-    """Seconds of the longest time in which nothing was heard of it."""
+    """The most that was."""
 
 
 class First(Company):
@@ -262,7 +271,9 @@ class First(Company):
         self._known_since: dict[int, float] = {}
         """When it was heard how a rank of another host ended."""
         self._mine: tuple[int, float] | None = None
-        self._next_beat = 0.0
+        self._next_beat = self._next_search = 0.0
+        self._of_cut: tuple[Cut, Evidence] | None = None
+        """The latest, and what it shows."""
         self._has_ended = False
         """It was said that the job is to be ended: who falls silent now does as it was told."""
 
@@ -272,20 +283,20 @@ class First(Company):
 
     def _note_silence(self, evidence: Evidence, now: float) -> None:
         for host in self._hosts.values():
-            quiet = now - host.heard
-            if quiet > _SILENT * self._beat and not (host.done or self._has_ended):
-                host.longest = max(host.longest, quiet)
-            else:
-                quiet = 0.0
-            for rank in host.ranks:
-                evidence.ranks[rank].unheard = quiet
+            before, quiet = host.quiet, now - host.heard
+            is_late = quiet > self._beat + _LATE and not (host.done or self._has_ended)
+            host.quiet = quiet if is_late else 0.0
+            host.longest = max(host.longest, host.quiet)
+            for rank in host.ranks if before or host.quiet else ():
+                evidence.ranks[rank].unheard = host.quiet
+        self.lost = {host.name for host in self._hosts.values() if host.quiet > LONG}
 
     def not_seen(self) -> list[str]:
         """Who was not heard of, or not listened to."""
         lines = [
             f"nothing was heard of {host.name} for {host.longest:.0f} s"
             for host in self._hosts.values()
-            if host.longest > _SILENT * self._beat
+            if host.longest
         ]
         if self.refused:
             lines.append(f"{self.refused} messages of strangers were refused")
@@ -308,16 +319,19 @@ class First(Company):
                 self._mine = None
         talking = {name for name, host in self._hosts.items() if not host.done}
         self._rounds.close({"", *talking}, now)
-        if self._rounds.is_due(now) and may_be_deadlocked(evidence):
+        if self._rounds.is_due(now) and self._may_be_deadlocked(evidence, now):
             question = self._rounds.ask(now)
             self._mine = question, now
             self._say(round=question)
         if now > self._next_beat:
-            self._next_beat = now + _BEAT
+            self._next_beat = now + self._beat
             self._say()
-        if self._is_early(evidence, now) or not self._rounds.cut.since:
+        cut = self._rounds.cut
+        if self._is_early(evidence, now) or not cut.since:
             return replace(evidence, one_time=False)
-        return self._at_once(evidence)
+        if self._of_cut is None or self._of_cut[0] is not cut:
+            self._of_cut = cut, self._at_once(cut, evidence)
+        return self._of_cut[1]
 
     def has_concluded(self, now: float) -> bool:
         """All that were ever heard of have told their last."""
@@ -333,9 +347,18 @@ class First(Company):
         self._say(verdict=verdict)
         super().part(verdict)
 
-    def _at_once(self, evidence: Evidence) -> Evidence:
-        """What is known, with only those waiting that did so in the last cut; and all that did."""
-        cut = self._rounds.cut
+    def _may_be_deadlocked(self, evidence: Evidence, now: float) -> bool:
+        """Whether it is worth asking; while ranks only wait long, the cores are the job's."""
+        if now < self._next_search:
+            return False
+        began = time.thread_time()
+        found = may_be_deadlocked(evidence)
+        took = time.thread_time() - began
+        self._next_search = now if found else now + _SPARING * took
+        return found
+
+    def _at_once(self, cut: Cut, evidence: Evidence) -> Evidence:
+        """What is known, with only those waiting that did so in that cut; and all that did."""
         since = {rank: began + self._ledger.ahead(rank) for rank, began in cut.since.items()}
         gone = {
             rank.rank

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import resource
 import socket
 import struct
 import sys
@@ -31,13 +32,18 @@ HEAD = _LENGTH.size
 """Bytes by which a message is longer on its way."""
 _SLOW = timedelta(seconds=5)
 """For one operation of the store; a link that comes back within it has lost nothing."""
-_WAIT = timedelta(seconds=1)
+_WAIT = 1.0
+"""Seconds for a message to come, before it is looked whether all is well."""
+_LONGEST_WAIT = 8.0
+"""The same, where messages are seen to be rarer: of thousands of hosts each look is a burden."""
 _KNOCK = 2.0
 """Seconds in which somebody must answer at a port."""
 _AGAIN = 1.0
 """Seconds between two tries to connect."""
 _MUTE = 20.0
 """Seconds for which a port is left alone that somebody else seems to have."""
+_AT_ONCE = 256
+"""Messages that are fetched together, at most."""
 _KEPT = 256
 """Messages that stay in the store for whoever is slow to read them."""
 _LINGER = 1.0
@@ -66,6 +72,7 @@ class _Courier:
         self._store: TCPStore | None = None
         self._hosted: TCPStore | None = None
         self._port = 0
+        self._wait = _WAIT
         self._mute_until: dict[int, float] = {}
 
     def carry_out(self) -> None:
@@ -105,19 +112,26 @@ class _Courier:
 
     def _take(self, store: TCPStore, last: int) -> int:
         key = f"{self._theirs}/{last + 1}"
-        is_next = _has_come(store, key)
-        if not is_next:
-            if store.add(self._theirs, 0) <= last + 1:
+        message = _fetched(store, key, self._wait)
+        taken = 0 if message is not None and not self._first else store.add(self._theirs, 0)
+        if message is None:
+            if taken <= last + 1:
+                if not self._first:
+                    self._wait = min(2 * self._wait, _LONGEST_WAIT)
                 return last
             # Its number was taken, and so was the next: it is on the way, or its sender is gone.
-            if not _has_come(store, key):
+            if (message := _fetched(store, key, _WAIT)) is None:
                 return last + 1
-        message = store.get(key)
+        more = [f"{self._theirs}/{number}" for number in range(last + 2, taken + 1)][:_AT_ONCE]
+        while more and not store.check(more):
+            del more[len(more) // 2 :]
+        for each in (message, *(store.multi_get(more) if more else ())):
+            if len(each) <= MOST:
+                write(sys.stdout.buffer, each)
         if self._first:
-            store.delete_key(key)
-        if len(message) <= MOST:
-            write(sys.stdout.buffer, message)
-        return last + 1
+            for each in (key, *more):
+                store.delete_key(each)
+        return last + 1 + len(more)
 
     def _connected(self) -> TCPStore | None:
         """A connection to the first doctor's store, which is set up if this is the first."""
@@ -174,15 +188,15 @@ class _Courier:
         return TCPStore(self._host, port, is_master=False, timeout=_SLOW, wait_for_workers=False)
 
 
-def _has_come(store: TCPStore, key: str) -> bool:
-    """Whether a message comes before it is time to look again. Raises DistNetworkError."""
+def _fetched(store: TCPStore, key: str, seconds: float) -> bytes | None:
+    """A message, if it comes in that time. Raises DistNetworkError."""
     from torch.distributed import DistStoreError
 
+    store.set_timeout(timedelta(seconds=seconds))
     try:
-        store.wait([key], _WAIT)
+        return store.get(key)
     except DistStoreError:
-        return False
-    return True
+        return None
 
 
 def _listen(host: str, port: int) -> socket.socket | None:
@@ -202,6 +216,8 @@ def main() -> None:
     if (order := read(sys.stdin.buffer)) is None:
         return
     courier = _Courier(**json.loads(order))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # two for each doctor
     threading.Thread(target=courier.carry_in, daemon=True).start()
     courier.carry_out()
     os._exit(0)  # the other thread may be waiting in torch

@@ -18,13 +18,14 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, fields, replace
 from math import inf
 
-from ddpdoctor.diagnose import prove_deadlock
-from ddpdoctor.evidence import Evidence, RankEvidence
+from ddpdoctor.evidence import Evidence, RankEvidence, changed
 
 PAUSE = 0.5
 """Seconds from the end of a round to the next: so long ranks get to notice that one has gone."""
 PATIENCE = 1.5
 """Seconds that an answer may take."""
+_LOOKS = 3
+"""How often it is looked for an answer at least, however long a look takes."""
 _FIELDS = tuple(each.name for each in fields(RankEvidence))
 _LOOK = 0.5
 """Seconds that a rank gets to be seen again; its heart beats several times in that."""
@@ -50,6 +51,8 @@ class Rounds:
         """What the last two rounds have shown."""
         self._asked = self._over = -inf
         self._is_open = False
+        self._looks = 0
+        """How often it was looked since the question."""
         self._answers: dict[str, Mapping[int, float]] = {}
         self._before: dict[int, float] = {}
 
@@ -60,7 +63,9 @@ class Rounds:
 
     def close(self, hosts: Set[str], now: float) -> None:
         """End the round if it is over: all of these have answered, or one has not for too long."""
-        if self._is_open and (hosts <= self._answers.keys() or now - self._asked > PATIENCE):
+        self._looks += 1
+        is_late = now - self._asked > PATIENCE and self._looks > _LOOKS
+        if self._is_open and (hosts <= self._answers.keys() or is_late):
             named = {rank: since for each in self._answers.values() for rank, since in each.items()}
             unmoved = {rank: s for rank, s in named.items() if self._before.get(rank) == s}
             self.cut = Cut(self._over, unmoved)
@@ -73,7 +78,7 @@ class Rounds:
     def ask(self, now: float) -> int:
         """The number of the next round, which begins."""
         self.number += 1
-        self._asked, self._answers, self._is_open = now, {}, True
+        self._asked, self._answers, self._is_open, self._looks = now, {}, True, 0
         return self.number
 
 
@@ -107,9 +112,9 @@ def seen_at_once(
         known = _copy(rank)
         known.stuck = known.fate = None
         if stuck is not None and since.get(rank.rank) == stuck.since:
-            known.stuck = replace(stuck, since=min(stuck.since, time), seen=time + PAUSE)
+            known.stuck = changed(stuck, since=min(stuck.since, time), seen=time + PAUSE)
         if fate is not None and rank.rank in gone:
-            known.fate = replace(fate, time=min(fate.time, time))
+            known.fate = changed(fate, time=min(fate.time, time))
         ranks.append(known)
     return replace(evidence, ranks=ranks, one_time=True)
 
@@ -120,13 +125,3 @@ def _copy(rank: RankEvidence) -> RankEvidence:
     for name in _FIELDS:
         setattr(made, name, getattr(rank, name))
     return made
-
-
-def may_be_deadlocked(evidence: Evidence) -> bool:
-    """Whether there were a deadlock if all that are known to wait did so at once."""
-    if not any(rank.stuck for rank in evidence.ranks):
-        return False
-    since = {rank.rank: rank.stuck.since for rank in evidence.ranks if rank.stuck is not None}
-    gone = {rank.rank for rank in evidence.ranks if rank.fate is not None}
-    now = max((rank.last_event for rank in evidence.ranks), default=0.0)
-    return prove_deadlock(seen_at_once(evidence, since, gone, now)) is not None

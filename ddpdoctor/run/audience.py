@@ -18,6 +18,9 @@ _MEETING_TAKES = 30.0
 _SHARE = 0.002
 """Of a core, that may be spent on it: the cores are the job's."""
 
+_SHARE_HELD_UP = 0.05
+"""The same, while ranks wait."""
+
 
 def _ignore(*_: object) -> None:
     pass
@@ -52,11 +55,16 @@ class Watcher:
         self._limit = limit
         self._began = time.monotonic()
         self._next = 0.0
+        self._lost: set[str] = set()
+        """Hosts of which nothing has been heard for long."""
         self._seen: set[tuple[str, str]] = set()
         self._told: dict[tuple[str, str], Finding] = {}
 
     def look(self, worlds: Worlds) -> None:
         """Look again, if it is time to."""
+        if (lost := worlds.lost) - self._lost:
+            self._next = 0.0
+        self._lost = lost
         if (worlds.all or self._limit is not None) and time.monotonic() > self._next:
             began = time.thread_time()  # where others have the cores, a look lasts longer than that
             found = {_identity(each): each for each in self._found(worlds)}
@@ -72,7 +80,8 @@ class Watcher:
             self._refute(found)
             self._seen = set(found)
             took = time.thread_time() - began
-            self._next = time.monotonic() + max(_DIAGNOSE_EVERY, took / _SHARE)
+            share = _SHARE_HELD_UP if worlds.are_held_up else _SHARE
+            self._next = time.monotonic() + max(_DIAGNOSE_EVERY, took / share)
 
     def _found(self, worlds: Worlds) -> list[Finding]:
         late = time.monotonic() > self._began + _MEETING_TAKES

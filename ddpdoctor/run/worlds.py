@@ -6,13 +6,14 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddpdoctor.annotate import annotate, prepare
 from ddpdoctor.catalog import Finding
-from ddpdoctor.diagnose import diagnose, prove_deadlock
+from ddpdoctor.diagnose import Deadlock, diagnose, prove_deadlock
 from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import (
     DEATHS,
@@ -85,6 +86,8 @@ class WatchedWorld:
         self._has_met = False
         self._company: Company | None = None
         """The doctors of other hosts, if ranks run there."""
+        self._shown: tuple[Evidence, Deadlock | None] = (self.evidence, None)
+        """What they have shown last, and what it proves."""
 
     @property
     def evidence(self) -> Evidence:
@@ -123,7 +126,9 @@ class WatchedWorld:
         now, evidence = time.monotonic(), self.evidence
         if self._company is not None:
             evidence = self._company.look(evidence, self._ours(), now)
-            deadlock = self._observation.settled(prove_deadlock(evidence))
+            if evidence is not self._shown[0]:
+                self._shown = evidence, prove_deadlock(evidence)
+            deadlock = self._observation.settled(self._shown[1])
         if deadlock is not None and not self.deadlocked:
             self.proven_after = now - deadlock.since
             ranks = tuple(self.evidence.ranks[blocked.rank] for blocked in deadlock.blocked)
@@ -168,6 +173,11 @@ class WatchedWorld:
     def has_concluded(self) -> bool:
         """There is nothing more to tell to the doctors of other hosts, or to hear of them."""
         return self._company is None or self._company.has_concluded(time.monotonic())
+
+    @property
+    def lost(self) -> Set[str]:
+        """Other hosts of which nothing has been heard for long."""
+        return self._company.lost if self._company is not None else frozenset()
 
     @property
     def deadlocked(self) -> bool:
@@ -236,9 +246,7 @@ class WatchedWorld:
         ]
 
     def _ours(self) -> list[RankEvidence]:
-        told = self._observation.told
-        ranks = (rank for rank in self.evidence.ranks if rank.rank not in told)
-        return [rank for rank in ranks if rank.pid and rank.boot == self._boot]
+        return [r for r in self._observation.here if r.pid and r.boot == self._boot]
 
 
 class Worlds:
@@ -281,9 +289,17 @@ class Worlds:
     @property
     def is_eventful(self) -> bool:
         """Ranks may just have begun, or one waits for others: a death or a proof may be near."""
-        return self._is_young or any(
-            rank.stuck for world in self.all for rank in world.evidence.ranks
-        )
+        return self._is_young or self.are_held_up
+
+    @property
+    def are_held_up(self) -> bool:
+        """Whether a rank waits for others."""
+        return any(rank.stuck for world in self.all for rank in world.evidence.ranks)
+
+    @property
+    def lost(self) -> set[str]:
+        """Other hosts of which nothing has been heard for long."""
+        return {host for world in self.all for host in world.lost}
 
     @property
     def _is_young(self) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from ddpdoctor.diagnose import diagnose, prove_deadlock
 from ddpdoctor.evidence import LOG_NAME, Evidence, LogReader, RankReader
-from ddpdoctor.hosts import messages, secret
+from ddpdoctor.hosts import company, messages, secret
 from ddpdoctor.hosts.company import First, Member
 from ddpdoctor.hosts.messages import MOST, PROTOCOL, Meeting, opened, sealed
 from ddpdoctor.observation import Observation
@@ -231,6 +231,21 @@ def test_a_host_that_is_not_heard_of_is_named_once_the_others_have_waited_long(
     hosts.step()
     assert titles() == []
     assert hosts.first.not_seen() == [f"nothing was heard of {os.uname().nodename} for 8 s"]
+
+
+def test_a_host_of_thousands_is_missed_within_10_s_although_each_speaks_more_rarely(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(company, "_BEATS", 1 / 6)  # a sign of life in 6 s, as of 12 000 hosts
+    for _ in range(40):
+        hosts.step()
+    assert hosts.member.speaks_elsewhere
+    for _ in range(29):
+        hosts.step(member=False)
+    assert (hosts.first.lost, hosts.first.not_seen()) == (frozenset(), [])
+    for _ in range(11):
+        hosts.step(member=False)
+    assert hosts.first.lost == {os.uname().nodename}
 
 
 def test_without_the_first_doctor_the_member_tells_what_it_sees(hosts: Hosts) -> None:

@@ -157,3 +157,17 @@ def test_a_rank_that_has_moved_between_two_rounds_is_in_no_cut() -> None:
         rounds.hear("here", asked, {0: began, 1: 0.5})
         go_on(rounds, {"here"}, now + 0.01)
     assert rounds.cut.since == {1: 0.5}
+
+
+def test_answers_to_a_doctor_that_takes_seconds_for_a_look_are_waited_for() -> None:
+    """Of thousands of hosts: else all would be late each time, and nothing ever be proven."""
+    rounds, now, asked = Rounds(), 100.0, None
+    for _ in range(6):
+        now += 2 * PATIENCE
+        if asked is not None:
+            rounds.hear("here", asked, {0: 1.0})
+            rounds.hear("there", asked, {1: 1.0})
+        asked = go_on(rounds, {"here", "there"}, now) or asked
+        now += 2 * PATIENCE
+        asked = go_on(rounds, {"here", "there"}, now) or asked
+    assert rounds.cut.since == {0: 1.0, 1: 1.0}

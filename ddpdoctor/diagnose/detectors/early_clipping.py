@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import ended_well, groups
+from ddpdoctor.diagnose.replicas import groups
 
 
 @detector(precedence=415)
 def detect(case: Case) -> Iterator[Finding]:
     """Clipping under no_sync, or of gradients that are still scaled."""
-    if not ended_well(case):
+    if not case.ended_well:
         return
     told: set[int] = set()
     for number, replicas in groups(case):

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import ended_well
 from ddpdoctor.evidence import Collective, Place, named
 
 _GATHERED = ("all_gather", "all_gather_into_tensor")
@@ -21,7 +20,7 @@ _ENOUGH = 2
 @detector(precedence=439)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding for each line, in a training that ended well or goes on."""
-    if not ended_well(case):
+    if not case.ended_well:
         return
     lines: dict[Place, dict[int, list[Collective]]] = {}
     for rank in case.evidence.ranks:

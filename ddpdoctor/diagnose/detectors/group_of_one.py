@@ -14,7 +14,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
-from ddpdoctor.diagnose.replicas import differing, ended_well, exchanges
+from ddpdoctor.diagnose.replicas import differing, exchanges
 from ddpdoctor.evidence import MAKING_GROUPS, RankEvidence, Sample, named
 
 _FEW = 64
@@ -25,7 +25,7 @@ _FEW = 64
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the first such model."""
     ranks = case.evidence.ranks
-    if len(ranks) < 2 or not ended_well(case) or not all(map(_is_alone, ranks)):
+    if len(ranks) < 2 or not case.ended_well or not all(map(_is_alone, ranks)):
         return
     last = [_last(rank) for rank in ranks]
     wrappers = [rank.wrappers[0] for rank in ranks]

@@ -10,14 +10,14 @@ from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.waiting import held_up
 from ddpdoctor.evidence import RankEvidence, named
 
-_LONG = 7.0
+LONG = 7.0
 """Seconds after which it is told: TCP finds a link that was down for 3 s again within these."""
 
 
 @detector(precedence=301)
 def detect(case: Case) -> Iterator[Finding]:
     """Its ranks may be well, and the link alone be down: evidence of the host, and no proof."""
-    lost = [rank for rank in case.evidence.ranks if rank.unheard > _LONG and rank.fate is None]
+    lost = [rank for rank in case.evidence.ranks if rank.unheard > LONG and rank.fate is None]
     absent = {rank.rank for rank in lost}
     waits = [each for each in held_up(case.evidence) if absent & {*each.waits_for}]
     waits = [each for each in waits if each.rank not in absent]

@@ -15,7 +15,6 @@ from statistics import geometric_mean
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import ended_well
 from ddpdoctor.evidence import Place, RankEvidence, named
 from ddpdoctor.evidence.events.means import Mean
 
@@ -34,7 +33,7 @@ Counts = dict[Place, dict[int, dict[int, int]]]
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the line where the counts are farthest apart."""
     ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
-    if len(ranks) < 2 or not ended_well(case) or any(map(_exchanges_counts, ranks)):
+    if len(ranks) < 2 or not case.ended_well or any(map(_exchanges_counts, ranks)):
         return
     apart = {
         place: whole

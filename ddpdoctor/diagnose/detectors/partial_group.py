@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import ended_well
 from ddpdoctor.evidence import MAKING_GROUPS, Collective, named
 
 
@@ -27,7 +26,7 @@ def detect(case: Case) -> Iterator[Finding]:
     for _, calls in sorted(made.items()):
         differ = len({call.shapes for call in calls.values()}) > 1
         some = len(calls) < len(case.evidence.ranks)
-        if differ or (some and (alone & {*calls} or ended_well(case))):
+        if differ or (some and (alone & {*calls} or case.ended_well)):
             yield _finding(case, calls)
             return
 
@@ -46,7 +45,7 @@ def _finding(case: Case, calls: dict[int, Collective]) -> Finding:
     return Finding(
         code="DDP408",
         title="partial-new-group",
-        severity="warning" if ended_well(case) else "error",
+        severity="warning" if case.ended_well else "error",
         certainty="proven",
         ranks=(),
         places=tuple(

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import ended_well
 from ddpdoctor.evidence import Place, RankEvidence
 
 ENOUGH = 8
@@ -20,7 +19,7 @@ _EXHAUSTED = "Too many open files"
 def detect(case: Case) -> Iterator[Finding]:
     """A warning where all ended well; the cause where the descriptors ran out."""
     hit = [each for each in case.raised if _EXHAUSTED in each.exception.message]
-    if not hit and not ended_well(case):
+    if not hit and not case.ended_well:
         return
     piles: dict[Place, dict[int, int]] = {}
     for rank in case.evidence.ranks:
@@ -48,6 +47,8 @@ def detect(case: Case) -> Iterator[Finding]:
 
 
 def _piles(rank: RankEvidence) -> Iterator[tuple[Place, int]]:
+    if len(rank.groups) < ENOUGH:
+        return
     alive = [group for group in rank.groups.values() if group.name not in rank.dissolved]
     made = Counter((group.place, group.ranks) for group in alive)
     for (place, _), count in made.items():

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import ended_well, is_a_replica
+from ddpdoctor.diagnose.replicas import is_a_replica
 from ddpdoctor.evidence import Collective, Place, RankEvidence, StateLoad, named
 
 _MEASURED = ("all_reduce", "reduce", "all_gather", "gather", "all_gather_into_tensor")
@@ -23,7 +23,7 @@ _MEASURED = ("all_reduce", "reduce", "all_gather", "gather", "all_gather_into_te
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, where a model was restored so."""
     ranks = case.evidence.ranks
-    if len(ranks) < 2 or not ended_well(case) or not all(map(is_a_replica, ranks)):
+    if len(ranks) < 2 or not case.ended_well or not all(map(is_a_replica, ranks)):
         return
     if not all(map(_told_its_steps, ranks)):
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import ended_well, groups
+from ddpdoctor.diagnose.replicas import groups
 
 _ENOUGH = 3
 """Graphs of earlier sampled steps (1, 2, 4, ...); one or two may be kept for some purpose."""
@@ -16,7 +16,7 @@ _ENOUGH = 3
 @detector(precedence=430)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the first model whose graphs are kept on every rank."""
-    if not ended_well(case):
+    if not case.ended_well:
         return
     for _, replicas in groups(case):
         kept = min(replica.training.graphs_kept for replica in replicas)

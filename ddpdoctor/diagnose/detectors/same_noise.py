@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import Replica, ended_well, groups
+from ddpdoctor.diagnose.replicas import Replica, groups
 
 _ENOUGH = 3
 """Steps at which the random states must have been seen equal."""
@@ -16,7 +16,7 @@ _ENOUGH = 3
 @detector(precedence=420)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the first model with dropout."""
-    if not ended_well(case):
+    if not case.ended_well:
         return
     for _, replicas in groups(case):
         if steps := _same_states(replicas):

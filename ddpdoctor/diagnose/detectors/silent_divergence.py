@@ -14,7 +14,6 @@ from ddpdoctor.diagnose.replicas import (
     Divergence,
     Replica,
     divergences,
-    ended_well,
     given_to_one,
 )
 from ddpdoctor.evidence import Place, RankEvidence, StateLoad, named
@@ -50,7 +49,7 @@ def detect(case: Case) -> Iterator[Finding]:
 
     Nor is a model that parted by a file that some ranks have read before it was written.
     """
-    well = ended_well(case)
+    well = case.ended_well
     for found in [each for each in divergences(case) if well or _is_older(each)][:1]:
         if _loaded_differently(found):
             yield from () if _read_too_early(case, found) else _loaded(case, found)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import Replica, differing, ended_well, groups
+from ddpdoctor.diagnose.replicas import Replica, differing, groups
 from ddpdoctor.evidence import Place
 from ddpdoctor.evidence.events.kept import Kept
 
@@ -22,7 +22,7 @@ _COPIED, _LATER = "copied the model", "wrapped the model, which had been copied"
 @detector(precedence=410)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding for each copy that differs between ranks while the model itself does not."""
-    if not ended_well(case):
+    if not case.ended_well:
         return
     told: set[tuple[int, int]] = set()
     for number, replicas in groups(case):

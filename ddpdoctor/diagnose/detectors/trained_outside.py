@@ -8,13 +8,13 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
-from ddpdoctor.diagnose.replicas import divergences, ended_well, outside
+from ddpdoctor.diagnose.replicas import divergences, outside
 
 
 @detector(precedence=405)
 def detect(case: Case) -> Iterator[Finding]:
     """Only where the wrapped models themselves are equal."""
-    if not ended_well(case) or divergences(case) or (found := outside(case)) is None:
+    if not case.ended_well or divergences(case) or (found := outside(case)) is None:
         return
     ranks, optimizer, step, names = found
     numbers = tuple(rank.rank for rank in ranks)

@@ -20,7 +20,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
-from ddpdoctor.diagnose.replicas import differing, divergences, ended_well, exchanges, is_a_replica
+from ddpdoctor.diagnose.replicas import differing, divergences, exchanges, is_a_replica
 from ddpdoctor.evidence import RankEvidence, Seed, named
 from ddpdoctor.evidence.events.beside import Beside
 
@@ -37,7 +37,7 @@ Window = list[Beside]
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the first of them."""
     ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
-    if len(ranks) < 2 or not all(map(is_a_replica, ranks)) or not ended_well(case):
+    if len(ranks) < 2 or not all(map(is_a_replica, ranks)) or not case.ended_well:
         return
     if any(len(rank.groups) > 1 or exchanges(rank) for rank in ranks) or divergences(case):
         return

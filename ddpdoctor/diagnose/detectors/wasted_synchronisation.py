@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import Replica, ended_well, groups
+from ddpdoctor.diagnose.replicas import Replica, groups
 
 ENOUGH = 8
 """Steps before it is believed that no parameter is ever unused."""
@@ -16,7 +16,7 @@ ENOUGH = 8
 @detector(precedence=425)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding a wrapper and kind."""
-    if not ended_well(case):
+    if not case.ended_well:
         return
     told: set[tuple[str, int]] = set()
     for number, replicas in groups(case):

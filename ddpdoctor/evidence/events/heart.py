@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ddpdoctor.evidence.checking import changed
 from ddpdoctor.evidence.event import event, typed
 from ddpdoctor.evidence.events.communication import collective_of
 from ddpdoctor.evidence.model import RankEvidence
@@ -31,7 +32,7 @@ def stuck(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 def still(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """It is still there."""
     if rank.stuck is not None:
-        rank.stuck = replace(rank.stuck, seen=time)
+        rank.stuck = changed(rank.stuck, seen=time)
 
 
 @event("working", lasts=False)
