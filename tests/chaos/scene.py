@@ -24,11 +24,12 @@ import psutil
 from ddpdoctor.launch.processes import Children, adopt_orphans
 from tests.chaos import warm
 from tests.control_group import ControlGroup
+from tests.patience import within
 
 DEADLINE = 60.0
-"""Seconds after which a trial hangs."""
+"""Seconds after which a trial hangs, of a machine that does nothing else."""
 PATIENCE = 5.0
-"""Seconds after which whatever still lives has been left behind."""
+"""Seconds, of such a machine, after which whatever still lives has been left behind."""
 _ADDRESS_SPACE = 16 << 30
 _NEW_MOUNTS = 0x00020000
 _PROCESS_MADVISE, _PAGE_OUT = 440, 21
@@ -258,7 +259,7 @@ def _tried(case: Case, scene: Scene, children: Children) -> Iterator[str]:
     case.prepare(scene)
     scene.doctor = scene.start(lambda: case.doctor(scene))
     case.disturb(scene)
-    if not scene.wait_for(lambda: False, case.deadline) and scene.status is None:
+    if not within(case.deadline, scene.has_ended):
         yield f"the doctor still ran after {case.deadline:.0f} s"
         return
     yield from _left(case, scene, children)
@@ -266,9 +267,8 @@ def _tried(case: Case, scene: Scene, children: Children) -> Iterator[str]:
 
 
 def _left(case: Case, scene: Scene, children: Children) -> Iterator[str]:
-    deadline = time.monotonic() + PATIENCE
-    while (left := _living(children, scene)) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    within(PATIENCE, lambda: not _living(children, scene))
+    left = _living(children, scene)
     if left and not case.may_leave(scene):
         yield f"left behind: {', '.join(left)}"
     for folder in (scene.temporary, Path("/dev/shm") if scene.mounts else scene.temporary):

@@ -141,19 +141,17 @@ class Run:
         os.close(stdin)
 
     def ended(self) -> tuple[int, str, str]:
-        code = self.process.wait(120)
+        assert within(120, self.is_over), self._err.read_text()
         os.close(self._terminal)
-        return code, self._out.read_text(), self._err.read_text()
+        return self.process.wait(), self._out.read_text(), self._err.read_text()
 
     @property
     def report(self) -> dict:
         return json.loads((self._folder / "report.json").read_text())
 
     def wait_for(self, *files: str) -> None:
-        deadline = time.monotonic() + 90
-        while not all((self._folder / file).exists() for file in files):
-            assert time.monotonic() < deadline, self.process.poll()
-            time.sleep(0.05)
+        there = within(90, lambda: all((self._folder / file).exists() for file in files))
+        assert there, self.process.poll()
 
     def interrupt(self) -> None:
         """Press Ctrl-C."""
@@ -185,11 +183,12 @@ class Run:
 def begin(tmp_path: Path) -> Iterator:
     yield lambda command, **options: Run(tmp_path, command, **options)
     within(10, lambda: not living(tmp_path))
-    left = living(tmp_path)
-    for process in left:
+    left = []
+    for process in living(tmp_path):
         with contextlib.suppress(psutil.Error):
+            left.append((process.pid, process.cmdline()))
             process.kill()
-    assert [(each.pid, each.cmdline()) for each in left] == []
+    assert left == []
 
 
 def line_of(script: Path, mark: str) -> int:
