@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,9 @@ from pathlib import Path
 from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding, Pitfall, Variant
 from ddpdoctor.diagnose import Deadlock, diagnose
-from ddpdoctor.evidence import Fate, signal_name
+from ddpdoctor.evidence import Fate, RankEvidence, signal_name
 from ddpdoctor.launch import ForkServer, Job, WorkerGroup
+from ddpdoctor.launch.processes import share
 from ddpdoctor.observation import Observation
 from ddpdoctor.postmortem import text_log
 from ddpdoctor.reproducer import MEASURED
@@ -26,7 +28,11 @@ from ddpdoctor.run.job import exit_code, under_watch
 from ddpdoctor.run.worlds import Worlds
 
 DEADLINE = 30.0
-"""Seconds after which ranks that neither end nor are proven dead are ended all the same."""
+"""Seconds after which ranks that neither end nor are proven dead are ended all the same.
+
+Of this and of those below a second counts for what the ranks get of it, where others have the
+cores: on a busy machine a fix holds as on any other, only later.
+"""
 
 LAUNCHER_DEADLINE = 120.0
 """The same for what a launcher starts, which takes seconds to begin, on a busy machine many."""
@@ -90,7 +96,8 @@ class Forked:
         self._world: WorkerGroup = self._open.enter_context(setting.server.launch(job))
         self._observation = Observation(run_dir, setting.nproc)
         self._open.callback(self._observation.close)
-        self._deadline = time.monotonic() + DEADLINE
+        self._began = time.monotonic()
+        self._failed: float | None = None
 
     def close(self) -> None:
         """End its ranks, and keep nothing of it open."""
@@ -115,9 +122,11 @@ class Forked:
         )
 
     def _is_overdue(self, fates: list[Fate]) -> bool:
-        if any(fate.exit_code != 0 for fate in fates):
-            self._deadline = min(self._deadline, time.monotonic() + GRACE)
-        return time.monotonic() > self._deadline
+        if self._failed is None and any(fate.exit_code != 0 for fate in fates):
+            self._failed = time.monotonic()
+        ranks = self._observation.evidence.ranks
+        since_failure = self._failed is not None and _overdue(self._failed, GRACE, ranks)
+        return since_failure or _overdue(self._began, DEADLINE, ranks)
 
     def _failure(self, fates: list[Fate], deadlock: Deadlock | None, *, overdue: bool) -> str:
         failed = [fate for fate in fates if fate.exit_code != 0 and not fate.killed_by_us]
@@ -171,7 +180,7 @@ class Commanded:
         self._worlds.poll()
         deadlocked = bool(self._worlds.deadlocked)
         self._process.poll()
-        overdue = not self._process.ended and now - self._began > LAUNCHER_DEADLINE
+        overdue = not self._process.ended and self._is_overdue()
         if not (self._process.ended or deadlocked or overdue):
             return None
         if self._process.ended:
@@ -197,10 +206,19 @@ class Commanded:
             measured=_measured(self._run_dir),
         )
 
+    def _is_overdue(self) -> bool:
+        ranks = [rank for world in self._worlds.all for rank in world.evidence.ranks]
+        return _overdue(self._began, LAUNCHER_DEADLINE, ranks)
+
     def _findings_in_log(self) -> list[Finding]:
         """What the command printed tells, where it failed before any process was a rank."""
         files = [(self._job.rank_file(0, kind), None) for kind in ("stdout", "stderr")]
         return annotate(text_log.read_files(files).judge())
+
+
+def _overdue(since: float, seconds: float, ranks: Iterable[RankEvidence]) -> bool:
+    passed = time.monotonic() - since
+    return passed > seconds and passed * share(rank.pid for rank in ranks) > seconds
 
 
 def search_path() -> str:

@@ -370,6 +370,19 @@ def test_what_torchs_teardown_fails_each_time_does_not_hold(tmp_path: Path) -> N
     assert (found.status, {each.code for each in found.findings}) == ("fails", {"DDP419"}), found
 
 
+@pytest.mark.parametrize(("got", "status"), [(1.0, "fails"), (0.001, "holds")])
+def test_ranks_are_given_the_time_that_others_took_of_the_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, got: float, status: str
+) -> None:
+    monkeypatch.setattr("ddpdoctor.trial.DEADLINE", 0.2)
+    monkeypatch.setattr("ddpdoctor.trial.share", lambda pids: got if list(pids) else 1.0)
+    body = (
+        '@fix()\ndef f():\n    """it"""\n    import torch.distributed as dist\n'
+        "    dist.init_process_group('gloo')\n    time.sleep(1)\n    dist.barrier()\n"
+    )
+    assert verdict(tmp_path, body).status == status
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """There is no room for the second launch when it is asked for, nor for it once more."""

@@ -8,12 +8,14 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import psutil
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_LEAST_SHARE = 1 / 6
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -112,3 +114,16 @@ def handles(pid: int, number: int) -> bool:
             if line.startswith("SigCgt:"):
                 return bool(int(line.split()[1], 16) >> (number - 1) & 1)
     return False
+
+
+def share(pids: Iterable[int]) -> float:
+    """What processes got of the time in which their main threads could run; at least a sixth.
+
+    All of it where none of them lives, and where the kernel does not count it (schedstat).
+    """
+    ran = waited = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            counts = Path(f"/proc/{pid}/schedstat").read_bytes().split()
+            ran, waited = ran + int(counts[0]), waited + int(counts[1])
+    return max(_LEAST_SHARE, ran / (ran + waited)) if waited else 1.0

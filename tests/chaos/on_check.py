@@ -401,7 +401,9 @@ def _two_checks(random: Any) -> Case:
             yield from case.judge(scene)
         second, told = scene.text("second"), scene.text("other/report.json")
         if second != "0" and not (second.isdigit() and _lacked_room(int(second), told)):
-            yield f"the second ended with {second}: {told or scene.text('err')[-300:]}"
+            found = json.loads(told)["findings"] if told else []
+            problems = [each["cause"] for each in found]
+            yield f"the second ended with {second}: {problems} {scene.text('err')[-300:]}"
 
     return Case(case.name, case.doctor, case.disturb, judge)
 
