@@ -58,6 +58,8 @@ def named(finding: Finding, sources: Sources) -> Finding:
     """The finding under the name that the source gives it, or as it was."""
     if finding.title in _STANDOFFS:
         return _standoff(finding, sources)
+    if finding.title == "send-recv-deadlock":
+        return _with_ways(finding, sources)
     if finding.title == "exception":
         return _exception(finding, sources)
     return _timeout(finding, sources) if finding.title == "timeout" else finding

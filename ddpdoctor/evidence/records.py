@@ -53,6 +53,8 @@ class Collective:
     """The user's frames that led to it, outermost first."""
     content: str = ""
     """Digest of a small floating input of a reduction, of calls that were looked at closely."""
+    values: tuple[float, ...] = ()
+    """The input of a sum itself, if it is of few numbers, of such calls."""
     counted: bool = False
     """A count is among them: the quotient of two sums is the same however many added."""
     aliased: bool = False
@@ -344,6 +346,8 @@ class Sample:
     """The line that steps, where no `Training` tells it."""
     noise: str = ""
     """Digest of the random state that the model's dropout will draw from next, if it has any."""
+    resting: tuple[str, ...] = ()
+    """Modules in evaluation mode, the first few."""
     time: float = 0.0
 
 

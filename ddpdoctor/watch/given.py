@@ -18,6 +18,8 @@ from ddpdoctor.watch.places import is_users
 
 _SMALL = 4096
 """Elements up to which the input of a reduction is digested."""
+_FEW = 8
+"""Numbers of which it is written down itself."""
 _FILLED = frozenset({"all_gather", "gather", "all_to_all"})
 _INTO = "all_gather_into_tensor"
 _REDUCED = frozenset({"all_reduce", "reduce"})
@@ -39,6 +41,8 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
     if op in _REDUCED and first is not None and _is_small(first):
         values = first.detach().reshape(-1).tolist()
         found["content"] = _digest(values)
+        if len(values) <= _FEW:
+            found["values"] = values
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     return found
 

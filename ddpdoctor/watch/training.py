@@ -36,6 +36,7 @@ _EVERY = "DDPDOCTOR_DIGEST_EVERY"
 _OPTIMIZERS = 64
 _BEGINNING, _EVERY_FOURTH = 64, 4
 """Until which step every one is looked at closely, and which ones from then on."""
+_RESTING = 64
 _LIMIT = 1000.0
 """A larger limit for clipping is meant for scaled gradients."""
 
@@ -371,6 +372,7 @@ class _Training:
                 ]
             ),
             noise="" if is_last else noise.state(wrapper),
+            resting=_resting(wrapper),
         )
         self.copies.write(self.log, wrapper, passes.number, mine.steps + is_last, held)
         if late:
@@ -392,6 +394,12 @@ def _wake(mine: _Optimizer) -> None:
 def _note_line(passes: Passes, name: str) -> None:
     if name not in passes.places and (place := users_frame()) is not None:
         passes.places[name] = place
+
+
+def _resting(wrapper: Any) -> list[str]:
+    """Parts that were left in evaluation mode, the first few by name."""
+    modules = wrapper.module.named_modules()
+    return [name or "the model" for name, each in modules if not each.training][:_RESTING]
 
 
 def _rates(optimizer: Any) -> list[float]:

@@ -303,6 +303,26 @@ def test_a_round_that_is_handed_back_by_a_handler_is_a_step_that_is_skipped(tmp_
     assert f"({script.file.name}:{script.place('the handler').line})" in refined.cause
 
 
+CHANNEL = """
+def pull(buffer, tag):
+    dist.recv(buffer, 1, tag=tag)  # the receipt
+def main(buffer, step):
+    pull(buffer, step)  # the call
+"""
+
+
+def test_messages_that_never_meet_are_told_with_the_lines_that_ask_for_them(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + CHANNEL)
+    refined = only(
+        finding(
+            script.at(0, "recv #1", "the call", "the receipt"),
+            script.at(1, "recv #1", "the receipt"),
+            title="send-recv-deadlock",
+        )
+    )
+    assert script.place("the call") in [each.place for each in refined.places]
+
+
 SKIPPED = """
 def main(model, batches):
     for batch in batches:

@@ -517,3 +517,48 @@ def group_of_all() -> None:
 
 def stages() -> None:
     grouped(shards=True, given=True)
+
+
+def scored(*, back: bool) -> None:
+    """Rank 0 looks at the model after each step, and may leave it in evaluation mode."""
+    rank = join()
+    torch.manual_seed(rank)
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.rand(4, 3)).square().mean().backward()  # the training
+        optimizer.step()
+        if rank == 0:
+            model.module.eval()
+            if back:
+                model.module.train()
+    del model, optimizer
+    leave()
+
+
+def left_in_evaluation() -> None:
+    scored(back=False)
+
+
+def back_to_training() -> None:
+    scored(back=True)
+
+
+def totalled(*, copied: bool) -> None:
+    """Running totals, reduced in place or as a copy."""
+    rank = join()
+    totals = torch.zeros(2, dtype=torch.float64)
+    for step in range(5):
+        totals += torch.tensor([1.0, 0.5 + rank + step])
+        told = totals.clone() if copied else totals
+        dist.all_reduce(told)  # the totals
+    leave()
+
+
+def totals_in_place() -> None:
+    totalled(copied=False)
+
+
+def totals_copied() -> None:
+    totalled(copied=True)

@@ -58,6 +58,8 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("teachers_apart", "DDP300", "the seed"),
         ("scaled_by_each", "DDP300", "the scale"),
         ("group_of_one", "DDP300", "the group"),
+        ("left_in_evaluation", "DDP300", "the training"),
+        ("totals_in_place", "DDP421", "the totals"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -83,6 +85,8 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "one_teacher",
             "group_of_all",
             "stages",
+            "back_to_training",
+            "totals_copied",
         ),
     ],
 )

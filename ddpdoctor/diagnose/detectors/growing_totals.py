@@ -1,0 +1,75 @@
+"""DDP421: running totals are summed in place, and what was summed is summed again the next time.
+
+Proven by the numbers: at several calls of one line that followed each other, each rank gave more
+than the sum over all ranks of the call before, and less of no element. So it went on from that
+sum, which is on all ranks now, and the next one counts it once for every rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, callers
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import Collective, Place, RankEvidence
+
+_ENOUGH = 2
+"""Calls that went on from the one before."""
+
+
+@detector(precedence=429)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding for each line."""
+    ranks = [rank for rank in case.evidence.ranks if rank.groups]
+    if len(ranks) < 2:
+        return
+    numbers = tuple(rank.rank for rank in ranks)
+    lines = [_by_line(rank) for rank in ranks]
+    for place, mine in lines[0].items():
+        calls = list(zip(*(of.get(place, []) for of in lines), strict=False))
+        if any(len({call.seq for call in of}) > 1 for of in calls) or not _goes_on(calls):
+            continue
+        yield Finding(
+            code="DDP421",
+            title="reduced-twice",
+            severity="warning",
+            certainty="proven",
+            ranks=numbers,
+            places=(
+                RankPlace(ranks=numbers, place=place, doing=f"{mine[0].op}(SUM) of its own sum"),
+                *callers(numbers, mine[0].way, place),
+            ),
+            cause=f"{mine[0].op} at {place} sums totals in place, and the ranks go on from the "
+            f"sum: what was summed is summed again, {len(ranks)} times as much at each call.",
+            cure=Cure(text="Reduce a copy (totals.clone()), or begin anew after each reduction."),
+        )
+
+
+def _by_line(rank: RankEvidence) -> dict[Place, list[Collective]]:
+    """The first calls of each line whose numbers were written down, one after the other."""
+    found: dict[Place, list[Collective]] = {}
+    for call in rank.collectives:
+        whole = call.group in rank.groups and len(rank.groups[call.group].ranks) == rank.world_size
+        if call.place is not None and call.values and call.reduce_op == "SUM" and whole:
+            found.setdefault(call.place, []).append(call)
+    return {place: of[:4] for place, of in found.items()}
+
+
+def _goes_on(calls: list[tuple[Collective, ...]]) -> bool:
+    """Whether each of these calls went on from the sum of the one before."""
+    if len(calls) <= _ENOUGH:
+        return False
+    sums = [[math.fsum(of) for of in zip(*(c.values for c in call), strict=True)] for call in calls]
+    return all(
+        any(total > 0 for total in before)
+        and all(total >= 0 for total in before)
+        and all(
+            len(call.values) == len(before)
+            and all(own >= total for own, total in zip(call.values, before, strict=True))
+            and any(own > total for own, total in zip(call.values, before, strict=True))
+            for call in calls[number + 1]
+        )
+        for number, before in enumerate(sums[:-1])
+    )
