@@ -38,13 +38,24 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
     first = _first(inputs)
     if first is not None and first.requires_grad and first.grad_fn is not None:
         found["graph"] = True
-    if op in _REDUCED and first is not None and _is_small(first):
+    if op in _REDUCED and first is not None and _is_small(first) and not _goes_back():
         values = first.detach().reshape(-1).tolist()
         found["content"] = _digest(values)
         if len(values) <= _FEW:
             found["values"] = values
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     return found
+
+
+def _goes_back() -> bool:
+    """Whether this is called by a backward pass: gradients are alike where what follows is alike.
+
+    The sum of them is right, as what they are of was used on every rank.
+    """
+    from torch import _C
+
+    asked = getattr(_C, "_current_graph_task_id", None)  # private
+    return asked is not None and asked() >= 0
 
 
 def _share_memory(outputs: Any) -> bool:

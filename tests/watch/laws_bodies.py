@@ -7,6 +7,7 @@ import random
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.nn import all_reduce
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
@@ -562,3 +563,19 @@ def totals_in_place() -> None:
 
 def totals_copied() -> None:
     totalled(copied=True)
+
+
+def correlated() -> None:
+    """A loss of what all ranks have summed: the gradients that are summed on the way back alike."""
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(rank)
+    for _ in range(5):
+        optimizer.zero_grad()
+        out = model(torch.rand(4, 3))
+        loss = all_reduce(out.T @ out).square().mean()
+        loss.backward()
+        optimizer.step()
+    leave()

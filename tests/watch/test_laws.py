@@ -87,6 +87,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "stages",
             "back_to_training",
             "totals_copied",
+            "correlated",
         ),
     ],
 )
