@@ -38,6 +38,8 @@ _BUSY = (sys.executable, "-c", "while True: pass")
 _QUOTA = Path("/sys/fs/cgroup/cpu")
 _ENDED_WITHIN = 120.0
 _SECONDS = 6.0
+_BEGUN: list[subprocess.Popen[str]] = []
+"""What is to be gone when this process is, whatever ends it."""
 
 
 def start(
@@ -46,7 +48,7 @@ def start(
     """A rank behind each prefix, as a launcher starts them."""
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "WORLD_SIZE": str(len(prefixes))}
     environ |= {"MASTER_PORT": str(free_port()), "LOCAL_RANK": "0", **more}
-    return [
+    begun = [
         subprocess.Popen(
             [*prefix, *_PROBE, f"--seconds={seconds}", *arguments],
             env={**environ, "RANK": str(rank)},
@@ -56,6 +58,8 @@ def start(
         )
         for rank, prefix in enumerate(prefixes)
     ]
+    _BEGUN.extend(begun)
+    return begun
 
 
 def found(code: str, ranks: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -249,6 +253,7 @@ def _probe_with(phase: str, bad: int, how: signal.Signals) -> tuple[list[tuple[i
         environ = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": folder}
         command = [*_PROBE, "--nproc=3", "--seconds=20"]
         with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
+            _BEGUN.append(process)
             stage = _file_of_stage(folder, bad, phase)
             rank = _pid_of_rank(process.pid, bad)
             time.sleep(random.random() * (0.1 if stage == "joining" else 0.5))
@@ -291,6 +296,14 @@ _KINDS: dict[str, Callable[[random.Random, int], int]] = {
 }
 
 
+def _end_what_runs() -> None:
+    for process in _BEGUN:
+        if process.poll() is None:
+            process.terminate()  # a probe of several ranks ends them itself
+    for process in _BEGUN:
+        process.wait(_ENDED_WITHIN)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kind", choices=_KINDS)
@@ -299,7 +312,9 @@ def main() -> int:
     options = parser.parse_args()
     # A SystemExit, by which namespaces, control groups and loops go.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    failed = _KINDS[options.kind](random.Random(options.seed), options.trials)
+    with ExitStack() as stack:
+        stack.callback(_end_what_runs)
+        failed = _KINDS[options.kind](random.Random(options.seed), options.trials)
     print(f"{options.trials} trials of {options.kind}: {failed} wrong")
     return int(failed > 0)
 

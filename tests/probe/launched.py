@@ -91,6 +91,8 @@ def probe(
     os.environ.update(only.get(rank, {}))
     if hosts:
         _move_to(hosts[int(rank)])
+    if dies:
+        _measure_little()  # nobody looks at the numbers
     if dies and int(rank) == dies[0]:
         _die(dies[1], getattr(signal, dies[2]))
     sys.exit(cli.run(["probe", *arguments]))
@@ -147,6 +149,14 @@ def _move_to(host: str) -> None:
     with Path("/run/netns", host).open("rb") as namespace:
         if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0):
             raise OSError(ctypes.get_errno(), "setns")
+
+
+def _measure_little() -> None:
+    from ddpdoctor.probe import bandwidth, correctness, pace
+
+    correctness.DTYPES, correctness.SIZES = ("float32",), (1, 7)
+    pace._SUSTAINED, pace._PIECES, pace._ROUNDS = 0.01, 2, 2
+    bandwidth._LEAST, bandwidth.SIZES, bandwidth._COPY = 0.1, bandwidth.SIZES[:3], 1 << 20
 
 
 def _die(phase: str, how: signal.Signals) -> None:
