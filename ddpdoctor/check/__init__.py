@@ -37,7 +37,6 @@ _MOMENT = 0.5
 """Seconds that forked ranks compute: most are born, trained and gone after half of them."""
 _PATIENCE = 20.0
 """Seconds, of the whole check, to wait for room that was there at the start and is taken now."""
-_TEARDOWN = "DDP419"
 _TORN_DOWN = 3
 """How often a variant is launched again because torch's teardown, and not the script, failed."""
 _MOST = 64
@@ -270,12 +269,14 @@ class _Trial:
         return verdict.model_copy(update=counts)
 
     def _was_torn_down(self, ending: Ending) -> bool:
-        """Whether the launch failed of nothing but a race in torch's own teardown.
+        """Whether the launch failed of what is no mistake of the script: torch's own teardown.
 
         All work was done before it, but what the ranks would assert behind it is not known.
         """
-        raced = bool(ending.findings) and all(f.code == _TEARDOWN for f in ending.findings)
-        return raced and self._pitfall.code != _TEARDOWN and self._torn_down < _TORN_DOWN
+        found = ending.findings
+        harmless = bool(found) and all(each.severity == "info" for each in found)
+        own = any(each.code == self._pitfall.code for each in found)
+        return harmless and not own and self._torn_down < _TORN_DOWN
 
     def _launch_again(self) -> None:
         try:
