@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ddpdoctor.catalog import Finding, Kind, RankPlace
 from ddpdoctor.evidence import named
-from ddpdoctor.report.model import Report
+
+if TYPE_CHECKING:
+    from ddpdoctor.report.model import Report
 
 KINDS: dict[Kind, str] = {"broken": "broken", "documented": "advice", "fix": "fix"}
 
