@@ -8,6 +8,7 @@ source gives it, with the line of the decision. What the source does not say sta
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -33,7 +34,8 @@ def _refined(findings: list[Finding]) -> list[Finding]:
     from ddpdoctor.annotate.remarks import remarked
     from ddpdoctor.annotate.source import Sources
 
-    findings = [_resolved(each) for each in findings]
+    given = {real_file(file): file for finding in findings for file in _files(finding)}
+    findings = [_renamed(each, real_file) for each in findings]
     sources = Sources(findings)
     refined = []
     for finding in findings:
@@ -42,21 +44,30 @@ def _refined(findings: list[Finding]) -> list[Finding]:
                 finding = step(finding, sources)
             except Exception as error:  # what was proven stays
                 finding = _unread(finding, error)
-        refined.append(finding)
+        refined.append(_renamed(finding, lambda file: given.get(file, file)))
     return refined
 
 
-def _resolved(finding: Finding) -> Finding:
-    """With each file under one name: Python follows links for what it imports, not for a script."""
+def _files(finding: Finding) -> Iterator[str]:
+    for at in finding.places:
+        yield from (place.file for place in (at.place, *at.stack) if place is not None)
 
-    def real(place: Place) -> Place:
-        return replace(place, file=real_file(place.file))
+
+def _renamed(finding: Finding, name: Callable[[str], str]) -> Finding:
+    """With other names for its files.
+
+    Read are files under one name each: Python follows links for what it imports, and not for a
+    script. Told is the name that ranks gave.
+    """
+
+    def named(place: Place) -> Place:
+        return replace(place, file=name(place.file))
 
     places = tuple(
         at.model_copy(
             update={
-                "place": real(at.place) if at.place is not None else None,
-                "stack": tuple(map(real, at.stack)),
+                "place": named(at.place) if at.place is not None else None,
+                "stack": tuple(map(named, at.stack)),
             }
         )
         for at in finding.places
