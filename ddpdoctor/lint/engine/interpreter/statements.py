@@ -903,7 +903,11 @@ def _in_scope(
 
 def _main_first(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem]) -> bool:
     vm.emit("collective", "main_process_first", node)
-    return _enter(vm, node, items[1:])
+    vm.scopes.append("main_first")
+    try:
+        return _enter(vm, node, items[1:])
+    finally:
+        vm.scopes.pop()
 
 
 # --- try

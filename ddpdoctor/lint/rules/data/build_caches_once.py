@@ -40,6 +40,8 @@ from ddpdoctor.lint.engine.queries.doing import (
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP212", name="cache-race", confidence="likely")
+_IN_TURN = frozenset({"lock", "main_first"})
+"""Within these ranks come one after another: who comes later finds what was written."""
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -51,7 +53,9 @@ def check(run: Run) -> Iterator[Hit]:
     for event, way in events(run.root, "save", "write", "open"):
         path = event.values.get("path")
         who = doers(way)
-        if path is None or who.mask != EVERYONE or not _writes(event) or "lock" in event.scopes:
+        if path is None or who.mask != EVERYONE or not _writes(event):
+            continue
+        if not _IN_TURN.isdisjoint(event.scopes):
             continue
         if not who.is_clear("disk") or is_one_after_another(way):
             continue
