@@ -61,7 +61,7 @@ def _diagnostic(rule: Rule, hit: Hit, text: Text) -> Diagnostic:
         fix=hit.fix,
         related=tuple(each for each in notes if isinstance(each, Related)),
         statement=(first_line, last_line),
-        harmless=rule.harmless,
+        harmless=rule.harmless or hit.harmless,
     )
 
 

@@ -60,6 +60,8 @@ class Hit:
     fix: Fix | None = None
     confidence: Confidence | None = None
     """Where this case is less (or more) sure than the rule usually is."""
+    harmless: bool = False
+    """Whether this case does little harm, where the rule's others do."""
     path: str = ""
     """The file of the node; of what is run, where it is not said."""
 

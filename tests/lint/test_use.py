@@ -507,3 +507,11 @@ def test_sources_without_their_projects_files_are_one_project(lint: Lint) -> Non
     )
     write("tools/other.py", "print(1)\n")
     assert lint(".", select=("DDP115",)) == (0, "", "")
+
+
+def test_dropout_alike_on_all_ranks_is_information_and_noise_is_not() -> None:
+    """Its masks fall on other samples on each rank: it does little harm."""
+    samples = Path(__file__).parent / "samples"
+    (masks,) = lint_files([str(samples / "DDP205_bad.py")]).diagnostics
+    (noise,) = lint_files([str(samples / "DDP205_drawn_bad.py")]).diagnostics
+    assert (masks.finding().severity, noise.finding().severity) == ("info", "warning")
