@@ -10,6 +10,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.calls import call
 from ddpdoctor.lint.engine.interpreter.iteration import elements
+from ddpdoctor.lint.engine.interpreter.library.facts import text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -91,7 +92,9 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
     if isinstance(node.op, ast.Add) and vm.type_of(left) == "list":
         return objects.concatenated(vm, node, left, right)
     if isinstance(node.op, ast.Mod) and isinstance(left.constant, str):
-        return _formatted(vm, node, [left, right])
+        items = right.what.items if isinstance(right.what, Tuple) else ()
+        told = [text_of(vm, each, node) for each in items] or [text_of(vm, right, node)]
+        return _formatted(vm, node, [left, right if items else told[0]])
     if isinstance(node.op, ast.BitOr | ast.BitAnd | ast.Sub) and "set" in (
         vm.type_of(left),
         vm.type_of(right),
@@ -277,7 +280,7 @@ def _joined(vm: Machine, node: ast.JoinedStr) -> Value:
 
 
 def _formatted_value(vm: Machine, node: ast.FormattedValue) -> Value:
-    return evaluate(vm, node.value)
+    return text_of(vm, evaluate(vm, node.value), node)
 
 
 def _formatted(vm: Machine, node: ast.AST, parts: list[Value]) -> Value:

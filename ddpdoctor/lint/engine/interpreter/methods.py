@@ -10,7 +10,7 @@ from dataclasses import replace
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.folding import is_coarse
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
-from ddpdoctor.lint.engine.interpreter.library.facts import moved, sorted_by_time
+from ddpdoctor.lint.engine.interpreter.library.facts import moved, sorted_by_time, text_of
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
 from ddpdoctor.lint.engine.interpreter.library.python import of_fields
 from ddpdoctor.lint.engine.interpreter.machine import Machine, Path
@@ -582,6 +582,9 @@ def _of_text(
     kwargs: dict[str, Value],
     node: ast.AST,
 ) -> Value:
+    if name == "format":
+        args = [text_of(vm, each, node) for each in args]
+        kwargs = {word: text_of(vm, each, node) for word, each in kwargs.items()}
     agree, why = blended([owner, *args, *kwargs.values()])
     constants = [each.constant for each in (owner, *args)]
     known = isinstance(owner.constant, str) and OPEN not in constants and not kwargs

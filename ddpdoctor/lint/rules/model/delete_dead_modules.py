@@ -82,7 +82,8 @@ def check(run: Run) -> Iterator[Hit]:
 def _dead(run: Run) -> Iterator[Hit]:
     inside: set[int] = set()
     for wrap, _ in events(run.root, "wrap"):
-        inside |= parts(run, wrap.values["module"].what)
+        if not _searches(wrap):
+            inside |= parts(run, wrap.values["module"].what)
     told: set[int] = set()
     for event, _ in events(run.root, "set_attribute") if inside else ():
         owner, value = event.values["owner"], event.values["value"]

@@ -1,12 +1,14 @@
 """no_sync around half a step.
 
 ## What it does
-Finds `with model.no_sync():` around a backward whose forward ran outside (no effect), or around a
-forward whose backward runs outside (the ranks part).
+Finds `with model.no_sync():` around a backward whose forward ran outside (no effect), or always
+around a forward whose backward runs outside (the ranks part), and `require_backward_grad_sync` set
+between the two (it is heeded one micro-batch late).
 
 ## Why is this bad?
 The forward decides whether the next backward reduces. Around the backward alone `no_sync` does
-nothing; around the forward alone the backward outside reduces nothing either.
+nothing; around the forward alone the backward outside reduces nothing either. Where it is entered
+only for the micro-batches before the last, that is as meant.
 
 ## Example
 ```python
@@ -29,9 +31,10 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.statements import MAYBE
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, Value, What
-from ddpdoctor.lint.engine.queries.reducing import ends
+from ddpdoctor.lint.engine.queries.reducing import FLAG, ends
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -39,7 +42,8 @@ ABOUT = About(code="DDP314", name="no-sync-wrong-scope", confidence="certain")
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield no_sync blocks that hold a forward or its backward, not both."""
+    """Yield no_sync blocks that hold a forward or its backward, and flags that come between."""
+    yield from _late_flags(run)
     held = {e.values["of"].what for e, _ in events(run.root, "scope") if e.name == "no_sync"}
     if not held:
         return
@@ -73,6 +77,8 @@ def _parted(run: Run, backward: Event, inside: Event | None, held: set[What]) ->
     if inside is None and len(within) == len(forwards):
         entered = within[0].inside
         assert entered is not None
+        if entered.name.startswith(MAYBE):
+            return None  # the forward alone decides, and it is not always held back
         return Hit(
             entered.node,
             "the backward of this forward runs outside of no_sync: nothing is reduced",
@@ -81,6 +87,34 @@ def _parted(run: Run, backward: Event, inside: Event | None, held: set[What]) ->
             path=entered.path,
         )
     return None
+
+
+def _late_flags(run: Run) -> Iterator[Hit]:
+    """Flags set between a forward and its backward: the forward has decided already."""
+    told: set[int] = set()
+    flags: list[tuple[Event, int]] = []
+    seen: list[tuple[What, bool]] = []
+    for event, _ in events(run.root, "forward", "set_attribute", "backward"):
+        if event.kind == "forward":
+            seen.append((event.values["model"].what, "no_grad" not in event.scopes))
+        elif event.kind == "set_attribute" and event.name == FLAG:
+            flags.append((event, len(seen)))
+        elif event.kind == "backward":
+            for flag, before in flags:
+                owner = flag.values["owner"].what
+                ran = [learns for model, learns in seen[:before] if model == owner]
+                since = any(model == owner for model, _ in seen[before:])
+                if ran and ran[-1] and not since and id(flag.node) not in told:
+                    told.add(id(flag.node))
+                    yield Hit(
+                        flag.node,
+                        "this flag comes after the forward, which decides what is reduced",
+                        notes=(Related.at(event.place, "its backward()"),),
+                        help="set it before the forward",
+                        path=flag.path,
+                    )
+            flags.clear()
+            seen.clear()
 
 
 def _forwards(run: Run, loss: Value, held: set[What]) -> Iterator[Made]:

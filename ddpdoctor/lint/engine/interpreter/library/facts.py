@@ -243,6 +243,20 @@ def _own_length(vm: Machine, value: Value, node: ast.AST) -> Value | None:
     return call_value(vm, objects.attribute(vm, value, "__len__", node), [], {}, node)
 
 
+def text_of(vm: Machine, value: Value, node: ast.AST) -> Value:
+    """What is put into a text: of an object of the user's, what it says of itself there."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    made = vm.object(value)
+    if made is None or made.cls < 0:
+        return value
+    for name in ("__format__", "__str__", "__repr__"):
+        if objects.class_attribute(vm, made.cls, name) is not None:
+            given = [Value(Const(""))] if name == "__format__" else []
+            return call_value(vm, objects.attribute(vm, value, name, node), given, {}, node)
+    return value
+
+
 def sorted_by_time(vm: Machine, key: Value | None, element: Value, node: ast.AST) -> Value | None:
     """An element of what is sorted by what a file system says of files, None of anything else."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value

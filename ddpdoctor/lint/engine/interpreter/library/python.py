@@ -9,7 +9,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of
-from ddpdoctor.lint.engine.interpreter.library.facts import by_position
+from ddpdoctor.lint.engine.interpreter.library.facts import by_position, text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, NUMBERED, Machine
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -57,6 +57,8 @@ def of_python(
     vm: Machine, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """Call a builtin or something of the standard library that no table has."""
+    if name in ("str", "repr", "format", "print"):
+        args = [text_of(vm, each, node) for each in args]
     first = args[0] if args else NONE
     if name in ("int", "float", "str", "bool", "abs", "round", "repr"):
         return _converted(vm, name, args, kwargs, node)
