@@ -27,7 +27,7 @@ with model.no_sync():
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
@@ -47,46 +47,65 @@ def check(run: Run) -> Iterator[Hit]:
     held = {e.values["of"].what for e, _ in events(run.root, "scope") if e.name == "no_sync"}
     if not held:
         return
+    yield from _apart(run, held)
+
+
+def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
+    """Forwards held back without their backward, and backwards without their forward.
+
+    What was held back is reduced after all by a whole forward and backward before the step.
+    """
     told: set[int] = set()
     inside: list[Event] = []
-    for event, _ in events(run.root, "enter", "exit", "backward"):
+    unreduced: list[tuple[Hit, set[What]]] = []
+    for event, _ in events(run.root, "enter", "exit", "backward", "step"):
         if event.kind == "enter" and "no_sync" in event.name:
             inside.append(event)
         elif event.kind == "exit":
             inside = [each for each in inside if not ends(event, each)]
-        elif event.kind == "backward":
-            hit = _parted(run, event, inside[-1] if inside else None, held)
-            if hit is not None and id(hit.node) not in told:
-                told.add(id(hit.node))
-                yield hit
+        elif event.kind == "step":
+            yield from _first(unreduced, told)
+            unreduced = []
+        elif event.kind == "backward" and "no_grad" not in event.scopes:
+            forwards = list(_forwards(run, event.values["loss"], held))
+            within = [made for made in forwards if made.inside is not None]
+            models = {made.of[0].what for made in forwards}
+            if inside and forwards and not within:
+                yield from _first([(_held_backward(event, inside[-1]), models)], told)
+            elif not inside and within and len(within) == len(forwards):
+                unreduced += [(hit, models) for hit in _held_forward(event, within[0])]
+            elif not inside and forwards and not within:
+                unreduced = [each for each in unreduced if not each[1] <= models]
+    yield from _first(unreduced, told)
 
 
-def _parted(run: Run, backward: Event, inside: Event | None, held: set[What]) -> Hit | None:
-    forwards = list(_forwards(run, backward.values["loss"], held))
-    if not forwards or "no_grad" in backward.scopes:
-        return None
-    within = [made for made in forwards if made.inside is not None]
-    if inside is not None and not within:
-        return Hit(
-            inside.node,
-            "no_sync around the backward alone has no effect: the forward ran before it",
-            notes=(Related.at(backward.place, "its backward()"),),
-            help="put the forward inside too",
-            path=inside.path,
-        )
-    if inside is None and len(within) == len(forwards):
-        entered = within[0].inside
-        assert entered is not None
-        if entered.name.startswith(MAYBE):
-            return None  # the forward alone decides, and it is not always held back
-        return Hit(
-            entered.node,
+def _first(hits: Iterable[tuple[Hit, set[What]]], told: set[int]) -> Iterator[Hit]:
+    for hit, _ in hits:
+        if id(hit.node) not in told:
+            told.add(id(hit.node))
+            yield hit
+
+
+def _held_backward(backward: Event, scope: Event) -> Hit:
+    return Hit(
+        scope.node,
+        "no_sync around the backward alone has no effect: the forward ran before it",
+        notes=(Related.at(backward.place, "its backward()"),),
+        help="put the forward inside too",
+        path=scope.path,
+    )
+
+
+def _held_forward(backward: Event, forward: Made) -> Iterator[Hit]:
+    scope = forward.inside
+    if scope is not None and not scope.name.startswith(MAYBE):  # else it is not always held back
+        yield Hit(
+            scope.node,
             "the backward of this forward runs outside of no_sync: nothing is reduced",
             notes=(Related.at(backward.place, "its backward()"),),
             help="put the backward inside too, or leave no_sync away",
-            path=entered.path,
+            path=scope.path,
         )
-    return None
 
 
 def _late_flags(run: Run) -> Iterator[Hit]:
