@@ -764,6 +764,10 @@ def update(vm: Machine, owner: Value, other: Value) -> None:
         for key in keys(vm, other).what.items:  # type: ignore[union-attr]
             set_item(vm, owner, key, get_key(vm, other, key), ast.Pass())
         return
+    if isinstance(other.what, Tuple) and (pairs := _pairs(other.what)) is not None:
+        for key, value in pairs:
+            set_item(vm, owner, key, value, ast.Pass())
+        return
     # What a model hands out is the rank's own; by which names it does, is not known.
     is_output = isinstance(other.what, Tensor) and bool(other.what.of)
     key = Value(NOTHING, UNKNOWN if is_output else other.agree, other.why)
@@ -772,6 +776,14 @@ def update(vm: Machine, owner: Value, other: Value) -> None:
         agree, why = blended([key, keys(vm, other)])
         key, value = Value(NOTHING, agree, why), get_key(vm, other, Value(NOTHING))
     set_item(vm, owner, key, value, ast.Pass())
+
+
+def _pairs(rows: Tuple) -> list[tuple[Value, Value]] | None:
+    """Keys and their values, where all rows are such pairs."""
+    pairs = [row.what.items for row in rows.items if isinstance(row.what, Tuple)]
+    if len(pairs) < len(rows.items) or any(len(pair) != 2 for pair in pairs):
+        return None
+    return [(key, value) for key, value in pairs]
 
 
 def get_key(vm: Machine, owner: Value, key: Value) -> Value:

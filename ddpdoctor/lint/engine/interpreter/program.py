@@ -300,8 +300,12 @@ class Program:
     ) -> Value:
         """The class that `collections.namedtuple` makes: fields -> what they are by default."""
         if id(node) not in self._named_tuples:
-            made = ast.copy_location(ast.ClassDef(name, [], [], [ast.Pass()], []), node)
-            self._named_tuples[id(node)] = ast.fix_missing_locations(made)
+            (made,) = ast.parse("class _: pass").body  # which fields it has depends on the Python
+            assert isinstance(made, ast.ClassDef)
+            made.name = name
+            for each in ast.walk(made):
+                ast.copy_location(each, node)
+            self._named_tuples[id(node)] = made
         value = self.define_class(vm, self._named_tuples[id(node)])
         info = self.classes[value.what.number]  # type: ignore[union-attr,index]
         info.bases, info.fields = (Value(Lib("typing.NamedTuple")),), list(defaults)

@@ -27,7 +27,9 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Partial,
     Tensor,
     Term,
+    Tuple,
     Value,
+    What,
     Why,
     blended,
     how_many,
@@ -215,6 +217,8 @@ def _count(vm: Machine, call: Call) -> Value:
             return Value(number, plain.agree, plain.why)
         return Value(term("len", source.what), plain.agree, plain.why)
     if call.name.endswith("sorted"):
+        if (ordered := _in_order(content.what, items, call)) is not None:
+            return objects.new_list_of(vm, call.node, Value(ordered, plain.agree, plain.why))
         element = objects.one_of(vm, items) if items else NONE
         agree, why = blended([plain, element])
         if (by_time := sorted_by_time(vm, call.kwargs.get("key"), element, call.node)) is not None:
@@ -229,6 +233,16 @@ def _count(vm: Machine, call: Call) -> Value:
         Tensor(vm.site(call.node), of) if made_tensor else identity(vm, call.name, items, call.node)
     )
     return vm.computed(Value(what, agree, why), call.name, tuple(items), call.node)
+
+
+def _in_order(content: What, items: list[Value], call: Call) -> Tuple | None:
+    """Words whose order is known: those of a display, sorted by nothing but themselves."""
+    if not isinstance(content, Tuple) or call.kwargs:
+        return None
+    by_word = {each.constant: each for each in items if isinstance(each.constant, str)}
+    if len(by_word) < len(items):
+        return None
+    return Tuple(tuple(by_word[word] for word in sorted(by_word)))
 
 
 def _own_length(vm: Machine, value: Value, node: ast.AST) -> Value | None:

@@ -303,6 +303,13 @@ def _as_list(vm: Machine, name: str, first: Value, node: ast.AST) -> Value:
     return objects.new_list_of(vm, node, found)
 
 
+def _numbered(vm: Machine, source: Value, one: Value, count: int, node: ast.AST) -> list[Value]:
+    """The first so many of what can be gone through: those of a tensor each by its number."""
+    if not isinstance(source.what, (Tensor, Term)):
+        return [one] * count
+    return [objects.item(vm, source, Value(Const(number)), node) for number in range(count)]
+
+
 def _paired(
     vm: Machine, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
@@ -323,8 +330,14 @@ def _paired(
         if order is not None and order.agree.cause == "order" and not counts.divergent:
             counts, why = order.agree, order.why
     contents = [each.what if each is not None else None for each in orders]
-    if name == "zip" and all(isinstance(each, Tuple) for each in contents):
-        rows = zip(*(each.items for each in contents if isinstance(each, Tuple)), strict=False)
+    if name == "zip" and (known := [each.items for each in contents if isinstance(each, Tuple)]):
+        columns = [
+            content.items
+            if isinstance(content, Tuple)
+            else _numbered(vm, source, one, min(map(len, known)), node)
+            for source, content, (one, _) in zip(sources, contents, found, strict=True)
+        ]
+        rows = zip(*columns, strict=False)
         return Value(Tuple(tuple(Value(Tuple(tuple(row))) for row in rows)), counts, why)
     if name == "enumerate":
         one = found[0][0] if found else NONE
