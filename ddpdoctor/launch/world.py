@@ -77,8 +77,12 @@ class WorkerGroup:
         return {r: json.loads(f.read_text("utf-8")) for r, f in files.items() if f.exists()}
 
     def poll(self) -> list[Fate]:
-        """The fates so far, in the order in which the ranks ended. Never blocks."""
-        self._listen(timeout=0.0)
+        """The fates so far, in the order in which the ranks ended. Never blocks.
+
+        All that was said is heard, the end too: who asks rarely must not take the dead for living.
+        """
+        while self._listen(timeout=0.0):
+            pass
         return list(self._fates)
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -147,8 +151,10 @@ class WorkerGroup:
         file = self.job.rank_file(rank, "stacks")
         return file.stat().st_size if file.exists() else 0
 
-    def _listen(self, timeout: float | None) -> None:
-        for line in self._channel.receive(timeout):
+    def _listen(self, timeout: float | None) -> bool:
+        """Take in what was said; whether anything was."""
+        lines = self._channel.receive(timeout)
+        for line in lines:
             match json.loads(line):
                 case {"kept": keeper}:
                     self._keeper = keeper
@@ -168,6 +174,7 @@ class WorkerGroup:
             if self._keeper and not self._ranks and not self._killed:
                 raise Lost("the keeper was killed before it had started the ranks")
             self._account_for_the_rest()
+        return bool(lines)
 
     def _rank(self, rank: int, pid: int) -> Rank:
         job = self.job

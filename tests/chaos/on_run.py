@@ -26,6 +26,7 @@ from tests.chaos.scene import (
     obey_permissions,
 )
 from tests.chaos.warm import JOB, LAUNCHER
+from tests.patience import within
 
 RANKS = 3
 TRAINED = sorted(f"rank {rank} trained" for rank in range(RANKS))
@@ -201,6 +202,8 @@ def _signalled(random: Any) -> Case:
         else:
             scene.send(number, scene.doctor)
         time.sleep(0.3)
+        # Those that are still being started would go on, as without a doctor.
+        within(1, lambda: all(scene.rank(each) for each in range(RANKS)))
         scene.send(signal.SIGTERM, *(scene.rank(each) for each in range(RANKS)))
 
     def judge(scene: Scene) -> Iterator[str]:

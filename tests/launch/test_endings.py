@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -118,3 +119,11 @@ def test_a_world_that_is_ended_at_once_has_no_ranks_or_all(launch: Launch, nproc
     world.kill()
     assert len(world.ranks) in (0, nproc)
     assert len(world.poll()) == len(world.ranks)
+
+
+def test_who_looks_rarely_sees_an_end_with_the_first_look(launch: Launch) -> None:
+    world = launch("end", nproc=2, kwargs={"how": [["return"], ["exit", 3]]})
+    pids = [rank.pid for rank in world.ranks]
+    wait_until(lambda: not any(map(psutil.pid_exists, (*pids, world._keeper))))
+    assert {fate.rank: fate.exit_code for fate in world.poll()} == {0: 0, 1: 3}
+    assert world.ended
