@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from ddpdoctor.watch.aside import is_traced, skip
+from ddpdoctor.watch.digests import is_capturing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
@@ -34,7 +35,7 @@ def listen(log: Log, scaling: Scaling) -> None:
         nonlocal rests_until
         (root,) = roots
         plain = type(root) is torch.Tensor and root.device.type in ("cpu", "cuda")
-        if not plain or root.numel() != 1 or is_traced():
+        if not plain or root.numel() != 1 or is_traced() or is_capturing([root]):
             return
         step = log.steps + 1
         rests_until = step + step // _APART

@@ -1,8 +1,9 @@
 """DDP421: running totals are summed in place, and what was summed is summed again the next time.
 
-Proven by the numbers: at several calls of one line that followed each other, each rank gave more
+The numbers show it: at several calls of one line that followed each other, each rank gave more
 than the sum over all ranks of the call before, and less of no element. So it went on from that
-sum, which is on all ranks now, and the next one counts it once for every rank.
+sum, which is on all ranks now, and the next one counts it once for every rank. Numbers that grow
+as fast by themselves would look the same, so it is evidence.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def detect(case: Case) -> Iterator[Finding]:
             code="DDP421",
             title="reduced-twice",
             severity="warning",
-            certainty="proven",
+            certainty="evidence",
             ranks=numbers,
             places=(
                 RankPlace(ranks=numbers, place=place, doing=f"{mine[0].op}(SUM) of its own sum"),
