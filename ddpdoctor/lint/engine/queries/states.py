@@ -66,10 +66,15 @@ def _may_be(read: What, written: What) -> bool:
 
 
 def _fits(name: What, pattern: What) -> bool:
-    """Whether a known name is what a text with a counter in it may be."""
-    if not isinstance(name, Const) or not isinstance(pattern, Term) or pattern.op != "text":
+    """Whether a name is what a text with a counter in it may be, or another one of such a text."""
+    if not isinstance(pattern, Term) or pattern.op != "text":
         return False
-    parts = [
-        re.escape(str(each.value)) if isinstance(each, Const) else ".*" for each in pattern.args
-    ]
-    return re.fullmatch("".join(parts), str(name.value)) is not None
+    if isinstance(name, Term) and name.op == "text":
+        return _written(name) == _written(pattern)
+    parts = [".*" if word is None else re.escape(word) for word in _written(pattern)]
+    return isinstance(name, Const) and re.fullmatch("".join(parts), str(name.value)) is not None
+
+
+def _written(text: Term) -> list[str | None]:
+    """The words of a text as they stand there, and None for each that is put in."""
+    return [str(each.value) if isinstance(each, Const) else None for each in text.args]
