@@ -819,14 +819,14 @@ def make_defaults(vm: Machine, owner: Value, factory: Value, node: ast.AST) -> N
 
     vm.store.put((owner.what, "~"), Value(NOTHING, UNKNOWN))
     vm.store.put((owner.what, FACTORY), factory)
-    if factory.what in _MAKERS:
+    if _is_followed(factory):
         vm.store.put((owner.what, "*"), call_value(vm, factory, [], {}, node))
 
 
 def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
-    """What a defaultdict puts under a key that it lacks, where that is a container."""
+    """What a defaultdict puts under a key that it lacks, where that is known."""
     factory = vm.store.get((owner.what, FACTORY))
-    if factory is None or factory.what not in _MAKERS:
+    if factory is None or not _is_followed(factory):
         return
     made = vm.store.get((owner.what, "*")) or ABSENT
     if isinstance(key.what, Const):
@@ -845,6 +845,11 @@ def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
 FACTORY = "#factory"
 """Of a defaultdict: what makes its values."""
 _MAKERS = (Lib("list"), Lib("set"), Lib("dict"))
+
+
+def _is_followed(factory: Value) -> bool:
+    """Whether what it makes is a container, or something of the program's own."""
+    return factory.what in _MAKERS or isinstance(factory.what, Class | Func | Partial)
 
 
 def _selected(vm: Machine, index: Value, found: list[Value]) -> Value:
