@@ -7,7 +7,7 @@ from torch.nn.parallel import DistributedDataParallel
 class Meters:
     """Averages over the ranks, by name."""
 
-    def __init__(self, **numbers):
+    def __init__(self, numbers):
         self.numbers = numbers
 
     def over_ranks(self):
@@ -24,7 +24,7 @@ def validate(net, batches):
         for x, y in batches:
             off = off + (net.module(x) - y).abs().sum()
             total = total + len(y)
-    return Meters(off=off, total=total)
+    return Meters({"off": off, "total": total})
 
 
 def main():

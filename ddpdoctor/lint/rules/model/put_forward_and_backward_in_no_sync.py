@@ -74,8 +74,8 @@ def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
                 yield from _first([(_held_backward(event, inside[-1]), models)], told)
             elif not inside and within and len(within) == len(forwards):
                 unreduced += [(hit, models) for hit in _held_forward(event, within[0])]
-            elif not inside and forwards and not within:
-                unreduced = [each for each in unreduced if not each[1] <= models]
+            elif not inside and not within:  # where its forward is not known, it may be a whole one
+                unreduced = [each for each in unreduced if forwards and not each[1] <= models]
     yield from _first(unreduced, told)
 
 
