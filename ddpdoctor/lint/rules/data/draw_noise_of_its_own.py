@@ -8,8 +8,7 @@ seeded by the rank, and then are all restored to the one state that a checkpoint
 ## Why is this bad?
 Each rank draws the same numbers in the same step: the same times, masks and noise for N different
 batches. The noise of N ranks is that of one, and the gradient is averaged over the samples alone.
-Of dropout that is information: its masks fall on other samples on each rank, and most people never
-notice.
+Of dropout that is information: its masks fall on other samples on each rank.
 
 ## Example
 ```python
