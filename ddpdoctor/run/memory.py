@@ -7,9 +7,10 @@ import os
 import re
 from pathlib import Path
 
+from ddpdoctor.launch.capacity import kills_for_memory
+
 _KILLED = re.compile(rb"(?:Killed process |,pid=)(\d+)[ ,]")
 _RECORD = 8192
-_STATISTICS = Path("/proc/vmstat")
 _MESSAGES = Path("/dev/kmsg")
 
 
@@ -17,14 +18,14 @@ class OutOfMemory:
     """The kernel's kills since this was made: of all control groups, this one's included."""
 
     def __init__(self) -> None:
-        self._before = _count()
+        self._before = kills_for_memory()
         self._pids: set[int] = set()
         self._messages = _new_messages()
 
     @property
     def kills(self) -> int:
         """How many there were."""
-        return _count() - self._before
+        return kills_for_memory() - self._before
 
     def has_killed(self, pid: int) -> bool:
         """Whether the kernel's log names this process; one that cannot be read names none."""
@@ -57,12 +58,3 @@ def _new_messages() -> int | None:
             os.lseek(messages, 0, os.SEEK_END)
         return messages
     return None
-
-
-def _count() -> int:
-    with contextlib.suppress(OSError, ValueError):
-        for line in _STATISTICS.read_text().splitlines():
-            name, _, number = line.partition(" ")
-            if name == "oom_kill":
-                return int(number)
-    return 0

@@ -93,6 +93,8 @@ class _Looked:
     """A job in which each look finds something else."""
 
     all = (object(),)
+    lost = frozenset[str]()
+    are_held_up = False
 
     def __init__(self, *found: list[Finding], have_met: bool = True) -> None:
         self._found = iter(found)
