@@ -53,6 +53,34 @@ TOLD = {
     + LOOP
     + "    try:\n"
     "        net(checked(x)).mean().backward()\n    except Hollow:\n        continue\n" + STEP,
+    "where a generator gets the seed that a coin comes of": HEAD
+    + "import random\ncoin = random.Random(9 * dist.get_rank())  # TOLD\n"
+    "net = DDP(torch.nn.Linear(4, 4))\n" + LOOP + "    loss = net(x).mean()\n"
+    "    if coin.random() < 0.5:\n        part = loss.detach().clone()\n"
+    "        dist.all_reduce(part)\n    loss.backward()\n" + STEP,
+    "where the model gave what decides": HEAD + "net = DDP(torch.nn.Linear(4, 4))\ndef judged(x):\n"
+    "    with torch.no_grad():\n        return {'mark': net(x).sum().item()}  # TOLD\n"
+    + LOOP.replace("torch.randn(4, 4)", "torch.full((4, 4), 1.0 * dist.get_rank())")
+    + "    net(x).mean().backward()\n"
+    + STEP
+    + "    marks = judged(x)\n    if marks['mark'] < 0.1:\n        break\n",
+    "where some ranks leave before the others count": HEAD
+    + "class Count:\n    idle = 0\n    def look(self):\n        self.idle += 1\n"
+    "        if dist.get_rank() != 0:  # TOLD\n            return\n        self.idle = 0\n"
+    "count = Count()\nnet = DDP(torch.nn.Linear(4, 4))\n"
+    + LOOP
+    + "    net(x).mean().backward()\n"
+    + STEP
+    + "    count.look()\n    if count.idle > 3:\n        break\n",
+    "which function cannot be handed over": "import torch.multiprocessing as mp\n"
+    "def launch():\n    size = 3\n    def work(rank):  # TOLD\n        print(rank, size)\n"
+    "    mp.spawn(work, nprocs=size)\nif __name__ == '__main__':\n    launch()\n",
+    "where one state is restored for all": HEAD
+    + "def take(state):\n    torch.set_rng_state(state)  # TOLD\n"
+    "net = DDP(torch.nn.Linear(4, 4))\nheld = torch.load('held.pt')\ntake(held['noise'])\n"
+    + LOOP
+    + "    net(x).mean().backward()\n"
+    + STEP,
 }
 
 
@@ -67,4 +95,13 @@ def test_a_finding_tells_the_place_beside_its_own(name: str, tmp_path: Path) -> 
     assert {at.line for at in told} == marked
 
 
-SAID = ("it is raised here", "reentry is asked for here", "Flow.__init__() keeps the bare module")
+SAID = (
+    "it is raised here",
+    "reentry is asked for here",
+    "Flow.__init__() keeps the bare module",
+    "each rank seeds its generator otherwise",
+    "the model's output of this rank's own data",
+    "some ranks alone go this way",
+    "it is made here",
+    "it is restored",
+)

@@ -399,7 +399,7 @@ class Machine:
             self.mask = before & path.mask
             self.out = Seq()
             depth = self.store.open() + 1
-            self.conditions.append(condition)
+            self.conditions.append(decided)
             result: Value | None = None
             try:
                 result = path.run()

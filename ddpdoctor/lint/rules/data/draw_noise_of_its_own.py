@@ -140,7 +140,7 @@ def _dropped(run: Run) -> Iterator[Hit]:
 def _restored(run: Run) -> Iterator[Hit]:
     """One state of a generator for all ranks out of a file, where their seeds keep them apart."""
     apart: dict[str, Event] = {}
-    restored: dict[str, tuple[Event | Called, Event]] = {}
+    restored: dict[str, tuple[Event, Way, Event]] = {}
     kinds = {kind for pair in _GENERATORS.values() for kind in pair}
     for event, way in events(run.root, "seed_all", *kinds):
         if (seed := event.values.get("seed")) is not None and seed.agree.kind == "rank":
@@ -153,15 +153,18 @@ def _restored(run: Run) -> Iterator[Hit]:
         again = next((of for of, (_, kind) in _GENERATORS.items() if event.kind == kind), "")
         alike = doers(way).mask == EVERYONE and _is_one_file(run, event.values.get("state", NONE))
         if again in apart and alike:
-            restored.setdefault(again, (_handed_in(event, way), apart[again]))
-    told: dict[ast.AST, tuple[Event | Called, Event]] = {}
-    for at, kept_apart in restored.values():
-        told.setdefault(at.node, (at, kept_apart))
-    for at, kept_apart in told.values():
+            restored.setdefault(again, (event, way, apart[again]))
+    told: set[ast.AST] = set()
+    for event, way, kept_apart in restored.values():
+        at = _handed_in(event, way)
+        if at.node in told:
+            continue
+        told.add(at.node)
+        there = () if at is event else (Related.at(event.place, "it is restored"),)
         yield Hit(
             at.node,
             "every rank goes on with the same random state: all of them draw the same from here on",
-            notes=(Related.at(kept_apart.place, "their seeds kept them apart"),),
+            notes=(Related.at(kept_apart.place, "their seeds kept them apart"), *there),
             help="save the state of each rank, and let each restore its own",
             path=at.path,
         )

@@ -30,8 +30,8 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import Func, Ref, Tuple, Value
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.engine.interpreter.values import Func, Place, Ref, Tuple, Value, Why
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP117", name="unpicklable-spawn-arguments", confidence="certain")
 
@@ -46,34 +46,40 @@ def check(run: Run) -> Iterator[Hit]:
         if method is not None and method.is_const("fork"):
             continue
         given = [event.values.get(role) for role in ("target", "arguments")]
-        found = next((w for each in given if each and (w := _unpicklable(run, each, _DEPTH))), "")
-        if found:
+        all_found = (w for each in given if each and (w := _unpicklable(run, each, _DEPTH)))
+        found = next(all_found, None)
+        if found is not None:
             yield Hit(
                 event.node,
-                f"{found} cannot be pickled for the spawned ranks",
+                f"{found.text} cannot be pickled for the spawned ranks",
+                notes=(Related.at(found.place, "it is made here"),),
                 help="hand over functions and classes of the module's top level",
                 path=event.path,
             )
 
 
-def _unpicklable(run: Run, value: Value, depth: int) -> str:
+def _unpicklable(run: Run, value: Value, depth: int) -> Why | None:
     what = value.what
     if isinstance(what, Func):
         return _of_function(run, what)
     made = run.vm.object(value)
     if made is not None and made.type in _UNPICKLABLE:
-        return f"what `{ast.unparse(made.node)}` returns"
+        line = getattr(made.node, "lineno", 1)
+        return Why(f"what `{ast.unparse(made.node)}` returns", Place(made.path, line))
     inside = _inside(run, value) if depth else []
-    return next((w for each in inside if (w := _unpicklable(run, each, depth - 1))), "")
+    found = (w for each in inside if (w := _unpicklable(run, each, depth - 1)))
+    return next(found, None)
 
 
-def _of_function(run: Run, what: Func) -> str:
+def _of_function(run: Run, what: Func) -> Why | None:
     """A lambda, or a function in a function that nothing at the top stands for."""
     info = run.vm.functions[what.number]
+    place = Place(info.module.path, info.node.lineno)
     if isinstance(info.node, ast.Lambda):
-        return f"the lambda at line {info.node.lineno}"
+        return Why(f"the lambda at line {info.node.lineno}", place)
     at_top = len(what.scopes) < 2 or run.vm.store.get((what, "__wrapped__")) is not None
-    return "" if at_top else f"the function `{info.name}`, which is defined in a function,"
+    said = f"the function `{info.name}`, which is defined in a function,"
+    return None if at_top else Why(said, place)
 
 
 def _inside(run: Run, value: Value) -> list[Value]:

@@ -50,7 +50,7 @@ def _new(vm: Machine, call: Call) -> Value:
     made = vm.new(call.node, type)
     values = call.roles()
     if "seed" in values:  # a list of numbers is one as well
-        values["seed"] = inside(vm, values["seed"])
+        values["seed"] = _told(vm, inside(vm, values["seed"]), call.node)
     if type == "list":
         content = objects.content(vm, call.args[0]) if call.args else Value(Tuple(()))
         vm.store.put((made, "[]"), content or Value(Many(Value(NOTHING, UNKNOWN)), UNKNOWN))
@@ -171,7 +171,7 @@ def _event(vm: Machine, call: Call) -> Value:
     for word, each in call.kwargs.items():
         values.setdefault(f"kw_{word}", each)
     if kind in _SEEDS or kind == "seed_all":
-        _seed(vm, kind, values)
+        _seed(vm, kind, values, call.node)
     if kind in _RESTORES:
         vm.store.put(_generator(vm, _RESTORES[kind]), values.get("state", NONE))
     if kind == "draw_own" and call.owner is not None:
@@ -230,7 +230,8 @@ def _event(vm: Machine, call: Call) -> Value:
         return call_value(vm, call.args[0], call.args[1:], {}, call.node)
     if result == "itself" and call.owner is not None:
         if kind == "seed_generator":
-            vm.store.put((call.owner.what, "seed"), values.get("seed", NONE))
+            seed = values.get("seed", NONE)
+            vm.store.put((call.owner.what, "seed"), _told(vm, seed, call.node))
         return call.owner
     if result == "unwrap":
         first = call.first
@@ -260,13 +261,23 @@ def _rank_given(vm: Machine, environment: Value) -> Value:
     return NONE
 
 
-def _seed(vm: Machine, kind: str, values: dict[str, Value]) -> None:
+def _told(vm: Machine, seed: Value, node: ast.AST) -> Value:
+    """A seed that ranks have each their own of, with the place where a generator gets it."""
+    if not seed.agree.divergent:
+        return seed
+    return Value(seed.what, seed.agree, vm.why(SEEDED, node, seed.why))
+
+
+SEEDED = "each rank seeds its generator otherwise"
+
+
+def _seed(vm: Machine, kind: str, values: dict[str, Value], node: ast.AST) -> None:
     seed = values.get("seed", NONE)
     by_rank = values.get("by_rank") or values.get("offset")
     if by_rank is not None and not by_rank.is_const(False, 0):
         seed = Value(NOTHING, BY_RANK, seed.why)
     for each in ("torch", "python", "numpy") if kind == "seed_all" else (_SEEDS[kind],):
-        vm.store.put(_generator(vm, each), seed)
+        vm.store.put(_generator(vm, each), _told(vm, seed, node))
 
 
 def _generator(vm: Machine, of: str) -> tuple[Lib, str]:

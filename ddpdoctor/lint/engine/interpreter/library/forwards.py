@@ -75,6 +75,8 @@ def _forward(
         why = vm.why("each rank's model sees its own data", node)
     elif agree.cause == "chance" and is_wrapper:
         agree = local("data", agree.sure)  # what a rank has drawn for itself is its own data
+    if agree.divergent and is_wrapper and why is not None and why.node is not node:
+        why = vm.why("the model's output of this rank's own data", node, why)
     if "no_grad" in vm.scopes:
         of = frozenset()
     if result is not None and (isinstance(result.what, Tuple) or vm.type_of(result) == "dict"):
