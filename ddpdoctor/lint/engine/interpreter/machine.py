@@ -15,6 +15,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Event,
     Exit,
     Seq,
+    events,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
@@ -23,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     Chosen,
     Class,
+    Const,
     Either,
     Func,
     Lib,
@@ -426,6 +428,9 @@ class Machine:
         if not states:
             self.mask = before
             return None
+        meets = [number for number, arm in enumerate(arms) if arm.holds and _meets(arm)]
+        if meets and len(states) == len(arms) == 2 and _is_for_several(condition):
+            states, values = [states[meets[0]]], [values[meets[0]]]  # alone nobody differs
         site = self.site(node, "choice")
         both = {path.holds for path in live} == {True, False} and len(states) == 2
         first = 0 if live[0].holds else 1
@@ -526,3 +531,16 @@ def _has_init(seq: Seq, depth: int = 12) -> bool:
         elif not isinstance(each, Exit) and depth and _has_init(each.body, depth - 1):
             return True
     return False
+
+
+def _is_for_several(condition: Value) -> bool:
+    """Whether it asks for more than one of something, of which nothing else is known."""
+    what = condition.what
+    if condition.agree.divergent or not isinstance(what, Term):
+        return False
+    return what.op == "Gt" and what.args[1:] == (Const(1),)
+
+
+def _meets(arm: Arm) -> bool:
+    """Whether ranks meet in it."""
+    return any(True for _ in events(arm.body, "collective"))

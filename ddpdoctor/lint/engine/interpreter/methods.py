@@ -191,7 +191,8 @@ def call_duck(
     """A method of something unknown, by what methods of this name do everywhere."""
     vm.note_read(owner, args[0] if args and name in ("get", "pop") else None)
     every = [objects.current(vm, each) for each in (owner, *args, *kwargs.values())]
-    agree, why = blended(every)
+    telling = [each for each in every[1:] if not _tells_where_or_whether(vm, each)]
+    agree, why = blended([every[0], *(telling if name not in _CONVERSIONS else ())])
     if name == "backward" and not isinstance(owner.what, Lib):
         vm.emit("backward", "backward", node, loss=owner)
         return NONE
@@ -259,6 +260,24 @@ def call_duck(
     return vm.computed(made, name, (owner, *args, *kwargs.values()), node)
 
 
+def _tells_where_or_whether(vm: Machine, value: Value) -> bool:
+    """A device, or a yes or no of the rank: so it is told where to work, or who is to speak of it.
+
+    What an unknown function makes is not another thing for that.
+    """
+    what = value.what
+    if value.agree.kind != "rank":
+        return False
+    if isinstance(what, Table):
+        return all(entry is OPEN or isinstance(entry, bool) for entry in what.entries)
+    return vm.type_of(value) == "torch.device" or (
+        isinstance(what, Term) and (what.op in _YES_OR_NO or what.args[:1] == ("torch.device",))
+    )
+
+
+_YES_OR_NO = {"not", "and", "or", *(each.__name__ for each in ast.cmpop.__subclasses__())}
+
+
 def _is_settings(owner: Value) -> bool:
     return isinstance(owner.what, Lib)
 
@@ -322,7 +341,7 @@ def call_unknown(
 ) -> Value:
     """A call of something of which nothing is known."""
     every = [objects.current(vm, each) for each in (callee, *args, *kwargs.values())]
-    agree, why = blended(every)
+    agree, why = blended([each for each in every if not _tells_where_or_whether(vm, each)])
     name = ""
     if isinstance(node, ast.Call):
         func = node.func

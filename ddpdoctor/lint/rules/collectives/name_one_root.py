@@ -71,7 +71,8 @@ def check(run: Run) -> Iterator[Hit]:
                     path=event.path,
                 )
             continue
-        if root.agree.sure and _differs(root, doers(way).mask):
+        who = doers(way)
+        if root.agree.sure and who.is_clear() and _differs(root, who.mask):
             what = root.what
             whom = "itself" if what == RANK else "another rank"
             yield Hit(
