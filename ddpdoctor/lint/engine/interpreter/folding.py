@@ -67,6 +67,26 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda one, other: one not in other,
 }
 _LIMIT = 2000
+DATA_METHODS = frozenset(
+    [
+        "item",
+        "tolist",
+        "unique",
+        "max",
+        "min",
+        "mean",
+        "sum",
+        "any",
+        "all",
+        "norm",
+        "argmax",
+        "argmin",
+        "nonzero",
+        "isnan",
+        "isinf",
+    ]
+)
+"""Of a tensor: they give what its data are, and never None."""
 _NEVER_NONE = (Ref, Lib, Tensor, Tuple, Many)
 
 
@@ -371,6 +391,8 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
         # Element by element, as large as they are: what the rank has shaped is no rank.
         agree = local("", agree.sure) if agree.kind == "rank" else agree
         return Value(_tensor(left, right), agree, why)
+    if isinstance(op, ast.In | ast.NotIn) and isinstance(left.constant, str) and tensors:
+        agree, why = UNKNOWN, None  # by which names a model hands out its data, is not known
     if isinstance(left.what, Table) or isinstance(right.what, Table):
         one, other = entries(left), entries(right)
         if one is not None and other is not None:
@@ -432,6 +454,8 @@ def _is_term(value: Value) -> bool:
 def _is_something(value: Value) -> bool:
     """Whether a value cannot be None."""
     what = value.what
+    if isinstance(what, Term) and what.op == "call":
+        return what.args[0] in DATA_METHODS
     return isinstance(what, _NEVER_NONE) or what in (WORLD, MODE)
 
 

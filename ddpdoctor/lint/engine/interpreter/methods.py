@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.folding import is_coarse
+from ddpdoctor.lint.engine.interpreter.folding import DATA_METHODS, is_coarse
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.facts import moved, sorted_by_time, text_of
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
@@ -42,25 +42,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     term,
 )
 
-_DATA_METHODS = frozenset(
-    [
-        "item",
-        "tolist",
-        "unique",
-        "max",
-        "min",
-        "mean",
-        "sum",
-        "any",
-        "all",
-        "norm",
-        "argmax",
-        "argmin",
-        "nonzero",
-        "isnan",
-        "isinf",
-    ]
-)
 _SELF_METHODS = frozenset(
     [
         "to",
@@ -247,7 +228,7 @@ def call_duck(
         agree, why = blended([objects.without_order(each) for each in every])
     if name == "state_dict":
         return Value(term("state", owner.what), SAME)
-    if agree.kind == "unknown" and name in _DATA_METHODS and not _is_settings(owner):
+    if agree.kind == "unknown" and name in DATA_METHODS and not _is_settings(owner):
         agree = local("data", False)
         why = vm.why("a tensor holds this rank's own data", node)
     if any(word in name.lower() for word in _SHARING):
@@ -365,7 +346,7 @@ def call_unknown(
         agree = local(agree.cause, False)
     elif agree.kind == "rank":
         agree = BY_RANK_LIKELY
-    elif wrappers:
+    elif wrappers and not name[:1].isupper():  # a class keeps it, and computes nothing yet
         agree = local("data", False)
         why = vm.why("it is computed from this rank's own data", node)
     else:

@@ -93,8 +93,10 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
     read = _read(run, load)
     if id(load.node) in told or not any(_OPTIMIZER.search(key) for key in read):
         return  # weights alone: a fine-tuning, a prediction
+    by_others = (_read(run, each) for each, _ in file_events(run, "load") if each is not load)
+    restored = read.union(*by_others)
     for save, kept in saves:
-        lost = sorted(key for key in kept.keys() - read if _is_state(key, kept[key]))
+        lost = sorted(key for key in kept.keys() - restored if _is_state(key, kept[key]))
         if read <= kept.keys() and lost:
             told.add(id(load.node))
             named = ", ".join(f"`{key}`" for key in lost)

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Const, Term, Value, within
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -37,15 +38,20 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield ports that each rank picks by itself."""
     starts = {id(event.node) for event, _ in events(run.root, "spawn")}
     picked: tuple[Event, Way] | None = None
+    is_one_process = False
     for event, way in events(run.root, "setenv", "init"):
         if event.kind == "setenv":
+            value = event.values["value"]
             if event.values["name"].is_const("MASTER_PORT"):
-                own = event.values["value"].agree.kind == "local"
                 several = doers(way).mask.bit_count() > 1
-                picked = (event, way) if own and several else None
+                picked = (event, way) if _is_its_own(value) and several else None
+            elif event.values["name"].is_const("RANK"):
+                is_one_process = isinstance(value.what, Const)
         elif picked is not None and event.values.get("store") is None:
             by, before = picked
             rank = event.values.get("rank")
+            if is_one_process:
+                continue  # whoever runs this is rank 0 of a job of its own
             if _process(before, starts) != _process(way, starts):
                 continue  # picked once, where the ranks are started, which inherit it
             if rank is None or not isinstance(rank.constant, int):
@@ -56,6 +62,12 @@ def check(run: Run) -> Iterator[Hit]:
                     help="pick it once, in the process that starts the ranks, and hand it to them",
                     path=by.path,
                 )
+
+
+def _is_its_own(port: Value) -> bool:
+    """Whether the process picks it, whichever way it goes: others may have it from a launcher."""
+    joined = (each for each in within(port.what) if isinstance(each, Term) and each.op == "joined")
+    return port.agree.kind == "local" and not any(joined)
 
 
 def _process(way: Way, starts: set[int]) -> list[int]:

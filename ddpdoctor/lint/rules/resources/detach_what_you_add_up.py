@@ -29,7 +29,7 @@ from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Object
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Tuple, Value, What, text
+from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Tuple, Value, What, text
 from ddpdoctor.lint.engine.queries.doing import function_of
 from ddpdoctor.lint.engine.queries.holding import conditions
 from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
@@ -56,7 +56,7 @@ def check(run: Run) -> Iterator[Hit]:
     for event, way in events(run.root, "add_up"):
         node, value = event.node, event.values["value"]
         around = _innermost(way)
-        if around is None or "no_grad" in event.scopes:
+        if around is None or "no_grad" in event.scopes or _begins_anew(run, event, around):
             continue
         if isinstance(node, ast.AugAssign) and not isinstance(node.op, ast.Add):
             continue
@@ -92,6 +92,17 @@ def check(run: Run) -> Iterator[Hit]:
             fix=_fix(run, event, node.value),
             path=event.path,
         )
+
+
+def _begins_anew(run: Run, event: Event, around: Loop) -> bool:
+    """Whether what is added to was set in the same round of the loop."""
+    old = event.values["old"].what
+    if isinstance(old, Const) or (isinstance(old, Term) and old.op in _ARITHMETIC):
+        return True
+    made = run.vm.made.get(old)
+    if made is None or made.by == EITHER or made.node is event.node:
+        return False
+    return any(each is made.node for each in ast.walk(around.node))
 
 
 def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
