@@ -136,8 +136,8 @@ torch.utils.data.ConcatDataset                      new type=torch.utils.data.Da
 torch.utils.data.Dataset                            new type=torch.utils.data.Dataset
 torch.utils.data.IterableDataset                    new type=torch.utils.data.IterableDataset
 torch.utils.data.random_split                       event kind=split dataset=dataset@0 generator=generator@2 result=chance
-torch.utils.data.get_worker_info                    event kind=ask_worker
-torch.utils.data._utils.worker.get_worker_info      event kind=ask_worker
+torch.utils.data.get_worker_info                    event kind=ask_worker result=own
+torch.utils.data._utils.worker.get_worker_info      event kind=ask_worker result=own
 torch.utils.data.DistributedSampler.set_epoch       event kind=set_epoch epoch=epoch@0
 torch.optim.*                                       new type=torch.optim.Optimizer parameters=params@0 lr=lr@1
 torch.optim.swa_utils.AveragedModel                 event kind=average object=model@0

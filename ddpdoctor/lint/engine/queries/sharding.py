@@ -188,11 +188,16 @@ def _is_alike(sample: Event) -> bool:
 
 
 def _holds_own(run: Run, data: Value) -> bool:
-    """Whether a data set of a library's is made of what the rank alone has read."""
+    """Whether a data set is made of what the rank alone has read, or is told the rank."""
     made = run.vm.object(data)
-    is_theirs = made is not None and made.cls < 0
-    held = run.vm.store.of(data.what).values() if is_theirs else (data,)
-    return any(_is_own(each, ("shard",), _DEPTH) for each in held)
+    held = run.vm.store.of(data.what) if made is not None else {"": data}
+    if made is not None and made.cls >= 0:  # how it goes by that, is not always followed
+        own = {name for name, each in held.items() if each.agree.kind == "rank"}
+        return any(
+            isinstance(each, ast.Attribute) and each.attr in own and isinstance(each.ctx, ast.Load)
+            for each in ast.walk(run.vm.classes[made.cls].node)
+        )
+    return any(_is_own(each, ("shard",), _DEPTH) for each in held.values())
 
 
 def is_own_part(run: Run, value: Value) -> bool:

@@ -209,6 +209,10 @@ def _event(vm: Machine, call: Call) -> Value:
         order = vm.why(f"the order of `{text(call.node)}` differs between machines", call.node)
         element = Value(term("listed", path.what), local("order"), order)
         return objects.new_list_of(vm, call.node, Value(Many(element), local("order"), order))
+    if result == "own":  # of a worker, which the generator of its rank has seeded
+        worker = Value(identity(vm, call.name, call.args, call.node), SAME)
+        vm.store.put((worker.what, "seed"), Value(term("of", worker.what, "seed"), UNKNOWN))
+        return worker
     if result == "same":
         return Value(identity(vm, call.name, call.args, call.node), SAME)
     if result == "copy":
