@@ -83,7 +83,7 @@ def _left_out(run: Run) -> Iterator[Hit]:
     for optimizer, _ in events(run.root, "new"):
         for module in _refs(run, optimizer.values.get("parameters", NONE)):
             own = parts(run, module)
-            if own & had or not objects.is_module(run.vm, Value(module)):
+            if own & had or not objects.is_module(run.vm, Value(module)) or _is_a_shard(run, own):
                 continue
             rounds = {id(loop) for of, way in losses if own & of for loop in loops(way)[-1:]}
             beside = [
@@ -98,6 +98,12 @@ def _left_out(run: Run) -> Iterator[Hit]:
             if rounds.isdisjoint(shared_in(run, {module, optimizer.values["object"].what})):
                 yield _left_out_by(beside[-1], runs[0], optimizer)
                 return
+
+
+def _is_a_shard(run: Run, modules: set[int]) -> bool:
+    """Whether a module is told its rank: it may hold a part of a model that no rank has whole."""
+    held = (value for each in modules for value in run.vm.store.of(Ref(each)).values())
+    return any(each.agree.kind == "rank" for each in held)
 
 
 def _left_out_by(wrap: Event, forward: Event, optimizer: Event) -> Hit:

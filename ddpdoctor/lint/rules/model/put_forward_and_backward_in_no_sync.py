@@ -28,6 +28,7 @@ with model.no_sync():
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
@@ -58,16 +59,22 @@ def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
     told: set[int] = set()
     inside: list[Event] = []
     unreduced: list[tuple[Hit, set[What]]] = []
-    for event, _ in events(run.root, "enter", "exit", "backward", "step"):
+    scopes: dict[int, Event | None] = {}  # of each forward, when it ran last
+    for event, _ in events(run.root, "enter", "exit", "forward", "backward", "step"):
         if event.kind == "enter" and "no_sync" in event.name:
             inside.append(event)
+        elif event.kind == "forward":
+            scopes[id(event.node)] = inside[-1] if inside else None
         elif event.kind == "exit":
             inside = [each for each in inside if not ends(event, each)]
         elif event.kind == "step":
             yield from _first(unreduced, told)
             unreduced = []
         elif event.kind == "backward" and "no_grad" not in event.scopes:
-            forwards = list(_forwards(run, event.values["loss"], held))
+            forwards = [
+                replace(each, inside=scopes.get(id(each.node), each.inside))
+                for each in _forwards(run, event.values["loss"], held)
+            ]
             within = [made for made in forwards if made.inside is not None]
             models = {made.of[0].what for made in forwards}
             if inside and forwards and not within:
