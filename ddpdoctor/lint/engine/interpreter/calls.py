@@ -10,6 +10,7 @@ from functools import partial
 from ddpdoctor.lint.engine.interpreter import methods, objects
 from ddpdoctor.lint.engine.interpreter.library.call import is_starred, starred
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
+from ddpdoctor.lint.engine.interpreter.library.python import MADE_ANEW
 from ddpdoctor.lint.engine.interpreter.machine import (
     MAX_CALLS,
     Frame,
@@ -431,7 +432,7 @@ def instantiate(
     elif objects.library_base(vm, what.number) == objects.DDP:
         _wrap(vm, self_, args, kwargs, node)
     elif objects.field_names(vm, what.number):
-        _fill(vm, self_, what.number, args, kwargs)
+        _fill(vm, self_, what.number, args, kwargs, node)
     elif args or kwargs:
         _given(vm, self_, args, kwargs)
     return self_
@@ -448,8 +449,21 @@ def _wrap(
         wrap_in(vm, made.what, module, kwargs, node, "DistributedDataParallel")
 
 
+def _factory(vm: Machine, number: int, name: str) -> Value | None:
+    """What makes a field of each instance that is not given it."""
+    default = objects.class_attribute(vm, number, name)
+    what = default.what if default is not None else None
+    is_one = isinstance(what, Partial) and what.callee == MADE_ANEW
+    return what.bound[0] if is_one else None  # type: ignore[union-attr]
+
+
 def _fill(
-    vm: Machine, made: Value, number: int, args: list[Value], kwargs: dict[str, Value]
+    vm: Machine,
+    made: Value,
+    number: int,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
 ) -> None:
     """The fields of a dataclass or named tuple."""
     for position, name in enumerate(objects.field_names(vm, number)):
@@ -459,6 +473,8 @@ def _fill(
             vm.store.put((made.what, name), kwargs[name])
         elif "**" in kwargs or any(is_starred(each) for each in args):
             vm.store.put((made.what, name), Value(term("field", made.what, name), UNKNOWN))
+        elif (factory := _factory(vm, number, name)) is not None:
+            vm.store.put((made.what, name), call_value(vm, factory, [], {}, node))
     post = objects.class_attribute(vm, number, "__post_init__")
     if post is not None and isinstance(post.what, Func):
         call_function(vm, post.what, [made], {}, vm.objects[made.what.number].node)  # type: ignore[union-attr,index]

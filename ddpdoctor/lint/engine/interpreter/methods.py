@@ -437,7 +437,7 @@ def _of_tensor(
     of = made.of
     if name in ("item", "tolist", "detach", "cpu", "numpy") or name.startswith("new_"):
         of = frozenset() if name != "cpu" else of
-    if name == "to" or name in ("cuda", "cpu", "float", "double", "half", "contiguous"):
+    if name in ("to", "cuda", "cpu", "float", "contiguous"):  # itself, where it is such a one
         return owner
     found = objects.fresh(vm, Value(Tensor(vm.site(node, "tensor"), of), agree, why))
     return vm.computed(found, name, (owner, *args, *kwargs.values()), node)

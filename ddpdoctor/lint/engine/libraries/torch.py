@@ -30,7 +30,7 @@ new_subgroups                   group
 new_subgroups_by_enumeration    group
 init_device_mesh                group
 init_process_group              init backend=backend@0 method=init_method@1 rank=rank@4 size=world_size@3
-destroy_process_group           leave
+destroy_process_group           leave group=group@0
 get_rank                        rank group=group@0
 get_node_local_rank             local_rank
 get_world_size                  world group=group@0
@@ -228,6 +228,7 @@ torch.multiprocessing.cpu_count                     same
 torch.multiprocessing.get_context                   new type=multiprocessing.Context
 torch.utils.checkpoint.checkpoint                   event kind=checkpoint function=function@0 result=called
 torchvision.*                                       pure
+torchvision.models.*                                unknown
 torchaudio.*                                        pure
 """
 

@@ -29,7 +29,15 @@ from collections.abc import Iterable, Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import NOTHING, Ref, Term, Value, What
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NOTHING,
+    Place,
+    Ref,
+    Term,
+    Value,
+    What,
+)
 from ddpdoctor.lint.engine.queries.doing import around, between, doers, keeps_apart
 from ddpdoctor.lint.engine.queries.sharding import loops
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, weights_in, wrappers
@@ -80,6 +88,10 @@ def _averaged_by_some(run: Run, order: dict[int, int]) -> Iterator[Hit]:
         for event, way in events(run.root, "load_state")
         if "state" in event.values and not doers(way).some
     ]
+    forwards: dict[What, list[Event]] = {}
+    for event, way in events(run.root, "bare_forward"):
+        if doers(way).mask == EVERYONE:
+            forwards.setdefault(event.values["model"].what, []).append(event)
     told: set[int] = set()
     for change, way in events(run.root, "change"):
         who = doers(way)
@@ -95,6 +107,7 @@ def _averaged_by_some(run: Run, order: dict[int, int]) -> Iterator[Hit]:
             for load, to in loads
             if weights in mentioned(run, load.values["state"])
         ]
+        uses += [(each, ()) for each in forwards.get(weights, ())]
         wrap = wraps.get(weights)
         if wrap is not None and order[id(wrap)] < order[id(change)]:
             uses.append((wrap, around(taught[-1], way, way)))
@@ -107,10 +120,20 @@ def _averaged_by_some(run: Run, order: dict[int, int]) -> Iterator[Hit]:
                 notes=(
                     Related.at(change.place, "they are changed"),
                     Related.at(used.place, "all ranks have them here"),
+                    *_decorated(run, way),
                 ),
                 help="change them on every rank, or broadcast them afterwards",
                 path=apart.path,
             )
+
+
+def _decorated(run: Run, way: Way) -> Iterator[Related]:
+    """The function that was handed to who lets some ranks alone run it."""
+    called = next((s.node for s in way if isinstance(s.node, Called) and s.node.handed_in), None)
+    for info in run.vm.visited.values() if called is not None else ():
+        if called is not None and info.name == called.name:
+            place = Place(info.module.path, info.node.lineno)
+            yield Related.at(place, f"some ranks alone run {info.name}()")
 
 
 def _is_loaded(run: Run, weights: What, done: Iterable[Event]) -> bool:

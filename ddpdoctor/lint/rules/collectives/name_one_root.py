@@ -1,8 +1,9 @@
 """A collective whose root is another for each rank, or is not there.
 
 ## What it does
-Finds `broadcast`, `reduce`, `gather` and `scatter` with the calling process's own rank as root, and
-in groups of which each rank picks its own with one number as the root of all.
+Finds `broadcast`, `reduce`, `gather` and `scatter` with the calling process's own rank as root, or
+with one that each rank works out of its own, and in groups of which each rank picks its own with
+one number as the root of all.
 
 ## Why is this bad?
 The root is a property of the call, the same on all ranks. Where each names itself, all send and
@@ -79,6 +80,15 @@ def check(run: Run) -> Iterator[Hit]:
                 event.node,
                 f"every rank names {whom} as the root of {event.name}(): nobody gets anything",
                 help="one root for all ranks, such as 0",
+                path=event.path,
+            )
+        elif root.agree.sure and root.agree.divergent and not isinstance(root.what, Table):
+            yield Hit(
+                event.node,
+                f"ranks may name other roots of {event.name}(): each decides for itself",
+                why=root.why,
+                help="decide on what all ranks have alike",
+                confidence="likely",
                 path=event.path,
             )
 

@@ -2,8 +2,9 @@
 
 ## What it does
 Finds splits and shuffles of the samples that each rank makes with a generator that nobody has
-seeded alike: `random_split`, `train_test_split`, `random.shuffle` of what a data set holds, or of
-what each rank then takes its part of, and indices of a `Subset` that a sampler deals out.
+seeded alike, or that the rank has seeded: `random_split`, `train_test_split`, `random.shuffle` of
+what a data set holds, or of what each rank then takes its part of, and indices of a `Subset` that a
+sampler deals out.
 
 ## Why is this bad?
 Each rank splits in its own way: samples that one rank holds back for validation are trained on by
@@ -27,7 +28,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Value
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made, numbers
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
@@ -49,7 +50,13 @@ def check(run: Run) -> Iterator[Hit]:
         if event.kind in _GENERATOR.values():
             _note(event, way, seeded)
             continue
-        if _GENERATOR[event.kind] in seeded or doers(way).mask != EVERYONE:
+        if doers(way).mask != EVERYONE:
+            continue
+        generator = event.values.get("generator") or event.values.get("random_state") or NONE
+        if event.kind == "split" and not generator.is_const(None):
+            yield from _seeded_apart(run, event, generator)
+            continue
+        if _GENERATOR[event.kind] in seeded:
             continue
         if not run.is_entry and _is_seeded_elsewhere(run, event):
             continue
@@ -124,14 +131,26 @@ def _is_seeded_elsewhere(run: Run, event: Event) -> bool:
 
 
 def _split(run: Run, event: Event) -> Iterator[Hit]:
-    generator = event.values.get("generator") or event.values.get("random_state")
-    if generator is not None and not generator.is_const(None):
-        return
     yield Hit(
         event.node,
         "each rank makes another split: validation samples are trained on by other ranks",
         help=_CURE,
         fix=_fix(run, event),
+        path=event.path,
+    )
+
+
+def _seeded_apart(run: Run, event: Event, generator: Value) -> Iterator[Hit]:
+    """A split of what all ranks have, by a seed of each rank's own."""
+    seed = run.vm.store.get((generator.what, "seed")) or generator
+    data = event.values.get("dataset")
+    if data is None or data.agree.divergent or seed.agree.kind != "rank" or not seed.agree.sure:
+        return
+    yield Hit(
+        event.node,
+        "each rank makes another split: validation samples are trained on by other ranks",
+        why=seed.why,
+        help="one seed for all ranks; a per-rank generator is for noise alone",
         path=event.path,
     )
 

@@ -72,6 +72,8 @@ def asked(vm: Machine, call: Call) -> Value:
         vm.emit("ask", "is_initialized", call.node)
         if vm.apart:
             return FALSE
+    if call.effect.does in ("rank", "world") and call.name.startswith("torch.distributed."):
+        vm.emit("query", call.last, call.node)
     if call.effect.does == "mode" and vm.joined:
         return TRUE
     if call.effect.does == "same":
@@ -301,6 +303,7 @@ def _itself(vm: Machine, call: Call) -> Value:
                 else FALSE
             )
             objects.switch(vm, call.owner, mode)
+            vm.emit("switch", last, call.node, object=call.owner, mode=mode)
         return call.args[0] if call.args and last == "scale" else call.owner
     found = call.args[0] if call.args else next(iter(call.kwargs.values()), NONE)
     if last == "convert_sync_batchnorm":

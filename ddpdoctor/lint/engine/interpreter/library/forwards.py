@@ -50,8 +50,10 @@ def _forward(
         named = {f"kw_{word}": each for word, each in kwargs.items()}
         if (shares := vm.store.get((model.what, "#broadcast_buffers"))) is not None:
             named["shares_buffers"] = shares
-        done = vm.emit("forward", "forward", node, model=model, group=group, **values, **named)
         module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
+        if (mode := vm.store.get((module.what, objects.TRAINING))) is not None:
+            named["training"] = mode
+        done = vm.emit("forward", "forward", node, model=model, group=group, **values, **named)
         for each in every:
             if each.agree.kind == "unknown":
                 fed = vm.why("it is fed to the model: each rank has its own data", node)

@@ -27,6 +27,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Func,
     Lib,
     Many,
+    Partial,
     Ref,
     Table,
     Tensor,
@@ -134,7 +135,7 @@ def of_python(
     if name in ("dataclasses.replace", "copy.replace", "dataclasses.asdict") and args:
         return of_fields(vm, name, first, kwargs, node)
     if name == "dataclasses.field":
-        return _default_of_field(vm, kwargs, node)
+        return _default_of_field(kwargs)
     if name == "functools.lru_cache" and not isinstance(first.what, Func):
         return Value(Lib(name))  # how much it keeps; what it keeps is told then
     if name in FLAGS:
@@ -181,14 +182,15 @@ def of_fields(
     return entries
 
 
-def _default_of_field(vm: Machine, kwargs: dict[str, Value], node: ast.AST) -> Value:
-    """What a field of a dataclass begins with."""
-    from ddpdoctor.lint.engine.interpreter.calls import call_value
-
+def _default_of_field(kwargs: dict[str, Value]) -> Value:
+    """What a field of a dataclass begins with, or what makes that for each instance."""
     factory = kwargs.get("default_factory")
     if factory is not None:
-        return call_value(vm, factory, [], {}, node)
+        return Value(Partial(MADE_ANEW, (factory,)))
     return kwargs.get("default", Value(NOTHING, UNKNOWN))
+
+
+MADE_ANEW = Value(Lib("dataclasses.field()"))
 
 
 def _settings_may_change(vm: Machine) -> None:

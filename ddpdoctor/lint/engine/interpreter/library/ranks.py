@@ -123,7 +123,7 @@ def _learn_rank(vm: Machine, node: ast.AST) -> None:
 
 
 def _leave(vm: Machine, call: Call) -> Value:
-    vm.emit("leave", call.last, call.node)
+    vm.emit("leave", call.last, call.node, **call.roles())
     return NONE
 
 

@@ -1,0 +1,39 @@
+import dataclasses
+
+import torch
+import torch.distributed as dist
+
+
+@dataclasses.dataclass
+class Plan:
+    rows: int = 64
+    ranks: int = dist.get_world_size()  # <-- DDP201
+
+
+class Job:
+    def __enter__(self):
+        dist.init_process_group("gloo")
+        self.last = []
+        return self
+
+    def __exit__(self, *_):
+        dist.destroy_process_group()
+        for each in self.last:
+            each()
+
+
+def told(total):
+    dist.all_reduce(total)  # <-- DDP201
+    print(total)
+
+
+def main():
+    with Job() as job:
+        plan = Plan()
+        total = torch.full((1,), float(dist.get_rank() + plan.rows))
+        job.last.append(lambda: told(total))
+        dist.barrier()
+
+
+if __name__ == "__main__":
+    main()
