@@ -27,3 +27,27 @@ def test_a_script_yields_the_marked_lines_and_no_others(name: str, tmp_path: Pat
     marked = {(file.name, *mark) for file in files for mark in expected(file)}
     assert found == marked
     assert bool(marked) == ("bad" in name)
+
+
+def test_a_script_finds_its_package_above_the_folder_in_which_lint_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("tools", "seg"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "seg" / "hooks.py").write_text(
+        "import weakref\nimport torch.distributed as dist\n"
+        "class Hook:\n    def __init__(self, loop):\n        self.loop = weakref.ref(loop)\n"
+        "    def after(self):\n        if dist.get_rank() == 0:\n            self.loop().shared()\n"
+    )
+    (tmp_path / "tools" / "train.py").write_text(
+        "import torch.distributed as dist\nfrom seg.hooks import Hook\n"
+        "class Loop:\n    def shared(self):\n        dist.barrier()\n"
+        "dist.init_process_group('gloo')\nHook(Loop()).after()\n"
+    )
+    monkeypatch.chdir(tmp_path / "tools")
+    found = lint(["train.py", "../seg/hooks.py"]).diagnostics
+    assert [(each.path, each.line, each.code) for each in found] == [
+        ("../seg/hooks.py", 8, "DDP401")
+    ]

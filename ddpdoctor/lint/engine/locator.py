@@ -18,6 +18,7 @@ class Locator:
         self._found: dict[tuple[str, str], tuple[str, str] | None] = {}
         self._listings: dict[str, dict[str, bool]] = {}
         self._tops: dict[str, str] = {}
+        self._inside: dict[str, bool] = {}
 
     def locate(self, importer: str, name: str) -> tuple[str, str] | None:
         """(file, what is left of the dotted name), or None if the tree has no such module."""
@@ -30,26 +31,35 @@ class Locator:
     def is_near(self, importer: str, imported: str) -> bool:
         """Whether two files are of one project: below one root, of one package, or scripts."""
         path = PurePath(imported)
-        # The project's environment may lie in its folder, and is no part of it.
-        if _INSTALLED.isdisjoint(path.parts) and any(map(path.is_relative_to, self._roots)):
+        if self._is_inside(str(path.parent)):
             return True
         one, other = (self._package(str(PurePath(path).parent)) for path in (importer, imported))
         return one == other or not one or not other
 
+    def _is_inside(self, folder: str) -> bool:
+        """Whether a folder is below a root; the project's environment is no part of it."""
+        if folder not in self._inside:
+            path = PurePath(os.path.abspath(folder))
+            roots = map(os.path.abspath, self._roots)
+            is_own = _INSTALLED.isdisjoint(PurePath(folder).parts)
+            self._inside[folder] = is_own and any(map(path.is_relative_to, roots))
+        return self._inside[folder]
+
     def _package(self, folder: str) -> str:
         """The outermost package that holds this folder, "" for a folder of scripts."""
-        top = self._top(folder)
-        inside = PurePath(folder).relative_to(top).parts
-        return f"{top}/{inside[0]}" if inside else ""
+        top, found = self._top(folder), ""
+        while folder != top:
+            folder, found = _above(folder), folder
+        return found
 
     def _search(self, folder: str, name: str) -> tuple[str, str] | None:
         level = len(name) - len(name.lstrip("."))
         parts = [part for part in name[level:].split(".") if part]
         if level:
-            base = PurePath(folder)
+            base = folder
             for _ in range(level - 1):
-                base = base.parent
-            return self._below(str(base), parts, own_package=True)
+                base = _above(base)
+            return self._below(base, parts, own_package=True)
         for base_name in dict.fromkeys((self._top(folder), folder, *self._roots)):
             if found := self._below(base_name, parts, own_package=False):
                 return found
@@ -78,12 +88,12 @@ class Locator:
     def _top(self, folder: str) -> str:
         """The folder above the outermost package that holds this one, a package itself or not."""
         if folder not in self._tops:
-            top = PurePath(folder)
-            while top.parent != top and any(
-                self._is_file(f"{each}/__init__.py") for each in (top, top.parent)
+            top = folder
+            while (above := _above(top)) != top and any(
+                self._is_file(f"{each}/__init__.py") for each in (top, above)
             ):
-                top = top.parent
-            self._tops[folder] = str(top)
+                top = above
+            self._tops[folder] = top
         return self._tops[folder]
 
     def _is_folder(self, path: str) -> bool:
@@ -103,6 +113,14 @@ class Locator:
             except (OSError, ValueError):
                 self._listings[folder] = {}
         return self._listings[folder]
+
+
+def _above(folder: str) -> str:
+    """The folder that holds another, named as that one is; of the outermost itself."""
+    path = PurePath(folder)
+    if path.name in ("", "."):
+        return folder if path.is_absolute() else ".."
+    return f"{folder}/.." if path.name == ".." else str(path.parent)
 
 
 def project_root(path: Path) -> Path | None:

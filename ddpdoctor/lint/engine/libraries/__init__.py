@@ -43,6 +43,7 @@ WORDS = {
     "wraps": "wraps a module for data-parallel training",
     "prepares": "wraps modules among its arguments, and hands all back in their order",
     "itself": "hands its first argument back",
+    "refers": "a function that gives its first argument",
     "enters": "a context manager or decorator of this `scope`",
     "spawns": "starts the function `target` once per rank",
     "calls": "calls the function `target`",

@@ -103,6 +103,7 @@ yaml.*                                  pure
 re.*                                    pure
 hashlib.*                               pure
 weakref.proxy                           itself
+weakref.ref                             refers
 functools.partial                       calls
 functools.wraps                         itself
 os.path.exists                          event kind=look path=path@0 result=disk

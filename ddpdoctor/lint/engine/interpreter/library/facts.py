@@ -342,6 +342,11 @@ def _calls(vm: Machine, call: Call) -> Value:
     return Value(Partial(first, tuple(call.args[1:]), tuple(own)))
 
 
+def _refers(vm: Machine, call: Call) -> Value:
+    """Who calls it gets what it was given."""
+    return Value(Partial(Value(Lib("weakref.ref()")), (call.first,)))
+
+
 def _enters(vm: Machine, call: Call) -> Value:
     scope = call.effect.option("scope")
     throws = call.given("throws")
@@ -395,6 +400,7 @@ HANDLERS: dict[str, Handler] = {
     "bounds": _bounds,
     "itself": _itself,
     "calls": _calls,
+    "refers": _refers,
     "enters": _enters,
     "ends": _ends,
 }

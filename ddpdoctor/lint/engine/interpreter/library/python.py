@@ -106,7 +106,7 @@ def of_python(
         return NONE
     if name in ("super", "object"):
         return Value(NOTHING, SAME)
-    if name == "vars":
+    if name in ("vars", "weakref.ref()"):
         return first
     if name == "functools.wraps()":
         innermost = vm.store.get((first.what, "__wrapped__")) or first
