@@ -39,8 +39,8 @@ class Locator:
     def _is_inside(self, folder: str) -> bool:
         """Whether a folder is below a root; the project's environment is no part of it."""
         if folder not in self._inside:
-            path = PurePath(os.path.abspath(folder))
-            roots = map(os.path.abspath, self._roots)
+            path = _named_fully(folder)
+            roots = map(_named_fully, self._roots)
             is_own = _INSTALLED.isdisjoint(PurePath(folder).parts)
             self._inside[folder] = is_own and any(map(path.is_relative_to, roots))
         return self._inside[folder]
@@ -113,6 +113,11 @@ class Locator:
             except (OSError, ValueError):
                 self._listings[folder] = {}
         return self._listings[folder]
+
+
+def _named_fully(folder: str) -> PurePath:
+    """A folder by its whole name, through links as they are written."""
+    return PurePath(os.path.normpath(Path.cwd() / folder))
 
 
 def _above(folder: str) -> str:

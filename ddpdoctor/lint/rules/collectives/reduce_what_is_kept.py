@@ -2,7 +2,8 @@
 
 ## What it does
 Finds an in-place collective on a copy of this rank's own values that is made for the call and has
-no name: `dist.all_reduce(total.double())`, `dist.all_reduce(hits / count)`.
+no name, where those values are used afterwards: `dist.all_reduce(total.double())`,
+`dist.all_reduce(hits / count)`.
 
 ## Why is this bad?
 The collective writes its result into the copy, which is gone when the call returns. What is used
@@ -31,19 +32,17 @@ from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.objects import content, held
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Value
+from ddpdoctor.lint.engine.interpreter.values import Const, Table, Value, has_identity, within
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP214", name="metric-not-reduced", confidence="likely")
 
 _IN_PLACE = ("all_reduce", "broadcast", "reduce")
 _CALLS = """
-    abs argmax argmin as_tensor bool cat clone count_nonzero double exp from_numpy full half int log
-    long max mean min norm numel pow prod sqrt square stack std sum tensor var
-    Add Div FloorDiv MatMult Mod Mult Pow Sub
+    as_tensor bool clone double from_numpy half int long stack tensor Add Div FloorDiv Mult Sub
 """
 _COPIES = frozenset(_CALLS.split())
-"""What gives a tensor of its own, and never the one that it is computed from."""
+"""What gives a tensor of its own that stands for the one that it is computed from."""
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -54,7 +53,8 @@ def check(run: Run) -> Iterator[Hit]:
         made = run.vm.made.get(event.values["shares"].what) if given is not None else None
         if given is None or made is None or made.node is not given or made.by not in _COPIES:
             continue
-        own = next((each for each in _parts(run, made) if each.agree.divergent), None)
+        parts = [each for each in _parts(run, made) if each.agree.divergent]
+        own = next((each for each in parts if _is_read_later(run, each, made, event)), None)
         if own is not None and id(event.node) not in told:
             told.add(id(event.node))
             yield Hit(
@@ -80,3 +80,19 @@ def _parts(run: Run, made: Made) -> Iterator[Value]:
     for each in made.of:
         yield each
         yield from held(content(run.vm, each) or each)
+
+
+def _is_read_later(run: Run, value: Value, made: Made, event: Event) -> bool:
+    """Whether anything is done afterwards with what the copy was made of."""
+    what = value.what
+    if not has_identity(what) or isinstance(what, Const | Table):
+        return False
+    later = (each for each in run.vm.made.values() if each.order > made.order)
+    if any(what in [given.what for given in each.of] for each in later):
+        return True
+    following = False
+    for each, _ in events(run.root):
+        if following and any(what in within(given.what) for given in each.values.values()):
+            return True
+        following = following or each is event
+    return False
