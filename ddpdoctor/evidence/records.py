@@ -55,6 +55,8 @@ class Collective:
     """Digest of a small floating input of a reduction, of calls that were looked at closely."""
     values: tuple[float, ...] = ()
     """The input of a sum itself, if it is of few numbers, of such calls."""
+    input: str = ""
+    """Digest of what a small all_reduce or broadcast was given, of such calls of the user's own."""
     counted: bool = False
     """A count is among them: the quotient of two sums is the same however many added."""
     aliased: bool = False

@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Any
 
 from ddpdoctor.evidence import EXCHANGES, MAKING_GROUPS, pair_key
-from ddpdoctor.watch import given
+from ddpdoctor.watch import given, lost
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -333,6 +333,7 @@ def _note(
         fields.update(given.facts(op, args) or {})
         if given.is_direct():
             pending.followed = fields
+            lost.follow(pending.log, op, args, fields)
             if pending.log.in_join:
                 fields["in_join"] = True
     if (root := getattr(options, "rootRank", None)) is not None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import sys
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.watch.aside import is_compiling
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import users_frame
+from ddpdoctor.watch.places import is_users, users_frame
 
 _SEEDS = 8
+_RESTORES = 16
+"""So many random states are written; the last one says that more may have come."""
 
 
 @harmless
@@ -36,10 +39,11 @@ def state(wrapper: Any) -> str:
 
 
 def listen_to_seeds(log: Log) -> None:
-    """Wrap `torch.manual_seed`: the first seeds, and the lines that set them."""
+    """Wrap `torch.manual_seed` and `torch.set_rng_state`: the first calls, and their lines."""
     import torch
 
     original: Any = torch.manual_seed
+    restored = _listen_to_restores(log)
     calls = 0
 
     @harmless
@@ -52,11 +56,55 @@ def listen_to_seeds(log: Log) -> None:
 
     @functools.wraps(original)
     def manual_seed(seed: Any) -> Any:
-        if not is_compiling():
-            note(seed)
-        return original(seed)
+        if is_compiling():
+            return original(seed)
+        note(seed)
+        before = torch.initial_seed()
+        result = original(seed)
+        if restored:
+            restored[0](before, sys._getframe(1))
+        return result
 
     torch.manual_seed = manual_seed
+
+
+def _listen_to_restores(log: Log) -> list[Callable[[int, Any], None]]:
+    """Once a random state was restored, what is listed is to be called after each seed, too."""
+    import torch
+
+    original: Any = torch.set_rng_state
+    listed: list[Callable[[int, Any], None]] = []
+    written = 0
+
+    @harmless
+    def note(before: int, frame: Any) -> None:
+        nonlocal written
+        written += 1
+        if written > _RESTORES:
+            return
+        state = zlib.crc32(torch.get_rng_state().numpy().tobytes())
+        log.write(
+            "random-state",
+            before=str(before),
+            now=f"{state:x}" if written < _RESTORES else "",
+            place=users_frame(frame),
+            way=log.way(frame),
+        )
+
+    @functools.wraps(original)
+    def set_rng_state(new_state: Any) -> None:
+        frame = sys._getframe(1)
+        # After one of the user's, what `fork_rng` puts back counts, too.
+        counts = is_users(frame.f_code) or (bool(listed) and frame.f_code.co_name == "fork_rng")
+        before = torch.initial_seed() if counts and not is_compiling() else None
+        original(new_state)
+        if before is not None:
+            note(before, frame)
+            listed[:] = [note]
+
+    torch.set_rng_state = set_rng_state
+    torch.random.set_rng_state = set_rng_state
+    return listed
 
 
 def listen_to_plateaus(log: Log) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -520,17 +521,17 @@ def stages() -> None:
     grouped(shards=True, given=True)
 
 
-def scored(*, back: bool) -> None:
-    """Rank 0 looks at the model after each step, and may leave it in evaluation mode."""
+def scored(*, back: bool, every: int = 1, steps: int = 9) -> None:
+    """Rank 0 looks at the model now and then, and may leave it in evaluation mode."""
     rank = join()
     torch.manual_seed(rank)
     model = DistributedDataParallel(nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(9):
+    for step in range(1, steps + 1):
         optimizer.zero_grad()
         model(torch.rand(4, 3)).square().mean().backward()  # the training
         optimizer.step()
-        if rank == 0:
+        if rank == 0 and step % every == 0:
             model.module.eval()
             if back:
                 model.module.train()
@@ -540,6 +541,10 @@ def scored(*, back: bool) -> None:
 
 def left_in_evaluation() -> None:
     scored(back=False)
+
+
+def left_late_in_evaluation() -> None:
+    scored(back=False, every=5, steps=16)
 
 
 def back_to_training() -> None:
@@ -578,4 +583,139 @@ def correlated() -> None:
         loss = all_reduce(out.T @ out).square().mean()
         loss.backward()
         optimizer.step()
+    leave()
+
+
+def counted(sum_up: Callable[[Tensor], object], *, alike: bool = False) -> None:
+    """Train, then count hits, and sum them up."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.rand(4, 3)).square().mean().backward()
+        optimizer.step()
+    for _ in range(2):
+        hits = torch.tensor([3, 4] if alike else [3 + rank, 4])
+        sum_up(hits)
+    del model, optimizer
+    leave()
+
+
+def summed_copy() -> None:
+    counted(lambda hits: dist.all_reduce(hits.double()))  # the copy
+
+
+def own_totals(hits: Tensor) -> None:
+    totals = hits / 2
+    dist.all_reduce(totals)  # the totals of its own
+
+
+def summed_and_left() -> None:
+    counted(own_totals)
+
+
+def told_in_vain() -> None:
+    counted(lambda hits: dist.broadcast(torch.clone(hits), src=0))  # the broadcast copy
+
+
+def summed_view() -> None:
+    counted(lambda hits: dist.all_reduce(hits[None]))
+
+
+def summed_data() -> None:
+    counted(lambda hits: dist.all_reduce(hits.data))
+
+
+def summed_array() -> None:
+    counted(lambda hits: dist.all_reduce(torch.from_numpy(hits.numpy())))
+
+
+def summed_and_read(hits: Tensor) -> float:
+    totals = hits / 2
+    dist.all_reduce(totals)
+    return float(totals.sum())
+
+
+def summed_well() -> None:
+    counted(summed_and_read)
+
+
+def kept_and_summed(hits: Tensor) -> None:
+    totals = [hits.double()]
+    dist.all_reduce(totals[0])
+    if float(totals[0].sum()) < 0:
+        raise ValueError
+
+
+def summed_in_a_list() -> None:
+    counted(kept_and_summed)
+
+
+def summed_to_wait() -> None:
+    counted(lambda hits: dist.all_reduce(hits.double()), alike=True)
+
+
+def restored_state(*, of_rank_0: bool, alike: bool = False) -> None:
+    """Go on with random states as they were saved: each rank's, or that of rank 0."""
+    rank = join()
+    torch.manual_seed(0 if alike else 5 + rank)
+    saved: list[Tensor] = [torch.empty(0)] * dist.get_world_size()
+    dist.all_gather_object(saved, torch.get_rng_state())
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.set_rng_state(saved[0 if of_rank_0 else rank])  # the state
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(4, 3) + rank).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def state_of_rank_0() -> None:
+    restored_state(of_rank_0=True)
+
+
+def state_of_each() -> None:
+    restored_state(of_rank_0=False)
+
+
+def state_of_all() -> None:
+    restored_state(of_rank_0=True, alike=True)
+
+
+def state_for_a_while() -> None:
+    """Draw alike once, then go on with the rank's own."""
+    rank = join()
+    common = torch.get_rng_state()
+    torch.manual_seed(5 + rank)
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        own = torch.get_rng_state()
+        torch.set_rng_state(common)
+        optimizer.zero_grad()
+        model(torch.rand(4, 3) + rank).square().mean().backward()
+        optimizer.step()
+        torch.set_rng_state(own)
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+    del model, optimizer
+    leave()
+
+
+def seeded_again() -> None:
+    rank = join()
+    common = torch.get_rng_state()
+    torch.manual_seed(5 + rank)
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.set_rng_state(common)
+    torch.manual_seed(9 + rank)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(4, 3) + rank).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
     leave()

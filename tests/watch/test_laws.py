@@ -59,7 +59,12 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("scaled_by_each", "DDP300", "the scale"),
         ("group_of_one", "DDP300", "the group"),
         ("left_in_evaluation", "DDP300", "the training"),
+        ("left_late_in_evaluation", "DDP300", "the training"),
         ("totals_in_place", "DDP421", "the totals"),
+        ("summed_copy", "DDP214", "the copy"),
+        ("summed_and_left", "DDP214", "the totals of its own"),
+        ("told_in_vain", "DDP214", "the broadcast copy"),
+        ("state_of_rank_0", "DDP205", "the state"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -88,6 +93,9 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "back_to_training",
             "totals_copied",
             "correlated",
+            *("summed_view", "summed_data", "summed_array", "summed_well", "summed_in_a_list"),
+            "summed_to_wait",
+            *("state_of_each", "state_of_all", "state_for_a_while", "seeded_again"),
         ),
     ],
 )

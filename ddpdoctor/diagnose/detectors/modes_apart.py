@@ -25,10 +25,11 @@ def detect(case: Case) -> Iterator[Finding]:
     if not case.ended_well:
         return
     for _, replicas in groups(case):
-        # The last sample is of after the training.
         first, *others = replicas
         common = set(first.samples).intersection(*(each.samples for each in others))
-        steps = sorted(common)[:-1]
+        # What is sampled after the last step is of after the training.
+        taken = min(each.training.steps for each in replicas)
+        steps = sorted(step for step in common if step <= taken)
         apart = [step for step in steps if len({_resting(each, step) for each in replicas}) > 1]
         if len(apart) < _ENOUGH:
             continue

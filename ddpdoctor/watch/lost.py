@@ -1,0 +1,92 @@
+"""Records results that nobody can have read: of a collective whose tensor is gone as it returns.
+
+Followed is, of a few calls of each line, the tensor that all_reduce or broadcast works on in place.
+What dies before the code that called it has done anything more, and shares its memory with nothing,
+was a copy for this call alone.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import weakref
+from types import CodeType, FrameType
+from typing import Any
+
+from ddpdoctor.watch.digests import is_capturing
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import is_users, outwards
+
+_IN_PLACE = frozenset({"all_reduce", "broadcast"})
+_MOST, _MOST_ON_GPU = 4096, 64
+"""Elements up to which an input is digested; to read them on a GPU waits for it."""
+_IDLE = frozenset({"POP_TOP", "LOAD_CONST", "NOP", "CACHE", "PRECALL", "RETURN_VALUE"}) | {
+    "RETURN_CONST",
+    "END_SEND",
+}
+_ENDS = ("RETURN_VALUE", "RETURN_CONST")
+_followed: dict[int, weakref.ref[Any]] = {}
+
+
+@harmless
+def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
+    """Digest what such a call is given, and write it down if its result is let go unread."""
+    tensor = args[0][0] if args and isinstance(args[0], list) and args[0] else None
+    if op not in _IN_PLACE or tensor is None or not _is_plain(tensor):
+        return
+    fields["input"] = f"{hash(tuple(tensor.detach().reshape(-1).tolist())) & 0xFFFF_FFFF:x}"
+    frame = next((f for f in outwards(sys._getframe(1)) if is_users(f.f_code)), None)
+    if frame is None or not _is_whole(tensor):
+        return
+    call = {name: fields.get(name) for name in ("group", "seq", "op", "place")}
+    key, code, at, number = id(tensor), frame.f_code, frame.f_lasti, id(frame)
+
+    def gone(reference: Any) -> None:
+        if _followed.get(key) is not reference:
+            return
+        del _followed[key]
+        if log.exiting or sys.is_finalizing():
+            return
+        if _has_read_nothing(sys._getframe(), code, at, number):
+            log.write("lost", **call)
+
+    _followed[key] = weakref.ref(tensor, harmless(gone))
+
+
+def _is_plain(tensor: Any) -> bool:
+    import torch
+
+    if type(tensor) is not torch.Tensor or tensor.requires_grad:
+        return False
+    most = {"cpu": _MOST, "cuda": _MOST_ON_GPU}.get(tensor.device.type, 0)
+    return 0 < tensor.numel() <= most and not is_capturing([tensor])
+
+
+def _is_whole(tensor: Any) -> bool:
+    """Whether its memory is its own: nothing else shows what is written there."""
+    import torch
+
+    count = torch._C._storage_Use_Count  # private
+    fresh = torch.empty(1)
+    owners, own = (count(each.untyped_storage()._cdata) for each in (tensor, fresh))
+    is_alone: bool = owners == own and not tensor._is_view()
+    return is_alone and tensor.untyped_storage().resizable()
+
+
+def _has_read_nothing(now: FrameType, code: CodeType, at: int, number: int) -> bool:
+    """Whether the code that made a call at this offset has done nothing since but to return."""
+    caller = next((f for f in outwards(now) if id(f) == number and f.f_code is code), None)
+    after = _after(code, at)
+    if caller is not None:
+        here = caller.f_lasti
+        return here >= at and all(name in _IDLE for offset, name in after if offset <= here)
+    until = next((n for n, (_, name) in enumerate(after) if name in _ENDS), len(after))
+    return all(name in _IDLE for _, name in after[: until + 1])
+
+
+@functools.lru_cache(maxsize=256)
+def _after(code: CodeType, at: int) -> list[tuple[int, str]]:
+    """The instructions that follow this offset, as they stand."""
+    return [(each.offset, each.opname) for each in dis.get_instructions(code) if each.offset > at]
