@@ -57,6 +57,10 @@ class Collective:
     """The input of a sum itself, if it is of few numbers, of such calls."""
     input: str = ""
     """Digest of what a small all_reduce or broadcast was given, of such calls of the user's own."""
+    labels: tuple[tuple[str, ...], ...] = ()
+    """What is reduced, in words: a variable, and its word, or the keys of the dictionary it is."""
+    step: int = 0
+    """Optimizer steps taken before, where there are labels."""
     counted: bool = False
     """A count is among them: the quotient of two sums is the same however many added."""
     aliased: bool = False

@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Any
 
 from ddpdoctor.evidence import EXCHANGES, MAKING_GROUPS, pair_key
-from ddpdoctor.watch import given, lost
+from ddpdoctor.watch import given, labels, lost
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -127,6 +127,10 @@ class Pending:
         """Whether the call that is about to be issued from there is looked at closely."""
         number = self._calls[line] + 1
         return number <= _CLOSELY or not number & (number - 1)
+
+    def is_one_of_the_first(self, line: Frame | None, many: int) -> bool:
+        """Whether the call that is about to be issued from there is among its first ones."""
+        return self._calls[line] < many
 
     def write(self) -> None:
         """Write down what has not been written."""
@@ -336,6 +340,8 @@ def _note(
             lost.follow(pending.log, op, args, fields)
             if pending.log.in_join:
                 fields["in_join"] = True
+    if pending.is_one_of_the_first(fields["place"], labels.FIRST):
+        fields.update(labels.facts(op, args, pending.log.steps) or {})
     if (root := getattr(options, "rootRank", None)) is not None:
         fields["root"] = root
     if (reduce_op := getattr(options, "reduceOp", None)) is not None:

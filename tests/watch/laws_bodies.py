@@ -719,3 +719,74 @@ def seeded_again() -> None:
         optimizer.step()
     del model, optimizer
     leave()
+
+
+def total(value: float) -> float:
+    summed = torch.tensor(value)
+    dist.all_reduce(summed)  # the sum
+    return float(summed)
+
+
+def summed_by_name(names: Callable[[int], list[str]]) -> None:
+    """Sum up each metric by itself, in the order in which a rank has its names."""
+    rank = join()
+    metrics = {name: (rank + 1.0) * len(name) for name in names(rank)}
+    for name in metrics:
+        total(metrics[name])
+    leave()
+
+
+def metrics_of_each_order() -> None:
+    summed_by_name(lambda rank: ["loss", "accuracy", "f1"][:: 1 - 2 * (rank % 2)])
+
+
+def metrics_of_one_order() -> None:
+    summed_by_name(lambda rank: ["loss", "accuracy", "f1"])
+
+
+def metrics_of_shards() -> None:
+    summed_by_name(lambda rank: [f"{rank}/{n}" for n in range(3)])
+
+
+class Table:
+    """Hits and counts of each class, which it comes to know as it meets them."""
+
+    def __init__(self, met: list[str]) -> None:
+        self.rows = {name: [len(name) * 2.0, len(name) * 3.0] for name in met}
+
+    def summed(self, order: list[str]) -> Tensor:
+        rows = torch.tensor([self.rows[name] for name in order])
+        dist.all_reduce(rows)  # the rows
+        return rows
+
+
+def tabled(*, in_order: bool) -> None:
+    rank = join()
+    table = Table([["a", "bb", "ccc"], ["bb", "a", "ccc"]][rank % 2])
+    table.summed(sorted(table.rows) if in_order else list(table.rows))
+    leave()
+
+
+def rows_as_met() -> None:
+    tabled(in_order=False)
+
+
+def rows_in_order() -> None:
+    tabled(in_order=True)
+
+
+def task_of_each() -> None:
+    """Each rank trains a task that it draws, and all sum up their losses for the log."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        task = ["one", "two"][(step + rank) % 2]
+        optimizer.zero_grad()
+        loss = model(torch.rand(4, 3)).square().mean() * len(task)
+        loss.backward()
+        optimizer.step()
+        shown = loss.detach()
+        dist.all_reduce(shown)
+    del model, optimizer
+    leave()

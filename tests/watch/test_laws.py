@@ -65,6 +65,8 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("summed_and_left", "DDP214", "the totals of its own"),
         ("told_in_vain", "DDP214", "the broadcast copy"),
         ("state_of_rank_0", "DDP205", "the state"),
+        ("metrics_of_each_order", "DDP413", "the sum"),
+        ("rows_as_met", "DDP413", "the rows"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -95,6 +97,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "correlated",
             *("summed_view", "summed_data", "summed_array", "summed_well", "summed_in_a_list"),
             "summed_to_wait",
+            *("metrics_of_one_order", "metrics_of_shards", "rows_in_order", "task_of_each"),
             *("state_of_each", "state_of_all", "state_for_a_while", "seeded_again"),
         ),
     ],
