@@ -224,7 +224,7 @@ def _synchronised(finding: Finding, sources: Sources) -> Finding:
                 if is_held and (test := _nearest_test(text, node)) is not None:
                     yield text, test, "decides which do not synchronise"
 
-    return _called_from(_with(finding, lines(), first=False), sources)
+    return _callsfrom(_with(finding, lines(), first=False), sources)
 
 
 def _skipped_by(finding: Finding, sources: Sources) -> Finding:
@@ -258,7 +258,7 @@ def _nearest_test(text: Text, node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _called_from(finding: Finding, sources: Sources) -> Finding:
+def _callsfrom(finding: Finding, sources: Sources) -> Finding:
     """Who calls the function that does it, as the program runs in the head."""
     calls = sources.calls(finding.places[0])
     known = {each.place for each in finding.places}
@@ -268,6 +268,41 @@ def _called_from(finding: Finding, sources: Sources) -> Finding:
         if each not in known
     )
     return finding.model_copy(update={"places": (*finding.places, *more)})
+
+
+def _given_to_some(finding: Finding, sources: Sources) -> Finding:
+    """Where what was nothing on these ranks is set under a condition: others may have more."""
+    if "NoneType" not in finding.cause and "UnboundLocalError" not in finding.cause:
+        return finding
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text, node, _ in _statements(finding.places[:1]):
+            for part in ast.walk(node) if isinstance(node, ast.Expr | ast.Assign) else ():
+                for origin in text.origins(part) if isinstance(part, ast.Name) else ():
+                    if (test := _nearest_test(text, origin)) is not None:
+                        yield text, test, "decides whether a rank has it"
+                        yield text, origin, "gives it"
+
+    return _with(finding, lines(), first=False)
+
+
+def _spawned(finding: Finding, sources: Sources) -> Finding:
+    """The function within a function that is handed over."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text, node, _ in _statements(finding.places):
+            around = text.function(node)
+            calls = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
+            names = {
+                each.id
+                for each in ast.walk(node)
+                if isinstance(each, ast.Name) and id(each) not in calls
+            }
+            for each in ast.walk(around) if around is not None else ():
+                if isinstance(each, Function) and each is not around and each.name in names:
+                    yield text, each, "is made in a function, and no child finds it there"
+
+    return _with(finding, lines(), first=False)
 
 
 def _is_called(name: str) -> Callable[[ast.Call], bool]:
@@ -321,7 +356,9 @@ _REMARKS: dict[str, Remark] = {
     "plain-average": _averaged,
     "mean-of-means": _counted,
     "accumulation-off-by-one": _synchronised,
-    "late-parameter": _called_from,
+    "late-parameter": _callsfrom,
+    "exception": _given_to_some,
+    "unpicklable-spawn-arguments": _spawned,
     "different-models": _built_apart,
     "unused-parameters": _skipped_by,
     "static-graph-changed": _skipped_by,

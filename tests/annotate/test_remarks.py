@@ -215,3 +215,77 @@ def test_the_call_that_a_person_would_change_is_named(
     file.write_text(LOADING, "utf-8")
     (finding,) = annotate([noted(file, "DDP207", title, 1)])
     assert [each.place.line for each in finding.places[1:] if each.place] == [line] * bool(line)
+
+
+ON_ONE = """\
+import torch
+import torch.distributed as dist
+
+
+class Keeper:
+    def _read(self):
+        state = {nothing}
+        if dist.get_rank() == 0:
+            state = torch.load("last.pt")
+        dist.barrier()
+        return state
+
+    def resume(self, net):
+        state = self._read()
+        net.load_state_dict(state["net"])
+"""
+
+
+def died_of(file: Path, line: int, cause: str, title: str = "exception") -> Finding:
+    return noted(file, "DDP400", title, line).model_copy(
+        update={"severity": "error", "certainty": "proven", "cause": cause}
+    )
+
+
+def lines_of(finding: Finding) -> list[int]:
+    return [at.place.line for at in finding.places if at.place is not None]
+
+
+def test_what_was_nothing_on_some_ranks_is_told_with_the_condition_that_sets_it(
+    tmp_path: Path,
+) -> None:
+    (file := tmp_path / "keep.py").write_text(ON_ONE.format(nothing="None"))
+    cause = "TypeError: 'NoneType' object is not subscriptable"
+    (finding,) = annotate([died_of(file, 15, cause)])
+    assert lines_of(finding) == [15, 8, 9]
+
+
+@pytest.mark.parametrize("cause", ["ValueError: too many values", "KeyError: 'net'"])
+def test_of_any_other_exception_nothing_is_added(tmp_path: Path, cause: str) -> None:
+    (file := tmp_path / "keep.py").write_text(ON_ONE.format(nothing="{}"))
+    (finding,) = annotate([died_of(file, 15, cause)])
+    assert lines_of(finding) == [15]
+
+
+SPAWNED = """\
+import torch.multiprocessing as mp
+
+
+def at_the_top(rank):
+    pass
+
+
+def launch(world):
+    def worker(rank):
+        at_the_top(rank)
+
+    def helper():
+        return world
+
+    mp.spawn({called}, nprocs=helper())
+"""
+
+
+@pytest.mark.parametrize(("called", "more"), [("worker", [9]), ("at_the_top", [])])
+def test_what_cannot_be_pickled_is_told_with_the_line_that_makes_it(
+    tmp_path: Path, called: str, more: list[int]
+) -> None:
+    (file := tmp_path / "spawn.py").write_text(SPAWNED.format(called=called))
+    title = "unpicklable-spawn-arguments"
+    (finding,) = annotate([died_of(file, 15, "an argument cannot be pickled", title)])
+    assert lines_of(finding) == [15, *more]
