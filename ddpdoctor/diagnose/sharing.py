@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ddpdoctor.diagnose.case import Case
-from ddpdoctor.evidence import Evidence, FileEvent, RankEvidence
+from ddpdoctor.evidence import Evidence, FileEvent, Place, RankEvidence
 
 Written = list[tuple[RankEvidence, FileEvent]]
 
@@ -27,6 +27,26 @@ def saved_by_several(evidence: Evidence) -> Iterator[Written]:
     for by_rank in found.values():
         if len(by_rank) > 1:
             yield list(by_rank.values())
+
+
+def handed_over(evidence: Evidence) -> set[tuple[str, str]]:
+    """The parts, by host and path, that ranks write for others: each its own, of one line."""
+    lines: dict[tuple[str, Place], dict[str, set[int]]] = {}
+    read: dict[tuple[str, str], set[int]] = {}
+    for rank in evidence.ranks:
+        for file in rank.files:
+            if file.action == "load":
+                read.setdefault((rank.boot, file.path), set()).add(rank.rank)
+            elif file.action in ("save", "replace") and file.place is not None:
+                of_line = lines.setdefault((rank.boot, file.place), {})
+                of_line.setdefault(file.path, set()).add(rank.rank)
+    return {
+        (boot, path)
+        for (boot, _), paths in lines.items()
+        if len({min(ranks) for ranks in paths.values()}) > 1
+        for path, ranks in paths.items()
+        if len(ranks) == 1 and read.get((boot, path), set()) - ranks
+    }
 
 
 def made_later(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.evidence import Collective, Fate, Group, RankEvidence
+from ddpdoctor.evidence import Collective, Fate, FileEvent, Group, RankEvidence
 from ddpdoctor.evidence.events.meant import Meant
 from tests.diagnose.data_simulation import (
     LOADER,
@@ -319,6 +319,17 @@ def test_a_metric_over_padded_shards_is_a_warning() -> None:
 )
 def test_exact_evaluation_gives_no_warning(length: int, op: str, facts: Any) -> None:
     assert said(evaluated(length, op, **facts)) == []
+
+
+def test_samples_in_files_that_ranks_hand_over_may_have_had_their_surplus_cut_off() -> None:
+    found = evaluated(37)
+    for rank in found:
+        path, place = f"/run/part{rank.rank}.pkl", replace(TRAIN, line=46)
+        rank.files.append(FileEvent("save", path, 53.0, 53.1, place, by="pickle"))
+    reads = [f"/run/part{rank.rank}.pkl" for rank in found]
+    place = replace(TRAIN, line=48)
+    found[0].files += [FileEvent("load", path, 54.0, 54.1, place, by="pickle") for path in reads]
+    assert said(found) == []
 
 
 def test_gathered_samples_may_have_had_their_surplus_cut_off() -> None:

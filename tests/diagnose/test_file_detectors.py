@@ -108,6 +108,21 @@ def test_a_file_that_is_read_before_it_is_written_is_a_missing_wait() -> None:
     assert (finding.code, finding.ranks, lines(finding)) == ("DDP407", (1, 2, 3), [71, 70])
 
 
+def test_a_part_that_its_rank_is_still_writing_is_a_missing_wait() -> None:
+    """Each rank writes its own, and rank 0 reads them all."""
+    found = world()
+    for rank in found:
+        ended = 50.2 if rank.rank < 3 else 54.0
+        rank.files = [file("save", f"/run/part{rank.rank}.pkl", 50.0, ended=ended, by="pickle")]
+    found[0].files += [
+        file("load", f"/run/part{n}.pkl", 51.0 + n / 10, by="pickle", error=error)
+        for n, error in enumerate(["", "", "", "EOFError: Ran out of input"])
+    ]
+    raised(found[0], "EOFError", "Ran out of input")
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)) == ("DDP407", (0,), [71, 70])
+
+
 @pytest.mark.parametrize(
     ("missing", "unexpected", "code", "told"),
     [

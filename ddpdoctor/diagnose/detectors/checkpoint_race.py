@@ -1,4 +1,8 @@
-"""DDP501: a rank read a checkpoint before or while another was writing it."""
+"""DDP501: a rank read a checkpoint before or while another was writing it.
+
+Where each rank writes a part of its own by one line, and one reads the others', what is missing is
+to wait for them: that is DDP407, and was seen as plainly.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from pathlib import Path
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, first_line
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.sharing import handed_over
 from ddpdoctor.evidence import ExceptionRecord, FileEvent, RankEvidence
 
 _SIGNATURE = re.compile(
@@ -92,16 +97,19 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     early = [each for each in case.raised if _found_nothing(each, bad[0].load.path)]
     case.explain(*(each.raised for each in torn if each.raised), *early)
+    is_part = (bad[0].reader.boot, bad[0].load.path) in handed_over(case.evidence)
     yield Finding(
-        code="DDP501",
-        title="checkpoint-race",
+        code="DDP407" if is_part else "DDP501",
+        title="missing-wait" if is_part else "checkpoint-race",
         severity="error",
         certainty="proven" if any(each.save for each in bad) else "evidence",
         ranks=tuple(sorted({each.reader.rank for each in bad} | {e.rank.rank for e in early})),
         places=places(bad),
         cause=cause(bad[0]),
         cure=Cure(
-            text="Write to a temporary file, rename it, and let every rank wait for the outcome."
+            text="Let every rank wait, in a barrier after the write, before it reads."
+            if is_part
+            else "Write to a temporary file, rename it, and let every rank wait for the outcome."
         ),
         evidence=tuple(told(each) for each in bad),
         consequences=case.consequences(),

@@ -9,6 +9,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.sharing import handed_over
 from ddpdoctor.evidence import Collective, Loader, RankEvidence
 
 _REDUCED = ("all_reduce", "reduce")
@@ -26,7 +27,7 @@ def detect(case: Case) -> Iterator[Finding]:
         first = kin[0]
         extra = min(_repeated(each) for each in kin.values())
         metric = _metric(case.evidence.ranks[0], first)
-        if extra == 0 or metric is None or first.sampler is None:
+        if extra == 0 or metric is None or first.sampler is None or handed_over(case.evidence):
             continue
         length = first.sampler.length
         ranks = tuple(sorted(kin))
@@ -58,7 +59,8 @@ def _repeated(loader: Loader) -> int:
 def _metric(rank: RankEvidence, loader: Loader) -> Collective | None:
     """What the user's code sums between a whole pass and the next pass over anything.
 
-    Where samples are gathered instead, the surplus may be cut off.
+    Where samples are gathered instead, the surplus may be cut off; so it may be where ranks hand
+    each other files.
     """
     for epoch in loader.epochs.values():
         after = loaders.told_after(rank, epoch)
