@@ -1,4 +1,4 @@
-"""Notes what is done to a model after it was wrapped: modules and parameters added, or unfrozen."""
+"""Notes what is done to a model after it was wrapped: what is added, unfrozen, or put to rest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ddpdoctor.watch.aside import is_compiling, skip
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.identity import ByIdentity
 from ddpdoctor.watch.passes import Passes
@@ -61,6 +62,31 @@ def listen_to_conversions(wrapped: ByIdentity[Passes]) -> None:
         return result
 
     module_type._apply = apply
+
+
+@harmless
+def listen_to_resting(wrapped: ByIdentity[Passes]) -> None:
+    """Note the line that put a model into evaluation mode the last time."""
+    from torch.nn import Module
+
+    module_type: Any = Module
+    original = module_type.eval
+
+    @harmless
+    def note(module: Any) -> None:
+        for passes in wrapped.values():
+            if id(module) in passes.modules and (place := users_frame()) is not None:
+                passes.places["rest"] = place
+
+    @functools.wraps(original)
+    def evaluate(module: Any) -> Any:
+        result = original(module)
+        if not is_compiling():
+            note(module)
+        return result
+
+    skip(evaluate)
+    module_type.eval = evaluate
 
 
 @harmless

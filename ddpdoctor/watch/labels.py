@@ -7,10 +7,12 @@ dictionary's order.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 import sys
 from collections.abc import Iterator
+from types import CodeType, FrameType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
@@ -21,6 +23,8 @@ FIRST = 16
 _REDUCED = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 _FRAMES, _WORDS, _LONGEST, _KEYS = 2, 8, 64, 64
 _ROUNDING = 1e-6
+_LOOKING = frozenset({"locals", "vars", "dir", "eval", "exec"})
+"""Names of functions by which code looks at its own variables."""
 
 
 @harmless
@@ -29,24 +33,44 @@ def facts(op: str, args: tuple[Any, ...], steps: int) -> dict[str, Any]:
     tensor = args[0][0] if args and isinstance(args[0], list) and args[0] else None
     if op not in _REDUCED or tensor is None:
         return {}
-    frames = [f for f in outwards(sys._getframe(1)) if is_users(f.f_code)][:_FRAMES]
-    found = list(itertools.islice(_words(frames), _WORDS))
+    frames = itertools.islice(
+        (f for f in outwards(sys._getframe(1)) if is_users(f.f_code)), _FRAMES
+    )
+    seen = [(each.f_code, _variables(each)) for each in frames]
+    found = list(itertools.islice(_words(seen), _WORDS))
     if tensor.device.type == "cpu" and 2 <= tensor.numel() <= _KEYS * 4:
-        found += _keys(frames[0], tensor.detach().reshape(-1).tolist())
+        numbers = tensor.detach().reshape(-1).tolist()
+        found += next(filter(None, (_keys(*each, numbers) for each in seen)), [])
     return {"labels": found, "step": steps} if found else {}
 
 
-def _words(frames: list[Any]) -> Iterator[list[str]]:
-    for frame in frames:
-        for name, value in frame.f_locals.items():
+def _variables(frame: FrameType) -> dict[str, Any]:
+    """What it holds now, by name; nothing where to look would leave a trace.
+
+    Up to Python 3.12 a frame keeps what was read of it, and all that it held with that, in the one
+    dictionary that it gives to `locals()`, and to a debugger.
+    """
+    code = frame.f_code
+    if sys.version_info >= (3, 13) or not code.co_flags & inspect.CO_OPTIMIZED:
+        return dict(frame.f_locals)
+    if sys.gettrace() is not None or not _LOOKING.isdisjoint(code.co_names):
+        return {}
+    kept = frame.f_locals
+    found = dict(kept)
+    kept.clear()
+    return found
+
+
+def _words(seen: list[tuple[CodeType, dict[str, Any]]]) -> Iterator[list[str]]:
+    for code, variables in seen:
+        for name, value in variables.items():
             if type(value) is str and 0 < len(value) <= _LONGEST:
-                yield [f"{frame.f_code.co_qualname}.{name}", value]
+                yield [f"{code.co_qualname}.{name}", value]
 
 
-def _keys(frame: Any, numbers: list[float]) -> list[list[str]]:
+def _keys(code: CodeType, variables: dict[str, Any], numbers: list[float]) -> list[list[str]]:
     """Those of the first dictionary, of a variable or of the object itself, with these values."""
-    variables = frame.f_locals
-    itself = variables.get(next(iter(frame.f_code.co_varnames), ""))
+    itself = variables.get(next(iter(code.co_varnames), ""))
     for name, value in [*variables.items(), *getattr(itself, "__dict__", {}).items()]:
         if isinstance(value, dict) and 2 <= len(value) <= _KEYS and len(numbers) % len(value) == 0:
             if not all(type(key) in (str, int) for key in value):
@@ -56,7 +80,7 @@ def _keys(frame: Any, numbers: list[float]) -> list[list[str]]:
             if rows and all(len(row) == wide for row in rows) and len(set(rows)) == len(rows):
                 flat = [number for row in rows for number in row]
                 if all(map(_is_near, flat, numbers)):
-                    return [[f"{frame.f_code.co_qualname}.{name}[]", *map(str, value)]]
+                    return [[f"{code.co_qualname}.{name}[]", *map(str, value)]]
     return []
 
 

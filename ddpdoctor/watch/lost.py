@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import sys
 import weakref
 from types import CodeType, FrameType
@@ -26,6 +27,7 @@ _IDLE = frozenset({"POP_TOP", "LOAD_CONST", "NOP", "CACHE", "PRECALL", "RETURN_V
     "RETURN_CONST",
     "END_SEND",
 }
+_THEIRS = "/distributed_c10d.py"
 _ENDS = ("RETURN_VALUE", "RETURN_CONST")
 _followed: dict[int, weakref.ref[Any]] = {}
 
@@ -34,11 +36,17 @@ _followed: dict[int, weakref.ref[Any]] = {}
 def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
     """Digest what such a call is given, and write it down if its result is let go unread."""
     tensor = args[0][0] if args and isinstance(args[0], list) and args[0] else None
-    if op not in _IN_PLACE or tensor is None or not _is_plain(tensor):
+    # A handle holds the tensor as long as it likes; where torch does not say, there may be one.
+    if op not in _IN_PLACE or tensor is None or getattr(args[-1], "asyncOp", True):
+        return
+    if not _is_plain(tensor):
         return
     fields["input"] = f"{hash(tuple(tensor.detach().reshape(-1).tolist())) & 0xFFFF_FFFF:x}"
-    frame = next((f for f in outwards(sys._getframe(1)) if is_users(f.f_code)), None)
-    if frame is None or not _is_whole(tensor):
+    inner = list(itertools.takewhile(_is_not_users, outwards(sys._getframe(1))))
+    frame = inner[-1].f_back if inner else None
+    # torch's own, as that of broadcast_object_list, makes tensors for itself, and reads them.
+    theirs = [f.f_code.co_name for f in inner if f.f_code.co_filename.endswith(_THEIRS)]
+    if frame is None or theirs != [op] or not _is_whole(tensor):
         return
     call = {name: fields.get(name) for name in ("group", "seq", "op", "place")}
     key, code, at, number = id(tensor), frame.f_code, frame.f_lasti, id(frame)
@@ -53,6 +61,10 @@ def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> 
             log.write("lost", **call)
 
     _followed[key] = weakref.ref(tensor, harmless(gone))
+
+
+def _is_not_users(frame: FrameType) -> bool:
+    return not is_users(frame.f_code)
 
 
 def _is_plain(tensor: Any) -> bool:

@@ -117,6 +117,7 @@ class _Training:
             atexit.register(self.finish)
             changes.listen(self.passes)
             changes.listen_to_conversions(self.passes)
+            changes.listen_to_resting(self.passes)
         passes = Passes(self._built, wrapper)
         self.passes[wrapper] = passes
         passes.sampling = True

@@ -335,7 +335,9 @@ def restored(*, alone: bool) -> None:
     for measure in range(2):
         if measure and (rank == 0 or not alone):
             model.module.load_state_dict(best)  # the restore
-        dist.all_reduce(model.module(torch.ones(1, 3)).detach())
+        measured = model.module(torch.ones(1, 3)).detach()
+        dist.all_reduce(measured)
+        assert float(measured) < 1e9
     del model, optimizer
     leave()
 
@@ -532,7 +534,7 @@ def scored(*, back: bool, every: int = 1, steps: int = 9) -> None:
         model(torch.rand(4, 3)).square().mean().backward()  # the training
         optimizer.step()
         if rank == 0 and step % every == 0:
-            model.module.eval()
+            model.module.eval()  # the rest
             if back:
                 model.module.train()
     del model, optimizer
@@ -790,3 +792,12 @@ def task_of_each() -> None:
         dist.all_reduce(shown)
     del model, optimizer
     leave()
+
+
+def told_an_object(hits: Tensor) -> None:
+    box = [hits.sum().item()]
+    dist.broadcast_object_list(box)
+
+
+def told_objects() -> None:
+    counted(told_an_object)

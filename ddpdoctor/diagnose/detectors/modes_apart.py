@@ -37,8 +37,11 @@ def detect(case: Case) -> Iterator[Finding]:
         alike = at[0].intersection(*at)
         names = sorted(at[0].union(*at) - alike)
         ranks = tuple(each.rank.rank for each, of in zip(replicas, at, strict=True) if of - alike)
+        # The line by which one of these ranks came into that mode the last time.
+        theirs = next(each.training.places for each in replicas if each.rank.rank in ranks)
+        lines = [(theirs["rest"], "puts it into evaluation mode")] if "rest" in theirs else []
         places = replicas[0].training.places
-        lines = [(places[n], n) for n in ("forward", "step") if n in places]
+        lines += [(places[n], n) for n in ("forward", "step") if n in places]
         yield Finding(
             code="DDP300",
             title="silent-divergence",
