@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import RankPlace
 from ddpdoctor.diagnose.case import callers
-from ddpdoctor.evidence import RankEvidence
+from ddpdoctor.evidence import RankEvidence, Seed
 from ddpdoctor.evidence.events.shuffled import Shuffled
 
 
 def apart(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
-    """The lines that made a random order from states that differ."""
+    """The lines that made a random order from states that differ, and that seeded ranks apart."""
     told = set()
     for of in _made(ranks):
         first = next(iter(of.values()))
@@ -21,6 +21,22 @@ def apart(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
             doing = f"{first.by}, in no common order"
             yield RankPlace(ranks=numbers, place=first.place, doing=doing)
             yield from callers(numbers, first.way, first.place)[:1]
+    if told:
+        yield from seeded_apart(ranks)
+
+
+def seeded_apart(ranks: list[RankEvidence]) -> list[RankPlace]:
+    """Where each rank was seeded by itself, if that came before all other seeds and any wrap."""
+    first: list[Seed] = [rank.seeds[0] for rank in ranks if rank.seeds]
+    if len(first) < len(ranks) or any(seed.wrappers for seed in first):
+        return []
+    if len({seed.value for seed in first}) < len(ranks) or len({s.place for s in first}) > 1:
+        return []
+    numbers = tuple(rank.rank for rank in ranks)
+    return [
+        RankPlace(ranks=numbers, place=first[0].place, doing="seeds each rank by itself"),
+        *callers(numbers, first[0].way, first[0].place)[:1],
+    ]
 
 
 def common(ranks: list[RankEvidence]) -> Iterator[RankPlace]:

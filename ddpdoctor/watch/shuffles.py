@@ -28,6 +28,7 @@ def install(log: Log) -> None:
     import random
 
     import torch
+    from torch.utils.data import dataset
 
     shuffles = _Shuffles(log)
     for name in ("shuffle", "sample"):
@@ -37,6 +38,9 @@ def install(log: Log) -> None:
         for name in ("shuffle", "permutation", "choice"):
             shuffles.wrap(numpy.random, name, "numpy.random")
     shuffles.wrap(torch, "randperm", "torch")
+    splits: Any = dataset
+    if splits.randperm is not torch.randperm:  # random_split knows it by this name
+        shuffles.wrap(splits, "randperm", "torch")
 
 
 class _Shuffles:

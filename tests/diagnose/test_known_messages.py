@@ -151,3 +151,22 @@ def test_an_option_of_the_wrap_is_told_where_the_model_is_wrapped() -> None:
     case.evidence.ranks[0].wrappers = [Wrapper(wraps, (), find_unused=False, static_graph=True)]
     (finding,) = detect(case)
     assert [each.place for each in finding.places] == [TRAIN, wraps]
+
+
+def test_what_is_used_after_the_end_is_told_with_the_line_that_ended_it() -> None:
+    said = SAID["DDP100 group-not-initialised"]
+    case = ranks_that_raise(said, said)
+    end = Place("/home/u/train.py", 20, "close")
+    for rank in case.evidence.ranks:
+        rank.left, rank.left_place = 0.5, end
+    (finding,) = detect(case)
+    assert [each.place for each in finding.places] == [TRAIN, end]
+    assert "after the process group had been destroyed" in finding.cause
+
+
+def test_who_leaves_only_then_has_never_joined_before() -> None:
+    case = ranks_that_raise(SAID["DDP100 group-not-initialised"])
+    case.evidence.ranks[0].left = 2.0
+    (finding,) = detect(case)
+    assert finding.place == TRAIN
+    assert len(finding.places) == 1

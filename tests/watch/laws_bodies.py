@@ -10,7 +10,13 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.nn import all_reduce
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, Dataset, DistributedSampler
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    TensorDataset,
+    random_split,
+)
 
 
 def join() -> int:
@@ -312,6 +318,34 @@ def shards(*, agreed: bool) -> None:
         dist.all_reduce(torch.ones(1))
     del model, optimizer
     leave()
+
+
+def split(*, alone: bool) -> None:
+    """Train on the larger part of a random split."""
+    rank = join()
+    torch.manual_seed(rank if alone else 3)  # the seed of the split
+    whole = TensorDataset(torch.arange(300.0).reshape(100, 3))
+    train, _ = random_split(whole, [70, 30])  # the split
+    sampler = DistributedSampler(train)
+    loader = DataLoader(train, batch_size=7, sampler=sampler)
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        sampler.set_epoch(epoch)
+        for (rows,) in loader:
+            optimizer.zero_grad()
+            model(rows / 300).square().mean().backward()
+            optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def split_by_each() -> None:
+    split(alone=True)
+
+
+def split_by_all() -> None:
+    split(alone=False)
 
 
 def shards_of_each_order() -> None:

@@ -24,6 +24,10 @@ def is_known(line: str) -> bool:
     return _ANY.search(line) is not None
 
 
+_AFTER_THE_END = "{} used torch.distributed after the process group had been destroyed."
+_LAST = "Destroy the process group last, after all that communicates."
+
+
 @detector(precedence=315)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding for each message that is known, on all the ranks that raised it."""
@@ -68,6 +72,10 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
             ways.setdefault(key, each.exception.user)
     for wrapper in hit[0].rank.wrappers[-1:] if message.of_the_wrap else ():
         places[wrapper.place, "wraps the model"] = [*ranks]
+    left = [r for each in hit if (r := each.rank).left and r.left < each.exception.time]
+    has_ended = message.of_the_end and len(left) == len(hit)
+    for rank in left if has_ended else ():
+        places.setdefault((rank.left_place, "destroyed the process group"), []).append(rank.rank)
     unseen = [rank.rank for rank in case.evidence.ranks if not rank.pid and message.of_victims]
     elsewhere = f" Nothing was seen of {named(unseen)} from here." if unseen else ""
     return Finding(
@@ -82,8 +90,10 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
             )
             for (place, doing), who in places.items()
         ),
-        cause=message.cause.format(*quoted, ranks=named(ranks), **facts) + elsewhere,
-        cure=Cure(text=message.cure.format(*quoted, **facts)),
+        cause=_AFTER_THE_END.format(named(ranks))
+        if has_ended
+        else message.cause.format(*quoted, ranks=named(ranks), **facts) + elsewhere,
+        cure=Cure(text=_LAST if has_ended else message.cure.format(*quoted, **facts)),
         evidence=(first_line(f"{first.type}: {first.message}", 200),),
         consequences=case.consequences(),
     )

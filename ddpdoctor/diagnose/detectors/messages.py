@@ -36,6 +36,8 @@ class Message:
     """What a loader's worker raises is told where the loader is read, not at the worker's line."""
     of_the_wrap: bool = False
     """What to change is said to DDP where the model is wrapped."""
+    of_the_end: bool = False
+    """Where the ranks had destroyed their process group, that is what it means."""
     certainty: Certainty = "proven"
     """Of what it means: where the message does not say it, it is concluded."""
     restarted: bool = False
@@ -238,6 +240,7 @@ MESSAGES = (
         "group-not-initialised",
         "torch.distributed is used before init_process_group, or after destroy_process_group.",
         "Initialise the process group first.",
+        of_the_end=True,
     ),
     Message(
         r"Detected mismatch between collectives on ranks[\s\S]*\bOp type: ",

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, callers
+from ddpdoctor.diagnose import shuffles
+from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing, divergences, exchanges, is_a_replica
-from ddpdoctor.evidence import RankEvidence, Seed, named
+from ddpdoctor.evidence import RankEvidence, named
 from ddpdoctor.evidence.events.beside import Beside
 
 _ENOUGH = 2
@@ -41,7 +42,7 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     if any(len(rank.groups) > 1 or exchanges(rank) for rank in ranks) or divergences(case):
         return
-    seeds = _seeded_apart(ranks)
+    seeds = shuffles.seeded_apart(ranks)
     for windows in _modules(ranks):
         seen = windows[0][0]
         loaded = any(each.name == seen.type for rank in ranks for each in rank.state_loads)
@@ -103,20 +104,6 @@ def _is_of_one_size(rows: list[tuple[float, ...]]) -> bool:
         max(map(abs, of)) < _FAR * min(map(abs, of)) and (min(of) > 0 or max(of) < 0)
         for of in zip(*rows, strict=True)
     )
-
-
-def _seeded_apart(ranks: list[RankEvidence]) -> list[RankPlace]:
-    """Where each rank was seeded by itself, if that came before all other seeds and any wrap."""
-    first: list[Seed] = [rank.seeds[0] for rank in ranks if rank.seeds]
-    if len(first) < len(ranks) or any(seed.wrappers for seed in first):
-        return []
-    if len({seed.value for seed in first}) < len(ranks) or len({s.place for s in first}) > 1:
-        return []
-    numbers = tuple(rank.rank for rank in ranks)
-    return [
-        RankPlace(ranks=numbers, place=first[0].place, doing="seeds each rank by itself"),
-        *callers(numbers, first[0].way, first[0].place)[:1],
-    ]
 
 
 def _finding(
