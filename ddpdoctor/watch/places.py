@@ -28,6 +28,7 @@ _LIBRARIES = tuple(
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 """Also a person's own (pip install --user), Debian's, and those that PYTHONPATH names."""
 _OURSELVES = f"{Path(__file__).resolve().parent.parent}/"
+_WATCH = f"{Path(__file__).resolve().parent}/"
 _NOT_USERS = (_OURSELVES, *_LIBRARIES)
 _MOST = 20_000
 _PATIENTS = (f"{_OURSELVES}reproducers/", f"{_OURSELVES}stack/")
@@ -59,6 +60,11 @@ def is_users_file(file: str) -> bool:
     if file.startswith(_PATIENTS):
         return True
     return not file.startswith(_NOT_USERS) and not any(each in file for each in _INSTALLED)
+
+
+def is_ours(file: str) -> bool:
+    """Whether it is a file of the watch."""
+    return file.startswith(_WATCH)
 
 
 def outwards(frame: FrameType | None) -> Iterator[FrameType]:

@@ -8,13 +8,18 @@ from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
+from ddpdoctor.watch.places import is_ours, users_frame
 
 _MOST = 100
 _MESSAGE_LIMIT = 300
 
 
 def install(log: Log) -> None:
-    """Listen to the warnings that are about to be shown; they are shown as ever."""
+    """Listen to the warnings that are about to be shown; they are shown as ever.
+
+    One that is to name who has called names us where a function of ours stands in between: it gets
+    the line that it would have named.
+    """
     original: Any = warnings._showwarnmsg  # type: ignore[attr-defined]
     known: set[tuple[str, int]] = set()
 
@@ -30,8 +35,14 @@ def install(log: Log) -> None:
                 place=[*place, ""],
             )
 
+    @harmless
+    def put_right(message: Any) -> None:
+        if is_ours(message.filename) and (place := users_frame()) is not None:
+            message.filename, message.lineno, _ = place
+
     @functools.wraps(original)
     def show(message: Any) -> None:
+        put_right(message)
         note(message)
         original(message)
 

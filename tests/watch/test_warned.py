@@ -41,3 +41,34 @@ def test_a_warning_is_written_once_a_line_and_shown_as_without_the_watch(tmp_pat
     reader = RankReader(tmp_path, 0, 1)
     reader.poll()
     assert [warned.message for warned in reader.evidence.warnings] == ["mind the gap", "kept"]
+
+
+DEPRECATED = """
+import sys, warnings
+from torch.nn import parallel
+from ddpdoctor.watch import wrappers, warned
+from ddpdoctor.watch.log import Log
+
+LIBRARY = \"""
+def build(wrapper, module):
+    warnings.warn("goes soon", FutureWarning, stacklevel=2)
+\"""
+exec(compile(LIBRARY, "<library>", "exec"))
+parallel.DistributedDataParallel.__init__ = build
+if len(sys.argv) > 1:
+    log = Log()
+    warned.install(log)
+    wrappers.install(log)
+parallel.DistributedDataParallel(None)
+"""
+
+
+def test_a_warning_about_who_calls_names_the_line_that_it_would_without_us(tmp_path: Path) -> None:
+    (script := tmp_path / "train.py").write_text(DEPRECATED)
+
+    def said(*arguments: str) -> str:
+        command = [sys.executable, str(script), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+    assert said("watched") == said()
+    assert "parallel.DistributedDataParallel(None)" in said("watched")
