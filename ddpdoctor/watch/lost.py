@@ -39,7 +39,7 @@ def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> 
     # A handle holds the tensor as long as it likes; where torch does not say, there may be one.
     if op not in _IN_PLACE or tensor is None or getattr(args[-1], "asyncOp", True):
         return
-    if not _is_plain(tensor):
+    if not log.steps or not _is_plain(tensor):  # what comes before the training warms up
         return
     fields["input"] = f"{hash(tuple(tensor.detach().reshape(-1).tolist())) & 0xFFFF_FFFF:x}"
     inner = list(itertools.takewhile(_is_not_users, outwards(sys._getframe(1))))

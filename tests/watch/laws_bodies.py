@@ -625,6 +625,7 @@ def correlated() -> None:
 def counted(sum_up: Callable[[Tensor], object], *, alike: bool = False) -> None:
     """Train, then count hits, and sum them up."""
     rank = join()
+    dist.all_reduce(torch.ones(2) * rank)  # to warm up
     model = DistributedDataParallel(nn.Linear(3, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):
