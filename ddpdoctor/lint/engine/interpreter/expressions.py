@@ -416,6 +416,7 @@ def _yield(vm: Machine, node: ast.Yield) -> Value:
     frame.yields.append(value)
     if frame.on_yield is not None:
         return frame.on_yield(value)
+    vm.emit("yielded", "", node)
     return Value(NOTHING, UNKNOWN)
 
 
@@ -429,6 +430,7 @@ def _yield_from(vm: Machine, node: ast.YieldFrom) -> Value:
     source = evaluate(vm, node.value)
     one, count = elements(vm, source, node.value)
     vm.frame.yields.append(one)
+    vm.emit("yielded", "", node, several=count)
     if count.agree.divergent:
         vm.store.put((vm.frame.scope, "#count"), count)
     return Value(NOTHING, UNKNOWN)

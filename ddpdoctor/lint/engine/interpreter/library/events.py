@@ -14,8 +14,9 @@ from ddpdoctor.lint.engine.interpreter.library.call import (
     is_starred,
 )
 from ddpdoctor.lint.engine.interpreter.library.facts import REASONS, by_position, computed, inside
-from ddpdoctor.lint.engine.interpreter.machine import KEPT, Left, Machine
-from ddpdoctor.lint.engine.interpreter.tree import Event, Seq
+from ddpdoctor.lint.engine.interpreter.library.streams import note_count
+from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     FORKED,
@@ -91,23 +92,13 @@ def _new(vm: Machine, call: Call) -> Value:
         from ddpdoctor.lint.engine.interpreter.reading import read_by_workers
 
         vm.workers[event] = read_by_workers(vm, values, call.node)
-        _note_count(vm, made, vm.workers[event], call.node)
+        note_count(vm, made, vm.workers[event], call.node)
     if "Sampler" in type or "DataLoader" in type:
         return result
     agree, why = blended([inside(vm, each) for each in (*call.args, *call.kwargs.values())])
     if agree.divergent and type == "torch.utils.data.Dataset":
         return Value(made, agree, why)
     return result
-
-
-def _note_count(vm: Machine, loader: Ref, workers: Seq, node: ast.AST) -> None:
-    """A stream has as many batches as the rank keeps of its own data."""
-    for each in workers.items:
-        count = each.values.get("count", NONE) if isinstance(each, Event) else NONE
-        chain = count.why.chain() if count.agree.kind == "local" and count.why else ()
-        if any(why.text == KEPT for why in chain):
-            why = vm.why(KEPT, node)
-            vm.store.put((loader, "#uneven"), Value(NOTHING, local("data", False), why))
 
 
 def _hold(vm: Machine, made: Ref, holds: str, args: list[Value]) -> None:

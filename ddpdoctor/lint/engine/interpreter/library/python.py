@@ -327,6 +327,8 @@ def _paired(
         return sources[0]
     found = [elements(vm, each, node) for each in (sources[:1] if name == "enumerate" else sources)]
     counts, why = blended([count for _, count in found])
+    if name == "zip" and any(map(_counts_alike, sources)):
+        counts, why = UNKNOWN, None  # no more rounds than the ranks have agreed on
     orders = [objects.content(vm, each) for each in sources]
     for order in orders:
         if order is not None and order.agree.cause == "order" and not counts.divergent:
@@ -364,6 +366,10 @@ def _paired(
             told = Value(NOTHING, told.agree, vm.why(KEPT, node, told.why))
             counts, why = blended([Value(NOTHING, counts, why), told])
     return Value(Many(one), counts, why)
+
+
+def _counts_alike(source: Value) -> bool:
+    return isinstance(source.what, Term) and source.what.op == "range" and source.agree == SAME
 
 
 def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
