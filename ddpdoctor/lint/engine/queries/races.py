@@ -49,10 +49,13 @@ def races(run: Run) -> list[Race]:
 def _races(run: Run) -> Iterator[Race]:
     if run.is_entry and not is_distributed(run):
         return
-    saves = [(e, w) for e, w in events(run.root, "save", "write", "rename") if doers(w).some]
+    written = events(run.root, "save", "write", "rename", "open")
+    saves = [(e, w) for e, w in written if doers(w).some and (e.kind != "open" or _writes(e))]
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     told: set[int] = set()
-    for load, to in events(run.root, "load", "read"):
+    for load, to in events(run.root, "load", "read", "open"):
+        if load.kind == "open" and not _reads(load):
+            continue
         reads = doers(to)
         for save, at in saves:
             writes = doers(at)
@@ -107,6 +110,11 @@ def _writes(event: Event) -> bool:
     return (
         mode is not None and isinstance(mode.constant, str) and not set(mode.constant) <= {*"rbt"}
     )
+
+
+def _reads(event: Event) -> bool:
+    mode = event.values.get("mode")
+    return mode is None or (isinstance(mode.constant, str) and set(mode.constant) <= {*"rbt"})
 
 
 def made_by(save: Event) -> Value | None:
