@@ -173,7 +173,8 @@ def _perform(
                     running.append(trial)
                 del waiting[0]
             for trial in running:
-                if (verdict := trial.poll()) is not None:
+                others = any(not each.waits for each in running if each is not trial)
+                if (verdict := trial.poll(room_may_come=others)) is not None:
                     yield verdict
             running = [trial for trial in running if trial.verdict is None]
             time.sleep(_POLL)
@@ -228,12 +229,22 @@ class _Trial:
         begins_slowly = self._variant.launch or self._setting.begins_slowly
         return bool(begins_slowly) or time.monotonic() - self._launched < _MOMENT
 
+    @property
+    def waits(self) -> bool:
+        """Whether it is to be launched again, and nothing of it runs."""
+        return bool(self._patient_until)
+
     def close(self) -> None:
         """End the launch, if it has not ended."""
         self._running.close()
 
-    def poll(self) -> Verdict | None:
-        """Look at the launch; the verdict once there is one."""
+    def poll(self, *, room_may_come: bool) -> Verdict | None:
+        """Look at the launch; the verdict once there is one.
+
+        It waits for room as long as other launches run that take some.
+        """
+        if self.waits and room_may_come:
+            self._patient_until = time.monotonic() + _PATIENCE
         try:
             verdict = self._look()
         except (NoRoom, Lost) as error:
@@ -245,7 +256,7 @@ class _Trial:
         return self.verdict
 
     def _look(self) -> Verdict | None:
-        if self._patient_until:
+        if self.waits:
             self._launch_again()
             return None
         ending = self._running.poll()

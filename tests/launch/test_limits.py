@@ -133,7 +133,7 @@ def test_launches_at_a_time_are_as_many_as_fit_whatever_was_asked_for(
     group: ControlGroup,
 ) -> None:
     done = check(group, "--nproc", "4", "--select", "DDP30,DDP501", "-j", "50", "--suite", "quick")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert ", 0 not checked" in " ".join(done.stdout.split())
     assert not group.was_full()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Seq, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Exit, Loop, Seq, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE
 from ddpdoctor.lint.engine.queries.partings import Met, Parting, leaves_somewhere
 
@@ -20,24 +21,52 @@ def skipped_steps(run: Run) -> Iterator[Parting]:
         if node.condition.agree.cause not in ("data", "exception"):
             continue
         loop = next((s.node for s in reversed(way) if isinstance(s.node, Loop)), None)
+        if loop is not None and (steps := _steps_of_one_arm(node)):
+            yield _parting(node, "", None, steps, loop, way)
         for arm in node.arms:
             left = leaves_somewhere(arm.body)
             if left is None or left.kind != "continue" or loop is None:
                 continue
             rest = Seq(list(way[-1].rest))
-            steps = [event for event, _ in events(rest, "step")]
-            silent = not any(True for _ in events(rest, "backward", "forward", "collective"))
-            if steps and silent:
-                met = tuple(Met(each.node, each.path, each) for each in steps)
-                yield Parting(
-                    node.condition,
-                    node.node,
-                    node.test,
-                    node.path,
-                    "continue",
-                    left,
-                    met,
-                    loop=loop,
-                    mask=EVERYONE,
-                    way=way,
-                )
+            if steps := _lone_steps(rest):
+                yield _parting(node, "continue", left, steps, loop, way)
+
+
+def _steps_of_one_arm(choice: Choice) -> list[Event]:
+    """The steps that one way takes, where it does nothing else of a training, and another not."""
+    taken = [_lone_steps(arm.body) for arm in choice.arms]
+    passed = [not any(True for _ in events(arm.body, *_DONE, "step")) for arm in choice.arms]
+    leaves = any(leaves_somewhere(arm.body) for arm in choice.arms)
+    return next((each for each in taken if each), []) if any(passed) and not leaves else []
+
+
+def _lone_steps(part: Seq) -> list[Event]:
+    """The steps of a part in which the ranks do not meet."""
+    if any(True for _ in events(part, *_DONE)):
+        return []
+    return [event for event, _ in events(part, "step")]
+
+
+_DONE = ("backward", "forward", "collective")
+
+
+def _parting(
+    choice: Choice,
+    left: Literal["", "continue"],
+    exit_: Exit | None,
+    steps: list[Event],
+    loop: Loop,
+    way: Way,
+) -> Parting:
+    return Parting(
+        choice.condition,
+        choice.node,
+        choice.test,
+        choice.path,
+        left,
+        exit_,
+        tuple(Met(each.node, each.path, each) for each in steps),
+        loop=loop,
+        mask=EVERYONE,
+        way=way,
+    )
