@@ -695,6 +695,14 @@ def entries(vm: Machine, made: Value) -> tuple[tuple[Value, Value], ...]:
     return tuple((key, get_key(vm, made, key)) for key in items)
 
 
+def _known_here(vm: Machine) -> Value:
+    """What a function's names hold, and the attributes of the program's own objects among them."""
+    names = list(vm.store.of(vm.frame.scope).values())
+    own = [each for each in names if (made := vm.object(each)) is not None and made.cls >= 0]
+    held = [inner for each in own for inner in vm.store.of(each.what).values()]
+    return Value(Tuple((*names, *held)))
+
+
 def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST) -> None:
     """`owner[key] = value`."""
     what = owner.what
@@ -709,7 +717,8 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
     if inner is not None:
         set_item(vm, inner, key, value, node)
     if is_module or isinstance(what, Tensor | Term):
-        vm.emit("set_item", "[]", node, owner=owner, key=key, value=value)
+        given = {"given": _known_here(vm)} if key.is_const("lr") else {}
+        vm.emit("set_item", "[]", node, owner=owner, key=key, value=value, **given)
     if is_module or vm.type_of(owner) in _CONTAINERS:
         found = content(vm, owner)
         index = key.constant

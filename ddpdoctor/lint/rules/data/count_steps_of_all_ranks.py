@@ -35,6 +35,7 @@ from ddpdoctor.lint.engine.interpreter.library.facts import PREPARED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, events, walk
 from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
     WORLD,
     Const,
     Func,
@@ -79,9 +80,11 @@ def _of_all(run: Run) -> Iterator[Hit]:
     loaders = made(run, LOADER)
     sharded = {number: loaders[number] for number in shards(run)}
     told: set[What] = set()
-    for event, way in events(run.root, "schedule") if sharded else ():
-        schedule = event.values["object"].what
-        given = run.vm.store.get((schedule, "#given"))
+    for event, way in events(run.root, "schedule", "set_item") if sharded else ():
+        given, schedule = event.values.get("given"), event.values.get("key", NONE).what
+        if event.kind == "schedule":
+            schedule = event.values["object"].what
+            given = run.vm.store.get((schedule, "#given"))
         around = [step.seq.items[step.index - 1] for step in way if isinstance(step.node, Loop)]
         through = {n for each in passes(run) if each.event in around for n in each.loaders}
         if given is None or schedule in told:
