@@ -21,16 +21,6 @@ class Windows(IterableDataset):
                     yield tokens[first : first + self.width]
 
 
-class Lines(IterableDataset):
-    def __init__(self, paths):
-        self.mine = paths[dist.get_rank() :: dist.get_world_size()]
-
-    def __iter__(self):
-        for path in self.mine:
-            with open(path) as lines:
-                yield from lines
-
-
 def train(paths):
     dist.init_process_group("gloo")
     rank, ranks = dist.get_rank(), dist.get_world_size()
@@ -38,10 +28,6 @@ def train(paths):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for batch in DataLoader(Windows(paths, 16, rank, ranks), batch_size=4):  # <-- DDP207
         model(batch).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    for line in DataLoader(Lines(paths), batch_size=None):  # <-- DDP207
-        model(torch.tensor(list(line.encode()))).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
     dist.destroy_process_group()

@@ -12,7 +12,7 @@ def play(batches):
     painter = DistributedDataParallel(nn.Linear(4, 4))
     critic = nn.Linear(4, 1)
     switch(critic, False)
-    judge = DistributedDataParallel(critic)
+    judge = DistributedDataParallel(critic)  # <-- DDP301
     first = torch.optim.SGD(painter.parameters(), lr=0.1)
     second = torch.optim.SGD(judge.parameters(), lr=0.1)
     for batch in batches:

@@ -430,7 +430,6 @@ def _yield_from(vm: Machine, node: ast.YieldFrom) -> Value:
     source = evaluate(vm, node.value)
     one, count = elements(vm, source, node.value)
     vm.frame.yields.append(one)
-    vm.emit("yielded", "", node, several=count)
     if count.agree.divergent:
         vm.store.put((vm.frame.scope, "#count"), count)
     return Value(NOTHING, UNKNOWN)

@@ -9,11 +9,11 @@ from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Ste
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
-    Const,
     Ref,
     Term,
     Value,
     local,
+    within,
 )
 
 OWN_LENGTH = "each rank has samples of its own part alone, of which each may give another number"
@@ -28,19 +28,18 @@ def note_count(vm: Machine, loader: Ref, workers: Seq, node: ast.AST) -> None:
             why = vm.why(KEPT, node)
             vm.store.put((loader, "#uneven"), Value(NOTHING, local("data", False), why))
     for event, way in events(workers, "yielded"):
-        if _is_of_own_parts(event, way):
+        if _is_of_own_parts(way):
             why = vm.why(OWN_LENGTH, event.node)
             vm.store.put((loader, "#uneven"), Value(NOTHING, local("data", False), why))
 
 
-def _is_of_own_parts(event: Event, way: tuple[Step, ...]) -> bool:
-    """Whether the rank is dealt files, documents or the like, and yields what is in them."""
+def _is_of_own_parts(way: tuple[Step, ...]) -> bool:
+    """Whether the rank is dealt documents or the like, and yields each in parts."""
     dealt = next((n for n, step in enumerate(way) if _deals(step)), None)
     if dealt is None:
         return False
     first = dealt + 1 if _goes_through_own(way[dealt]) else dealt
-    counts = [step.node.count for step in way[first:] if isinstance(step.node, Loop)]
-    return any(map(_is_open, [*counts, *event.values.values()]))
+    return any(isinstance(step.node, Loop) and _is_as_long(step.node.count) for step in way[first:])
 
 
 def _deals(step: Step) -> bool:
@@ -62,9 +61,11 @@ def _is_own(value: Value) -> bool:
     return value.agree.kind == "rank" or value.agree.cause == "shard"
 
 
-def _is_open(count: Value) -> bool:
-    """Whether it is not known how often, or not that it is as often for all."""
+def _is_as_long(count: Value) -> bool:
+    """Whether a loop runs as often as a thing is long; files as such may all hold as much."""
     what = count.what
-    if isinstance(what, Term) and what.op == "range":
-        return not all(isinstance(each, Const) for each in what.args)
-    return not isinstance(what, Const)
+    return (
+        isinstance(what, Term)
+        and what.op == "range"
+        and any(isinstance(each, Term) and each.op == "len" for each in within(what))
+    )
