@@ -243,7 +243,7 @@ def _registered_in(statement: ast.stmt, of: Text) -> set[str]:
     """The names of a module that a definition's decorators may write into, as registries do."""
     found: set[str] = set()
     for each in statement.decorator_list:  # type: ignore[attr-defined]
-        base = _base(each)
+        base = base_of(each)
         for made in of.bindings.get(base, ()):
             if isinstance(made, ast.FunctionDef) and made is not statement:
                 found |= _written_into(made)
@@ -257,10 +257,10 @@ def _written_into(function: ast.FunctionDef) -> set[str]:
     nodes = list(ast.walk(function))
     items = (e for e in nodes if isinstance(e, ast.Subscript) and isinstance(e.ctx, ast.Store))
     calls = (e.func for e in nodes if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute))
-    return {_base(each) for each in (*items, *calls)}
+    return {base_of(each) for each in (*items, *calls)}
 
 
-def _base(node: ast.expr) -> str:
+def base_of(node: ast.expr) -> str:
     """The name that a dotted, indexed or called expression begins with."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value

@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
 )
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.reading import gives_samples, read_by_workers
+from ddpdoctor.lint.engine.interpreter.registering import register, register_for
 from ddpdoctor.lint.engine.interpreter.statements import run_block
 from ddpdoctor.lint.engine.interpreter.store import Store, Writes
 from ddpdoctor.lint.engine.interpreter.tree import Seq
@@ -105,6 +106,8 @@ class Program:
         self.rounds: dict[int, list[ast.AST]] = {}
         self._numbers: dict[tuple[int, int], int] = {}
         self._modules: dict[str, Loaded] = {}
+        self.registered: set[str] = set()
+        """The modules that have put into registries what they do."""
         self._loops: dict[int, ast.For] = {}
         self._named_tuples: dict[int, ast.ClassDef] = {}
         self._scopes = 0
@@ -143,6 +146,7 @@ class Program:
         found = self.loader.find(importer.path, name)
         if found is not None and not found[1]:
             if self.loader.text(found[0]) is not None:
+                register(vm, found[0])
                 return Value(ModuleRef(found[0]))
             return Value(Term("module", (found[0],)), UNKNOWN)
         return Value(Lib(name))
@@ -160,6 +164,7 @@ class Program:
         text = self.loader.text(path)
         if text is None:
             return hinted(vm, Value(Term("import", (path, rest)), UNKNOWN), rest)
+        register(vm, path)
         if not rest:
             return Value(ModuleRef(path))
         value = self.of_module(vm, path, rest.partition(".")[0])
@@ -378,6 +383,7 @@ def run_file(program: Program, library: Library, path: str, fuel: int = FUEL) ->
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
         if loaded.is_entry:
+            register_for(vm, text)
             run_block(vm, [each for each in text.tree.body if not text.is_plain_import(each)])
     except (Spent, RecursionError):
         run.spent = True

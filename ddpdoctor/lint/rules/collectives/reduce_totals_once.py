@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Lib, Tensor, Value
+from ddpdoctor.lint.engine.interpreter.values import Lib, Tensor, Term, Value, within
 from ddpdoctor.lint.engine.libraries.torch import VIEWS
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.words import is_world
@@ -50,7 +50,12 @@ def check(run: Run) -> Iterator[Hit]:
         if loop is None or total is None or not isinstance(total.what, Tensor):
             continue
         changes = list(_changes(run, loop.body, total.what.site))
-        if not changes or not all(map(_adds, changes)) or _is_one_of_many(run, total.what.site):
+        grown = _grown_by_element(loop.body)
+        if (
+            not changes
+            or not all(_adds(each) or each.node in grown for each in changes)
+            or _is_one_of_many(run, total.what.site)
+        ):
             continue
         if not _is_made_in(run, total, loop):
             told.add(id(event.node))
@@ -72,12 +77,30 @@ def _sums(event: Event) -> bool:
 def _loop(way: Way) -> Loop | None:
     """The innermost loop, of which every round does it, if there is a second."""
     for step in reversed(way):
-        if isinstance(step.node, Choice):
+        if isinstance(step.node, Choice) and not _comes_again(step.node):
             return None
         if isinstance(step.node, Loop):
             left = leaves(step.node.body)
             return step.node if left is None or left.kind == "continue" else None
     return None
+
+
+def _comes_again(choice: Choice) -> bool:
+    """Whether a condition is true in every so many rounds: `step % 10 == 0`."""
+    parts = within(choice.condition.what)
+    return choice.condition.agree.kind == "same" and any(
+        isinstance(each, Term) and each.op == "Mod" for each in parts
+    )
+
+
+def _grown_by_element(seq: Seq) -> set[ast.AST]:
+    """The elements of tensors that are added to: `totals[i] += x`."""
+    adding = (event.node for event, _ in events(seq, "add_up"))
+    return {
+        each.target
+        for each in adding
+        if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add)
+    }
 
 
 def _changes(run: Run, seq: Seq, site: int) -> Iterator[Event]:

@@ -66,12 +66,18 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 made_by.node,
                 "nothing calls set_epoch() on this sampler: every epoch has the same order",
-                notes=(_over(each),),
+                notes=(_over(each), *_asked_in_vain(again[0])),
                 help="`sampler.set_epoch(epoch)` as the first line of the epoch loop",
                 fix=_fix(run, made_by, again[0]),
                 path=made_by.path,
             )
     yield from _own(run, told)
+
+
+def _asked_in_vain(epochs: Loop) -> Iterator[Related]:
+    """Where somebody looks for `set_epoch` in something else than the sampler."""
+    for event, _ in events(epochs.body, "lacks"):
+        yield Related.at(event.place, "set_epoch is looked for here, where it never is")
 
 
 def _own(run: Run, told: set[int]) -> Iterator[Hit]:

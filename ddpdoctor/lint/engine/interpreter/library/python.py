@@ -322,9 +322,10 @@ def _paired(
     counter = Value(
         Term("counter", (vm.site(node), *(() if start in (None, 0) else (start,)))), SAME
     )
-    if name == "enumerate" and sources and vm.type_of(sources[0]) == "manager":
-        vm.store.put((sources[0].what, NUMBERED), counter)
-        return sources[0]
+    begun = _begun(vm, sources[0], node) if name == "enumerate" and sources else None
+    if begun is not None:
+        vm.store.put((begun.what, NUMBERED), counter)
+        return begun
     found = [elements(vm, each, node) for each in (sources[:1] if name == "enumerate" else sources)]
     counts, why = blended([count for _, count in found])
     if name == "zip" and any(map(_counts_alike, sources)):
@@ -372,6 +373,24 @@ def _counts_alike(source: Value) -> bool:
     return isinstance(source.what, Term) and source.what.op == "range" and source.agree == SAME
 
 
+def _begun(vm: Machine, source: Value, node: ast.AST) -> Value | None:
+    """The generator that a loop goes through by number, made there by an object of the user's."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    made = vm.object(source)
+    if made is None or made.type == "manager":
+        return source if made is not None else None
+    if made.cls < 0 or id(node) not in vm.lazily:
+        return None
+    found = objects.class_attribute(vm, made.cls, "__iter__")
+    if found is None or not isinstance(found.what, Func):
+        return None
+    if not vm.functions[found.what.number].is_generator:
+        return None
+    begun = call_value(vm, objects.attribute(vm, source, "__iter__", node), [], {}, node)
+    return begun if vm.type_of(begun) == "manager" else None
+
+
 def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
     first = args[0] if args else NONE
     if name == "isinstance" and len(args) > 1:
@@ -396,11 +415,36 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
         if type == objects.SAMPLER and asked == "set_epoch":
             vm.emit("lacks", asked, node, object=first)
             return FALSE
+        if (known := _has(vm, first, asked)) is not None:
+            if not known and asked == "set_epoch":
+                vm.emit("lacks", asked, node, object=first)
+            return Value(Const(known))
         if asked == "module" and (type or objects.is_module(vm, first)):
             return Value(Const(vm.store.get((first.what, asked)) is not None))
     parts = [each.what for each in args if isinstance(each.what, Const | Term | Ref | Lib)]
     agree = UNKNOWN if first.agree.kind == "unknown" else SAME
     return Value(term(name, *parts), agree)
+
+
+def _has(vm: Machine, value: Value, name: str) -> bool | None:
+    """Whether a constant or an object of the user's has an attribute, None where nobody knows."""
+    if value.constant is not OPEN:
+        return hasattr(value.constant, name)
+    made = vm.object(value)
+    if made is None or made.cls < 0 or not objects.is_known(vm, made.cls):
+        return None
+    own = (objects.class_attribute(vm, made.cls, each) for each in (name, "__getattr__"))
+    if vm.store.get((value.what, name)) is not None or any(each is not None for each in own):
+        return True
+    return None if hasattr(object, name) or _may_be_set(vm, made.cls, name) else False
+
+
+def _may_be_set(vm: Machine, number: int, name: str) -> bool:
+    """Whether anything in the project sets such an attribute, or one whose name is not known."""
+    sources = {vm.classes[each].module.path: vm.classes[each] for each in objects.bases(vm, number)}
+    texts = [info.module.text.source.text for info in sources.values()]
+    texts += [frame.module.text.source.text for frame in vm.frames]
+    return any(f".{name} =" in each or "setattr(" in each or "__dict__" in each for each in texts)
 
 
 def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | None:
