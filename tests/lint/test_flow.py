@@ -16,6 +16,13 @@ BUGS = {
     "n, me = setup()\nif me == 0:\n    dist.barrier()  # BUG\n",
     "an alias of the barrier": HEAD
     + "wait = dist.barrier\nif dist.get_rank() == 0:\n    wait()  # BUG\n",
+    "a generator behind its decorator, by number": HEAD
+    + "import functools\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
+    "def plain(do):\n    @functools.wraps(do)\n    def inner(*a):\n        return do(*a)\n"
+    "    return inner\nclass Some:\n    @plain\n    def __iter__(self):\n"
+    "        for each in range(3):\n            yield each\n"
+    "for number, each in enumerate(Some()):\n    if dist.get_rank() == each:\n"
+    "        dist.barrier()  # BUG\n",
     "a rank in another object": HEAD
     + "class Env:\n    def __init__(self):\n        self.number = dist.get_rank()\n"
     "class Trainer:\n    def __init__(self, env):\n        self.env = env\n"
@@ -122,3 +129,16 @@ def test_a_base_class_in_another_file_is_followed(tmp_path: Path) -> None:
     assert [(Path(each.path).name, each.line, each.confidence) for each in mine] == [
         ("train.py", 8, "certain")
     ]
+
+
+def test_a_class_reads_its_defaults_before_anybody_joins_and_a_factory_later(
+    tmp_path: Path,
+) -> None:
+    text = (
+        "import torch.distributed as dist\nfrom dataclasses import dataclass, field\n@dataclass\n"
+        "class Plan:\n    rows: int = 64\n    ranks: int = dist.get_world_size()\ndef main():\n"
+        "    dist.init_process_group('gloo')\n    plan = Plan()\n    print(plan.ranks)\nmain()\n"
+    )
+    assert found(text, tmp_path) == {("DDP201", 6)}
+    later = text.replace("dist.get_world_size()", "field(default_factory=dist.get_world_size)")
+    assert found(later, tmp_path) == set()

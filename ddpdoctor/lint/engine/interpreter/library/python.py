@@ -383,9 +383,8 @@ def _begun(vm: Machine, source: Value, node: ast.AST) -> Value | None:
     if made.cls < 0 or id(node) not in vm.lazily:
         return None
     found = objects.class_attribute(vm, made.cls, "__iter__")
-    if found is None or not isinstance(found.what, Func):
-        return None
-    if not vm.functions[found.what.number].is_generator:
+    inner = vm.store.get((found.what, "__wrapped__")) or found if found is not None else NONE
+    if not isinstance(inner.what, Func) or not vm.functions[inner.what.number].is_generator:
         return None
     begun = call_value(vm, objects.attribute(vm, source, "__iter__", node), [], {}, node)
     return begun if vm.type_of(begun) == "manager" else None
