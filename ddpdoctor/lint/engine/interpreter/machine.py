@@ -327,7 +327,8 @@ class Machine:
 
     def emit(self, kind: str, name: str, node: ast.AST, /, **values: Value) -> Event:
         """Something was done."""
-        event = Event(kind, name, node, self.path, values, tuple(self.scopes), self.frame.name)
+        inside, order = tuple(self.scopes), self.computations
+        event = Event(kind, name, node, self.path, values, inside, self.frame.name, order)
         self.out.items.append(event)
         return event
 

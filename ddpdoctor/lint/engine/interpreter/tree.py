@@ -25,6 +25,8 @@ class Event:
     scopes: tuple[str, ...] = ()
     """no_grad, no_sync, join, ... around it, outermost first."""
     function: str = "<module>"
+    order: int = 0
+    """After how many computations of the program."""
 
     @property
     def place(self) -> Place:
