@@ -429,8 +429,9 @@ class Machine:
         if not states:
             self.mask = before
             return None
-        meets = [number for number, arm in enumerate(arms) if arm.holds and _meets(arm)]
-        if meets and len(states) == len(arms) == 2 and _is_for_several(condition):
+        several = _for_several(condition)
+        meets = [n for n, arm in enumerate(arms) if arm.holds is several and _meets(arm)]
+        if several is not None and meets and len(states) == len(arms) == 2:
             states, values = [states[meets[0]]], [values[meets[0]]]  # alone nobody differs
         site = self.site(node, "choice")
         both = {path.holds for path in live} == {True, False} and len(states) == 2
@@ -534,12 +535,18 @@ def _has_init(seq: Seq, depth: int = 12) -> bool:
     return False
 
 
-def _is_for_several(condition: Value) -> bool:
-    """Whether it asks for more than one of something, of which nothing else is known."""
-    what = condition.what
+def _for_several(condition: Value) -> bool | None:
+    """What it says where there are more than one of something of which nothing else is known."""
+    what, holds = condition.what, True
+    if isinstance(what, Term) and what.op == "not":
+        what, holds = what.args[0], False
     if condition.agree.divergent or not isinstance(what, Term):
-        return False
-    return what.op == "Gt" and what.args[1:] == (Const(1),)
+        return None
+    if (what.op, *what.args[1:]) in (("Gt", Const(1)), ("GtE", Const(2)), ("NotEq", Const(1))):
+        return holds
+    if (what.op, *what.args[1:]) in (("LtE", Const(1)), ("Lt", Const(2)), ("Eq", Const(1))):
+        return not holds
+    return None
 
 
 def _meets(arm: Arm) -> bool:
