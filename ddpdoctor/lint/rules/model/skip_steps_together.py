@@ -45,11 +45,13 @@ ABOUT = About(code="DDP307", name="rank-local-skip", confidence="likely")
 def check(run: Run) -> Iterator[Hit]:
     """Yield the ways past a step that the ranks do not agree on."""
     found = [each for each in partings(run) if name_of(run, each) == ABOUT.code]
-    for parting in (*found, *skipped_steps(run)):
+    told = [(each, "steps pair wrongly, or they wait") for each in found]
+    told += [(each, "their weights part") for each in skipped_steps(run)]
+    for parting, follows in told:
         node, path = leaving(parting)
         yield Hit(
             node,
-            "one rank skips a step that the others take: steps pair wrongly, or they wait",
+            f"one rank skips a step that the others take: {follows}",
             notes=(decides(parting), *raised(run, parting)),
             why=parting.why,
             help="agree on the skip (all_reduce a flag), or contribute zeros",
