@@ -391,6 +391,8 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
         # Element by element, as large as they are: what the rank has shaped is no rank.
         agree = local("", agree.sure) if agree.kind == "rank" else agree
         return Value(_tensor(left, right), agree, why)
+    if isinstance(op, ast.In | ast.NotIn) and _is_identity(left):
+        agree, why = UNKNOWN, None  # whether this very thing was seen before, is no address
     if isinstance(op, ast.In | ast.NotIn) and isinstance(left.constant, str) and tensors:
         agree, why = UNKNOWN, None  # by which names a model hands out its data, is not known
     if isinstance(left.what, Table) or isinstance(right.what, Table):
@@ -424,6 +426,11 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     if agree.kind == "rank" and is_size:  # of what the rank has seeded or shaped: it is no rank
         agree = local("", agree.sure)
     return Value(what, agree, why)
+
+
+def _is_identity(value: Value) -> bool:
+    """Whether it is `id(...)` of something."""
+    return isinstance(value.what, Term) and (value.what.op, *value.what.args[:1]) == ("local", "id")
 
 
 def _of_one_kind(one: Any, other: Any) -> tuple[Any, Any]:
