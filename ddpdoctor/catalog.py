@@ -137,6 +137,8 @@ class Finding(_Frozen):
     """It was waited for before it was found: one look at a job that goes on is enough."""
     may_pass: bool = Field(default=False, exclude=True, repr=False)
     """Ranks wait for one that may come yet."""
+    raised: str = Field(default="", exclude=True, repr=False)
+    """Of an exception that ended ranks: its type and message, as Python tells them."""
 
     @property
     def place(self) -> Place | None:

@@ -224,7 +224,7 @@ def _synchronised(finding: Finding, sources: Sources) -> Finding:
                 if is_held and (test := _nearest_test(text, node)) is not None:
                     yield text, test, "decides which do not synchronise"
 
-    return _callsfrom(_with(finding, lines(), first=False), sources)
+    return _called_from(_with(finding, lines(), first=False), sources)
 
 
 def _skipped_by(finding: Finding, sources: Sources) -> Finding:
@@ -258,7 +258,7 @@ def _nearest_test(text: Text, node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _callsfrom(finding: Finding, sources: Sources) -> Finding:
+def _called_from(finding: Finding, sources: Sources) -> Finding:
     """Who calls the function that does it, as the program runs in the head."""
     calls = sources.calls(finding.places[0])
     known = {each.place for each in finding.places}
@@ -272,7 +272,7 @@ def _callsfrom(finding: Finding, sources: Sources) -> Finding:
 
 def _given_to_some(finding: Finding, sources: Sources) -> Finding:
     """Where what was nothing on these ranks is set under a condition: others may have more."""
-    if "NoneType" not in finding.cause and "UnboundLocalError" not in finding.cause:
+    if "NoneType" not in finding.raised and "UnboundLocalError" not in finding.raised:
         return finding
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
@@ -356,7 +356,7 @@ _REMARKS: dict[str, Remark] = {
     "plain-average": _averaged,
     "mean-of-means": _counted,
     "accumulation-off-by-one": _synchronised,
-    "late-parameter": _callsfrom,
+    "late-parameter": _called_from,
     "exception": _given_to_some,
     "unpicklable-spawn-arguments": _spawned,
     "different-models": _built_apart,

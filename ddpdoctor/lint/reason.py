@@ -591,7 +591,7 @@ def _turns(way: Way, matched: list[int | None], first: int) -> Iterator[Turn]:
             arm = next(n for n, each in enumerate(node.arms) if each.body is inner.seq)
             yield Turn("arm", node, arm, depth=depth)
         elif isinstance(node, Loop):
-            over = _iterated(step.seq.items, step.index)
+            over = step.begun
             for exit_, conditions in _exits(node.body.items, ("break", "return", "end")):
                 for choice, arm in conditions:
                     yield Turn("left", choice, arm, exit_, depth=depth, around=node)
@@ -619,12 +619,6 @@ def _tried(way: Way) -> bool:
         return True
     stands = (each for step in way for each in step.seq.items[: step.index + 1])
     return any(isinstance(each, Event) and "suppress" in each.scopes for each in stands)
-
-
-def _iterated(items: list[Node], index: int) -> Event | None:
-    """What a loop goes through, as it was begun."""
-    before = items[index - 1] if index else None
-    return before if isinstance(before, Event) and before.kind == "iterate" else None
 
 
 def _exits(

@@ -41,7 +41,10 @@ def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> 
         return
     if not log.steps or not _is_plain(tensor):  # what comes before the training warms up
         return
-    fields["input"] = f"{hash(tuple(tensor.detach().reshape(-1).tolist())) & 0xFFFF_FFFF:x}"
+    numbers = tuple(tensor.detach().reshape(-1).tolist())
+    if any(number != number for number in numbers):  # no NaN is another, and all hash otherwise
+        return
+    fields["input"] = f"{hash(numbers) & 0xFFFF_FFFF:x}"
     inner = list(itertools.takewhile(_is_not_users, outwards(sys._getframe(1))))
     frame = inner[-1].f_back if inner else None
     # torch's own, as that of broadcast_object_list, makes tensors for itself, and reads them.

@@ -238,7 +238,7 @@ class Keeper:
 
 def died_of(file: Path, line: int, cause: str, title: str = "exception") -> Finding:
     return noted(file, "DDP400", title, line).model_copy(
-        update={"severity": "error", "certainty": "proven", "cause": cause}
+        update={"severity": "error", "certainty": "proven", "cause": cause, "raised": cause}
     )
 
 

@@ -60,6 +60,7 @@ def _raised(case: Case, raised: list[Raised]) -> Finding:
             *callers(ranks, first.exception.user, first.exception.place),
         ),
         cause=f"{first.exception.type}: {message}",
+        raised=f"{first.exception.type}: {message}",
         cure=Cure(text="Mend the exception; the other ranks' errors follow from it."),
         consequences=case.consequences(),
     )

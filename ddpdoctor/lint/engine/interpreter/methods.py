@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     blended,
     grown,
     how_many,
+    is_device,
     local,
     mix,
     term,
@@ -251,9 +252,8 @@ def _tells_where_or_whether(vm: Machine, value: Value) -> bool:
         return False
     if isinstance(what, Table):
         return all(entry is OPEN or isinstance(entry, bool) for entry in what.entries)
-    return vm.type_of(value) == "torch.device" or (
-        isinstance(what, Term) and (what.op in _YES_OR_NO or what.args[:1] == ("torch.device",))
-    )
+    is_asked = isinstance(what, Term) and what.op in _YES_OR_NO
+    return is_asked or is_device(what) or vm.type_of(value) == "torch.device"
 
 
 _YES_OR_NO = {"not", "and", "or", *(each.__name__ for each in ast.cmpop.__subclasses__())}

@@ -45,6 +45,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     blended,
     grown,
     how_many,
+    is_device,
     local,
     mix,
     term,
@@ -317,7 +318,7 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
     if isinstance(what, Const | Table | Tuple | Many):
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
-    if name == "type" and isinstance(what, Term) and what.args[:1] == ("torch.device",):
+    if name == "type" and is_device(what):
         kind = what.args[1] if len(what.args) > 1 else NOTHING
         if isinstance(kind, Const) and isinstance(kind.value, str):
             return Value(Const(kind.value.partition(":")[0]))  # alike, whichever its number is

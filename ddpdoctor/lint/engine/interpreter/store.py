@@ -32,6 +32,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     grown_from,
     has_identity,
     how_many,
+    is_device,
     mix,
 )
 
@@ -330,7 +331,7 @@ def _is_thing(value: Value) -> bool:
     """Whether a value is worth to be remembered as one of several."""
     what = value.what
     if isinstance(what, Term):
-        return what.op == "text" or what.args[:1] == ("torch.device",)
+        return what.op == "text" or is_device(what)
     return isinstance(what, Func | Class | Ref | Lib | Partial) or isinstance(value.constant, str)
 
 

@@ -148,6 +148,12 @@ class Step:
         return self.seq.items[self.index]
 
     @property
+    def begun(self) -> Event | None:
+        """Of a loop: the event that tells what it goes through."""
+        before = self.seq.items[self.index - 1] if self.index else None
+        return before if isinstance(before, Event) and before.kind == "iterate" else None
+
+    @property
     def rest(self) -> list[Node]:
         """What follows it in its sequence."""
         return self.seq.items[self.index + 1 :]

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, TypeGuard, cast
 
 RANKS = 16
 PER_NODE = 8
@@ -379,6 +379,11 @@ def within(what: object) -> Iterator[object]:
     yield what
     for each in what.args if isinstance(what, Term) else ():
         yield from within(each)
+
+
+def is_device(what: object) -> TypeGuard[Term]:
+    """Whether it is what `torch.device(...)` gives."""
+    return isinstance(what, Term) and what.args[:1] == ("torch.device",)
 
 
 def has_identity(what: object) -> bool:

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Step
+from ddpdoctor.lint.engine.interpreter.tree import Loop, Step
 from ddpdoctor.lint.engine.interpreter.values import (
     OPEN,
     WORLD,
@@ -128,10 +128,9 @@ class Counts:
                 first = self.counters.get(begun)
             if isinstance(counter, Term) and isinstance(first, int) and not isinstance(first, bool):
                 counters[counter] = first, by
-        before = step.seq.items[step.index - 1] if step.index else None
-        if not isinstance(before, Event) or before.kind != "iterate":
+        if step.begun is None:
             return counters
-        element = before.values["element"].what
+        element = step.begun.values["element"].what
         if isinstance(element, Tuple) and element.items:
             element = element.items[0].what
         if isinstance(element, Term) and element.op == "counter":

@@ -133,11 +133,11 @@ def shared_in(run: Run, weights: Collection[What]) -> set[int]:
 def _gone_through(way: Way) -> Iterator[Value]:
     """What the loops around go through, but for those that train."""
     for step in way:
-        before, loop = step.seq.items[step.index - 1] if step.index else None, step.node
+        loop = step.node
         if not isinstance(loop, Loop) or any(True for _ in events(loop.body, "step", "backward")):
             continue
-        if isinstance(before, Event) and before.kind == "iterate":
-            yield before.values["content"]
+        if step.begun is not None:
+            yield step.begun.values["content"]
 
 
 def _loops_around(way: Way) -> set[int]:

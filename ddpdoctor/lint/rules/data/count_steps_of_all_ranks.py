@@ -85,7 +85,7 @@ def _of_all(run: Run) -> Iterator[Hit]:
         if event.kind == "schedule":
             schedule = event.values["object"].what
             given = run.vm.store.get((schedule, "#given"))
-        around = [step.seq.items[step.index - 1] for step in way if isinstance(step.node, Loop)]
+        around = [step.begun for step in way if isinstance(step.node, Loop)]
         through = {n for each in passes(run) if each.event in around for n in each.loaders}
         if given is None or schedule in told:
             continue

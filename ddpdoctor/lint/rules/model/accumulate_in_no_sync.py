@@ -91,11 +91,10 @@ def _is_window(loop: Loop, way: Way, steps: list[Way]) -> bool:
 
 def _taken_in_turn(run: Run, loop: Loop, way: Way) -> set[int]:
     """The models of which each round of a loop has another, and all that they hold."""
-    step = way[_depth(loop, way)]
-    before = step.seq.items[step.index - 1] if step.index else None
-    if not isinstance(before, Event) or before.kind != "iterate":
+    begun = way[_depth(loop, way)].begun
+    if begun is None:
         return set()
-    element = before.values["element"]
+    element = begun.values["element"]
     picked = {
         event.values["model"].what
         for event, _ in events(loop.body, "forward")

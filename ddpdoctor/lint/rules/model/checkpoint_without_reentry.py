@@ -80,9 +80,8 @@ def _is_shared(run: Run, event: Event, way: Way) -> bool:
     around = [step for step in way if isinstance(step.node, Loop)]
     another: set[What] = set()
     for step in around:
-        before = step.seq.items[step.index - 1] if step.index else None
-        if isinstance(before, Event) and before.kind == "iterate":
-            another |= mentioned(run, before.values["element"]) | _counted(before)
+        if step.begun is not None:
+            another |= mentioned(run, step.begun.values["element"]) | _counted(step.begun)
     return bool(around) and not mentioned(run, function) & another
 
 

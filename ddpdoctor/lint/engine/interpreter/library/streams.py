@@ -51,10 +51,9 @@ def _deals(step: Step) -> bool:
 
 def _goes_through_own(step: Step) -> bool:
     """Whether it is a loop through the rank's own part."""
-    before = step.seq.items[step.index - 1] if step.index else None
-    if not isinstance(step.node, Loop) or not isinstance(before, Event) or before.kind != "iterate":
+    if not isinstance(step.node, Loop) or step.begun is None:
         return False
-    return _is_own(before.values.get("content", before.values["element"]))
+    return _is_own(step.begun.values["content"])
 
 
 def _is_own(value: Value) -> bool:
