@@ -414,3 +414,28 @@ def test_room_for_another_launch_of_the_same_is_waited_for(
     report = run([reproducer(tmp_path, body)], nproc=2)
     assert [(each.status, each.launches) for each in report.verdicts] == [("holds", 2)]
     assert next(asked) == 4
+
+
+def test_room_for_another_launch_is_waited_for_as_long_as_others_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, others = count(), tmp_path / "others"
+
+    def launch(server: ForkServer, job: Job) -> WorkerGroup:
+        if next(asked) > 1 and not others.exists():
+            raise NoRoom("others have it")
+        return launched(server, job)
+
+    launched = ForkServer.launch
+    monkeypatch.setattr(ForkServer, "launch", launch)
+    monkeypatch.setattr(ddpdoctor.check, "_PATIENCE", 0.2)
+    body = (
+        '@fix(launches=2)\ndef f():\n    """it"""\n'
+        '@fix()\ndef g():\n    """another"""\n'
+        f"    import pathlib\n    time.sleep(1)\n    pathlib.Path({str(others)!r}).touch()\n"
+    )
+    report = run([reproducer(tmp_path, body)], nproc=2, jobs=2)
+    assert [(each.status, each.launches) for each in report.verdicts] == [
+        ("holds", 2),
+        ("holds", 1),
+    ]

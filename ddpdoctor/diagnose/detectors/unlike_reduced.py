@@ -35,7 +35,7 @@ def detect(case: Case) -> Iterator[Finding]:
         yield Finding(
             code="DDP413",
             title="unordered-collectives",
-            severity="error",
+            severity="warning",
             certainty="evidence",
             ranks=ranks,
             places=(
