@@ -25,7 +25,7 @@ Severity = Literal["error", "warning", "info"]
 Certainty = Literal["proven", "evidence", "certain", "likely"]
 Symptom = Literal["crash", "hang", "silent", "slow"]
 Kind = Literal["broken", "documented", "fix"]
-Phase = Literal["", "forward", "backward", "ended"]
+Phase = Literal["", "forward", "backward", "ended", "together"]
 """The part of a step that a rank is in by DDP's doing, or that it has ended."""
 Status = Literal[
     "recognised",  # broken: failed, and the diagnosis named it, on the right ranks and line

@@ -23,6 +23,7 @@ _STANDOFFS = {
 }
 _PROVEN = "that these ranks wait for each other for ever is proven; why they parted is concluded"
 _UNSEEN = "the exception is concluded from the source, nobody has seen it"
+_NOT_WAITING = ("ended", "together")
 _CALLERS = 3
 
 
@@ -93,14 +94,14 @@ def _parties(finding: Finding, sources: Sources) -> Iterator[Party]:
     parties = [Party(each, sources.stack(each)) for each in finding.places if each.place]
     gone = tuple(r for each in finding.places if each.phase == "ended" for r in each.ranks)
     for party in parties:
-        if party.at.phase == "ended" or not party.stack:
+        if party.at.phase in _NOT_WAITING or not party.stack:
             continue
         others = [
             (sources.shared(party.stack, other.stack), other)
             for other in parties
             if other is not party
             and other.stack
-            and other.at.phase != "ended"
+            and other.at.phase not in _NOT_WAITING
             # Those that stand where it stands are of the same party, told rank by rank.
             and not sources.alike(party.stack, other.stack)
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from math import prod
@@ -77,6 +77,22 @@ def extra_call(one: RankEvidence, other: RankEvidence, group: str) -> Collective
         if kind == "delete" and (end < len(mine) or mine[-1].seq < now):
             return mine[begin]
     return None
+
+
+def last_together(ranks: Sequence[RankEvidence], group: str, number: int) -> Collective | None:
+    """The collective before this number, if all of them called it at one and the same line.
+
+    What C++ issues for DDP is not among the calls, and has no line.
+    """
+    wanted = group, number - 1, None
+    calls = [
+        next((c for c in reversed(rank.collectives) if (c.group, c.seq, c.peer) == wanted), None)
+        for rank in ranks
+    ]
+    first = calls[0] if calls else None
+    if first is None or first.place is None:
+        return None
+    return first if all(c is not None and _line(c) == _line(first) for c in calls) else None
 
 
 def _calls(rank: RankEvidence, group: str) -> list[Collective]:

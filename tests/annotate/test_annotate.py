@@ -105,6 +105,22 @@ def test_a_collective_under_a_rank_condition_is_named_through_calls(tmp_path: Pa
     assert f"under `if rank == 0:` (train.py:{script.place('the condition').line})" in refined.cause
 
 
+def test_where_ranks_were_together_last_is_no_side_that_a_reason_is_asked_of(
+    tmp_path: Path,
+) -> None:
+    script = Script(tmp_path, PREAMBLE + RANK_CONDITION)
+    met = script.at(0, "barrier #4, where they were together last", "the call", "the barrier")
+    refined = only(
+        finding(
+            script.at(1, "all_reduce #5 (backward)", "the backward"),
+            script.at(2, "all_reduce #5 (backward)", "the backward"),
+            met.model_copy(update={"phase": "together"}),
+        )
+    )
+    assert refined.code == "DDP400"
+    assert refined.places[2].place == script.place("the barrier")
+
+
 def test_a_condition_that_both_sides_are_under_is_not_the_reason(tmp_path: Path) -> None:
     script = Script(
         tmp_path,

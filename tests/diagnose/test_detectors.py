@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ddpdoctor.catalog import Finding
+from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.diagnose import diagnose
 from ddpdoctor.evidence import (
     Collective,
@@ -22,6 +22,7 @@ from ddpdoctor.evidence import (
 )
 
 TRAIN = Place("/home/user/train.py", 10, "main")
+TRAIN_60 = replace(TRAIN, line=60)
 SAMPLER_INIT = Place("/lib/torch/utils/data/distributed.py", 80, "DistributedSampler.__init__")
 WORLD = 4
 
@@ -252,6 +253,23 @@ def test_the_rank_that_stands_elsewhere_is_the_culprit_of_a_deadlock() -> None:
     assert (finding.code, finding.title, finding.ranks) == ("DDP400", "deadlock", (2,))
     assert finding.place is not None
     assert finding.place.line == 80
+
+
+def test_a_deadlock_is_told_with_the_line_where_all_were_together_last() -> None:
+    def met(numbers: dict[int, int], line_of_rank_2: int = 60) -> list[RankPlace]:
+        found = ranks()
+        for rank in found:
+            op, line = ("barrier", 80) if rank.rank == 2 else ("all_reduce", 70)
+            rank.stuck = stuck(rank.rank, op, 5, line)
+            for number, own in numbers.items():
+                place = replace(TRAIN, line=line_of_rank_2 if rank.rank == 2 else own)
+                rank.collectives.append(Collective("0", number, "broadcast", 5.0, place))
+        return [each for each in only(found).places if each.phase == "together"]
+
+    (at,) = met({3: 50, 4: 60})
+    assert (at.ranks, at.place, at.doing[:13]) == ((0, 1, 2, 3), TRAIN_60, "broadcast #4,")
+    assert not met({3: 60}), "the fourth was one of DDP's own"
+    assert not met({4: 60}, line_of_rank_2=90), "they had parted before"
 
 
 def test_two_against_two_is_undecidable_and_nobody_is_blamed() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, first_line, sides
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.histories import extra_call
+from ddpdoctor.diagnose.histories import extra_call, last_together
 from ddpdoctor.diagnose.waiting import Deadlock, culprits
 from ddpdoctor.evidence import Place, RankEvidence, named
 
@@ -55,6 +55,7 @@ def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
             *_parting(case, parties, deadlock.blocked[0].collective.group),
             *map(_departed, gone[:_SHOWN]),
             *stands,
+            *_together(case, deadlock),
         ),
         cause=f"the ranks wait for each other for ever: {'; '.join(ways)}.{undecidable}",
         cure=Cure(text=cure),
@@ -86,6 +87,19 @@ def _parting(case: Case, parties: list[tuple[int, ...]], group: str) -> Iterator
                 doing = f"{call.op} #{call.seq}, which {named(rest)} never called"
                 yield RankPlace(ranks=party, place=call.place, doing=doing, stack=call.way)
                 return
+
+
+def _together(case: Case, deadlock: Deadlock) -> Iterator[RankPlace]:
+    """Where all of them met for the last time, if that is a line of the user's."""
+    group = deadlock.blocked[0].collective.group
+    numbers = [b.collective.seq for b in deadlock.blocked if b.collective.group == group]
+    ranks = tuple(sorted({*(b.rank for b in deadlock.blocked), *deadlock.gone}))
+    if len(ranks) < 2 or any(b.collective.op in ("send", "recv") for b in deadlock.blocked):
+        return
+    call = last_together([case.evidence.ranks[rank] for rank in ranks], group, min(numbers))
+    if call is not None:
+        doing = f"{call.op} #{call.seq}, where they were together last"
+        yield RankPlace(ranks=ranks, place=call.place, doing=doing, phase="together")
 
 
 def _suffered(raised: Raised) -> RankPlace:
