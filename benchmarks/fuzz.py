@@ -5,7 +5,7 @@
 Run folders, flight-recorder dumps, logs, sources, notebooks, baselines and settings with bytes
 flipped, cut, repeated, reordered, nested and replaced, or with a fifo or a link where the file
 should be, go through the command line. None may raise an exception, and none may take more than
-10 s.
+10 s of the processor.
 """
 
 from __future__ import annotations
