@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.lint import fixing, linter
+from ddpdoctor.lint.engine.interpreter import program
+from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.statements import run_block
 from ddpdoctor.lint.linter import lint as lint_files
 from ddpdoctor.lint.reason import Heads
 from ddpdoctor.lint.running import Judged, run_and_judge
@@ -227,6 +230,27 @@ def test_a_range_of_bounds_that_are_too_long_to_follow_is_a_range() -> None:
     text = f"{HEAD}import time\nfor i in range(time.time() + {long}, {long}):\n    dist.barrier()\n"
     result = lint_files(["/nowhere/x.py"], given={"/nowhere/x.py": text.encode()})
     assert not result.troubles
+
+
+def test_names_that_need_each_other_are_not_looked_up_in_every_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran = []
+
+    def counted(vm: Machine, block: list[ast.stmt]) -> None:
+        ran.append(block)
+        run_block(vm, block)
+
+    monkeypatch.setattr(program, "run_block", counted)
+    names = "abcdefg"
+    reads = f"print({', '.join(names)})"
+    lines = (
+        f"try:\n    raise ValueError\n    {name} = 1\nexcept ValueError:\n    {reads}\n"
+        for name in names
+    )
+    text = f"{HEAD}{''.join(lines)}dist.barrier()\n"
+    lint_files(["/nowhere/x.py"], given={"/nowhere/x.py": text.encode()})
+    assert 0 < len(ran) <= len(names) ** 2
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from ddpdoctor.lint.files import collect
@@ -66,14 +67,9 @@ def score(transform: Transform, chosen: Iterable[Subject]) -> Score:
     return total
 
 
-_BEFORE: dict[str, Told] = {}
-
-
+@cache
 def _before(subject: Subject) -> Told:
-    if subject.name not in _BEFORE:
-        files = [subject.path] if subject.path.is_file() else sorted(subject.path.glob("*.py"))
-        _BEFORE[subject.name] = found({each.name: each.read_text("utf-8") for each in files})
-    return _BEFORE[subject.name]
+    return found(subject.sources)
 
 
 def _compare(subject: Subject, new: Text, before: Told, total: Score) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tests.lint.metamorphic.program import Line, Program
@@ -20,11 +21,20 @@ class Subject:
     """One program, and what must be found in it."""
 
     name: str
-    program: Program
     bugs: tuple[Marked, ...]
     """Each is found if one of its marks is."""
-    path: Path
-    """Where it comes from: a script, or a folder."""
+    files: tuple[Path, ...]
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """The text of each file."""
+        return {each.name: each.read_text(encoding="utf-8") for each in self.files}
+
+    @cached_property
+    def program(self) -> Program:
+        """What a transformation is given a copy of."""
+        entry = next((each.name for each in self.files if each.stem == "train"), self.files[0].name)
+        return Program.read(self.sources, entry)
 
     @property
     def is_clean(self) -> bool:
@@ -42,31 +52,24 @@ def _patients() -> Iterator[Subject]:
         marks = frozenset((code, (each.script.name, line)) for code, line in each.marks)
         hidden = each.script.parent.name in NOT_IN_THE_SOURCE and marks
         if not hidden:
-            program = Program.read({each.script.name: _text(each.script)}, each.script.name)
-            yield Subject(f"patients/{each.name}", program, (marks,) if marks else (), each.script)
+            yield Subject(f"patients/{each.name}", (marks,) if marks else (), (each.script,))
 
 
 def _samples() -> Iterator[Subject]:
     for path in sorted(SAMPLES.glob("*.py")):
-        yield _marked(f"samples/{path.stem}", [path], path)
+        yield _marked(f"samples/{path.stem}", path)
 
 
 def _projects() -> Iterator[Subject]:
     for path in sorted((SAMPLES / "projects").iterdir()):
         files = sorted(path.glob("*.py")) if path.is_dir() else [path]
-        yield _marked(f"samples/projects/{path.stem}", files, path)
+        yield _marked(f"samples/projects/{path.stem}", *files)
 
 
-def _marked(name: str, files: list[Path], path: Path) -> Subject:
+def _marked(name: str, *files: Path) -> Subject:
     bugs = tuple(
         frozenset({(code, (file.name, line))})
         for file in files
         for line, code in sorted(expected(file))
     )
-    entry = next((each.name for each in files if each.stem == "train"), files[0].name)
-    texts = {each.name: _text(each) for each in files}
-    return Subject(name, Program.read(texts, entry), bugs, path)
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    return Subject(name, bugs, files)

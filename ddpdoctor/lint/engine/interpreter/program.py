@@ -61,6 +61,8 @@ class Loaded:
     is_entry: bool
     asked: set[str] = field(default_factory=set)
     """Names whose statements have been run, or are being run."""
+    out_of_turn: set[str] = field(default_factory=set)
+    """Names of an entry that were asked for before their turn, by the one that is being run."""
 
 
 @dataclass(slots=True, eq=False)
@@ -200,13 +202,12 @@ class Program:
         found = vm.store.get((module.scope, name))
         if found is not None or name in module.asked:
             return found
-        module.asked.add(name)
         vm.files.add(module.path)
         statements = module.text.bindings.get(name, [])
         if module.is_entry and not module.text.is_imported(name):
-            self._run_at_top(vm, module, statements, vm.store)
-            module.asked.discard(name)
+            self._run_out_of_turn(vm, module, name, statements)
         else:
+            module.asked.add(name)
             self._run_beneath(vm, module, statements)
         found = vm.store.get((module.scope, name))
         if found is None:
@@ -214,6 +215,25 @@ class Program:
             if found is not None:
                 vm.store.below[module.scope, name] = found
         return found
+
+    def _run_out_of_turn(
+        self, vm: Machine, module: Loaded, name: str, statements: list[ast.stmt]
+    ) -> None:
+        """Run what binds a name of the entry that was asked for before its turn came.
+
+        What this asks for in turn is run once, not once for each order in which it can be asked;
+        what was asked for in vain is not asked for again.
+        """
+        is_first = not module.out_of_turn
+        if name not in module.out_of_turn:
+            module.out_of_turn.add(name)
+            try:
+                self._run_at_top(vm, module, statements, vm.store)
+            finally:
+                if is_first:
+                    module.out_of_turn.clear()
+        if is_first and vm.store.get((module.scope, name)) is None:
+            module.asked.add(name)
 
     def _through_stars(self, vm: Machine, module: Loaded, name: str) -> Value | None:
         for star in module.text.stars:
