@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -80,6 +81,33 @@ PET = {
     "PET_LOCAL_RANKS_FILTER": ("x", "0,x", "", "0,1"),
     "PET_STANDALONE": ("yes", "", "1", "0"),
 }
+
+
+def meet_other_nodes() -> str:
+    """torchrun, as far as its meeting with those of the other nodes."""
+    from torch.distributed.elastic.rendezvous import RendezvousParameters
+    from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
+    from torch.distributed.run import config_from_args, parse_args
+
+    options = parse_args(["--master-addr=127.0.0.1", f"--master-port={DEAF}", "train.py"])
+    config, _, _ = config_from_args(options)
+    get_rendezvous_handler(
+        RendezvousParameters(
+            backend=config.rdzv_backend,
+            endpoint=config.rdzv_endpoint,
+            run_id=config.run_id,
+            min_nodes=config.min_nodes,
+            max_nodes=config.max_nodes,
+            **config.rdzv_configs,
+        )
+    ).next_rendezvous()
+    return "met"
+
+
+def count_threads() -> str:
+    """In an interpreter of its own: libraries read these variables as they are loaded."""
+    code = "import torch; print(torch.get_num_threads(), torch.backends.mkl.is_available())"
+    return subprocess.check_output([sys.executable, "-c", code], text=True).strip()
 
 
 def values_in_torchrun() -> str:
@@ -191,6 +219,8 @@ CLAIMS: dict[str, Claim] = {
     "torchrun PET": (parse_torchrun, {"PET_NPROC_PER_NODE": "3", "PET_STANDALONE": "1"}),
     "torchrun PET_NPROC": (parse_torchrun, {"PET_NPROC": "3"}),
     "torchrun standalone true": (parse_torchrun, {"PET_STANDALONE": "true"}),
+    "node 3 of 2": (meet_other_nodes, {"PET_NODE_RANK": "3", "PET_NNODES": "2"}),
+    "threads of MKL": (count_threads, {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "1"}),
     "torchrun values": (values_in_torchrun, {}),
     "torchrun program": (program_of_torchrun, {"PYTHON_EXEC": "/nowhere/python"}),
     "torchrun options": (options_of_torchrun, {}),
@@ -207,6 +237,7 @@ MAY_HANG = {
     *("recorder size abc", "recorder size empty", "recorder stack maybe", "recorder old size abc"),
     *("agent store True", "rank outside", "others missing", "address with scheme"),
     "port 0 of two",
+    "node 3 of 2",
 }
 
 

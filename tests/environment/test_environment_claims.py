@@ -110,6 +110,7 @@ def test_env_calls_an_error_what_fails_and_nothing_else(
         ("ddp DETAIL", "SIGSEGV", "DDP709"),
         ("agent store True", "hangs", "DDP706"),
         ("others missing", "hangs", "DDP105"),
+        ("node 3 of 2", "hangs", "DDP105"),
     ],
 )
 def test_env_warns_of_what_fails_in_some_circumstances(
@@ -120,6 +121,20 @@ def test_env_warns_of_what_fails_in_some_circumstances(
         pytest.skip("known of torch 2.13 alone")
     assert seen == outcome
     assert code in [one.code for one in diagnose(variables) if one.severity == "warning"]
+
+
+def test_torch_with_mkl_takes_its_threads_before_those_of_openmp(
+    outcomes: Outcomes, diagnose: Diagnose
+) -> None:
+    seen = outcomes["threads of MKL"][1]
+    if not seen.endswith("True"):
+        pytest.skip("this torch is built without MKL")
+    assert seen == "1 True"
+    four = {"PET_NPROC_PER_NODE": "4", "OMP_NUM_THREADS": "8"}
+    assert "DDP603" in [one.code for one in diagnose(four)]
+    assert "DDP603" not in [one.code for one in diagnose({**four, "MKL_NUM_THREADS": "1"})]
+    turned = {**four, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "8"}
+    assert "DDP603" in [one.code for one in diagnose(turned)]
 
 
 def test_torchrun_refuses_the_values_that_env_calls_an_error_and_no_other(

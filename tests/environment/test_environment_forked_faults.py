@@ -106,6 +106,13 @@ class Variables:
         ),
         Variables(
             "DDP105",
+            "warning",
+            "PET_NODE_RANK=3 and PET_NNODES=2",
+            {"PET_NODE_RANK": "3", "PET_NNODES": "2"},
+            {"PET_NODE_RANK": "1", "PET_NNODES": "2"},
+        ),
+        Variables(
+            "DDP105",
             "info",
             "this is the batch script of a Slurm job of 4 tasks",
             {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4"},

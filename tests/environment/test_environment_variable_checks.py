@@ -16,6 +16,7 @@ from ddpdoctor.environment.model import (
     TorchFailure,
     Unknown,
 )
+from ddpdoctor.environment.variables import known
 
 GPU = Gpu(
     index=0, name="H100", uuid="a", memory_mib=9, compute_mode="", mig="Disabled", driver="570"
@@ -51,6 +52,7 @@ NAMES = [
         right={"NCCL_NOVELTY": "1"},
         right_facts={"search": PRESENT_IN_NCCL},
     ),
+    Case("DDP701", "info", {"NCCL_NOVELTY": "1"}, {"NCCL_NET": "1"}),
     Case("DDP702", "info", {"NCCL_BLOCKING_WAIT": "0"}, {"TORCH_NCCL_BLOCKING_WAIT": "0"}),
     Case("DDP702", "info", {"NCCL_ASYNC_ERROR_HANDLING": "1"}),
     Case("DDP702", "info", {"PYTORCH_CUDA_ALLOC_CONF": "a:b"}, {"PYTORCH_ALLOC_CONF": "a:b"}),
@@ -100,6 +102,13 @@ VALUES = [
         "warning",
         wrong={"CUBLAS_WORKSPACE_CONFIG": "4096"},
         right={"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
+    ),
+    Case("DDP703", "warning", {"NCCL_NSOCKS_PERTHREAD": "65"}, {"NCCL_NSOCKS_PERTHREAD": "4"}),
+    Case(
+        "DDP703",
+        "warning",
+        {"TORCHELASTIC_HEALTH_CHECK_PORT": "http"},
+        {"TORCHELASTIC_HEALTH_CHECK_PORT": "8080"},
     ),
     Case("DDP703", "error", {"TORCH_FR_BUFFER_SIZE": "two"}, {"TORCH_FR_BUFFER_SIZE": "20"}),
     Case("DDP703", "error", {"TORCH_FR_BUFFER_SIZE": ""}, {"TORCH_NCCL_TRACE_BUFFER_SIZE": "9"}),
@@ -225,12 +234,74 @@ PAIRS = [
         wrong={"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"},
         right={"TORCH_NCCL_ASYNC_ERROR_HANDLING": "3"},
     ),
+    # Under the old names, which are heard where the new ones are not set.
+    Case(
+        "DDP704",
+        "warning",
+        wrong={"NCCL_BLOCKING_WAIT": "1", "TORCH_NCCL_DUMP_ON_TIMEOUT": "true"},
+        right={"NCCL_BLOCKING_WAIT": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "true"},
+    ),
+    Case(
+        "DDP704",
+        "warning",
+        wrong={"TORCH_NCCL_TRACE_BUFFER_SIZE": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
+        right={"TORCH_NCCL_TRACE_BUFFER_SIZE": "9", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
+    ),
+    Case(
+        "DDP704",
+        "warning",
+        wrong={"NCCL_ASYNC_ERROR_HANDLING": "0"},
+        right={"NCCL_ASYNC_ERROR_HANDLING": "1"},
+    ),
+    Case(
+        "DDP704",
+        "info",
+        wrong={"NCCL_IB_HCA": "mlx5_0", "NCCL_IB_DISABLE": "1"},
+        right={"NCCL_IB_HCA": "mlx5_0", "NCCL_IB_DISABLE": "0"},
+    ),
+    Case(
+        "DDP704",
+        "info",
+        wrong={"NCCL_IB_TIMEOUT": "22", "NCCL_NET": "Socket"},
+        right={"NCCL_SOCKET_IFNAME": "eth0", "NCCL_NET": "Socket"},
+    ),
 ]
 
 
 @pytest.mark.parametrize("case", [*NAMES, *VALUES, *PAIRS], ids=str)
 def test_a_wrong_variable_is_named_and_a_right_one_is_not(case: Case, diagnose: Diagnose) -> None:
     check(case, diagnose)
+
+
+UNDOCUMENTED = {
+    row.name
+    for row in known().values()
+    if row.read_by == "NCCL" and row.kind == "c int" and not row.note
+}
+
+
+def test_whatever_is_said_of_a_variable_tells_who_reads_it_and_what_it_does(
+    diagnose: Diagnose,
+) -> None:
+    told = set()
+    for row in known().values():
+        if row.status not in ("known", "debug", "obsolete", "legacy"):
+            continue
+        for value in ("maybe", "-9", "", "0", "1", "99999"):
+            for one in diagnose({row.name: value}):
+                if one.code not in ("DDP702", "DDP703", "DDP704", "DDP705"):
+                    continue
+                if not one.cause.startswith(row.name) or row.name == "PYTHON_EXEC":
+                    continue  # that one has words of its own
+                said = " ".join(one.evidence)
+                assert row.note or row.name in UNDOCUMENTED, row.name
+                accounts = [row, known()[row.instead]] if row.instead else [row]
+                assert any(about.reader in said for about in accounts) or (
+                    one.code == "DDP704" and "PyTorch" in said
+                ), (row.name, value, said)
+                told.add(row.name)
+    assert len(told) > 150
+    assert len(UNDOCUMENTED) <= 30  # of which NVIDIA's documentation says nothing
 
 
 @pytest.mark.parametrize("set_by_torchrun", [{}, {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1"}])

@@ -39,6 +39,7 @@ _CHECKS = (
     launch.rank_outside_world,
     launch.incomplete,
     launch.local_rank_outside,
+    launch.node_rank_outside,
     launch.outside_srun,
     launch.set_by_hand,
     launch.leaked,

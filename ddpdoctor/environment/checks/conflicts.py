@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.environment.checks.finding import finding, setting, unset
+from ddpdoctor.environment.checks.finding import finding, setting, taken_away, unset
 from ddpdoctor.environment.checks.job import local_ranks
 from ddpdoctor.environment.checks.network import nccl_interfaces
-from ddpdoctor.environment.model import Environment
+from ddpdoctor.environment.model import Environment, SetVariable
 from ddpdoctor.environment.variables import known
 
 _MOST_SOCKETS = 64
@@ -32,6 +32,7 @@ def conflicting(environment: Environment) -> Iterator[Finding]:
     yield from _more_at_least_than_at_most(environment)
     yield from _too_many_sockets(environment)
     yield from _no_fast_network(environment)
+    yield from _unused_for_infiniband(environment)
 
 
 def _old_and_new(environment: Environment) -> Iterator[Finding]:
@@ -67,31 +68,40 @@ def _two_allocators(environment: Environment) -> Iterator[Finding]:
 
 
 def _dump_without_watchdog(environment: Environment) -> Iterator[Finding]:
-    if _on(environment, "TORCH_NCCL_BLOCKING_WAIT") and _on(
-        environment, "TORCH_NCCL_DUMP_ON_TIMEOUT"
-    ):
+    waits = _in_force(environment, "TORCH_NCCL_BLOCKING_WAIT")
+    if waits and _is_on(waits.value) and _dumps(environment):
         yield finding(
             "DDP704",
             "warning",
-            "TORCH_NCCL_BLOCKING_WAIT=1 undoes TORCH_NCCL_DUMP_ON_TIMEOUT=1",
-            "Remove TORCH_NCCL_BLOCKING_WAIT.",
-            notes=("with blocking waits there is no watchdog thread, and it is what dumps",),
-            commands=unset("TORCH_NCCL_BLOCKING_WAIT"),
+            f"{waits.name}=1 undoes TORCH_NCCL_DUMP_ON_TIMEOUT=1",
+            f"Remove {waits.name}.",
+            notes=("PyTorch starts no watchdog thread where waits block, and it is what dumps",),
+            commands=unset(waits.name),
             certainty="evidence",
         )
 
 
 def _dump_without_recorder(environment: Environment) -> Iterator[Finding]:
-    size = environment.integer("TORCH_FR_BUFFER_SIZE")
-    if size == 0 and _on(environment, "TORCH_NCCL_DUMP_ON_TIMEOUT"):
+    size = _in_force(environment, "TORCH_FR_BUFFER_SIZE")
+    if size and environment.integer(size.name) == 0 and _dumps(environment):
         yield finding(
             "DDP704",
             "warning",
-            "TORCH_FR_BUFFER_SIZE=0 undoes TORCH_NCCL_DUMP_ON_TIMEOUT=1",
-            "Remove TORCH_FR_BUFFER_SIZE: the default keeps the last 2000 collectives.",
-            notes=("0 switches the flight recorder off: there is nothing to dump",),
-            commands=unset("TORCH_FR_BUFFER_SIZE"),
+            f"{size.name}=0 undoes TORCH_NCCL_DUMP_ON_TIMEOUT=1",
+            f"Remove {size.name}: the default keeps the last 2000 collectives.",
+            notes=("PyTorch's flight recorder is off at 0: there is nothing to dump",),
+            commands=unset(size.name),
         )
+
+
+def _dumps(environment: Environment) -> bool:
+    return _is_on(environment.value("TORCH_NCCL_DUMP_ON_TIMEOUT") or "")
+
+
+def _in_force(environment: Environment, name: str) -> SetVariable | None:
+    """The variable of that name or, where it is not set, of its old name."""
+    names = (name, *(row.name for row in known().values() if row.instead == name))
+    return next(filter(None, map(environment.variable, names)), None)
 
 
 def _subsystems_without_debug(environment: Environment) -> Iterator[Finding]:
@@ -103,7 +113,7 @@ def _subsystems_without_debug(environment: Environment) -> Iterator[Finding]:
             "info",
             f"{setting('NCCL_DEBUG_SUBSYS', subsystems)} has no effect without NCCL_DEBUG=INFO",
             "Set NCCL_DEBUG=INFO too, or remove it.",
-            notes=("harmless",),
+            notes=(f"harmless; it is {known()['NCCL_DEBUG_SUBSYS'].reader}",),
             commands=("export NCCL_DEBUG=INFO",),
         )
 
@@ -120,7 +130,7 @@ def _out_of_band_unused(environment: Environment) -> Iterator[Finding]:
             else "Set NCCL_OOB_NET_ENABLE=1 if the ranks are to meet there, or remove it.",
             notes=(
                 "harmless: ranks meet by sockets, on the interfaces of NCCL_SOCKET_IFNAME",
-                "with NCCL_OOB_NET_ENABLE=1 it names devices of the fast network, as mlx5_1",
+                f"it is {known()['NCCL_OOB_NET_IFNAME'].reader}, as mlx5_1",
             ),
             commands=unset("NCCL_OOB_NET_IFNAME"),
         )
@@ -144,14 +154,15 @@ def _one_file_for_all(environment: Environment) -> Iterator[Finding]:
 
 
 def _no_error_handling(environment: Environment) -> Iterator[Finding]:
-    if environment.integer("TORCH_NCCL_ASYNC_ERROR_HANDLING") == 0:
+    handling = _in_force(environment, "TORCH_NCCL_ASYNC_ERROR_HANDLING")
+    if handling and environment.integer(handling.name) == 0:
         yield finding(
             "DDP704",
             "warning",
-            "TORCH_NCCL_ASYNC_ERROR_HANDLING=0 makes timeouts do nothing",
+            f"{handling.name}=0 makes timeouts do nothing",
             "Remove it.",
-            notes=("a rank that waits for a dead one then waits for ever",),
-            commands=unset("TORCH_NCCL_ASYNC_ERROR_HANDLING"),
+            notes=("PyTorch: a rank that waits for a dead one then waits for ever",),
+            commands=unset(handling.name),
             certainty="evidence",
         )
 
@@ -214,5 +225,41 @@ def _no_fast_network(environment: Environment) -> Iterator[Finding]:
     )
 
 
-def _on(environment: Environment, name: str) -> bool:
-    return (environment.value(name) or "").lower() in _ON
+def _unused_for_infiniband(environment: Environment) -> Iterator[Finding]:
+    """Settings of a network that other settings keep NCCL off."""
+    network = environment.value("NCCL_NET") or ""
+    if environment.integer("NCCL_IB_DISABLE"):
+        off = "NCCL_IB_DISABLE=1"
+    elif network.lower() == "socket":
+        off = setting("NCCL_NET", network)
+    else:
+        return
+    of_ib = [one for one in environment.variables if _is_for_infiniband(one)]
+    if of_ib:
+        more = f" and {len(of_ib) - 1} more" if of_ib[1:] else ""
+        yield finding(
+            "DDP704",
+            "info",
+            f"{setting(of_ib[0].name, of_ib[0].value)}{more} has no effect with {off}",
+            "Keep one of the two.",
+            notes=(
+                *(f"{one.name} is {known()[one.name].reader}" for one in of_ib),
+                f"harmless, but with {off} NCCL takes TCP sockets, which are much slower",
+            ),
+            commands=[command for one in of_ib for command in taken_away(one)],
+            certainty="evidence",
+        )
+
+
+def _is_for_infiniband(variable: SetVariable) -> bool:
+    row = known().get(variable.name)
+    return (
+        variable.name.startswith("NCCL_IB_")
+        and variable.name != "NCCL_IB_DISABLE"
+        and row is not None
+        and row.read_by == "NCCL"
+    )
+
+
+def _is_on(value: str) -> bool:
+    return value.lower() in _ON

@@ -9,6 +9,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, setting, unset
 from ddpdoctor.environment.checks.job import local_ranks
 from ddpdoctor.environment.model import DriverFailure, Environment, Kernel, Torch
+from ddpdoctor.environment.variables import known
 
 _ORDINAL = re.compile(r"\s*[+-]?[0-9]+")
 
@@ -62,6 +63,7 @@ def hidden(environment: Environment) -> Iterator[Finding]:
         f"{setting('CUDA_VISIBLE_DEVICES', value)} {problem}",
         "List each device once, by number or by UUID: CUDA_VISIBLE_DEVICES=0,1",
         notes=(
+            known()["CUDA_VISIBLE_DEVICES"].reader,
             f"NVIDIA GPUs installed: {present}"
             if present
             else "harmless here: no NVIDIA GPU is seen",

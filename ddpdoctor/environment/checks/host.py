@@ -18,6 +18,7 @@ from ddpdoctor.environment.model import (
     Torch,
     Unknown,
 )
+from ddpdoctor.environment.variables import known
 
 MIB = 1 << 20
 # What Docker and Kubernetes give a container unless told otherwise.
@@ -33,6 +34,7 @@ _HANDED_OVER = "data-loader workers hand their batches over through it"
 _OLD_KERNEL = (5, 5)
 _FULL = 1 << 30
 _SETTING_THREADS = ("torchrun", "accelerate")  # for several ranks on a node
+_OF_THREADS = ("MKL_NUM_THREADS", "OMP_NUM_THREADS")  # torch with MKL hears the first before
 _NOT_SET = "torchrun would set 1; this launcher does not"
 
 
@@ -41,14 +43,12 @@ def too_many_threads(environment: Environment) -> Iterator[Finding]:
     cpus, torch = environment.cpus, environment.torch
     if isinstance(cpus, Unknown):
         return
-    asked = (environment.value("OMP_NUM_THREADS") or "").partition(",")[0].strip()
-    if asked:
-        # PyTorch with MKL starts no more threads than there are cores, whatever it is told.
-        number = asked.isascii() and asked.isdecimal()
-        yield from _shared_cpus(environment, cpus, min(int(asked[:9]), cpus.count) if number else 0)
+    threads, by = _asked_threads(environment, cpus)
+    if by:
+        yield from _shared_cpus(environment, cpus, threads, by)
     elif environment.launchers and not environment.planned_ranks and isinstance(torch, Torch):
         # Of a launch to come it is not known: most launchers set it.
-        yield from _shared_cpus(environment, cpus, torch.threads or 0, unasked=True)
+        yield from _shared_cpus(environment, cpus, torch.threads or 0)
     if cpus.usable < cpus.count:
         yield finding(
             "DDP603",
@@ -62,9 +62,26 @@ def too_many_threads(environment: Environment) -> Iterator[Finding]:
         )
 
 
+def _asked_threads(environment: Environment, cpus: Cpus) -> tuple[int, str]:
+    """The threads that torch takes because a variable says so, and which one; 0 where none does."""
+    torch = environment.torch
+    taken = torch.threads if isinstance(torch, Torch) else None
+    mkl, omp = (_threads(environment, cpus, name) for name in _OF_THREADS)
+    if mkl and taken in (None, mkl):  # a torch without MKL does not hear it
+        return mkl, _OF_THREADS[0]
+    return (omp, _OF_THREADS[1]) if omp else (0, "")
+
+
+def _threads(environment: Environment, cpus: Cpus, name: str) -> int:
+    first = (environment.value(name) or "").partition(",")[0].strip()
+    # PyTorch with MKL starts no more threads than there are cores, whatever it is told.
+    return min(int(first[:9]), cpus.count) if re.fullmatch("[0-9]+", first) else 0
+
+
 def _shared_cpus(
-    environment: Environment, cpus: Cpus, threads: int, *, unasked: bool = False
+    environment: Environment, cpus: Cpus, threads: int, by: str = ""
 ) -> Iterator[Finding]:
+    """Of threads that a variable asks for, or that torch takes where none does."""
     ranks = 1 if _has_cpus_of_its_own(environment, cpus) else local_ranks(environment)
     if not ranks or threads < 2 or ranks * threads <= cpus.usable:
         return
@@ -72,20 +89,20 @@ def _shared_cpus(
     on_gpus = isinstance(environment.torch, Torch) and environment.torch.visible_gpus != 0
     yield finding(
         "DDP603",
-        "info" if unasked and on_gpus else "warning",
+        "warning" if by or not on_gpus else "info",
         f"{ranks} rank{'s' * (ranks > 1)} of {threads} threads: {ranks * threads}"
         f" on {cpus.usable} CPU{'s' * (cpus.usable > 1)}",
-        f"Set OMP_NUM_THREADS={fair}.",
+        f"Set {by or 'OMP_NUM_THREADS'}={fair}.",
         notes=(
-            (
+            (f"{by} counts for each rank by itself", known()[by].reader)
+            if by
+            else (
                 "OMP_NUM_THREADS is not set: torch takes a thread for each CPU, in every rank",
                 *(() if _innermost(environment) in _SETTING_THREADS else (_NOT_SET,)),
                 *(("harmless as long as the ranks compute on GPUs alone",) if on_gpus else ()),
             )
-            if unasked
-            else ("OMP_NUM_THREADS counts for each rank by itself",)
         ),
-        commands=(f"export OMP_NUM_THREADS={fair}",),
+        commands=(f"export {by or 'OMP_NUM_THREADS'}={fair}",),
     )
 
 

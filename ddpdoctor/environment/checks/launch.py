@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
@@ -71,6 +72,25 @@ def local_rank_outside(environment: Environment) -> Iterator[Finding]:
         "Let a launcher set them: torchrun --nproc-per-node=N train.py",
         notes=(f"cuda:{rank} is a device that a node of {size} ranks need not have",),
         commands=unset("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    )
+
+
+def node_rank_outside(environment: Environment) -> Iterator[Finding]:
+    """DDP105: a node of torchrun's that no job of so many nodes has."""
+    rank = environment.integer("PET_NODE_RANK")
+    most = (environment.value("PET_NNODES") or "").rpartition(":")[2]  # "1:4" is elastic
+    if rank is None or not re.fullmatch("[1-9][0-9]{0,8}", most) or 0 <= rank < int(most):
+        return
+    yield finding(
+        "DDP105",
+        "warning",
+        f"PET_NODE_RANK={rank} and PET_NNODES={most}: nodes go from 0 to {int(most) - 1}",
+        "Number the nodes from 0: one torchrun on each, with its own --node-rank.",
+        notes=(
+            "read by torchrun: --node-rank and --nnodes, where the command line does not say",
+            "without --rdzv-backend it waits for a node 0 that may never come, then fails",
+        ),
+        commands=unset("PET_NODE_RANK", "PET_NNODES"),
     )
 
 

@@ -46,15 +46,14 @@ def unknown(environment: Environment) -> Iterator[Finding]:
             continue
         meant = nearest(variable.name)
         proven = _is_read_nowhere(environment, variable.name)
-        if not meant and not proven:
-            continue
         yield finding(
             "DDP701",
             "warning" if meant else "info",
             f"{setting(variable.name, variable.value)}: no such variable is known",
             _advice(meant),
             notes=(
-                *((_nobody_reads(environment, variable.name),) if proven else ()),
+                _nobody_reads(environment, variable.name),
+                *((f"{meant} is {known()[meant].reader}",) if meant else ()),
                 *(() if meant else ("harmless if a plugin or your own script reads it",)),
                 *origin(variable),
             ),
@@ -88,7 +87,10 @@ def renamed(environment: Environment) -> Iterator[Finding]:
         if environment.value(new) is not None:
             continue  # the new name counts; whether the two agree is `conflicts`' business
         warns = "" if new == "PYTORCH_ALLOC_CONF" else ", and warns"
-        notes = [f"harmless for now: PyTorch still reads it{warns}"]
+        notes = [
+            f"harmless for now: PyTorch still reads it{warns}",
+            f"{new} is {known()[new].reader}",
+        ]
         if new == "TORCH_NCCL_ASYNC_ERROR_HANDLING":
             notes.append("torchrun sets the new name to 1 for its ranks: there it is lost")
         yield finding(
@@ -110,7 +112,10 @@ def obsolete(environment: Environment) -> Iterator[Finding]:
                 "info",
                 f"{variable.name} is no longer needed",
                 "Remove it.",
-                notes=("harmless: what it asks for is the default now, and PyTorch warns",),
+                notes=(
+                    "harmless: what it asks for is the default now, and PyTorch warns",
+                    known()[variable.name].reader,
+                ),
                 commands=unset(variable.name),
             )
 
@@ -127,15 +132,15 @@ def left_on(environment: Environment) -> Iterator[Finding]:
         elif variable.name != "TORCH_DISTRIBUTED_DEBUG":  # `software` knows more about that one
             yield _left_on(environment, variable, row)
     if for_nccl:
-        settings = [setting(variable.name, variable.value) for variable in for_nccl]
-        more = f" and {len(settings) - 1} more" if settings[1:] else ""
+        first = setting(for_nccl[0].name, for_nccl[0].value)
+        more = f" and {len(for_nccl) - 1} more" if for_nccl[1:] else ""
         yield finding(
             "DDP705",
             "info",
-            f"{settings[0]}{more}: meant for debugging NCCL",
+            f"{first}{more}: meant for debugging NCCL",
             "Remove what you do not need: NVIDIA says not to keep these in scripts.",
             notes=(
-                *settings[1:],
+                *(f"{setting(v.name, v.value)} is {known()[v.name].reader}" for v in for_nccl),
                 *dict.fromkeys(note for variable in for_nccl for note in origin(variable)),
                 "harmless if you set it on purpose",
             ),
@@ -154,7 +159,7 @@ def _left_on(environment: Environment, variable: SetVariable, row: Variable) -> 
         "warning" if costly else "info",
         f"{setting(variable.name, variable.value)} is meant for debugging",
         "Remove it once you are done.",
-        notes=(*((row.note,) if row.note else ()), *(() if costly else (harmless,))),
+        notes=(row.reader, *(() if costly else (harmless,))),
         commands=unset(variable.name),
     )
 

@@ -10,6 +10,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import finding, setting, unset
 from ddpdoctor.environment.checks.values import misread_names
 from ddpdoctor.environment.model import Environment, Torch, TorchFailure
+from ddpdoctor.environment.variables import known
 
 
 def unusable_torch(environment: Environment) -> Iterator[Finding]:
@@ -120,6 +121,7 @@ def detail_debug(environment: Environment) -> Iterator[Finding]:
             "Remove it once you are done.",
             notes=(
                 "harmless if you are debugging",
+                known()["TORCH_DISTRIBUTED_DEBUG"].reader,
                 *(("DETAIL checks every collective first",) if value == "DETAIL" else ()),
             ),
             commands=unset("TORCH_DISTRIBUTED_DEBUG"),

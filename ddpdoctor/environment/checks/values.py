@@ -41,7 +41,7 @@ def misread(environment: Environment) -> Iterator[Finding]:
             f"Set it to {problem.expected}, or remove it.",
             notes=(
                 problem.becomes,
-                *((row.note,) if row.note else ()),
+                row.reader,
                 *origin(variable),
                 *(("harmless here: torch has no NCCL",) if harmless else ()),
             ),
@@ -65,6 +65,7 @@ def refused(environment: Environment) -> Iterator[Finding]:
             notes=(
                 # Torch quotes parts of a value, by which no secret is known again.
                 "tried" if variable.redacted else f"tried; torch says: {words}",
+                known()[name].reader,
                 *(("harmless here: no GPU is seen, and only its memory is meant",) * unused),
             ),
             commands=taken_away(variable),
@@ -89,7 +90,7 @@ def unusable_files(environment: Environment) -> Iterator[Finding]:
             f"{setting(name, variable.value)} cannot be "
             + ("read" if row.kind == "input file" else "written"),
             "Name another file, make that folder, or remove it.",
-            notes=(why, row.misread, *aside),
+            notes=(why, row.misread, row.reader, *aside),
             commands=taken_away(variable),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from ddpdoctor.environment.variables.table import Status, Variable, rows
+from ddpdoctor.environment.variables.table import Kind, Status, Variable, described, rows
 
 _TIMEOUT = "pass timeout= to init_process_group, and to new_group"
 _SET_BY_TORCHRUN = "torchrun sets it for its ranks"
@@ -21,14 +21,51 @@ _OF_SIGNALS: tuple[tuple[str, Status], ...] = (
     ("PET_SIGNALS_TO_HANDLE", "known"),
 )
 
+
+def _option(name: str) -> str:
+    return f"--{name.lower().replace('_', '-')}, where the command line does not say"
+
+
+_SWITCHES: tuple[tuple[str, str, Kind, str, str], ...] = (
+    ("USE_LIBUV", "env:// rendezvous", "exactly 1", "1", "by what the store's host serves it"),
+    (
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE",
+        *("torchrun", "exactly 1", "0", "gives the ranks a store of their own"),
+    ),
+    (
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
+        *("torchrun", "python int", "30", "seconds from SIGTERM to SIGKILL"),
+    ),
+    (
+        "TORCH_ELASTIC_WORKER_IDENTICAL",
+        *("torchrun", "exactly 1", "0", "lets ranks change places when they begin again"),
+    ),
+    (
+        "TORCHELASTIC_ENABLE_FILE_TIMER",
+        *("torchrun", "exactly 1", "0", "lets it end ranks whose own deadlines pass"),
+    ),
+)
+_RENDEZVOUS: tuple[tuple[str, Kind, str], ...] = (
+    ("MASTER_ADDR", "host", "where rank 0 hosts the store"),
+    ("MASTER_PORT", "port", "on which port"),
+    ("RANK", "python int", "which rank this one is"),
+    ("WORLD_SIZE", "python int", "of how many"),
+)
+_OF_TORCHRUN = """
+    LOCAL_WORLD_SIZE: how many ranks a machine has
+    GROUP_RANK: which torchrun of the job has started this one
+    GROUP_WORLD_SIZE: of how many
+    ROLE_RANK: which rank of its role this one is
+    ROLE_WORLD_SIZE: of how many
+"""
+
 VARIABLES: tuple[Variable, ...] = (
-    Variable("MASTER_ADDR", "env:// rendezvous", "host", note="torchrun overwrites it"),
-    Variable("MASTER_PORT", "env:// rendezvous", "port", note="torchrun overwrites it"),
-    Variable("RANK", "env:// rendezvous", "python int"),
-    Variable("WORLD_SIZE", "env:// rendezvous", "python int"),
-    Variable("LOCAL_RANK", "PyTorch", "python int"),
-    *rows("training scripts", "python int", "LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE"),
-    *rows("training scripts", "python int", "ROLE_RANK ROLE_WORLD_SIZE"),
+    *(
+        Variable(name, "env:// rendezvous", kind, note=f"{what}; torchrun overwrites it")
+        for name, kind, what in _RENDEZVOUS
+    ),
+    Variable("LOCAL_RANK", "PyTorch", "python int", note="which rank of its machine this one is"),
+    *described("training scripts", "python int", _OF_TORCHRUN),
     Variable("ROLE_NAME", "training scripts"),
     Variable(
         "TORCHELASTIC_USE_AGENT_STORE",
@@ -49,6 +86,7 @@ VARIABLES: tuple[Variable, ...] = (
             pattern=_SIGNALS,
             expected="names of signals with commas between, as SIGTERM,SIGUSR1",
             misread="torchrun warns, and such a signal is not passed on to the ranks",
+            note="which signals it passes on to its ranks",
         )
         for name, status in _OF_SIGNALS
     ),
@@ -59,12 +97,20 @@ VARIABLES: tuple[Variable, ...] = (
         default="0",
         note="1 adds a barrier after init_process_group and new_group",
     ),
-    Variable("USE_LIBUV", "env:// rendezvous", "exactly 1", default="1"),
-    Variable("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "torchrun", "exactly 1", default="0"),
-    Variable("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "torchrun", "python int", default="30"),
-    Variable("TORCH_ELASTIC_WORKER_IDENTICAL", "torchrun", "exactly 1", default="0"),
-    *rows("torchrun", "exactly 1", "TORCHELASTIC_ENABLE_FILE_TIMER"),
-    *rows("torchrun", "text", "TORCHELASTIC_TIMER_FILE TORCHELASTIC_HEALTH_CHECK_PORT"),
+    *(
+        Variable(name, reader, kind, default=default, note=what)
+        for name, reader, kind, default, what in _SWITCHES
+    ),
+    Variable(
+        "TORCHELASTIC_HEALTH_CHECK_PORT",
+        "torchrun",
+        "pattern",
+        pattern=_INT,
+        expected="a port",
+        misread="torchrun answers no health checks, and says so at INFO alone",
+        note="where it answers health checks",
+    ),
+    *rows("torchrun", "text", "TORCHELASTIC_TIMER_FILE"),
     *rows(
         "torchrun", "text", "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE TORCHELASTIC_ETCD_BINARY_PATH"
     ),
@@ -80,6 +126,7 @@ VARIABLES: tuple[Variable, ...] = (
         choices=("CRITICAL", "FATAL", "ERROR", "WARN", "WARNING", "INFO", "DEBUG", "NOTSET"),
         default="WARNING",
         misread="torchrun stops with ValueError: Unknown level",
+        note="what it logs",
         fatal=True,
         ordinary_name=True,
     ),
@@ -88,9 +135,16 @@ VARIABLES: tuple[Variable, ...] = (
     *rows("torchrun", "text", "START_METHOD EVENT_LOG_HANDLER ROLE LOG_DIR", prefix="PET_"),
     *rows("torchrun", "text", "DUPLICATE_STDOUT_FILTERS DUPLICATE_STDERR_FILTERS", prefix="PET_"),
     *rows("torchrun", "text", "MASTER_ADDR LOCAL_ADDR", prefix="PET_"),
-    Variable("PET_NODE_RANK", "torchrun", "python int", default="0"),
-    Variable("PET_MASTER_PORT", "torchrun", "port", default="29500"),
-    Variable("PET_NNODES", "torchrun", "node count", misread=_REFUSED, fatal=True),
+    Variable("PET_NODE_RANK", "torchrun", "python int", default="0", note=_option("NODE_RANK")),
+    Variable("PET_MASTER_PORT", "torchrun", "port", default="29500", note=_option("MASTER_PORT")),
+    Variable(
+        "PET_NNODES",
+        "torchrun",
+        "node count",
+        misread=_REFUSED,
+        fatal=True,
+        note=_option("NNODES"),
+    ),
     *(
         Variable(
             f"PET_{name}",
@@ -100,6 +154,7 @@ VARIABLES: tuple[Variable, ...] = (
             least=0,
             misread=_REFUSED,
             fatal=True,
+            note=_option(name),
         )
         for name, default in (("MAX_RESTARTS", "0"), ("SHUTDOWN_TIMEOUT", "30"))
     ),
@@ -112,6 +167,7 @@ VARIABLES: tuple[Variable, ...] = (
             expected=expected,
             misread=_REFUSED,
             fatal=True,
+            note=_option(name),
         )
         for name, pattern, expected in (
             ("NPROC_PER_NODE", rf"{_COUNT}|auto|{_DEVICES}", "a positive number, auto, cpu or gpu"),
@@ -125,8 +181,10 @@ VARIABLES: tuple[Variable, ...] = (
             ("LOCAL_RANKS_FILTER", rf"({_INT}(,{_INT})*)?", "numbers, with commas between"),
         )
     ),
-    *rows("torchrun", "zero or one", "STANDALONE MODULE NO_PYTHON RUN_PATH", prefix="PET_"),
-    *rows("torchrun", "zero or one", "VIRTUAL_LOCAL_RANK", prefix="PET_"),
+    *(
+        Variable(f"PET_{name}", "torchrun", "zero or one", note=_option(name))
+        for name in ("STANDALONE", "MODULE", "NO_PYTHON", "RUN_PATH", "VIRTUAL_LOCAL_RANK")
+    ),
     Variable("PET_NPROC", "nothing", status="phantom", instead="PET_NPROC_PER_NODE"),
     # What other launchers tell their ranks; PyTorch itself reads none of it.
     *(
@@ -148,10 +206,15 @@ VARIABLES: tuple[Variable, ...] = (
         "OMP_NUM_THREADS",
         "OpenMP",
         "threads",
-        note="torchrun sets 1 if it is unset and there is more than one rank",
+        note="threads of each rank; torchrun sets 1 where it is unset, for more than one rank",
     ),
-    Variable("MKL_NUM_THREADS", "MKL", "threads"),
-    Variable("CUDA_VISIBLE_DEVICES", "CUDA", "devices"),
+    Variable(
+        "MKL_NUM_THREADS",
+        "MKL",
+        "threads",
+        note="threads of each rank; torch with MKL takes it before OMP_NUM_THREADS",
+    ),
+    Variable("CUDA_VISIBLE_DEVICES", "CUDA", "devices", note="which GPUs are there, in what order"),
     Variable(
         "CUDA_DEVICE_ORDER",
         "CUDA",
@@ -159,6 +222,7 @@ VARIABLES: tuple[Variable, ...] = (
         choices=("FASTEST_FIRST", "PCI_BUS_ID"),
         default="FASTEST_FIRST",
         misread="CUDA ignores it",
+        note="how it numbers GPUs; nvidia-smi goes by PCI_BUS_ID",
     ),
     Variable(
         "CUDA_DEVICE_MAX_CONNECTIONS",
@@ -168,6 +232,7 @@ VARIABLES: tuple[Variable, ...] = (
         least=1,
         most=32,
         beyond="CUDA documents 1 to 32 alone",
+        note="how many queues of work a GPU has",
     ),
     *(
         Variable(name, "the dynamic linker", ordinary_name=True)
@@ -180,6 +245,7 @@ VARIABLES: tuple[Variable, ...] = (
         pattern=".*:[0-9]+:[0-9]+.*",
         expected=":4096:8 or :16:8, with which its results repeat",
         misread="PyTorch cannot parse it, and takes a workspace of its own size",
+        note="the memory that it works in",
     ),
     Variable("PYTHONHASHSEED", "Python"),
     Variable(

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from ddpdoctor.environment.variables.table import NCCL_GROUP, Kind, Variable, rows
+from ddpdoctor.environment.variables.table import NCCL_GROUP, Kind, Variable, described, rows
 
 _LEVELS = ("INFO", "WARNING", "ERROR", "FATAL", "0", "1", "2", "3")
 _INIT_DIES = "init_process_group hangs or aborts, on gloo too"
+
+_SWITCHES = """
+    ENABLE_MONITORING: whether a second thread ends the process where the watchdog is stuck
+    DUMP_ON_TIMEOUT: whether the flight recorder is written out after a timeout
+    PROPAGATE_ERROR: whether a rank tells the others that it failed
+    RETHROW_CUDA_ERRORS: whether the watchdog raises what CUDA told it
+    HIGH_PRIORITY: whether collectives run on streams that come first
+    BCAST_UNIQUEID: whether ranks learn by a broadcast where NCCL meets
+    LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN: whether C++ frames are told where the watchdog ends it
+    CUDA_EVENT_CACHE: whether CUDA's events are kept for the next collectives
+    EXTRA_DUMP_ON_EXEC: whether the flight recorder is written out after an error, too
+    USE_TENSOR_REGISTER_ALLOCATOR_HOOK: whether NCCL is told of all memory that is allocated
+"""
+_NUMBERS = """
+    WAIT_TIMEOUT_DUMP_MILSEC: how long a rank waits for its dump to be written before it ends
+    RANKS_PER_ROOT: how many ranks one of them collects when NCCL meets
+    COORD_CHECK_MILSEC: how often it looks whether another rank has had a timeout
+    NONBLOCKING_TIMEOUT: how long it waits for a communicator that is made without waiting
+"""
 
 
 def _legacy(name: str, new: str, kind: Kind, misread: str = "") -> Variable:
     # Those without a word of their own are read where the NCCL group is made.
     reader = "PyTorch" if misread or kind == "text" else NCCL_GROUP
-    return Variable(name, reader, kind, "legacy", instead=new, misread=misread)
+    note = f"the old name of {new}"
+    return Variable(name, reader, kind, "legacy", instead=new, misread=misread, note=note)
 
 
 VARIABLES: tuple[Variable, ...] = (
@@ -33,6 +53,7 @@ VARIABLES: tuple[Variable, ...] = (
         default="WARNING",
         choices=_LEVELS,
         misread="PyTorch says so and keeps its default",
+        note="which messages of its C++ code are printed",
     ),
     Variable(
         "TORCH_SHOW_CPP_STACKTRACES",
@@ -41,6 +62,7 @@ VARIABLES: tuple[Variable, ...] = (
         default="0",
         choices=("0", "1"),
         misread="PyTorch warns and ignores it",
+        note="whether errors tell where in C++ they came from",
     ),
     Variable(
         "TORCH_NCCL_ASYNC_ERROR_HANDLING",
@@ -66,7 +88,14 @@ VARIABLES: tuple[Variable, ...] = (
         "c10d int",
         note="for the watchdog thread itself, not the timeout of collectives",
     ),
-    Variable("TORCH_NCCL_DESYNC_DEBUG", NCCL_GROUP, "c10d bool", "debug", default="0"),
+    Variable(
+        "TORCH_NCCL_DESYNC_DEBUG",
+        NCCL_GROUP,
+        "c10d bool",
+        "debug",
+        default="0",
+        note="tells after a timeout which rank is behind",
+    ),
     Variable(
         "TORCH_NCCL_NAN_CHECK",
         NCCL_GROUP,
@@ -75,18 +104,24 @@ VARIABLES: tuple[Variable, ...] = (
         default="0",
         note="every collective's input is checked for NaN first",
     ),
-    Variable("TORCH_NCCL_ENABLE_TIMING", NCCL_GROUP, "c10d bool", default="0"),
-    *rows(NCCL_GROUP, "c10d bool", "ENABLE_MONITORING DUMP_ON_TIMEOUT", prefix="TORCH_NCCL_"),
-    *rows(NCCL_GROUP, "c10d bool", "PROPAGATE_ERROR RETHROW_CUDA_ERRORS", prefix="TORCH_NCCL_"),
-    *rows(NCCL_GROUP, "c10d bool", "HIGH_PRIORITY BCAST_UNIQUEID", prefix="TORCH_NCCL_"),
-    *rows(NCCL_GROUP, "c10d bool", "LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN", prefix="TORCH_NCCL_"),
-    *rows(NCCL_GROUP, "c10d bool", "CUDA_EVENT_CACHE EXTRA_DUMP_ON_EXEC", prefix="TORCH_NCCL_"),
-    *rows(NCCL_GROUP, "c10d bool", "USE_TENSOR_REGISTER_ALLOCATOR_HOOK", prefix="TORCH_NCCL_"),
+    Variable(
+        "TORCH_NCCL_ENABLE_TIMING",
+        NCCL_GROUP,
+        "c10d bool",
+        default="0",
+        note="whether it knows when each collective began",
+    ),
+    *described(NCCL_GROUP, "c10d bool", _SWITCHES, prefix="TORCH_NCCL_"),
     *rows(NCCL_GROUP, "text", "USE_COMM_NONBLOCKING", prefix="TORCH_NCCL_"),
-    Variable("TORCH_NCCL_AVOID_RECORD_STREAMS", NCCL_GROUP, "c10d bool", "obsolete"),
+    Variable(
+        "TORCH_NCCL_AVOID_RECORD_STREAMS",
+        NCCL_GROUP,
+        "c10d bool",
+        "obsolete",
+        note="keeps tensors alive itself until a collective is done",
+    ),
     *rows(NCCL_GROUP, "text", "SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", prefix="TORCH_NCCL_"),
-    *rows(NCCL_GROUP, "c10d int", "WAIT_TIMEOUT_DUMP_MILSEC RANKS_PER_ROOT", prefix="TORCH_NCCL_"),
-    *rows(NCCL_GROUP, "c10d int", "COORD_CHECK_MILSEC NONBLOCKING_TIMEOUT", prefix="TORCH_NCCL_"),
+    *described(NCCL_GROUP, "c10d int", _NUMBERS, prefix="TORCH_NCCL_"),
     *rows(NCCL_GROUP, "text", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"),
     Variable(
         "TORCH_FR_BUFFER_SIZE",
@@ -94,14 +129,22 @@ VARIABLES: tuple[Variable, ...] = (
         "c10d int",
         default="2000",
         misread=_INIT_DIES,
-        note="0 switches the flight recorder off",
+        note="how many collectives the flight recorder keeps; 0 switches it off",
     ),
-    Variable("TORCH_FR_CPP_STACK", "PyTorch", "c10d bool", default="0", misread=_INIT_DIES),
+    Variable(
+        "TORCH_FR_CPP_STACK",
+        "PyTorch",
+        "c10d bool",
+        default="0",
+        misread=_INIT_DIES,
+        note="whether the flight recorder keeps C++ frames, too",
+    ),
     Variable(
         "TORCH_FR_DUMP_TEMP_FILE",
         "PyTorch",
         "output file",
         misread="the flight recorder's dump is lost when it is needed",
+        note="where the flight recorder is written out to",
     ),
     *rows("PyTorch", "text", "TORCH_FR_DUMP_DYNAMIC_FILE_NAME"),
     *rows("PyTorch", "text", "TORCH_INCLUDE_STACK_TRACE TORCH_INCLUDE_ONLY_ACTIVE"),
@@ -127,16 +170,23 @@ VARIABLES: tuple[Variable, ...] = (
         "GLOO_SOCKET_IFNAME",
         "gloo",
         "interfaces",
-        note="exact names; without it gloo resolves the host name",
+        note="where its ranks talk; exact names; without it gloo resolves the host name",
     ),
-    Variable("TP_SOCKET_IFNAME", "torch.distributed.rpc"),
-    Variable("TORCH_GLOO_LAZY_INIT", "PyTorch", "c10d bool", default="0"),
+    Variable("TP_SOCKET_IFNAME", "torch.distributed.rpc", note="where its processes talk"),
+    Variable(
+        "TORCH_GLOO_LAZY_INIT",
+        "PyTorch",
+        "c10d bool",
+        default="0",
+        note="gloo connects ranks when they first talk, not all at once",
+    ),
     Variable(
         "GLOO_DEVICE_TRANSPORT",
         "gloo",
         "exact choice",
         choices=("TCP", "TCP_TLS", "UV", "IBVERBS"),
         misread="init_process_group raises: unsupported gloo device",
+        note="by what gloo's ranks talk",
         fatal=True,
     ),
     *rows("gloo", "text", "GLOO_LOG_LEVEL GLOO_DISABLE_CONNECTION_RETRIES"),
@@ -150,7 +200,8 @@ VARIABLES: tuple[Variable, ...] = (
     *rows("PyTorch", "text", "TORCH_DISTRIBUTED_USE_TORCHCOMMS"),
     *rows("PyTorch", "text", "TORCH_DISTRIBUTED_COMPILE_ON_ONE_RANK"),
     *rows("PyTorch", "text", "PYTORCH_DDP_USE_SIDE_STREAM DDP_SET_LAST_BUCKET_CAP"),
-    *rows("PyTorch", "text", "DDP_DISABLE_COMM_MEM PYTORCH_ALLOC_CONF"),
+    *rows("PyTorch", "text", "DDP_DISABLE_COMM_MEM"),
+    Variable("PYTORCH_ALLOC_CONF", "PyTorch", note="how memory of GPUs is split and kept"),
     *rows("PyTorch", "text", "PYTORCH_NVML_BASED_CUDA_CHECK FR_TRACE_VERBOSE_OUTPUT"),
     *rows("PyTorch", "text", "TORCH_SYMMMEM_NBLOCKS TORCH_SYMMMEM_IMPLICIT_POOL"),
     *rows("PyTorch", "text", "TORCH_SYMM_MEM_ENABLE_NATIVE_ASYNC_TP"),

@@ -55,7 +55,7 @@ class Variable:
     default: str = ""
     """What counts when it is unset, as one would write it; "" where that depends."""
     note: str = ""
-    """What a person should know who has set it."""
+    """What it does, and what else a person should know who has set it."""
     instead: str = ""
     """What to write instead; for a legacy variable, the new name."""
     choices: tuple[str, ...] = ()
@@ -78,6 +78,11 @@ class Variable:
     """Too ordinary a name to be what somebody else's similar name was meant to be."""
 
     @property
+    def reader(self) -> str:
+        """Who reads it, and what it does there."""
+        return f"read by {self.read_by}" + (f": {self.note}" if self.note else "")
+
+    @property
     def read_by_allocator(self) -> bool:
         """Whether it is about the memory of GPUs alone."""
         return self.name.endswith("_ALLOC_CONF")
@@ -93,3 +98,11 @@ def rows(
 ) -> tuple[Variable, ...]:
     """A row for each of the blank-separated names, of which there is nothing more to say."""
     return tuple(Variable(prefix + name, read_by, kind, status) for name in names.split())
+
+
+def described(
+    read_by: str, kind: Kind, lines: str, *, prefix: str = "", status: Status = "known"
+) -> tuple[Variable, ...]:
+    """A row for each line, `NAME: what it does`."""
+    named = (line.strip().split(": ", 1) for line in lines.splitlines() if line.strip())
+    return tuple(Variable(prefix + name, read_by, kind, status, note=what) for name, what in named)
