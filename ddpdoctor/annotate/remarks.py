@@ -351,6 +351,7 @@ _REMARKS: dict[str, Remark] = {
     "unordered-registration": _set_order,
     "gathered-without-gradient": _as_read,
     "same-noise-everywhere": _as_read,
+    "padded-evaluation": _as_read,
     "metric-not-reduced": _chosen,
     "reduced-twice": _of_ranks,
     "plain-average": _averaged,

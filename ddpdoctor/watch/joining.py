@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ddpdoctor.evidence import spans
-from ddpdoctor.watch import launching
+from ddpdoctor.watch import launching, surplus
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, users_frame
@@ -208,6 +208,7 @@ def _note(log: Log, group: Any, place: Frame | None) -> None:
 
     if not isinstance(group, dist.ProcessGroup):
         return
+    surplus.listen(log)
     log.write(
         "group",
         name=group.group_name,
