@@ -270,6 +270,20 @@ def _called_from(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"places": (*finding.places, *more)})
 
 
+def _of_the_wrapper(finding: Finding, sources: Sources) -> Finding:
+    """Where what was saved was asked for its state, if it was in another statement."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text, node, _ in _statements(finding.places[1:]):
+            names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+            for origin in (made for each in names for made in text.origins(each)):
+                for each in ast.walk(origin):
+                    if isinstance(each, ast.Call) and called(each) == "state_dict":
+                        yield text, each, "asks for what is saved"
+
+    return _with(finding, lines(), first=False)
+
+
 def _given_to_some(finding: Finding, sources: Sources) -> Finding:
     """Where what was nothing on these ranks is set under a condition: others may have more."""
     if "NoneType" not in finding.raised and "UnboundLocalError" not in finding.raised:
@@ -352,6 +366,7 @@ _REMARKS: dict[str, Remark] = {
     "gathered-without-gradient": _as_read,
     "same-noise-everywhere": _as_read,
     "padded-evaluation": _as_read,
+    "module-prefix": _of_the_wrapper,
     "metric-not-reduced": _chosen,
     "reduced-twice": _of_ranks,
     "plain-average": _averaged,

@@ -289,3 +289,29 @@ def test_what_cannot_be_pickled_is_told_with_the_line_that_makes_it(
     title = "unpicklable-spawn-arguments"
     (finding,) = annotate([died_of(file, 15, "an argument cannot be pickled", title)])
     assert lines_of(finding) == [15, *more]
+
+
+KEPT = """\
+import torch
+
+
+def keep(path, net, optimizer):
+    state = {
+        "weights": net.state_dict(),
+        "optimizer": optimizer,
+    }
+    torch.save(state, path)
+
+
+def load(path, net):
+    net.load_state_dict(torch.load(path))
+"""
+
+
+def test_what_was_saved_is_told_where_it_was_asked_of_the_wrapper(tmp_path: Path) -> None:
+    file = tmp_path / "keep.py"
+    file.write_text(KEPT, encoding="utf-8")
+    finding = noted(file, "DDP508", "module-prefix", 13)
+    saved = RankPlace(ranks=(0,), place=Place(str(file), 9, "keep"), doing="saved it")
+    (told,) = annotate([finding.model_copy(update={"places": (*finding.places, saved)})])
+    assert lines_of(told) == [13, 9, 6]
