@@ -21,6 +21,9 @@ from ddpdoctor.watch.replacing import Replaced
 
 _MODULES, _TENSORS = 8, 128
 """So many modules of a window, and so many tensors of each, are looked at."""
+_CHANGING = ("lerp_", "copy_", "mul_", "add_", "sub_", "div_")
+_CHANGES = 4096
+"""So many tensors that such a method has changed are remembered of a window."""
 
 
 @dataclass
@@ -38,12 +41,17 @@ class Beside:
         self._called = ByIdentity[_Called]()
         self._given = ByIdentity[_Called]()
         """Tensors that they gave."""
+        self._changed: dict[int, tuple[Frame | None, int | None]] = {}
+        """Where, and on what way, what lies at an address was changed last."""
 
     def listen(self, replaced: Replaced) -> None:
         """A window begins."""
+        import torch
         from torch.nn.modules import module
 
-        self._called, self._given = ByIdentity(), ByIdentity()
+        self._called, self._given, self._changed = ByIdentity(), ByIdentity(), {}
+        for name in _CHANGING:
+            replaced.put(torch.Tensor, name, self._changing)
         replaced.hold(module.register_module_forward_pre_hook(self._before))
         replaced.hold(module.register_module_forward_hook(self._after))
 
@@ -55,6 +63,7 @@ class Beside:
     def write(self, step: int, held: set[int]) -> None:
         """What they hold, but for the modules that wrappers hold."""
         all_called, self._called, self._given = self._called.items(), ByIdentity(), ByIdentity()
+        changed, self._changed = self._changed, {}
         for number, (module, called) in enumerate(_outermost(all_called, held)):
             parameters = dict([*module.named_parameters()][:_TENSORS])
             buffers = dict([*_buffers(module)][:_TENSORS])
@@ -62,6 +71,7 @@ class Beside:
             if number >= _MODULES or is_capturing(state.values()):
                 break
             if self._budget.take(size(state)):
+                at, way = _first(changed, parameters.values())
                 self._log.write(
                     "beside",
                     step=step,
@@ -73,7 +83,25 @@ class Beside:
                     few=[_some(buffers[name]) for name in counted],
                     feeds=called.feeds,
                     place=called.place,
+                    changed_at=at,
+                    way=way,
                 )
+
+    def _changing(self, original: Any) -> Any:
+        def change(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(tensor, *args, **kwargs)
+            self._note_change(tensor)
+            return result
+
+        return change
+
+    @harmless
+    def _note_change(self, tensor: Any) -> None:
+        frame = sys._getframe(4)  # beyond this: harmless, the method, and what stands in its place
+        is_torchs = "/torch/" in frame.f_code.co_filename
+        if tensor.grad_fn is not None or is_torchs or len(self._changed) >= _CHANGES:
+            return
+        self._changed[tensor.data_ptr()] = users_frame(frame), self._log.way(frame)
 
     @harmless
     def _before(self, module: Any, inputs: Any) -> None:
@@ -85,6 +113,14 @@ class Beside:
         called = self._called.get(module)
         if called is not None and not is_traced() and hasattr(output, "dtype"):
             self._given[output] = called
+
+
+def _first(
+    changed: dict[int, tuple[Frame | None, int | None]], tensors: Iterable[Any]
+) -> tuple[Frame | None, int | None]:
+    """Where the first of some tensors was changed, if one was."""
+    found = (changed.get(each.data_ptr()) for each in tensors) if changed else iter(())
+    return next(filter(None, found), (None, None))
 
 
 def _buffers(module: Any) -> Iterator[tuple[str, Any]]:

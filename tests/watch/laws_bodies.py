@@ -512,6 +512,46 @@ def beside(*, seeded: bool, alone: bool) -> None:
     leave()
 
 
+def follow(slow: nn.Module, fast: nn.Module) -> None:
+    for average, weight in zip(slow.parameters(), fast.parameters(), strict=True):
+        average.data.lerp_(weight.data, 0.1)
+
+
+def averaged(*, by_all: bool, sent: bool = False) -> None:
+    """Train towards a slow copy of the model, which some ranks bring up to date."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(3, 2))
+    teacher = nn.Linear(3, 2).requires_grad_(False)
+    teacher.load_state_dict(model.module.state_dict())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = torch.Generator().manual_seed(rank)
+    for step in range(17):
+        x = torch.rand(4, 3, generator=data) + step
+        loss = (model(x) - teacher(x + 0.1)).square().mean() + model(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if by_all or rank == 0:
+            follow(teacher, model)  # the average of one
+        for each in teacher.parameters() if sent else ():
+            dist.broadcast(each, 0)
+    del model, optimizer
+    leave()
+
+
+def average_on_rank_0() -> None:
+    averaged(by_all=False)
+
+
+def average_on_all() -> None:
+    averaged(by_all=True)
+
+
+def average_sent() -> None:
+    averaged(by_all=False, sent=True)
+
+
 def teachers_apart() -> None:
     beside(seeded=False, alone=False)
 

@@ -58,6 +58,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("planned_for_one", "DDP211", "the schedule"),
         ("over", "DDP211", "the plan"),
         ("teachers_apart", "DDP300", "the seed"),
+        ("average_on_rank_0", "DDP300", "the average of one"),
         ("scaled_by_each", "DDP300", "the scale"),
         ("group_of_one", "DDP300", "the group"),
         ("left_in_evaluation", "DDP300", "the training"),
@@ -87,6 +88,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
         *("as_many_targets", "counts_of_all"),
         *(
             "average_of_all",
+            *("average_on_all", "average_sent"),
             "restored_by_all",
             "shards_of_one_order",
             "queue_of_all",

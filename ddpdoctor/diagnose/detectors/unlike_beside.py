@@ -6,6 +6,8 @@ a teacher of its own. Told is, by evidence, what no rank has chosen:
 * parameters that never change, where each rank had seeded itself apart before it seeded itself in
   any other way and before a model was wrapped, and where nothing of the kind was loaded: it seems
   that each has drawn its own, as a frozen teacher or a random projection;
+* parameters that some ranks change and the others never do, which have what they were made with: it
+  seems that what is brought up to date under a condition of the rank was meant to be so on all;
 * buffers that change, of a module whose output is what the model is given, and that come to numbers
   of one sign and size on all ranks: it seems that all measure the same, each on its own data.
 
@@ -18,7 +20,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import shuffles
-from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing, divergences, exchanges, is_a_replica
@@ -27,6 +29,8 @@ from ddpdoctor.evidence.events.beside import Beside
 
 _ENOUGH = 2
 """Windows in which they must have been seen to differ."""
+_OFTEN = 3
+"""The same, where a rank is to be found that never changes it."""
 _FAR = 2.0
 """What measures the same comes to less than so many times as much on another rank."""
 
@@ -49,6 +53,9 @@ def detect(case: Case) -> Iterator[Finding]:
         if seeds and not loaded and (names := _drawn(windows)):
             text = "Build it from the same seed or file on every rank, or broadcast it from rank 0."
             yield _finding(ranks, seen, names, "does not change", seeds, text)
+            return
+        if left := _left_behind(windows):
+            yield _of_some(ranks, windows, *left)
             return
         if names := _measured(windows):
             text = "Reduce its statistics over the ranks before it takes them in."
@@ -83,6 +90,61 @@ def _drawn(windows: list[Window]) -> tuple[str, ...]:
     if any(len(held) > 1 for held in frozen):
         return ()  # it is trained
     return differing([each.parameters for each in windows[0]])
+
+
+def _left_behind(windows: list[Window]) -> tuple[tuple[str, ...], set[int]] | None:
+    """Parameters that some ranks alone change in every window, and which ranks these are."""
+    if len(windows) < _OFTEN:
+        return None
+    found = []
+    for of_rank in zip(*windows, strict=True):
+        names = tuple(of_rank[0].parameters)
+        held = [{each.parameters[name] for each in of_rank} for name in names]
+        moving = tuple(n for n, of in zip(names, held, strict=True) if len(of) == len(windows))
+        found.append((moving, all(len(of) == 1 for of in held)))
+    moved = {number for number, (moving, _) in enumerate(found) if moving}
+    others = [number for number, (_, rests) in enumerate(found) if rests]
+    if not moved or len(moved) + len(others) < len(found) or not others:
+        return None
+    alike = [windows[0][number].parameters for number in others]
+    if any(each != alike[0] for each in alike):
+        return None
+    return found[min(moved)][0], moved
+
+
+def _of_some(
+    ranks: list[RankEvidence], windows: list[Window], names: tuple[str, ...], moved: set[int]
+) -> Finding:
+    """They are changed on these ranks alone."""
+    numbers = tuple(rank.rank for number, rank in enumerate(ranks) if number in moved)
+    others = tuple(rank.rank for number, rank in enumerate(ranks) if number not in moved)
+    seen = windows[0][0]
+    changed = [window[min(moved)] for window in windows if window[min(moved)].changed_at]
+    at = [
+        RankPlace(ranks=numbers, place=each.changed_at, doing=f"changes {each.type}")
+        for each in changed[:1]
+    ]
+    way = callers(numbers, changed[0].way, changed[0].changed_at) if changed else []
+    return Finding(
+        code="DDP300",
+        title="silent-divergence",
+        severity="warning",
+        certainty="evidence",
+        ranks=others,
+        places=(
+            *at,
+            *way,
+            RankPlace(
+                ranks=tuple(sorted((*numbers, *others))),
+                place=seen.place,
+                doing=f"calls {seen.type}",
+            ),
+        ),
+        cause=f"{seen.type} is no part of a DistributedDataParallel, and {listed(names)} of it "
+        f"{'is' if len(names) == 1 else 'are'} brought up to date on {named(numbers)} alone: "
+        f"{named(others)} use{'s' if len(others) == 1 else ''} it as it was made.",
+        cure=Cure(text="Bring it up to date on every rank, or send it from the rank that does."),
+    )
 
 
 def _measured(windows: list[Window]) -> tuple[str, ...]:

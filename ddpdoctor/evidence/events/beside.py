@@ -34,3 +34,7 @@ class Beside:
     """What it gave was given to a DDP as it was."""
     place: Place | None
     """The line that calls it."""
+    changed_at: Place | None = None
+    """The line that changed a parameter of it in place within the window."""
+    way: tuple[Place, ...] = ()
+    """The user's frames that led to that line, outermost first."""
