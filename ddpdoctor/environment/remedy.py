@@ -74,8 +74,9 @@ def _in_fish(word: str) -> str:
 
 
 def _in_csh(word: str) -> str:
-    # History is expanded between single quotes too, and in scripts.
-    return shlex.quote(word).replace("!", "\\!")
+    # History is expanded between single quotes too, and in scripts; =0 is a folder of the stack.
+    quoted = f"'{word}'" if word.startswith("=") and shlex.quote(word) == word else None
+    return (quoted or shlex.quote(word)).replace("!", "\\!")
 
 
 def _csh_limit(words: list[str]) -> Iterator[str]:

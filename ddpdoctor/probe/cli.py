@@ -200,4 +200,5 @@ def _alone(nproc: int, backend: str, terms: Terms) -> tuple[Measured | None, lis
         cure = "Look at what ended it: memory, a limit, or somebody's kill."
         return None, [finding("DDP723", "error", str(lost), cure, ranks=(lost.rank,), proven=True)]
     finally:
-        drawn.stop()
+        if drawn.live.is_started:  # else it would end a line that it never began
+            drawn.stop()

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.environment.checks.finding import finding
+from ddpdoctor.environment.checks.finding import exported, finding
 from ddpdoctor.environment.model import Limit, SharedMemory
 from ddpdoctor.environment.remedy import Shell, script, shell_of
 
@@ -54,11 +54,11 @@ PROGRAMS: list[tuple[str, Shell]] = [
 
 def run_in(program: str, commands: str, **environ: str) -> str:
     """What such a shell prints; it says nothing on stderr."""
-    if not shutil.which(program):
+    if not (found := shutil.which(program)):
         pytest.skip(f"{program} is not installed")
     options = ["-f"] * (program in ("csh", "tcsh", "zsh"))
     ran = subprocess.run(
-        [program, *options, "-c", commands],
+        [found, *options, "-c", commands],
         env={"PATH": "/usr/bin:/bin", **environ},
         capture_output=True,
         text=True,
@@ -92,11 +92,25 @@ VALUES = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1,
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(values=st.lists(VALUES, min_size=20, max_size=40))
 @example(
-    values=["it's", "a!b", "a\\\\b", "a\\'b", "$x `y` $(z)", "~", "*", "#", "; id", "!!", "a  b"]
+    values=[
+        "it's",
+        "a!b",
+        "a\\\\b",
+        "a\\'b",
+        "$x `y` $(z)",
+        "~",
+        "*",
+        "#",
+        "; id",
+        "!!",
+        "a  b",
+        "=eth0",
+        "=0",
+    ]
 )
 def test_every_value_arrives_as_it_is(program: str, shell: Shell, values: list[str]) -> None:
     names = [f"A{number}" for number in range(len(values))]
-    sets = [f"export {n}={shlex.quote(v)}" for n, v in zip(names, values, strict=True)]
+    sets = [exported(name, value) for name, value in zip(names, values, strict=True)]
     after = variables_in(run_in(program, script([cured(*sets)], shell) + "env -0\n"))
     assert [after.get(name) for name in names] == values
 
@@ -152,6 +166,11 @@ def test_what_only_a_person_can_do_is_a_comment(diagnose: Diagnose) -> None:
     lines = script(found, "sh").splitlines()
     assert all(line.startswith("#") for line in lines)
     assert any("by hand: Mend the name" in line for line in lines)
+
+
+def test_nccls_exact_names_are_no_commands_of_zsh(diagnose: Diagnose) -> None:
+    (one,) = (one for one in diagnose({"NCCL_SOKET_IFNAME": "=eth0"}) if one.code == "DDP701")
+    assert one.cure.commands[0] == "export NCCL_SOCKET_IFNAME='=eth0'"
 
 
 def test_a_hostile_value_cannot_leave_its_quotes(diagnose: Diagnose) -> None:

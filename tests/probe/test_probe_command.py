@@ -505,6 +505,7 @@ def test_pictures_show_every_pair_and_no_text_of_ours_is_markup(
     ("arguments", "word"),
     [
         (["--nproc", "0"], "--nproc"),
+        (["--nproc", "100000"], "100000 ranks need"),
         (["--seconds", "0"], "--seconds"),
         (["--patience", "0"], "--patience"),
         (["--backend", "mpi"], "--backend"),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.environment.checks.finding import finding, setting, taken_away, unset
+from ddpdoctor.environment.checks.finding import exported, finding, setting, taken_away, unset
 from ddpdoctor.environment.checks.job import local_ranks
 from ddpdoctor.environment.checks.network import nccl_interfaces
 from ddpdoctor.environment.model import Environment, SetVariable
@@ -148,7 +147,7 @@ def _one_file_for_all(environment: Environment) -> Iterator[Finding]:
             f"{setting('NCCL_DEBUG_FILE', file)} is one file for {ranks} ranks",
             "Put %h and %p into the name: NCCL writes host and process there.",
             notes=("harmless for training, but they write over each other's lines",),
-            commands=(f"export NCCL_DEBUG_FILE={shlex.quote(file + missing)}",),
+            commands=(exported("NCCL_DEBUG_FILE", file + missing),),
             certainty="evidence",
         )
 

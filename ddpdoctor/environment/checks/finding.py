@@ -77,6 +77,12 @@ def unset(*names: str) -> tuple[str, ...]:
     return (f"unset {shlex.join(names)}",)
 
 
+def exported(name: str, value: str) -> str:
+    """The command that sets a variable; zsh would take a bare `=x` for where a command lies."""
+    bare = shlex.quote(value) == value
+    return f"export {name}=" + (f"'{value}'" if bare and "=" in value else shlex.quote(value))
+
+
 def taken_away(variable: SetVariable) -> tuple[str, ...]:
     """The command that removes a variable from where it is set."""
     if variable.file is None:

@@ -6,7 +6,14 @@ import shlex
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away, unset
+from ddpdoctor.environment.checks.finding import (
+    exported,
+    finding,
+    origin,
+    setting,
+    taken_away,
+    unset,
+)
 from ddpdoctor.environment.model import Environment, Search, SetVariable, Torch
 from ddpdoctor.environment.variables import Variable, known, nearest
 
@@ -75,7 +82,7 @@ def _correction(variable: SetVariable, meant: str) -> tuple[str, ...]:
         return taken_away(variable)
     if variable.file is not None:
         return (f"sed -i 's/^{variable.name}=/{meant}=/' {shlex.quote(variable.file)}",)
-    return (f"export {meant}={shlex.quote(variable.value)}", *unset(variable.name))
+    return (exported(meant, variable.value), *unset(variable.name))
 
 
 def renamed(environment: Environment) -> Iterator[Finding]:

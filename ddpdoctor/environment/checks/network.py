@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from ddpdoctor.catalog import Finding, Severity
-from ddpdoctor.environment.checks.finding import finding, origin, setting, taken_away
+from ddpdoctor.environment.checks.finding import exported, finding, origin, setting, taken_away
 from ddpdoctor.environment.checks.job import spans_nodes
 from ddpdoctor.environment.model import (
     Environment,
@@ -362,7 +362,7 @@ def _only_way_out(environment: Environment) -> tuple[str, ...]:
     """The command that names the one interface which can lead to other machines, if it is one."""
     interfaces = environment.interfaces if isinstance(environment.interfaces, tuple) else ()
     ways = [i.name for i in interfaces if i.up and i.addresses and not (i.loopback or i.inner)]
-    return (f"export GLOO_SOCKET_IFNAME={shlex.quote(ways[0])}",) if len(ways) == 1 else ()
+    return (exported("GLOO_SOCKET_IFNAME", ways[0]),) if len(ways) == 1 else ()
 
 
 def _first(host: HostName) -> str:
