@@ -19,6 +19,32 @@ LOOP = (
 )
 STEP = "    opt.step()\n    opt.zero_grad()\n"
 TOLD = {
+    "who enters no_sync, seen from the step": HEAD
+    + "import contextlib\nnet = DDP(torch.nn.Linear(4, 4))\n"
+    "@contextlib.contextmanager\ndef held(net, holds):\n    if holds:\n"
+    "        with net.no_sync():\n            yield\n    else:\n        yield\n"
+    "opt = torch.optim.SGD(net.parameters(), 0.1)\nfor turn in range(10):\n"
+    "    x = torch.randn(4, 4)\n    with held(net, turn % 4 != 3):  # TOLD\n"
+    "        net(x).mean().backward()\n    if turn % 4 == 3 or turn == 9:\n"
+    "        opt.step()\n        opt.zero_grad()\n",
+    "who seeds all ranks alike before they draw their samples": HEAD[: HEAD.rindex("torch.man")]
+    + "def settle(seed):\n    torch.manual_seed(seed)\nsettle(7)  # TOLD\n"
+    "def drawn(n):\n    x = torch.rand(n)\n    return torch.stack([x, x * x], 1)\n"
+    "net = DDP(torch.nn.Linear(2, 2))\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
+    "for _ in range(9):\n    x = drawn(8)[:6]\n    net(x).mean().backward()\n" + STEP,
+    "what is reduced beside a model of this rank's alone": HEAD
+    + "net = torch.nn.Linear(4, 4)\nsome = dist.new_group([0, 1])\n"
+    "def teach(net):\n    loss = net(torch.randn(4, 4)).mean()\n    loss.backward()\n"
+    "    for weight in net.parameters():\n        dist.all_reduce(weight.grad, group=some)\n"
+    "    dist.all_reduce(loss.detach())  # TOLD\nif dist.get_rank() < 2:\n    teach(net)\n",
+    "who hands over what is gathered without its gradient": HEAD
+    + "@torch.no_grad()\ndef everybodys(x):\n"
+    "    found = [torch.empty_like(x) for _ in range(dist.get_world_size())]\n"
+    "    dist.all_gather(found, x)\n    return torch.cat(found)\n"
+    "net = DDP(torch.nn.Linear(4, 4))\n"
+    + LOOP
+    + "    y = net(x)\n    logits = y @ everybodys(y).t()  # TOLD\n"
+    "    logits.logsumexp(1).mean().backward()\n" + STEP,
     "who keeps the bare module": HEAD
     + "class Flow:\n    def __init__(self, field):\n        self.field = field\n"
     "    def loss(self, x):\n        return self.field(x).mean()\n"
@@ -96,6 +122,10 @@ def test_a_finding_tells_the_place_beside_its_own(name: str, tmp_path: Path) -> 
 
 
 SAID = (
+    "held() enters no_sync",
+    "all ranks are seeded alike",
+    "everybodys() is given them",
+    "teach() calls all_reduce()",
     "it is raised here",
     "reentry is asked for here",
     "Flow.__init__() keeps the bare module",

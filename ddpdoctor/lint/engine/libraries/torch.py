@@ -291,6 +291,11 @@ _KEEPS_ROWS = """
 """
 KEEPS_ROWS = frozenset(_KEEPS_ROWS.split())
 """What has as many rows as it is given, or as many numbers."""
+_PRODUCTS = """
+    MatMult addmm baddbmm bmm cdist cosine_similarity einsum inner linear matmul mm
+"""
+PRODUCTS = frozenset(_PRODUCTS.split())
+"""What compares each row of one with each of another."""
 ORDERINGS = frozenset({"Lt", "LtE", "Gt", "GtE", "lt", "le", "gt", "ge"})
 COMPARISONS = ORDERINGS | {"Eq", "NotEq", "eq", "ne"}
 """How an operator's and a method's comparisons are named."""

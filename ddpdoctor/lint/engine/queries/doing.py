@@ -25,7 +25,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     OPEN,
     Table,
     Value,
-    has_identity,
 )
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.words import letter
@@ -244,13 +243,3 @@ def is_distributed(run: Run) -> bool:
         found = any(True for _ in events(run.root, *kinds))
         run.answers["distributed"] = found
     return bool(found)
-
-
-def same_path(one: Value | None, other: Value | None) -> bool:
-    """Whether two values are one path, on all ranks as far as anything tells."""
-    if one is None or other is None or one.what != other.what:
-        return False
-    return one.agree.kind in _ALIKE and other.agree.kind in _ALIKE and has_identity(one.what)
-
-
-_ALIKE = ("same", "unknown")

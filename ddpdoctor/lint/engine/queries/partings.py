@@ -113,7 +113,7 @@ def partings(run: Run) -> list[Parting]:
         words = Words(_reduced(run))
         found = [*_ByRank(run, words).find(), *_local(run, words)]
         if run.spent:  # what makes it right may come where the program was not followed
-            found = [each for each in found if any(True for _ in _later(each.way))]
+            found = [each for each in found if any(True for _ in _later(each.way, words))]
         run.answers["partings"] = found
     result: list[Parting] = found
     return result
@@ -149,15 +149,20 @@ def _reduced(run: Run) -> Callable[[Event], bool]:
 # --- what is met
 
 
-def met(items: list[Node], chain: tuple[Called, ...] = (), sure: bool = True) -> Iterator[Met]:
+def met(
+    items: list[Node],
+    chain: tuple[Called, ...] = (),
+    sure: bool = True,
+    hears: Callable[[Event], object] = letter,
+) -> Iterator[Met]:
     """What other ranks hear of these, with the node of the outermost call that leads to it."""
     for node in items:
         if isinstance(node, Event):
-            if letter(node) is not None:
+            if hears(node):
                 at: Event | Called = chain[0] if chain else node
                 yield Met(at.node, at.path, node, chain, sure)
         elif isinstance(node, Called):
-            yield from _first_ones(met(node.body.items, (*chain, node), sure))
+            yield from _first_ones(met(node.body.items, (*chain, node), sure, hears))
         elif isinstance(node, Choice):
             inner = (
                 sure
@@ -165,9 +170,9 @@ def met(items: list[Node], chain: tuple[Called, ...] = (), sure: bool = True) ->
                 and not node.condition.agree.divergent
             )
             for arm in node.arms:
-                yield from met(arm.body.items, chain, inner)
+                yield from met(arm.body.items, chain, inner, hears)
         elif isinstance(node, Loop):
-            yield from met(node.body.items, chain, sure)
+            yield from met(node.body.items, chain, sure, hears)
 
 
 def _first_ones(found: Iterator[Met]) -> Iterator[Met]:
@@ -180,17 +185,17 @@ def _first_ones(found: Iterator[Met]) -> Iterator[Met]:
             yield each
 
 
-def all_met(items: list[Node]) -> Iterator[Met]:
+def all_met(items: list[Node], hears: Callable[[Event], object] = letter) -> Iterator[Met]:
     """The same, but every event of what is called."""
     for node in items:
         if isinstance(node, Event):
-            if letter(node) is not None:
+            if hears(node):
                 yield Met(node.node, node.path, node)
         elif isinstance(node, Called | Loop):
-            yield from all_met(node.body.items)
+            yield from all_met(node.body.items, hears)
         elif isinstance(node, Choice):
             for arm in node.arms:
-                yield from all_met(arm.body.items)
+                yield from all_met(arm.body.items, hears)
 
 
 # --- by rank
@@ -271,12 +276,12 @@ class _ByRank:
             if not others:
                 continue
             goes_on = others[0]
-            heard = list(met(rest))
+            heard = list(met(rest, hears=self.words.hears))
             loop = next((s.node for s in reversed(way) if isinstance(s.node, Loop)), None)
             if left.kind == "break" and loop is not None:
-                heard = heard or list(met(loop.body.items))
+                heard = heard or list(met(loop.body.items, hears=self.words.hears))
             if left.kind == "end" and not heard:
-                heard = list(_later(way))
+                heard = list(_later(way, self.words))
             if heard:
                 self.found.append(
                     Parting(
@@ -319,7 +324,7 @@ class _ByRank:
             others = [other for each, other in zip(arms, spoken, strict=True) if each is not arm]
             heard = [
                 each
-                for each in met(arm.body.items)
+                for each in met(arm.body.items, hears=self.words.hears)
                 if letter(each.event) not in [x for other in others for x in other]
             ]
             if not heard or not speaks(word):
@@ -434,12 +439,12 @@ def _returned(left: Exit | None) -> What:
     return left.value.what if left is not None and left.value is not None else NONE.what
 
 
-def _later(way: Way) -> Iterator[Met]:
+def _later(way: Way, words: Words) -> Iterator[Met]:
     """What is met after a place, in all that is around it; loops begin again."""
     for step in reversed(way):
         if isinstance(step.node, Loop):
-            yield from met(step.node.body.items)
-        yield from met(step.rest)
+            yield from met(step.node.body.items, hears=words.hears)
+        yield from met(step.rest, hears=words.hears)
 
 
 # --- by a value of the rank's own
@@ -472,7 +477,7 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
                     seen.add(key)
                     yield each
         elif isinstance(node, Loop) and node.count.agree.divergent and not _is_bounded(run, node):
-            heard = tuple(all_met(node.body.items))
+            heard = tuple(all_met(node.body.items, words.hears))
             key = (id(node.node), -1)
             if heard and key not in seen and not _in_join(heard):
                 seen.add(key)
@@ -596,7 +601,7 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
             by_rank = node.condition.agree.kind == "rank"
             if by_rank and len(talking) > 1 and any(has_loops(word) for word in talking):
                 return  # a protocol, as in `_ByRank`
-            heard = [each for arm, _ in going for each in met(arm.body.items)]
+            heard = [each for arm, _ in going for each in met(arm.body.items, hears=words.hears)]
             if heard:
                 yield Parting(
                     node.condition,
@@ -639,9 +644,9 @@ def _missed(
     rest: list[Met] = []
     spoken: tuple[object, ...] = going[0][1] if going else ()
     if going:
-        rest += met(going[0][0].body.items)
+        rest += met(going[0][0].body.items, hears=words.hears)
     for step in reversed(way):
-        rest += met(step.rest)
+        rest += met(step.rest, hears=words.hears)
         spoken = (*spoken, *words.of_items(step.rest, rank)[0])
         is_body = step.seq is loop.body if loop is not None else False
         if is_body and kind in ("continue", "break"):
@@ -655,12 +660,12 @@ def _missed(
     if kind in ("break", "return") and loop is not None:
         around = _loops_around(way) if kind == "return" else [loop]
         for each in around:
-            rest += met(each.body.items)
+            rest += met(each.body.items, hears=words.hears)
     elif kind == "return":
         if spoken == word:
             return
     elif kind == "end":
-        rest += list(_later(way))
+        rest += list(_later(way, words))
     yield from rest
 
 

@@ -15,10 +15,10 @@ from ddpdoctor.lint.engine.queries.doing import (
     between,
     doers,
     is_distributed,
-    same_path,
     synchronises,
 )
 from ddpdoctor.lint.engine.queries.partings import Parting
+from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.rule import Related
 
 _STATE = re.compile(r"state_dict|model|ckpt|checkpoint|weights|best|ema|\bstate\b|optim", re.I)

@@ -63,6 +63,11 @@ class Words:
         """Whether a backward is: else it concerns nobody else."""
         self._spent = 0
 
+    def hears(self, event: Event) -> bool:
+        """Whether an event concerns other ranks."""
+        said = letter(event)
+        return said is not None and (said[0] != "backward" or self._is_reduced(event))
+
     def of(self, seq: Seq, rank: int) -> Said:
         """What a rank says on its way through a sequence."""
         key = (id(seq), rank)
@@ -80,9 +85,8 @@ class Words:
             if self._spent > _MAX * 50:
                 return tuple(found), ""
             if isinstance(node, Event):
-                said = letter(node)
-                if said is not None and (said[0] != "backward" or self._is_reduced(node)):
-                    found.append(said)
+                if self.hears(node):
+                    found.append(letter(node))
             elif isinstance(node, Exit):
                 if node.kind == "raise" and has_returned:
                     return tuple(found), "return"

@@ -32,7 +32,8 @@ from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way
 from ddpdoctor.lint.engine.interpreter.values import text
-from ddpdoctor.lint.engine.queries.doing import is_distributed, same_path
+from ddpdoctor.lint.engine.queries.doing import is_distributed
+from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.engine.queries.states import file_events
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit

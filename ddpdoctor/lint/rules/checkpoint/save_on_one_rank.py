@@ -33,8 +33,8 @@ from ddpdoctor.lint.engine.queries.doing import (
     doers,
     is_distributed,
     is_one_after_another,
-    same_path,
 )
+from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP502", name="every-rank-saves", confidence="certain")

@@ -35,8 +35,8 @@ from ddpdoctor.lint.engine.queries.doing import (
     doers,
     is_distributed,
     is_one_after_another,
-    same_path,
 )
+from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP212", name="cache-race", confidence="likely")

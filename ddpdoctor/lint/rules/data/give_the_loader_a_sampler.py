@@ -34,6 +34,7 @@ from ddpdoctor.lint.engine.interpreter.iteration import PICKED
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
     Choice,
     Event,
     Exit,
@@ -130,11 +131,28 @@ def _picked_alike(run: Run) -> Iterator[Hit]:
             yield Hit(
                 picks[0].node,
                 "every rank trains on the same samples: nothing of the rank's picks them",
-                notes=(Related.at(event.place, "they are fed to the model"),),
+                notes=(Related.at(event.place, "they are fed to the model"), *_seeded(run, event)),
                 help="a part of them for each rank, or a generator that is seeded with the rank",
                 path=picks[0].path,
             )
             return
+
+
+def _seeded(run: Run, forward: Event) -> Iterator[Related]:
+    """The seed that all ranks share, where the samples are drawn after it."""
+    seed: Related | None = None
+    drawn = False
+    for event, way in events(run.root, "seed", "reseed", "set_rng_state", "draw", "forward"):
+        if event is forward:
+            break
+        if event.kind == "draw":
+            drawn = event.values.get("generator", NONE).is_const(None)
+        elif event.kind == "seed" and doers(way).mask == EVERYONE:
+            calls = [step.node for step in way if isinstance(step.node, Called)]
+            alone = [each for each in calls if not any(True for _ in events(each.body, "wrap"))]
+            seed = Related.at((alone[0] if alone else event).place, "all ranks are seeded alike")
+    if seed is not None and drawn:
+        yield seed
 
 
 def _drawn_alike(apart: Event, again: Event, forward: Event) -> Hit:

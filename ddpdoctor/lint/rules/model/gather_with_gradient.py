@@ -29,10 +29,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term
-from ddpdoctor.lint.engine.queries.wrapping import made_by, origins
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, What
+from ddpdoctor.lint.engine.libraries.torch import PRODUCTS
+from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by, origins
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP316", name="gathered-without-gradient", confidence="likely")
 
@@ -44,8 +45,8 @@ def check(run: Run) -> Iterator[Hit]:
         for each, _ in events(run.root, "wrap")
         if isinstance(each.values["wrapper"].what, Ref)
     }
-    gathers = (event for event, _ in events(run.root, "collective"))
-    learnt = [event for event in gathers if _loses_a_gradient(event, wrappers)]
+    gathers = events(run.root, "collective")
+    learnt = [(event, way) for event, way in gathers if _loses_a_gradient(event, wrappers)]
     if not learnt:
         return
     used = {
@@ -53,14 +54,17 @@ def check(run: Run) -> Iterator[Hit]:
         for event, _ in events(run.root, "backward")
         for value in origins(run, event.values["loss"])
     }
+    compared = _compared(run, wrappers)
     told: set[int] = set()
-    for event in learnt:
+    for event, way in learnt:
         filled = event.values["filled"].what
-        if filled in used and not _is_put_back(run, event) and id(event.node) not in told:
+        enters = compared if "no_grad" in event.scopes else used
+        if filled in enters and not _is_put_back(run, event) and id(event.node) not in told:
             told.add(id(event.node))
             yield Hit(
                 event.node,
                 "what is gathered has no gradient, and the loss is computed from it",
+                notes=tuple(_calls(way)),
                 help="put the own part back, or use torch.distributed.nn.functional.all_gather",
                 path=event.path,
             )
@@ -69,9 +73,26 @@ def check(run: Run) -> Iterator[Hit]:
 def _loses_a_gradient(event: Event, wrappers: set[int]) -> bool:
     """Whether what this rank gives comes out of a wrapper, and is meant to be learnt from."""
     own, filled = event.values.get("gives"), event.values.get("filled")
-    if "no_grad" in event.scopes or filled is None or not isinstance(filled.what, Tensor | Term):
+    if filled is None or not isinstance(filled.what, Tensor | Term):
         return False
     return bool(made_by(own) & wrappers)
+
+
+def _calls(way: Way) -> Iterator[Related]:
+    """The call that hands the features over."""
+    called = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
+    if called is not None:
+        yield Related.at(called.place, f"{called.name}() is given them")
+
+
+def _compared(run: Run, wrappers: set[int]) -> set[What]:
+    """What a loss multiplies with what has a gradient: of two that are learnt together, one."""
+    found: set[What] = set()
+    for event, _ in events(run.root, "backward"):
+        for _, step in computed_from(run, event.values["loss"]):
+            if step.by in PRODUCTS and any(made_by(each) & wrappers for each in step.of):
+                found |= {one.what for each in step.of for one in origins(run, each)}
+    return found
 
 
 def _is_put_back(run: Run, event: Event) -> bool:

@@ -32,8 +32,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, events
-from ddpdoctor.lint.engine.queries.reducing import FLAG, unreduced
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, events
+from ddpdoctor.lint.engine.queries.reducing import FLAG, Unreduced, unreduced
 from ddpdoctor.lint.rule import About, Confidence, Hit, Related
 
 ABOUT = About(code="DDP315", name="accumulation-off-by-one", confidence="certain")
@@ -70,11 +70,24 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             choice.test if choice else each.event.node,
             "the optimizer steps on a micro-batch whose gradients were not reduced",
-            notes=(Related.at(each.by.place, "no_sync keeps its backward back"),),
+            notes=(
+                *_entered(run, each),
+                Related.at(each.by.place, "no_sync keeps its backward back"),
+            ),
             help="one condition for both: no_sync exactly where the optimizer does not step",
             path=choice.path if choice else each.event.path,
             confidence=confidence,
         )
+
+
+def _entered(run: Run, found: Unreduced) -> Iterator[Related]:
+    """The call that leads to `no_sync`, seen from where the optimizer steps."""
+    ways = {event: way for event, way in events(run.root) if event in (found.by, found.event)}
+    at, to = ways[found.by], ways[found.event]
+    shared = sum(1 for here, there in zip(at, to, strict=False) if here.node is there.node)
+    called = next((step.node for step in at[shared:] if isinstance(step.node, Called)), None)
+    if called is not None:
+        yield Related.at(called.place, f"{called.name}() enters no_sync")
 
 
 def _held_back(run: Run) -> Choice | None:

@@ -1,0 +1,93 @@
+"""Whether two values mean one file, however each is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.values import Const, Term, Value, What, has_identity
+
+_ALIKE = ("same", "unknown")
+Spelling = tuple[str | What, ...]
+"""The words of a path as they stand there, and what is put in between."""
+
+
+def same_path(one: Value | None, other: Value | None) -> bool:
+    """Whether two values are one path, on all ranks as far as anything tells."""
+    if one is None or other is None:
+        return False
+    if one.what != other.what and spelled(one.what) != spelled(other.what):
+        return False
+    return one.agree.kind in _ALIKE and other.agree.kind in _ALIKE and has_identity(one.what)
+
+
+def spelled(what: What) -> Spelling:
+    """A path in one way of writing: `join(folder, "a.pt")` is `f"{folder}/a.pt"`."""
+    found: list[str | What] = []
+    for each in _pieces(what):
+        if isinstance(each, str) and found and isinstance(found[-1], str):
+            found[-1] += each
+        else:
+            found.append(each)
+    words = [re.sub("/+", "/", each) if isinstance(each, str) else each for each in found]
+    if words and isinstance(words[0], str):
+        words[0] = words[0].removeprefix("./").lstrip("/")
+    return tuple(words)
+
+
+def may_be(read: What, written: What) -> bool:
+    """Whether a path is one of those that are written: `epoch-2.pt` of `f"epoch-{epoch}.pt"`."""
+    if read == written:
+        return True
+    folder, pattern = _split(spelled(written))
+    if read_in(read, folder):
+        return True
+    within, name = _split(spelled(read))
+    return within == folder and _fits(name, pattern)
+
+
+def read_in(path: What, folder: Spelling) -> bool:
+    """Whether a path is whatever a folder was seen to hold."""
+    if isinstance(path, Term) and path.op == "path" and len(path.args) == 1:
+        path = path.args[0]
+    return isinstance(path, Term) and path.op == "listed" and spelled(path.args[0]) == folder
+
+
+def _pieces(what: object) -> Iterator[str | What]:
+    if isinstance(what, Const):
+        yield str(what.value)
+    elif isinstance(what, Term) and what.op == "text":
+        for each in what.args:
+            yield from _pieces(each)
+    elif isinstance(what, Term) and what.op == "path":
+        for number, each in enumerate(what.args):
+            yield from ("/",) if number else ()
+            yield from _pieces(each)
+    else:
+        yield what  # type: ignore[misc]
+
+
+def _split(path: Spelling) -> tuple[Spelling, Spelling]:
+    """The folder and the name."""
+    for number in range(len(path) - 1, -1, -1):
+        word = path[number]
+        if isinstance(word, str) and "/" in word:
+            before, _, after = word.rpartition("/")
+            folder = (*path[:number], *((before,) if before else ()))
+            return folder, (*((after,) if after else ()), *path[number + 1 :])
+    return (), path
+
+
+def _fits(name: Spelling, pattern: Spelling) -> bool:
+    """Whether a name is what a text with a counter in it may be, or another one of such a text."""
+    if all(isinstance(each, str) for each in pattern):
+        return name == pattern
+    if any(not isinstance(each, str) for each in name):
+        return _words(name) == _words(pattern)
+    parts = [".*" if word is None else re.escape(word) for word in _words(pattern)]
+    fits = re.fullmatch("".join(parts), "".join(map(str, name)))
+    return fits is not None and any(_words(pattern))
+
+
+def _words(path: Spelling) -> list[str | None]:
+    return [each if isinstance(each, str) else None for each in path]
