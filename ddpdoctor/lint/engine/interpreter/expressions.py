@@ -344,7 +344,9 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
                     counts.append(count)
                     objects.bind(vm, each.target, one)
                     for condition in each.ifs:
-                        counts.append(objects.without_order(evaluate(vm, condition)))
+                        decides = objects.without_order(evaluate(vm, condition))
+                        if not _keeps_as_many(decides, count):
+                            counts.append(decides)
                 found.append(evaluate(vm, element))
                 if isinstance(node, ast.DictComp):
                     outside.append(evaluate(vm, node.value))
@@ -387,6 +389,11 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
         if element.id not in targets:
             vm.store.put((made.what, "aliased"), one)
     return made
+
+
+def _keeps_as_many(condition: Value, count: Value) -> bool:
+    """Whether each rank is dealt as much of what is gone through: `number % world == rank`."""
+    return folding.deals_rounds(condition.what) and folding.is_for_all(count.what)
 
 
 def _call(vm: Machine, node: ast.Call) -> Value:

@@ -28,6 +28,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
     blended,
+    how_many,
     local,
     term,
     within,
@@ -152,9 +153,14 @@ def deals_rounds(what: What) -> bool:
 
 
 def is_for_all(count: What) -> bool:
-    """Whether a `range` is as long as a multiple of the world, whatever it is else made of."""
+    """Whether a `range` is as long as a multiple of the world, whatever it is else made of.
+
+    Of a number that is written down nothing is known to be wrong if two ranks can share it.
+    """
     if not isinstance(count, Term) or count.op != "range":
         return False
+    if isinstance(number := how_many(count), Const):
+        return bool(number.value % 2 == 0)
     bounds = [[_in_round(each, 0, 0, prime) for each in count.args] for prime in _PRIMES]
     known = all(isinstance(each, int) for row in bounds for each in row)
     return known and all(len(range(*row)) % RANKS == 0 for row in bounds if 0 not in row[2:])

@@ -1,8 +1,8 @@
 """Hugging Face accelerate. Source: its documentation and signatures (1.x)."""
 
 EFFECTS = """
-accelerate.Accelerator                                  new type=accelerate.Accelerator
-accelerate.accelerator.Accelerator                      new type=accelerate.Accelerator
+accelerate.Accelerator                                  new type=accelerate.Accelerator cpu=cpu@4
+accelerate.accelerator.Accelerator                      new type=accelerate.Accelerator cpu=cpu@4
 accelerate.PartialState                                 new type=accelerate.PartialState
 accelerate.state.PartialState                           new type=accelerate.PartialState
 accelerate.state.AcceleratorState                       new type=accelerate.PartialState

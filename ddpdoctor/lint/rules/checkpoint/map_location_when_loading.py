@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import add_argument
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Value
+from ddpdoctor.lint.engine.interpreter.values import NONE, Value
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.states import is_of
 from ddpdoctor.lint.rule import About, Fix, Hit
@@ -39,7 +39,7 @@ _HAS_DEVICES = re.compile(r"cuda|nccl|device|xpu|accelerat", re.I)
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield loads that all go to the device they were saved from."""
-    if not any(True for _ in events(run.root, "wrap")):
+    if not any(True for _ in events(run.root, "wrap")) or _is_on_the_cpu(run):
         return
     for event, way in events(run.root, "load"):
         path, source = event.values.get("path"), run.source(event.path)
@@ -60,6 +60,11 @@ def check(run: Run) -> Iterator[Hit]:
             fix=Fix((edit,)) if edit else None,
             path=event.path,
         )
+
+
+def _is_on_the_cpu(run: Run) -> bool:
+    """Whether who places the models has been told that it is the CPU."""
+    return any(event.values.get("cpu", NONE).is_const(True) for event, _ in events(run.root, "new"))
 
 
 def _is_private(path: Value) -> bool:

@@ -53,7 +53,7 @@ def check(run: Run) -> Iterator[Hit]:
     for event, way in events(run.root, "backward"):
         loop = _loop(way)
         models = made_by(event.values.get("loss")) & numbers
-        if loop is None or not models:
+        if loop is None or not models or "join" in event.scopes:
             continue
         if _is_window(loop, way, steps) and not models & _taken_in_turn(run, loop, way):
             yield _hit(event, Related.at(loop.place, "the optimizer steps after this loop"))
