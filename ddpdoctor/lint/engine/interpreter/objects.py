@@ -129,7 +129,7 @@ def change(
 ) -> None:
     """A tensor is changed in place by a value; of a buffer that is an event of its own."""
     if isinstance(owner.what, Tensor):
-        vm.emit("change", "", node, object=owner)
+        vm.emit("change", "", node, object=owner, by=by)
     if owner.what in vm.buffers:
         vm.emit("buffer", "", node, buffer=owner, by=by)
         if agree.divergent:  # until the next forward, or whoever sends it round

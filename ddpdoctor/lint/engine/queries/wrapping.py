@@ -117,8 +117,8 @@ def computed_from(run: Run, value: Value) -> Iterator[tuple[Value, Made]]:
             yield each, made
 
 
-def origins(run: Run, value: Value, until: str = "") -> Iterator[Value]:
-    """A tensor and all tensors and unknowns that it was computed from, back to such a step."""
+def origins(run: Run, value: Value, *until: str) -> Iterator[Value]:
+    """A tensor and all tensors and unknowns that it was computed from, back to such steps."""
     seen: set[What] = set()
     stack = [value]
     while stack:
@@ -132,5 +132,5 @@ def origins(run: Run, value: Value, until: str = "") -> Iterator[Value]:
             seen.add(what)
             yield each
             made = run.vm.made.get(what)
-            if made is not None and made.by != until:
+            if made is not None and made.by not in until:
                 stack += made.of

@@ -1,0 +1,190 @@
+"""A running statistic of each rank's own, by which the shared model is trained.
+
+## What it does
+Finds a mean, a count or the like that a program carries on from step to step by this rank's own
+data (a filter of observations, a centre, a running scale), that never meets those of the others,
+and that goes into what the model is given or into its loss.
+
+## Why is this bad?
+The ranks share the weights and not what these are used with: each normalises otherwise, and learns
+another function. Nothing raises, and the checkpoint has rank 0's statistic alone.
+
+## Example
+```python
+self.mean = 0.99 * self.mean + 0.01 * observed.mean(0)
+loss = model(observed - self.mean).square().mean()
+```
+
+## Use instead
+```python
+mean = observed.mean(0)
+dist.all_reduce(mean, op=dist.ReduceOp.AVG)
+self.mean = 0.99 * self.mean + 0.01 * mean
+```
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.machine import EITHER, Made
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Ref, Tensor, Value, What
+from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
+from ddpdoctor.lint.engine.queries.reducing import shared_in
+from ddpdoctor.lint.engine.queries.sharding import loops
+from ddpdoctor.lint.engine.queries.wrapping import (
+    attributes,
+    made_by,
+    origins,
+    parts,
+    wrappers,
+)
+from ddpdoctor.lint.rule import About, Hit, Related
+
+ABOUT = About(code="DDP312", name="unsynchronised-batchnorm", confidence="likely")
+
+_OF_ALL = frozenset(
+    ["mean", "sum", "var", "std", "amax", "amin", "bincount", "histc", "median", "quantile", "norm"]
+)
+_ADDS = frozenset(["Add", "Sub", "Mult", "Div", "add", "sub", "mul", "div", "lerp", "maximum"])
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield the places where a statistic of the rank's own is carried on."""
+    if not run.is_entry or not is_distributed(run):
+        return
+    told: set[int] = set()
+    for event, way in events(run.root, "backward"):
+        around = loops(way)
+        models = _models(run, event)
+        if not around or doers(way).mask != EVERYONE or not _is_shared(run, models, around):
+            continue
+        used = [*origins(run, event.values["loss"]), *_given(run, models, around)]
+        found = dict([*_carried(run, used), *_changed(run, used, models, around)])
+        fresh = [each for each in found.items() if id(each[0]) not in told]
+        told |= set(map(id, found))
+        if fresh:
+            (node, path), *_ = fresh
+            first, *places = [Place(path, getattr(each, "lineno", 1)) for each, path in fresh]
+            yield Hit(
+                node,
+                "each rank goes by a running statistic of its own data, and trains one model",
+                notes=(
+                    Related.at(event.place, "what is trained on goes by it"),
+                    *_filled(run, first),
+                    *(Related.at(place, "this goes on with it") for place in places),
+                ),
+                help="reduce what goes into it: dist.all_reduce(..., op=dist.ReduceOp.AVG)",
+                path=path,
+            )
+
+
+def _filled(run: Run, place: Place) -> Iterator[Related]:
+    """Who hands in the data."""
+    for event, way in events(run.root, "change", "set_attribute"):
+        called = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
+        if called is not None and event.place == place:
+            yield Related.at(called.place, f"{called.name}() is given its data")
+            return
+
+
+def _models(run: Run, backward: Event) -> set[int]:
+    """The modules that learn from a loss, with what they wrap."""
+    found = set(made_by(backward.values["loss"]))
+    for event, _ in events(run.root, "wrap"):
+        wrapper, module = event.values["wrapper"].what, event.values["module"].what
+        if getattr(wrapper, "number", 0) in found:
+            found |= parts(run, module)
+    return found
+
+
+def _is_shared(run: Run, models: set[int], around: list[Loop]) -> bool:
+    """Whether the ranks share these gradients, by a wrapper or by hand."""
+    if any(getattr(each, "number", 0) in models for each in wrappers(run)):
+        return True
+    sharing = shared_in(run, [Ref(each) for each in models])
+    return any(id(loop) in sharing for loop in around)
+
+
+def _given(run: Run, models: set[int], around: list[Loop]) -> Iterator[Value]:
+    """What the models are given in the same loops, and what that was computed from."""
+    for event, way in events(run.root, "forward", "bare_forward"):
+        if getattr(event.values["model"].what, "number", 0) in models and around[0] in loops(way):
+            for name, value in event.values.items():
+                if name.startswith("arg"):
+                    yield from origins(run, value, "forward")
+
+
+def _carried(run: Run, used: list[Value]) -> Iterator[tuple[ast.AST, str]]:
+    """What a loop computes of what it was in the round before, and of data."""
+    for each in used:
+        made = run.vm.made.get(each.what)
+        if made is None or made.by != EITHER or not _is_data(each) or made_by(each):
+            continue
+        for new in made.of:
+            step = run.vm.made.get(new.what)
+            if step is not None and step.by in _ADDS and _is_statistic(run, each.what, step):
+                yield step.node, step.path
+
+
+def _changed(
+    run: Run, used: list[Value], models: set[int], around: list[Loop]
+) -> Iterator[tuple[ast.AST, str]]:
+    """What is older than the loop, and changed in place in each round."""
+    known = {each.what for each in used}
+    sent_round = _sent_round(run)
+    for event, way in events(run.root, "change"):
+        owner, by = event.values["object"], event.values.get("by")
+        made = run.vm.made.get(owner.what)
+        if by is None or owner.what not in known or around[0] not in loops(way):
+            continue
+        if made is not None and made.order > around[-1].begun:
+            continue
+        learns = bool(made_by(by) & models) and "no_grad" not in event.scopes
+        if learns or made_by(owner) or owner.what in sent_round or _is_met(run, owner.what):
+            continue
+        if _is_data(by) and _is_aggregate(run, by, owner.what):
+            yield event.node, event.path
+
+
+def _sent_round(run: Run) -> set[What]:
+    """What wrappers hold: DDP makes its buffers alike in each forward."""
+    held = attributes(run)
+    inside = {
+        n for wrap, _ in events(run.root, "wrap") for n in parts(run, wrap.values["module"].what)
+    }
+    return {each.what for number in inside for each in held.get(Ref(number), {}).values()}
+
+
+def _is_met(run: Run, what: What) -> bool:
+    """Whether a collective shares it, whenever that is."""
+    return any(
+        what == one.what
+        for event, _ in events(run.root, "collective")
+        if "shares" in event.values
+        for one in origins(run, event.values["shares"])
+    )
+
+
+def _is_statistic(run: Run, before: What, step: Made) -> bool:
+    """Whether a step adds to what was before a number that stands for many samples."""
+    grows = any(before == one.what for each in step.of for one in origins(run, each))
+    return grows and any(_is_aggregate(run, each, before) for each in step.of)
+
+
+def _is_aggregate(run: Run, value: Value, but: What) -> bool:
+    """Whether it comes of a number for many samples, and not of what models make of that."""
+    for each in origins(run, value, EITHER, "forward"):
+        step = run.vm.made.get(each.what)
+        if step is not None and each.what != but and step.by in _OF_ALL and _is_data(step.of[0]):
+            return True
+    return False
+
+
+def _is_data(value: Value) -> bool:
+    """Whether it comes of what this rank alone has."""
+    by_rank = value.agree.kind == "rank" or value.agree.cause in ("data", "shard", "chance")
+    return isinstance(value.what, Tensor) and by_rank
