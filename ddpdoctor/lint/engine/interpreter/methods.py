@@ -475,7 +475,7 @@ def _of_container(
             items = Many(objects.one_of(vm, [*old, value]), grown(what))
         if vm.type_of(owner) == "set" and not isinstance(value.what, Const):
             agree = mix(agree, local("order"))
-            said = vm.why("the order of a set differs between processes", node)
+            said = vm.why(objects.OF_A_SET, node)
             vm.store.put((owner.what, "[]"), Value(items, agree, found.why or said))
         else:
             vm.store.put((owner.what, "[]"), Value(items, agree, found.why))
@@ -504,6 +504,8 @@ def _of_container(
     if name in ("copy", "reverse"):
         return owner
     if name in ("index", "count"):
+        if name == "index" and found.agree.cause == "order":
+            vm.emit("number", name, node, owner=owner, key=found)
         agree, why = blended([found, *args])
         return Value(NOTHING, agree, why)
     if name == "clear":

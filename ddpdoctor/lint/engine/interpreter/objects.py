@@ -57,6 +57,7 @@ MAX_ITEMS = 16
 DDP = "torch.nn.parallel.DistributedDataParallel"
 _CONTAINERS = ("list", "set")
 OWN_PART = "each rank takes a part of its own"
+OF_A_SET = "the order of a set differs between processes"
 PARTS = "#parts"
 """The dictionary of a module that holds its parts in one."""
 
@@ -554,12 +555,10 @@ def new_set(vm: Machine, node: ast.AST, items: list[Value] | None, sources: list
             found.append(content.what.element)
     made = vm.new(node, "set")
     agree, why = blended([without_order(each) for each in found])
-    numbers = found and all(
-        isinstance(each.what, Const) and isinstance(each.what.value, int | float) for each in found
-    )
+    numbers = found and all(map(_is_number, found))
     if not numbers and not agree.divergent:
         agree = local("order", agree.kind == "same" or bool(sources) or items is not None)
-        why = vm.why("the order of a set differs between processes", node)
+        why = vm.why(OF_A_SET, node)
     element = one_of(vm, found) if found else Value(NOTHING, agree, why)
     vm.store.put((made, "[]"), Value(Many(element), agree, why))
     return Value(made)
@@ -734,6 +733,10 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
         vm.store.put((what, "[]"), Value(many, found.agree, found.why))
         return
     if isinstance(what, Ref) and vm.type_of(owner) == "dict":
+        if key.agree.cause == "order" and _counts(value.what):
+            vm.emit("number", "", node, owner=owner, key=key)
+        elif value.agree.cause == "order" and _counts(key.what):
+            vm.emit("number", "", node, owner=owner, key=value)
         _set_key(vm, owner, key, value)
         return
     if isinstance(what, Tensor | Term):
@@ -744,6 +747,15 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
         change(vm, owner, agree, why, value, node)
         if isinstance(key.what, Const):
             vm.store.put((what, f"[{key.what.value!r}]"), value)
+
+
+def _counts(what: What) -> bool:
+    """Whether it counts the rounds of a loop, or what there is already."""
+    return isinstance(what, Term) and what.op in ("counter", "len")
+
+
+def _is_number(value: Value) -> bool:
+    return _counts(value.what) or isinstance(value.constant, int | float)
 
 
 def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
@@ -768,15 +780,20 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
     vm.store.put((owner.what, "keys"), Value(many, agree, why))
 
 
-def update(vm: Machine, owner: Value, other: Value) -> None:
+def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None) -> None:
     """`owner.update(other)`."""
+    node = node or ast.Pass()
     if vm.type_of(other) == "dict" and isinstance(keys(vm, other).what, Tuple):
         for key in keys(vm, other).what.items:  # type: ignore[union-attr]
-            set_item(vm, owner, key, get_key(vm, other, key), ast.Pass())
+            set_item(vm, owner, key, get_key(vm, other, key), node)
         return
     if isinstance(other.what, Tuple) and (pairs := _pairs(other.what)) is not None:
         for key, value in pairs:
-            set_item(vm, owner, key, value, ast.Pass())
+            set_item(vm, owner, key, value, node)
+        return
+    if isinstance(other.what, Many) and (pairs := _pairs(Tuple((other.what.element,)))) is not None:
+        key = Value(pairs[0][0].what, *blended([pairs[0][0], other]))
+        set_item(vm, owner, key, pairs[0][1], node)
         return
     # What a model hands out is the rank's own; by which names it does, is not known.
     is_output = isinstance(other.what, Tensor) and bool(other.what.of)
@@ -785,7 +802,7 @@ def update(vm: Machine, owner: Value, other: Value) -> None:
     if vm.type_of(other) == "dict":
         agree, why = blended([key, keys(vm, other)])
         key, value = Value(NOTHING, agree, why), get_key(vm, other, Value(NOTHING))
-    set_item(vm, owner, key, value, ast.Pass())
+    set_item(vm, owner, key, value, node)
 
 
 def _pairs(rows: Tuple) -> list[tuple[Value, Value]] | None:

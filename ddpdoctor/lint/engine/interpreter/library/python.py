@@ -79,7 +79,7 @@ def of_python(
         made = Value(vm.new(node, "dict"))
         objects.clear(vm, made)
         for each in args:
-            objects.update(vm, made, each)
+            objects.update(vm, made, each, node)
         for word, value in kwargs.items():
             objects.set_item(vm, made, Value(Const(word)), value, node)
         return made
