@@ -135,3 +135,25 @@ SAID = (
     "it is made here",
     "it is restored",
 )
+
+
+_MASKED = (
+    "def train(net, rows, marks, opt):\n    told = torch.zeros(2)\n    for x, mark in zip(rows, marks):\n"
+    "        total = (net(x).square().mean(1) * mark).sum()\n        count = mark.sum()\n"
+    "        (total / count).backward()\n        opt.step()\n        opt.zero_grad()\n"
+    "        told += torch.stack([total.detach(), count])\n"
+)
+
+
+@pytest.mark.parametrize("reports", [True, False])
+def test_a_mean_of_means_is_a_warning_where_the_program_weighs_its_report(reports: bool) -> None:
+    reported = "    dist.all_reduce(told)\n    print(told[0] / told[1])\n" if reports else ""
+    made = (
+        "net = DDP(torch.nn.Linear(4, 4))\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
+        "rows = [torch.randn(8, 4) for _ in range(9)]\n"
+        "marks = [(torch.rand(8) < 0.5).float() for _ in range(9)]\n"
+        "train(net, rows, marks, opt)\n"
+    )
+    text = HEAD + _MASKED + reported + made
+    found = lint(["/nowhere/train.py"], given={"/nowhere/train.py": text.encode()}).diagnostics
+    assert [(each.code, each.harmless) for each in found] == [("DDP309", not reports)]

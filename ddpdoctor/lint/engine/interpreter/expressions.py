@@ -345,8 +345,9 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
                     objects.bind(vm, each.target, one)
                     for condition in each.ifs:
                         decides = objects.without_order(evaluate(vm, condition))
-                        if not _keeps_as_many(decides, count):
-                            counts.append(decides)
+                        if _keeps_as_many(decides, count):
+                            decides = Value(decides.what, local("shard"), decides.why)
+                        counts.append(decides)
                 found.append(evaluate(vm, element))
                 if isinstance(node, ast.DictComp):
                     outside.append(evaluate(vm, node.value))

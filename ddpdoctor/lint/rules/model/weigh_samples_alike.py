@@ -29,12 +29,21 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Tuple, Value
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    Const,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made
-from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by
+from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by, origins
 from ddpdoctor.lint.rule import About, Hit
 
-ABOUT = About(code="DDP309", name="mean-of-means", confidence="likely", harmless=True)
+ABOUT = About(code="DDP309", name="mean-of-means", confidence="likely")
 
 _DIVIDES = ("Div", "div", "true_divide", "div_")
 _COUNTS = ("sum", "count_nonzero")
@@ -52,6 +61,7 @@ def check(run: Run) -> Iterator[Hit]:
     if not wrappers:
         return
     told: set[int] = set()
+    counted = _counted_together(run)
     for event, _ in events(run.root, "backward"):
         for _, quotient in computed_from(run, event.values["loss"]):
             node = quotient.node
@@ -61,13 +71,36 @@ def check(run: Run) -> Iterator[Hit]:
             is_own = _is_own_count(run, count) or _is_ragged(run, count)
             if made_by(sum_) & wrappers and is_own and _is_sum(run, sum_):
                 told.add(id(node))
+                knows = count.what in counted and sum_.what in counted
                 yield Hit(
                     node,
                     "this rank's sum is divided by this rank's count, and DDP averages the means",
-                    notes=("the count is of this rank's own data",),
+                    notes=(
+                        "the count is of this rank's own data",
+                        *(
+                            ("what is reported is weighed by the counts of all ranks",)
+                            if knows
+                            else ()
+                        ),
+                    ),
                     help="divide by the count of all ranks, times their number (DDP divides by it)",
                     path=quotient.path,
+                    harmless=not knows,
                 )
+
+
+def _counted_together(run: Run) -> set[What]:
+    """What goes into totals that the ranks add up: the program knows that the counts differ."""
+    shared = {
+        each.what
+        for event, _ in events(run.root, "collective")
+        if "reduce" in event.values or event.name == "all_reduce"
+        for each in origins(run, event.values.get("shares", NONE))
+    }
+    for event, _ in events(run.root, "change"):
+        if event.values["object"].what in shared and "by" in event.values:
+            shared |= {each.what for each in origins(run, event.values["by"])}
+    return shared
 
 
 _OWN = [("local", cause) for cause in ("data", "shard", "chance", "")]
@@ -122,6 +155,7 @@ _JOINS = ("cat", "concat", "concatenate")
 def _is_sum(run: Run, value: Value) -> bool:
     """Whether a sum of losses is divided, and not a mean."""
     return any(
-        step.by in _COUNTS or any(each.is_const("sum") for each in step.of)
+        step.by in _COUNTS
+        or any(part == Const("sum") for each in step.of for part in within(each.what))
         for _, step in computed_from(run, value)
     )

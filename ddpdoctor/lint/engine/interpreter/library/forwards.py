@@ -69,6 +69,8 @@ def _forward(
         if method is not None:
             bound = objects.attribute(vm, module, "forward", node)
             result = call_value(vm, bound, args, kwargs, node)
+    if result is not None and not is_wrapper and not _learns(vm, module):
+        return done, result
     through = every if result is None or is_wrapper else [*every, result]
     of = frozenset({model.what.number}).union(*(wrappers(vm, each) for each in through))
     agree, why = blended([objects.current(vm, each) for each in (*args, *kwargs.values())])
@@ -88,6 +90,19 @@ def _forward(
     found = objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
     inside = () if result is None else (result,)
     return done, vm.computed(found, "forward", (model, *every, *inside), node)
+
+
+def _learns(vm: Machine, module: Value) -> bool:
+    """Whether it may have weights: what a loss or the like gives is only what it computes."""
+    if vm.buffers:  # which DDP sends round
+        return True
+    held = [vm.objects.get(number) for number in objects.parts(vm.store.held(), module.what)]
+    return any(
+        each is None
+        or each.type == "torch.nn.Parameter"
+        or (each.effect is not None and each.effect.option("has") != "")
+        for each in held
+    )
 
 
 def _one_after_another(
