@@ -138,7 +138,8 @@ SAID = (
 
 
 _MASKED = (
-    "def train(net, rows, marks, opt):\n    told = torch.zeros(2)\n    for x, mark in zip(rows, marks):\n"
+    "def train(net, rows, marks, opt):\n    told = torch.zeros(2)\n"
+    "    for x, mark in zip(rows, marks):\n"
     "        total = (net(x).square().mean(1) * mark).sum()\n        count = mark.sum()\n"
     "        (total / count).backward()\n        opt.step()\n        opt.zero_grad()\n"
     "        told += torch.stack([total.detach(), count])\n"
