@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -146,7 +146,7 @@ _COMPARED = {kind.__name__: function for kind, function in _COMPARE.items()}
 
 def deals_rounds(what: What) -> bool:
     """Whether a condition is true in as many rounds for each rank: `number % world == rank`."""
-    turns = [[_in_round(what, rank, each) for each in range(RANKS)] for rank in range(RANKS)]
+    turns = [[in_round(what, rank, each) for each in range(RANKS)] for rank in range(RANKS)]
     if any(each is OPEN for turn in turns for each in turn):
         return False
     return len({sum(map(bool, turn)) for turn in turns}) == 1
@@ -161,7 +161,7 @@ def is_for_all(count: What) -> bool:
         return False
     if isinstance(number := how_many(count), Const):
         return bool(number.value % 2 == 0)
-    bounds = [[_in_round(each, 0, 0, prime) for each in count.args] for prime in _PRIMES]
+    bounds = [[in_round(each, 0, 0, prime) for each in count.args] for prime in _PRIMES]
     known = all(isinstance(each, int) for row in bounds for each in row)
     return known and all(len(range(*row)) % RANKS == 0 for row in bounds if 0 not in row[2:])
 
@@ -169,21 +169,24 @@ def is_for_all(count: What) -> bool:
 _PRIMES = (1009, 2003)
 
 
-def _in_round(what: object, rank: int, number: int, unknown: Any = OPEN) -> Any:
-    """What a term is for a rank in a round of a loop, `unknown` where that cannot be told."""
+def in_round(what: object, rank: int, number: int | Mapping[What, int], unknown: Any = OPEN) -> Any:
+    """What a term is for a rank in a round of a loop, `unknown` where that cannot be told.
+
+    `number` is that of the round, or of each of several loops by its counter.
+    """
     if isinstance(what, Const | Table):
         return what.value if isinstance(what, Const) else what.entries[rank]
     if not isinstance(what, Term) or what == WORLD:
         return RANKS if what == WORLD else unknown
     if what.op == "counter":
-        return number
+        return number if isinstance(number, int) else number.get(what, unknown)
     if what.op == "not":
-        inner = _in_round(what.args[0], rank, number, unknown)
+        inner = in_round(what.args[0], rank, number, unknown)
         return OPEN if inner is OPEN else not inner
     function = _BY_NAME.get(what.op) or _COMPARED.get(what.op)
     if function is None:
         return unknown
-    return _tried(function, *(_in_round(each, rank, number, unknown) for each in what.args))
+    return _tried(function, *(in_round(each, rank, number, unknown) for each in what.args))
 
 
 def binary(op: ast.operator, left: Value, right: Value) -> Value:

@@ -40,8 +40,8 @@ is_initialized                  mode
 is_available                    mode
 is_torchelastic_launched        mode
 get_backend                     same
-send                            event kind=send peer=dst@1 tensor=tensor@0
-recv                            event kind=recv peer=src@1 tensor=tensor@0
+send                            event kind=send peer=dst@1 tensor=tensor@0 tag=tag@3
+recv                            event kind=recv peer=src@1 tensor=tensor@0 tag=tag@3
 isend                           new type=torch.distributed.Work kind=send
 irecv                           new type=torch.distributed.Work kind=recv
 batch_isend_irecv               unknown

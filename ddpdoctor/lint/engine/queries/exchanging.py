@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Exit, Seq, events
-from ddpdoctor.lint.engine.interpreter.values import RANKS, Const, Table
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Exit, Seq, Way, events
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    RANKS,
+    Const,
+    Table,
+    Term,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.queries.words import is_world
 
 
@@ -99,3 +110,67 @@ def _follow(lines: list[list[tuple[Event, int]]]) -> dict[int, tuple[Event, int]
                 at[peer] += 1
                 moved = True
     return {rank: line[at[rank]] for rank, line in enumerate(lines) if at[rank] < len(line)}
+
+
+def never_sent(run: Run) -> Iterator[tuple[tuple[Event, Way], tuple[Event, Way]]]:
+    """Receives of a tag that nobody sends, each with a send of another."""
+    calls = list(events(run.root, "send", "recv"))
+    apart = any(event.name.endswith(("isend", "irecv")) for event, _ in events(run.root, "new"))
+    sends = [each for each in calls if each[0].kind == "send"]
+    counted = {
+        event.values["element"].what: event.values["content"].what
+        for event, _ in events(run.root, "iterate")
+    }
+    tags = {event: _tags(event.values.get("tag", _UNTAGGED).what, counted) for event, _ in calls}
+    if apart or not sends or any(each is None for each in tags.values()):
+        return
+    for event, way in calls:
+        if event.kind != "recv":
+            continue
+        # Nobody sends to himself: who is sent to is not who is waited for.
+        others = [
+            each for each in sends if (to := _one_peer(each[0])) is None or to != _one_peer(event)
+        ]
+        sent = {tag for each, _ in others for tag in tags[each] or ()}
+        if others and not (tags[event] or set()) <= sent:
+            yield (event, way), others[0]
+
+
+def _one_peer(event: Event) -> int | None:
+    """The rank that is sent to or received from, where it is one and the same for all."""
+    what = event.values.get("peer", NONE).what
+    found = {folding.in_round(what, rank, 0) for rank in range(RANKS)}
+    peer = found.pop() if len(found) == 1 else None
+    return peer if isinstance(peer, int) else None
+
+
+def _tags(what: What, counted: dict[What, What]) -> set[int] | None:
+    """All that a tag may be in any round and on any rank; None where that is not known."""
+    counters = [each for each in within(what) if isinstance(each, Term) and each.op == "counter"]
+    ranges = []
+    for counter in dict.fromkeys(counters):
+        over = counted.get(counter)
+        bounds = [each.value for each in over.args] if _is_range(over) else []  # type: ignore[union-attr]
+        if not bounds or len(rounds := range(*bounds)) > _MOST:
+            return None
+        ranges.append([(counter, number) for number in rounds])
+    found: set[int] = set()
+    for given in itertools.islice(itertools.product(*ranges), _MOST):
+        for rank in range(RANKS):
+            tag = folding.in_round(what, rank, dict(given))
+            if not isinstance(tag, int):
+                return None
+            found.add(tag)
+    return found
+
+
+def _is_range(what: What | None) -> bool:
+    return (
+        isinstance(what, Term)
+        and what.op == "range"
+        and all(isinstance(each, Const) and isinstance(each.value, int) for each in what.args)
+    )
+
+
+_MOST = 1000
+_UNTAGGED = Value(Const(0))

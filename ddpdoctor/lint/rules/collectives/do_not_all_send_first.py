@@ -1,8 +1,8 @@
-"""Every rank sends first.
+"""Every rank sends first, or nobody sends what is waited for.
 
 ## What it does
 Finds `dist.send` followed by `dist.recv` (or the reverse) with a peer that is computed, in code
-that every rank runs.
+that every rank runs. And a `recv` whose tag no `send` of the program has, in any round or rank.
 
 ## Why is this bad?
 `send` may return only when the peer receives. Where all ranks send first, nobody receives; where
@@ -28,10 +28,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, RANKS, Const
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.engine.queries.exchanging import rings
+from ddpdoctor.lint.engine.queries.exchanging import never_sent, rings
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP417", name="send-recv-deadlock", confidence="likely")
@@ -53,6 +53,30 @@ def check(run: Run) -> Iterator[Hit]:
             help="even ranks send first and odd ones receive, or dist.batch_isend_irecv",
             path=first.path,
         )
+    yield from _never_sent(run)
+
+
+def _never_sent(run: Run) -> Iterator[Hit]:
+    """Receives that wait for a tag that no message has."""
+    notes: dict[int, tuple[Event, list[Related]]] = {}
+    for (receive, way), (send, to) in never_sent(run):
+        _, told = notes.setdefault(id(receive.node), (receive, []))
+        told += [*_asked(way), Related.at(send.place, "this sends others"), *_asked(to)]
+    for receive, told in notes.values():
+        yield Hit(
+            receive.node,
+            "some rank waits for a message with a tag that nobody sends",
+            notes=tuple(dict.fromkeys(told)),
+            help="give what belongs together one tag on both sides",
+            path=receive.path,
+        )
+
+
+def _asked(way: Way) -> Iterator[Related]:
+    """The call that says which tag it is."""
+    called = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
+    if called is not None:
+        yield Related.at(called.place, f"{called.name}() is given the tag")
 
 
 def _in_one_order(run: Run) -> Iterator[tuple[bool, Event, Event]]:
