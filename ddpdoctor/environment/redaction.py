@@ -75,6 +75,8 @@ class Redactor:
         """Any text, without the secret values of this environment and without passwords in URLs."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
+        # First, as an @ in such a value looks like the end of a password in front of a host.
+        text = _SECRET_VALUE.sub(_hide_behind_the_last_at, text)
         text = _WORD.sub(_without_password, text)
         return _TOKEN.sub(HIDDEN, _SECRET_VALUE.sub(_hide, text))
 
@@ -104,6 +106,11 @@ def _written(secret: str) -> Iterator[str]:
 
 def _hide(match: re.Match[str]) -> str:
     return f"{match['parameter'] or match['bearer'] or match['named'] or ''}{HIDDEN}"
+
+
+def _hide_behind_the_last_at(match: re.Match[str]) -> str:
+    before, at, _ = match[0].rpartition("@")
+    return f"{before}@{HIDDEN}" if at else match[0]
 
 
 def _without_password(match: re.Match[str]) -> str:

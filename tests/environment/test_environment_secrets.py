@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 from healthy_machine import ENVIRONMENT
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.catalog import Finding
@@ -241,6 +241,9 @@ def parts(secret: str) -> set[str]:
 
 @settings(max_examples=600, deadline=None)
 @given(SHAPES, st.sampled_from(MARKS), WORDS, WORDS)
+@example(("@0001234", "https://host/?api_token={}&x=1"), "hf_", "", "")
+@example(("ab:c@0001234", "HF_TOKEN={}"), "hf_", "", "")
+@example(("ab:c@0001234", '{{"api_key": "{} and more"}}'), "hf_", "", "")
 def test_a_secret_is_hidden_in_every_shape_that_people_give_it(
     drawn: tuple[str, str], mark: str, before: str, after: str
 ) -> None:
