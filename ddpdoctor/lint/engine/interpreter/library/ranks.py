@@ -232,11 +232,19 @@ def start(
 
     rank = Value(RANK, BY_RANK, vm.why("each process is given its number", node))
     joined, vm.joined = vm.joined, False
-    # What one process has drawn, timed or found is the same for all that it hands it to.
-    shared = [Value(each.what, SAME) if each.agree.kind == "local" else each for each in arguments]
+    shared = [_shared(each) for each in arguments]
+    held = vm.store.held()
+    for number in objects.parts(held, Tuple(tuple(arguments))):
+        for name, value in held.get(Ref(number), {}).items():
+            vm.store.put((Ref(number), name), _shared(value))
     with contextlib.suppress(Left):
         call_value(vm, target, [rank, *shared] if first else shared, {}, node)
     vm.joined = joined
+
+
+def _shared(value: Value) -> Value:
+    """What one process has drawn, timed or found is the same for all that it hands it to."""
+    return Value(value.what, SAME) if value.agree.kind == "local" else value
 
 
 def _calls_on_main(vm: Machine, call: Call) -> Value:
