@@ -545,7 +545,9 @@ def _of_dict(
             pairs = objects.entries(vm, owner)
             chosen = [v if name == "values" else Value(Tuple((k, v))) for k, v in pairs]
             return Value(Tuple(tuple(chosen)), agree, why)
-        element = objects.get_key(vm, owner, Value(NOTHING))
+        element = objects.one_of(
+            vm, [*objects.things_in(vm, owner), objects.get_key(vm, owner, Value(NOTHING))]
+        )
         if name == "items":
             assert isinstance(keys.what, Many)
             element = Value(Tuple((keys.what.element, element)))

@@ -695,6 +695,12 @@ def entries(vm: Machine, made: Value) -> tuple[tuple[Value, Value], ...]:
     return tuple((key, get_key(vm, made, key)) for key in items)
 
 
+def things_in(vm: Machine, made: Value) -> list[Value]:
+    """The objects that a dictionary of open keys has under those that are known."""
+    kept = vm.store.of(made.what).items()
+    return [each for name, each in kept if name.startswith("[") and isinstance(each.what, Ref)]
+
+
 def _known_here(vm: Machine) -> Value:
     """What a function's names hold, and the attributes of the program's own objects among them."""
     names = list(vm.store.of(vm.frame.scope).values())

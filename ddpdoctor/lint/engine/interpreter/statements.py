@@ -659,7 +659,7 @@ def _is_one_by_one(vm: Machine, node: ast.For | ast.AsyncFor, content: Value) ->
     if not 1 < len(items) <= _FEW or vm.fuel < vm.enough:
         return False
     parted = [each.agree.divergent for each in items]
-    if all(parted) or not all(_is_a_thing(each) or _is_key(node, each) for each in items):
+    if all(parted) or not all(_is_one_of_a_kind(node, node.target, each) for each in items):
         return False
     if content.agree.divergent and not any(parted):
         return False
@@ -679,21 +679,24 @@ def _several(content: Value) -> tuple[Value, ...]:
     return one.options if isinstance(one, Either) else objects.held(content)
 
 
-def _is_a_thing(value: Value) -> bool:
-    return isinstance(value.what, Ref | Func | Class | Partial)
+def _is_one_of_a_kind(node: ast.For | ast.AsyncFor, target: ast.expr, value: Value) -> bool:
+    """Whether it is a thing, or a name by which the loop, or what it calls, may ask for things."""
+    if isinstance(value.what, Tuple) and isinstance(target, ast.Tuple):
+        parts = zip(target.elts, value.what.items, strict=False)
+        return any(_is_one_of_a_kind(node, *each) for each in parts)
+    return isinstance(value.what, Ref | Func | Class | Partial) or (
+        isinstance(value.constant, str) and _is_asked_for(node, target)
+    )
 
 
-def _is_key(node: ast.For | ast.AsyncFor, value: Value) -> bool:
-    """Whether a loop goes through names by which it, or what it calls, may ask for things."""
+def _is_asked_for(node: ast.For | ast.AsyncFor, target: ast.expr) -> bool:
     asked = (
         [each.slice] if isinstance(each, ast.Subscript) else each.args
         for each in ast.walk(node)
         if isinstance(each, ast.Subscript | ast.Call)
     )
-    target = ast.unparse(node.target)
-    return isinstance(value.constant, str) and any(
-        ast.unparse(each) == target for of in asked for each in of
-    )
+    name = ast.unparse(target)
+    return any(ast.unparse(each) == name for of in asked for each in of)
 
 
 def _one_by_one(

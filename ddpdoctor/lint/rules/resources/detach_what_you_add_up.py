@@ -110,7 +110,7 @@ def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
     told: set[int] = set()
     learnt = _learnt(run)
     for event, way in events(run.root, "keep"):
-        made, node = run.vm.object(event.values["owner"]), event.node
+        made, node = _list_of(run, event.values["owner"]), event.node
         if made is None or id(node) in told or "no_grad" in event.scopes:
             continue
         if not isinstance(made.node, ast.List | ast.Call) or not isinstance(node, ast.Call):
@@ -151,6 +151,20 @@ def _has_graph(run: Run, value: Value, learnt: set[int], depth: int) -> bool:
     return made.by in _KEEPS and any(_has_graph(run, one, learnt, depth - 1) for one in made.of)
 
 
+def _list_of(run: Run, value: Value) -> Object | None:
+    """A list, or the defaultdict that has made it for a key."""
+    made = run.vm.object(value)
+    if made is None or not isinstance(made.node, ast.Subscript):
+        return made
+    holders = (
+        owner
+        for owner, kept in run.vm.store.held().items()
+        if any(each.what == value.what for name, each in kept.items() if name.startswith("["))
+    )
+    holder = next(holders, None)
+    return run.vm.objects[holder.number] if holder is not None else None
+
+
 def _outlives(run: Run, made: Object, loop: Loop) -> bool:
     """Whether a list is there before a loop, and is the same in all its rounds."""
     if function_of(run, made) is function_of(run, loop):
@@ -175,7 +189,7 @@ def _may_not_grow(run: Run, keep: Event, way: Way, loop: Loop) -> bool:
     """Whether a list is another one in each round, is taken from in it, or is asked before."""
     same = [each for each, _ in events(loop.body, "keep") if each.node is keep.node]
     lists = [each.values["owner"] for each in same]
-    made = [found for each in lists if (found := run.vm.object(each)) is not None]
+    made = [found for each in lists if (found := _list_of(run, each)) is not None]
     limits = [each.node for each in made if isinstance(each.node, ast.Call)]
     if any(each.keywords or len(each.args) > 1 for each in limits):
         return True  # a deque of so many

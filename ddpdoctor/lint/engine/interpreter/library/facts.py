@@ -263,7 +263,8 @@ def text_of(vm: Machine, value: Value, node: ast.AST) -> Value:
     """What is put into a text: of an object of the user's, what it says of itself there."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-    made = vm.object(value)
+    one = value.what.options[0] if isinstance(value.what, Either) else value
+    made = vm.object(one)
     if made is None or made.cls < 0:
         return value
     for name in ("__format__", "__str__", "__repr__"):
