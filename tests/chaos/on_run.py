@@ -218,11 +218,14 @@ def _is_over(scene: Scene) -> bool:
     """Whether it is, once the ranks are told to end.
 
     Whom the signal missed would go on, as without a doctor: Python swallows one that comes as it
-    forks, and who is started after it never gets it.
+    forks, and who is started after it never gets it, with a launcher or without.
     """
-    started = [each.pid for one in scene.below(scene.doctor)[:1] for each in scene.below(one.pid)]
-    scene.send(signal.SIGTERM, *started, *(scene.rank(each) for each in range(RANKS)))
-    return scene.has_ended()
+    watched = scene.below(scene.doctor)
+    started = {each.pid for one in watched[:1] for each in scene.below(one.pid)}
+    others = {each.pid for each in scene.below(os.getpid())}
+    orphans = others - {scene.doctor, *scene.burners, *(each.pid for each in watched)}
+    scene.send(signal.SIGTERM, *started, *orphans)
+    return scene.has_ended() and not orphans
 
 
 def _doctor_killed(random: Any) -> Case:
