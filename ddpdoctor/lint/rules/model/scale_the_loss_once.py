@@ -1,0 +1,133 @@
+"""A mean loss that is scaled by the number of ranks.
+
+## What it does
+Finds a mean over this rank's samples that is multiplied or divided by the world size before the
+backward of a model in DDP, where nothing in it was gathered or summed over the ranks.
+
+## Why is this bad?
+DDP averages the gradients: the mean of the ranks' means is what one process with all samples has.
+Multiplied, every step is N times as long, as with N times the learning rate; divided, it is
+averaged twice, and shrinks as ranks are added.
+
+## Example
+```python
+loss = criterion(model(x), y) * dist.get_world_size()
+loss.backward()
+```
+
+## Use instead
+```python
+loss = criterion(model(x), y)
+loss.backward()
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.machine import EITHER, Made
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.values import WORLD, Const, Term, Value, within
+from ddpdoctor.lint.engine.queries.wrapping import made_by, origins
+from ddpdoctor.lint.rule import About, Hit, Related
+
+ABOUT = About(code="DDP211", name="batch-size-meaning", confidence="likely")
+
+_SCALES = {"Mult": "multiplied", "mul": "multiplied", "mul_": "multiplied"} | {
+    "Div": "divided",
+    "div": "divided",
+    "div_": "divided",
+}
+_LINEAR = (EITHER, "Add", "Sub", "USub", "float", "to", *_SCALES)
+_MEANS = ("mean", "cross_entropy", "_loss", "Loss")
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield means that are scaled before DDP averages their gradients."""
+    numbers = {
+        getattr(event.values["wrapper"].what, "number", 0) for event, _ in events(run.root, "wrap")
+    }
+    told: set[int] = set()
+    for event, _ in events(run.root, "backward") if numbers else ():
+        loss = event.values["loss"]
+        if not made_by(loss) & numbers or _is_of_all(run, loss):
+            continue
+        for step in _steps(run, loss):
+            if _is_scaled(run, step) and id(step.node) not in told:
+                told.add(id(step.node))
+                yield Hit(
+                    step.node,
+                    f"a mean is {_SCALES[step.by]} by the number of ranks, and DDP averages it too",
+                    notes=(Related.at(event.place, "its gradients are averaged"),),
+                    help="leave the mean as it is: DDP divides by the number of ranks",
+                    path=step.path,
+                )
+
+
+def _is_of_all(run: Run, loss: Value) -> bool:
+    """Whether anything that ranks have exchanged goes into a loss."""
+    shared = {
+        value.what
+        for event, _ in events(run.root, "collective")
+        for role, value in event.values.items()
+        if "no_grad" not in event.scopes or role == "filled"
+    }
+    return any(each.what in shared for each in origins(run, loss))
+
+
+def _steps(run: Run, loss: Value) -> Iterator[Made]:
+    """How a loss was put together, back to what is no more a sum or a multiple of losses."""
+    stack, seen = [loss], set()
+    while stack:
+        what = stack.pop().what
+        step = run.vm.made.get(what)
+        if step is not None and what not in seen and step.by in _LINEAR:
+            seen.add(what)
+            yield step
+            stack += step.of
+
+
+def _is_scaled(run: Run, step: Made) -> bool:
+    if step.by not in _SCALES or len(step.of) < 2:
+        return False
+    one, other = step.of[:2]
+    if step.by == "Mult" and _is_by_world(one):
+        one, other = other, one
+    return one.agree.divergent and _is_by_world(other) and _is_mean(run, one)
+
+
+def _is_by_world(value: Value) -> bool:
+    """Whether it is the world size, or a multiple of it by numbers alone."""
+    parts = [each for each in within(value.what) if not isinstance(each, Term)]
+    terms = [each for each in within(value.what) if isinstance(each, Term)]
+    return (
+        WORLD in terms
+        and all(each == WORLD or each.op in ("Mult", "float", "int") for each in terms)
+        and all(isinstance(each, Const) for each in parts)
+    )
+
+
+def _is_mean(run: Run, value: Value) -> bool:
+    """Whether each term of it is a mean of what this rank has."""
+    ends = []
+    for step in _steps(run, value):
+        ends += [each for each in step.of if _made(run, each) is not None]
+    ends = [each for each in ends or [value] if _made(run, each).by not in _LINEAR]  # type: ignore[union-attr]
+    return bool(ends) and all(_averages(_made(run, each)) for each in ends)
+
+
+def _made(run: Run, value: Value) -> Made | None:
+    return run.vm.made.get(value.what)
+
+
+def _averages(step: Made | None) -> bool:
+    if step is None:
+        return False
+    parts = [part for each in step.of for part in within(each.what)]
+    if Const("sum") in parts or Const("none") in parts:
+        return False
+    callee = step.of[0].what if step.of else None
+    name = str(callee.args[0]) if isinstance(callee, Term) and callee.op == "lib" else step.by
+    return name.endswith(_MEANS)
