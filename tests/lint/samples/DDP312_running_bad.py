@@ -27,6 +27,7 @@ class Centred(nn.Module):
 
     @torch.no_grad()
     def follow(self, target):
+        target = target[target[:, 0].abs() > 0.1]
         now = target.mean(0)
         self.centre.mul_(0.9).add_(now, alpha=0.1)  # <-- DDP312
 

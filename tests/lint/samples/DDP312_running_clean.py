@@ -28,10 +28,11 @@ class Centred(nn.Module):
 
     @torch.no_grad()
     def follow(self, target):
-        now = target.mean(0)
+        target = target[target[:, 0].abs() > 0.1]
+        now = target.sum(0)
         dist.all_reduce(now)
-        now /= dist.get_world_size()
-        self.centre.mul_(0.9).add_(now, alpha=0.1)
+        now = now / (len(target) * dist.get_world_size())
+        self.centre = 0.9 * self.centre + 0.1 * now
 
     def forward(self, found, target):
         off = (found - (target - self.centre)).square().mean()

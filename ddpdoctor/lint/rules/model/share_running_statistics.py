@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Place, Ref, Tensor, Value, What
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Place, Ref, Tensor, Value, What
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.reducing import shared_in
 from ddpdoctor.lint.engine.queries.sharding import loops
@@ -176,12 +176,28 @@ def _is_statistic(run: Run, before: What, step: Made) -> bool:
 
 
 def _is_aggregate(run: Run, value: Value, but: What) -> bool:
-    """Whether it comes of a number for many samples, and not of what models make of that."""
+    """Whether it comes of a number for many samples, which ranks have not put together."""
+    together = _put_together(run)
     for each in origins(run, value, EITHER, "forward"):
         step = run.vm.made.get(each.what)
-        if step is not None and each.what != but and step.by in _OF_ALL and _is_data(step.of[0]):
+        if step is None or each.what == but or each.what in together:
+            continue
+        if step.by in _OF_ALL and _is_data(step.of[0]):
             return True
     return False
+
+
+def _put_together(run: Run) -> set[What]:
+    """What goes into collectives, and not by way of models."""
+    found: set[What] | None = run.answers.get("put_together")
+    if found is None:
+        found = run.answers["put_together"] = {
+            one.what
+            for event, _ in events(run.root, "collective")
+            for role in ("shares", "gives")
+            for one in origins(run, event.values.get(role, NONE), EITHER, "forward")
+        }
+    return found
 
 
 def _is_data(value: Value) -> bool:
