@@ -18,6 +18,7 @@ from ddpdoctor.watch import (
     reads,
     shuffles,
     states,
+    stores,
     warned,
     wrappers,
 )
@@ -44,6 +45,7 @@ class Watch:
         data.install(log)
         harmless(shuffles.install)(log)
         harmless(reads.install)(log)
+        harmless(stores.install)(log)
 
     def begin(self, run_dir: Path, rank: int, world_size: int) -> None:
         """Begin to write: this process is a rank. Raises OSError."""

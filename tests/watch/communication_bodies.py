@@ -100,3 +100,16 @@ def stand_still_and_go_on() -> None:
         dist.all_reduce(torch.ones(1))
     dist.barrier()
     dist.destroy_process_group()
+
+
+def wait_for_a_key(name: str) -> None:
+    """Rank 0 says in a store that it is ready; the others wait until it says so, under a name."""
+    dist.init_process_group("gloo")
+    store = dist.distributed_c10d._get_default_store()
+    if dist.get_rank() == 0:
+        store.set("ready", "1")  # the key
+        store.wait(["ready"])
+    else:
+        store.get(name)  # the wait
+    dist.barrier()
+    dist.destroy_process_group()

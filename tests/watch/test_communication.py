@@ -7,12 +7,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import Deadlock, diagnose
+from ddpdoctor.diagnose.detectors import key_never_set, stalled
 from ddpdoctor.evidence import MAKING_GROUPS, Evidence
+from ddpdoctor.evidence.events.stores import KeyAwaited, KeySet
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 
@@ -172,3 +175,33 @@ def test_another_root_on_one_real_rank_is_named_with_its_line_and_rank(
     (finding,) = Watched(server, "perform", programs=program).findings
     assert (finding.code, finding.ranks) == ("DDP403", (rank,))
     assert {p.place.line for p in finding.places if p.place} == {line("broadcast")}
+
+
+def test_a_key_that_no_rank_has_set_is_told_with_who_waits_for_it_and_what_was_set(
+    server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_never_set, "_LONG", 1.0)
+    monkeypatch.setattr(stalled, "_LONG", 1.0)
+    job = Job(f"{BODIES}:wait_for_a_key", 2, tmp_path, kwargs={"name": "raedy"}, watch=True)
+    observation = Observation(tmp_path, 2)
+    until = time.monotonic() + PATIENCE
+    found: list[Finding] = []
+    with server.launch(job) as world:
+        while not found and time.monotonic() < until:
+            assert observation.poll(world.poll()) is None, "no proof: another process may set it"
+            found = diagnose(observation.evidence)
+            time.sleep(0.1)
+    (finding,) = found
+    assert (finding.title, finding.ranks, finding.certainty) == ("key-never-set", (1,), "evidence")
+    lines = [each.place.line for each in finding.places if each.place]
+    assert lines == [line("the wait"), line("the key")]
+    assert finding.may_pass
+    assert "'raedy'" in finding.cause
+
+
+def test_a_key_that_came_is_not_spoken_of(server: ForkServer) -> None:
+    watched = Watched(server, "wait_for_a_key", 2, name="ready")
+    assert watched.exit_codes == [0, 0]
+    assert watched.findings == []
+    assert [each.key for each in watched.evidence.ranks[0].of(KeySet)] == ["ready"]
+    assert not any(rank.of(KeyAwaited) for rank in watched.evidence.ranks)

@@ -22,8 +22,8 @@ def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that the others wait for, or waited for when the job was ended."""
     if case.failures or case.casualties or case.proven:
         return
-    if any(each.title == "timeout" for each in case.found):
-        return  # so it waited, and gave up
+    if any(each.title in ("timeout", "key-never-set") for each in case.found):
+        return  # so it waited, and gave up; or the others wait for who waits for a key
     ended = _was_ended(case.evidence)
     least = _WORTH_A_WORD if ended else _LONG
     waits = [each for each in held_up(case.evidence) if each.stuck.seen - each.stuck.since > least]
