@@ -79,6 +79,10 @@ class Torch(_Frozen):
     """The version that the loaded library itself gives."""
     nccl_library: Text | None
     """Path of that library; None where NCCL is linked into torch."""
+    accelerator: Text | None = None
+    """What it computes on beside the CPU, as it was built: cuda, xpu, ..."""
+    instructions: Text | None = None
+    """The vector instructions for which it has kernels on this CPU: AVX2, AVX512, ..."""
     threads: int | None = None
     """Threads that it computes with in this environment: one for each CPU, unless MPI is seen."""
     visible_gpus: int | Unknown

@@ -169,6 +169,8 @@ def _torch(torch: Torch | TorchFailure | Absent | Unknown) -> str:
     built = f"CUDA {torch.cuda}" if torch.cuda else f"ROCm {torch.hip}" if torch.hip else "CPU only"
     built += f", cuDNN {torch.cudnn}" if torch.cudnn else ""
     built += ", debug build" if torch.debug else ""
+    built += f", {torch.accelerator}" if torch.accelerator not in (None, "cuda") else ""
+    built += f", {torch.instructions}" if torch.instructions else ""
     built += f", {count(torch.threads, 'thread')}" if torch.threads else ""
     return f"{torch.version} ({built}), {torch.folder}"
 

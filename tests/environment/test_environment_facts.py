@@ -57,6 +57,8 @@ def test_a_machine_with_nothing_set_is_healthy_and_every_fact_is_there() -> None
     assert isinstance(environment.torch, Torch)
     assert "gloo" in environment.torch.backends
     assert environment.torch.folder.endswith("torch")
+    assert environment.torch.instructions
+    assert (environment.torch.accelerator == "cuda") == bool(environment.torch.cuda)
     assert environment.variables == environment.launchers == ()
     missing = [name for name, fact in environment if isinstance(fact, Unknown)]
     assert missing == []

@@ -103,6 +103,7 @@ VALUES = [
         wrong={"CUBLAS_WORKSPACE_CONFIG": "4096"},
         right={"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
     ),
+    Case("DDP703", "warning", {"CUDA_MODULE_LOADING": "1"}, {"CUDA_MODULE_LOADING": "lazy"}),
     Case("DDP703", "warning", {"NCCL_NSOCKS_PERTHREAD": "65"}, {"NCCL_NSOCKS_PERTHREAD": "4"}),
     Case(
         "DDP703",

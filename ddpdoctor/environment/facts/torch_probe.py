@@ -29,6 +29,8 @@ def main() -> None:
         "nccl_built": None,
         "nccl_loaded": {"absent": "this torch is built without NCCL"},
         "nccl_library": None,
+        "accelerator": _accelerator(torch),
+        "instructions": _instructions(torch),
         "threads": getattr(torch, "get_num_threads", lambda: None)(),
         "visible_gpus": _visible_gpus(torch.cuda),
         "without_peer_access": _without_peer_access(torch.cuda),
@@ -49,6 +51,21 @@ def _backends(distributed: Any) -> list[str]:
         for name in ("gloo", "nccl", "mpi", "ucc")
         if getattr(distributed, f"is_{name}_available", bool)()
     ]
+
+
+def _accelerator(torch: Any) -> str | None:
+    try:
+        found = torch.accelerator.current_accelerator()
+    except Exception:  # an older torch, or a driver that cannot be asked
+        return None
+    return None if found is None else str(found.type)
+
+
+def _instructions(torch: Any) -> str | None:
+    try:
+        return str(torch.backends.cpu.get_cpu_capability())
+    except Exception:  # an older torch
+        return None
 
 
 def _cudnn(torch: Any) -> str | None:

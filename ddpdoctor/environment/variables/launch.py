@@ -225,6 +225,15 @@ VARIABLES: tuple[Variable, ...] = (
         note="how it numbers GPUs; nvidia-smi goes by PCI_BUS_ID",
     ),
     Variable(
+        "CUDA_MODULE_LOADING",
+        "CUDA",
+        "choice",
+        choices=("DEFAULT", "LAZY", "EAGER"),
+        default="LAZY",
+        misread="CUDA documents no such value",
+        note="whether kernels are loaded when they are first needed",
+    ),
+    Variable(
         "CUDA_DEVICE_MAX_CONNECTIONS",
         "CUDA",
         "c int",
