@@ -37,13 +37,22 @@ def shell_of(path: str | None) -> Shell:
 def script(findings: Sequence[Finding], shell: Shell) -> str:
     """Commands, each below a comment that says what for; what only a person can do is a comment."""
     lines = []
+    gone: set[str] = set()
     for finding in findings:
         lines.append(_comment(f"{finding.code} ({finding.severity}): {finding.cause}"))
         exact = [one for one in finding.cure.commands if _is_exact(one)]
-        lines += [line for one in exact for line in _translated(one, shell)]
+        taken = {name for one in exact for name in _taken(one)}
+        # What a graver finding takes away is not set again under another name.
+        kept = [] if taken <= gone and taken else exact
+        gone |= taken
+        lines += [line for one in kept for line in _translated(one, shell)]
         if not exact:
             lines.append(_comment(f"by hand: {finding.cure.text}"))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _taken(command: str) -> list[str]:
+    return shlex.split(command)[1:] if command.startswith("unset ") else []
 
 
 def _comment(text: str) -> str:

@@ -16,6 +16,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import exported, finding
 from ddpdoctor.environment.model import Limit, SharedMemory
 from ddpdoctor.environment.remedy import Shell, script, shell_of
+from ddpdoctor.environment.variables import known
 
 # A finding each whose cure is to unset or to set something.
 WRONG = {
@@ -166,6 +167,31 @@ def test_what_only_a_person_can_do_is_a_comment(diagnose: Diagnose) -> None:
     lines = script(found, "sh").splitlines()
     assert all(line.startswith("#") for line in lines)
     assert any("by hand: Mend the name" in line for line in lines)
+
+
+def after(commands: str, environ: dict[str, str]) -> dict[str, str]:
+    """What `export` and `unset` make of these variables."""
+    environ = dict(environ)
+    for line in commands.splitlines():
+        match shlex.split(line, comments=True):
+            case ["export", *settings_]:
+                environ |= dict(one.split("=", 1) for one in settings_)
+            case ["unset", *names]:
+                environ = {name: value for name, value in environ.items() if name not in names}
+    return environ
+
+
+@pytest.mark.parametrize("value", ["maybe", "-9", "0", "1", "99999"])
+def test_of_what_a_single_variable_does_wrong_nothing_is_left_after_the_commands(
+    value: str, diagnose: Diagnose
+) -> None:
+    by_hand = ("DDP104", "DDP108")  # a port, or a machine, that only a person can choose
+    for name in known():
+        # The flight recorder's dump is what some of them undo.
+        environ = {name: value, "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"}
+        mended = diagnose(after(script(diagnose(environ), "sh"), environ))
+        left = [one for one in mended if one.severity != "info" and one.code not in by_hand]
+        assert [one.cause for one in left] == [], name
 
 
 def test_nccls_exact_names_are_no_commands_of_zsh(diagnose: Diagnose) -> None:

@@ -113,7 +113,8 @@ def _misread(environment: Environment) -> Iterator[tuple[SetVariable, Variable, 
         row = known().get(variable.name)
         if row is None or variable.redacted:
             continue
-        if problem := _problem(row, variable.value) or _out_of_bounds(row, variable.value):
+        bounded = known()[row.instead] if row.status == "legacy" else row
+        if problem := _problem(row, variable.value) or _out_of_bounds(bounded, variable.value):
             yield variable, row, problem
 
 
