@@ -129,11 +129,11 @@ def accepted(source: str, culprits: Sequence[int]) -> frozenset[int]:
 
 
 def command(folder: Path, entry: dict[str, Any]) -> list[str]:
-    """As its author starts it."""
+    """As its author starts it; but on a CPU `accelerate launch` starts no more than one process."""
     if "command" in entry:
         return shlex.split(entry["command"].format(root=folder))
     script = str(folder / entry["file"])
-    if entry["launch"] == "torchrun":
+    if entry["launch"] in ("torchrun", "accelerate"):
         return ["torchrun", "--standalone", f"--nproc-per-node={entry['world_size']}", script]
     return ["python", script]
 
