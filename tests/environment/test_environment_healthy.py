@@ -113,6 +113,30 @@ LAUNCHERS: dict[str, dict[str, str]] = {
         "WORLD_SIZE": "8",
         "RANK": "5",
     },
+    # What kubeflow's operator tells a pod of a PyTorchJob whose command is no torchrun.
+    "PyTorchJob": {
+        **THERE,
+        "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+        "RANK": "1",
+        "WORLD_SIZE": "2",
+        "PYTHONUNBUFFERED": "1",
+    },
+    # ray/train/torch/config.py
+    "Ray Train": {
+        **THERE,
+        **{"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"},
+        **{"NODE_RANK": "1", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "OMP_NUM_THREADS": "1"},
+        "ACCELERATE_TORCH_DEVICE": "cuda:1",
+    },
+    # Its containers start ranks by mpirun, or by torchrun, on hosts called algo-1, algo-2, ...
+    "SageMaker": {
+        **THERE,
+        **{"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8"},
+        **{"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"},
+        **{"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"},
+        **{"NCCL_SOCKET_IFNAME": "eth0", "NCCL_DEBUG": "WARN", "OMP_NUM_THREADS": "1"},
+        **{"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-2"},
+    },
     "by hand on two hosts": {**THERE, "RANK": "1", "WORLD_SIZE": "2", "NCCL_DEBUG": "WARN"},
 }
 
