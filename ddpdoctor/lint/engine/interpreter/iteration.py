@@ -24,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     local,
     term,
 )
+from ddpdoctor.lint.engine.libraries.torch import KEEPS_ROWS, PICKS_ROWS
 
 UNTIL = Term("until")
 """How often an iterator goes on that itself decides when to stop."""
@@ -86,7 +87,7 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     count = objects.without_order(value)
     if isinstance(what, Tensor):
         one = Value(Tensor(vm.site(node, "element"), what.of), agree, why)
-        return vm.computed(one, "element", (value,), node), Value(NOTHING, SAME)
+        return vm.computed(one, "element", (value,), node), _number_of_rows(vm, value)
     if isinstance(what, Table):
         return Value(NOTHING, agree, why), Value(NOTHING, agree, why)
     if count.agree.cause == "chance":  # what is drawn decides what is in it, not how much that is
@@ -94,6 +95,19 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
     return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
+
+
+def _number_of_rows(vm: Machine, tensor: Value) -> Value:
+    """What agrees as the number of its rows does: what a rank's own numbers pick is its own."""
+    made = vm.made.get(tensor.what)
+    while made is not None and made.of and made.by in _KEEPS_ROWS:
+        made = vm.made.get(made.of[0].what)
+    if made is not None and made.of and made.by in PICKS_ROWS and made.of[0].agree.divergent:
+        return Value(NOTHING, made.of[0].agree, made.of[0].why)
+    return Value(NOTHING, SAME)
+
+
+_KEEPS_ROWS = KEEPS_ROWS | {"numpy", "tolist"}
 
 
 def _run_through(vm: Machine, made: Ref, node: ast.AST) -> Value:

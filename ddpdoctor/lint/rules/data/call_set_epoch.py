@@ -131,17 +131,23 @@ def _fixed_seed(run: Run, sampler: Value, epochs: Loop) -> Event | None:
     made_by = run.vm.object(sampler)
     assert made_by is not None
     names = {f"{run.vm.classes[each].name}.__iter__" for each in bases(run.vm, made_by.cls)}
-    for seed, way in events(epochs.body, "seed_generator"):
+    for seed, way in events(epochs.body, "seed_generator", "new"):
         inside = [step.node for step in way if isinstance(step.node, Called)]
         one = next((each for each in inside if each.name in names), None)
         generator, number = seed.values.get("object"), seed.values.get("seed")
         if one is None or generator is None or number is None or not _is_fixed(number.what):
             continue
         made_here = any(e.values["object"] == generator for e, _ in events(one.body, "new"))
-        drawn = any(e.values.get("generator") == generator for e, _ in events(one.body, "draw"))
-        if made_here and drawn:
+        if made_here and any(_draws_from(e, generator) for e, _ in events(one.body, *_DRAWS)):
             return seed
     return None
+
+
+_DRAWS = ("draw", "draw_own")
+
+
+def _draws_from(draw: Event, generator: Value) -> bool:
+    return generator in (draw.values.get("generator"), draw.values.get("object"))
 
 
 def _is_fixed(what: object) -> bool:
