@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import Func, Place, Ref, Tuple, Value, Why
+from ddpdoctor.lint.engine.interpreter.values import Either, Func, Place, Ref, Tuple, Value, Why
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP117", name="unpicklable-spawn-arguments", confidence="certain")
@@ -46,19 +46,26 @@ def check(run: Run) -> Iterator[Hit]:
         if method is not None and method.is_const("fork"):
             continue
         given = [event.values.get(role) for role in ("target", "arguments")]
-        all_found = (w for each in given if each and (w := _unpicklable(run, each, _DEPTH)))
-        found = next(all_found, None)
+        all_found = (
+            (why, perhaps)
+            for perhaps in (False, True)
+            for each in given
+            if each and (why := _unpicklable(run, each, _DEPTH, perhaps=perhaps))
+        )
+        found, perhaps = next(all_found, (None, False))
         if found is not None:
             yield Hit(
                 event.node,
                 f"{found.text} cannot be pickled for the spawned ranks",
                 notes=(Related.at(found.place, "it is made here"),),
                 help="hand over functions and classes of the module's top level",
+                confidence="likely" if perhaps else None,
                 path=event.path,
             )
 
 
-def _unpicklable(run: Run, value: Value, depth: int) -> Why | None:
+def _unpicklable(run: Run, value: Value, depth: int, *, perhaps: bool) -> Why | None:
+    """What of a value cannot be, or where `perhaps`, what of the things that it may be."""
     what = value.what
     if isinstance(what, Func):
         return _of_function(run, what)
@@ -67,7 +74,9 @@ def _unpicklable(run: Run, value: Value, depth: int) -> Why | None:
         line = getattr(made.node, "lineno", 1)
         return Why(f"what `{ast.unparse(made.node)}` returns", Place(made.path, line))
     inside = _inside(run, value) if depth else []
-    found = (w for each in inside if (w := _unpicklable(run, each, depth - 1)))
+    if perhaps and isinstance(what, Either):
+        inside = list(what.options)
+    found = (w for each in inside if (w := _unpicklable(run, each, depth - 1, perhaps=perhaps)))
     return next(found, None)
 
 
@@ -84,6 +93,8 @@ def _of_function(run: Run, what: Func) -> Why | None:
 
 def _inside(run: Run, value: Value) -> list[Value]:
     """What a container holds, what an object keeps, what an unknown class was given."""
+    if run.vm.type_of(value) == "dict":
+        return [each for _, each in objects.entries(run.vm, value)]
     content = objects.content(run.vm, value)
     if content is not None and isinstance(content.what, Tuple):
         return list(content.what.items)
