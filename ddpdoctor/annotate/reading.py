@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpdoctor.annotate import real_file
 from ddpdoctor.annotate.text import read as parsed
-from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.catalog import Cure, Finding
 from ddpdoctor.evidence import Evidence, Place, RankEvidence
 
 if TYPE_CHECKING:
@@ -65,15 +65,13 @@ def _places(rank: RankEvidence) -> Iterator[Place]:
 
 
 def _finding(read: Diagnostic) -> Finding:
-    place = Place(read.path, read.line, read.function)
-    return Finding(
-        code=read.code,
-        title=read.name,
-        severity="warning",
-        certainty="certain",
-        ranks=(),
-        places=(RankPlace(ranks=(), place=place, doing="reads so"),),
-        cause=f"{read.message}.",
-        cure=Cure(text=read.help or "See the page."),
-        evidence=read.notes,
-    )
+    """With the places that its evidence speaks of; it was not observed, and so is a warning."""
+    said = tuple(each.message for each in read.related)
+    changes = {
+        "severity": "warning",
+        "cause": f"{read.message}.",
+        "cure": Cure(text=read.help or "See the page."),
+        "evidence": tuple(note for note in read.notes if not note.startswith(said)),
+        "span": None,
+    }
+    return read.finding().model_copy(update=changes)

@@ -59,4 +59,7 @@ def test_what_is_certain_in_lines_that_ranks_have_come_to_is_told(
     read = certain(list(lines))
     found = unobserved(lines, read, [])
     assert [(each.code, each.certainty) for each in found] == [(c, "certain") for c in codes]
+    assert [[at.place.line for at in each.places] for each in found] == [[LOADS, LOADS - 1]] * len(
+        codes
+    ), "with the line that its evidence speaks of"
     assert unobserved(lines, read, found) == [], "what was told is not told again"
