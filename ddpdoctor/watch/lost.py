@@ -52,7 +52,7 @@ def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> 
     if frame is None or theirs != [op] or not _is_whole(tensor):
         return
     call = {name: fields.get(name) for name in ("group", "seq", "op", "place")}
-    key, code, at, number = id(tensor), frame.f_code, frame.f_lasti, id(frame)
+    key, call_site, around = id(tensor), _where(frame), _where(frame.f_back)
 
     def gone(reference: Any) -> None:
         if _followed.get(key) is not reference:
@@ -60,7 +60,7 @@ def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> 
         del _followed[key]
         if log.exiting or sys.is_finalizing():
             return
-        if _has_read_nothing(sys._getframe(), code, at, number):
+        if _has_read_nothing(sys._getframe(), call_site, around):
             log.write("lost", **call)
 
     _followed[key] = weakref.ref(tensor, harmless(gone))
@@ -90,13 +90,30 @@ def _is_whole(tensor: Any) -> bool:
     return is_alone and tensor.untyped_storage().resizable()
 
 
-def _has_read_nothing(now: FrameType, code: CodeType, at: int, number: int) -> bool:
-    """Whether the code that made a call at this offset has done nothing since but to return."""
+_Where = tuple[int, CodeType, int]
+
+
+def _where(frame: FrameType | None) -> _Where | None:
+    """A frame, by its number, which another may have later; its code; and how far it has come."""
+    return None if frame is None else (id(frame), frame.f_code, frame.f_lasti)
+
+
+def _has_read_nothing(now: FrameType, call: _Where | None, around: _Where | None) -> bool:
+    """Whether the code that made a call has done nothing since but to return.
+
+    If it has returned, who called it is still at that: else that has the tensor, and may read it.
+    """
+    if call is None:
+        return False
+    number, code, at = call
     caller = next((f for f in outwards(now) if id(f) == number and f.f_code is code), None)
     after = _after(code, at)
     if caller is not None:
         here = caller.f_lasti
         return here >= at and all(name in _IDLE for offset, name in after if offset <= here)
+    innermost = next((f for f in outwards(now) if is_users(f.f_code)), None)
+    if around is None or _where(innermost) != around:
+        return False
     until = next((n for n, (_, name) in enumerate(after) if name in _ENDS), len(after))
     return all(name in _IDLE for _, name in after[: until + 1])
 

@@ -692,6 +692,20 @@ def summed_and_left() -> None:
     counted(own_totals)
 
 
+def share(totals: Tensor) -> None:
+    dist.all_reduce(totals)
+
+
+def handed_over(hits: Tensor) -> None:
+    totals = hits / 2
+    share(totals)
+    assert totals[0] > hits[0] / 2
+
+
+def summed_for_its_caller() -> None:
+    counted(handed_over)
+
+
 def told_in_vain() -> None:
     counted(lambda hits: dist.broadcast(torch.clone(hits), src=0))  # the broadcast copy
 

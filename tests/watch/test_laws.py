@@ -100,7 +100,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "totals_copied",
             "correlated",
             *("summed_view", "summed_data", "summed_array", "summed_well", "summed_in_a_list"),
-            *("summed_to_wait", "told_objects", "split_by_all"),
+            *("summed_to_wait", "summed_for_its_caller", "told_objects", "split_by_all"),
             *("metrics_of_one_order", "metrics_of_shards", "rows_in_order", "task_of_each"),
             *("state_of_each", "state_of_all", "state_for_a_while", "seeded_again"),
         ),
