@@ -65,23 +65,31 @@ def _option(finding: Finding, sources: Sources) -> Finding:
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
         for text in _texts(finding):
-            for node in ast.walk(text.tree):
-                if isinstance(node, ast.Call) and any(
-                    isinstance(a, ast.Constant)
-                    and str(a.value).strip("-").replace("-", "_") == "local_rank"
-                    for a in node.args
-                ):
-                    yield text, node, "declares it"
+            for node in _declaring(text, "local_rank"):
+                yield text, node, "declares it"
 
     return _with(finding, lines(), first=True)
+
+
+def _declaring(text: Text, option: str) -> Iterator[ast.Call]:
+    """The calls that declare an option of the command line, by the name of its attribute."""
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.Call) and any(
+            isinstance(a, ast.Constant)
+            and str(a.value).startswith("-")
+            and str(a.value).lstrip("-").replace("-", "_") == option
+            for a in node.args
+        ):
+            yield node
 
 
 def _never_joined(finding: Finding, sources: Sources) -> Finding:
     """What decides that init_process_group is not called, and where that is made."""
     files = [text.file for text in _texts(finding)]
+    texts = [*filter(None, map(read, (*files, *imported_of(files))))]
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
-        for text in filter(None, map(read, (*files, *imported_of(files)))):
+        for text in texts:
             for call in ast.walk(text.tree):
                 name = call.func if isinstance(call, ast.Call) else None
                 if getattr(name, "attr", getattr(name, "id", "")) != "init_process_group":
@@ -91,8 +99,18 @@ def _never_joined(finding: Finding, sources: Sources) -> Finding:
                         yield text, parent, "decides whether to join"
                         for origin in text.origins(parent.test):
                             yield text, origin, "and this is where that comes from"
+                        yield from _options(texts, parent.test)
 
     return _with(finding, lines(), first=True)
+
+
+def _options(texts: list[Text], test: ast.expr) -> Iterator[tuple[Text, ast.AST, str]]:
+    """Where the options are declared that a condition asks for."""
+    asked = {each.attr for each in ast.walk(test) if isinstance(each, ast.Attribute)}
+    for text in texts:
+        for option in sorted(asked):
+            for node in _declaring(text, option):
+                yield text, node, "declares the option"
 
 
 def _stop(finding: Finding, sources: Sources) -> Finding:

@@ -315,3 +315,22 @@ def test_what_was_saved_is_told_where_it_was_asked_of_the_wrapper(tmp_path: Path
     saved = RankPlace(ranks=(0,), place=Place(str(file), 9, "keep"), doing="saved it")
     (told,) = annotate([finding.model_copy(update={"places": (*finding.places, saved)})])
     assert lines_of(told) == [13, 9, 6]
+
+
+def test_ranks_that_never_join_are_told_with_the_option_that_decides_it(tmp_path: Path) -> None:
+    (tmp_path / "options.py").write_text(
+        "import argparse\n\n\ndef options():\n    parser = argparse.ArgumentParser()\n"
+        '    parser.add_argument("--local_rank", type=int, default=-1)\n'
+        "    return parser.parse_args()\n",
+        "utf-8",
+    )
+    file = tmp_path / "train.py"
+    file.write_text(
+        "import torch.distributed as dist\nfrom options import options\n\n\n"
+        "def main(data):\n    args = options()\n    if args.local_rank != -1:\n"
+        '        dist.init_process_group("gloo")\n    for batch in data:\n        print(batch)\n',
+        "utf-8",
+    )
+    (found,) = annotate([noted(file, "DDP115", "lone-copies", 9)])
+    places = [(Path(at.place.file).name, at.place.line) for at in found.places if at.place]
+    assert places == [("train.py", 7), ("train.py", 6), ("options.py", 6), ("train.py", 9)]
