@@ -8,6 +8,7 @@ a rank went on.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from ddpdoctor.annotate.source import Sources
@@ -319,20 +320,18 @@ def _given_to_some(finding: Finding, sources: Sources) -> Finding:
 
 
 def _spawned(finding: Finding, sources: Sources) -> Finding:
-    """The function within a function that is handed over."""
+    """The function within a function that is handed over, by the name that Python tells of it."""
+    named = re.search(r"(\w+)\.<locals>\.([\w<>]+)", finding.raised)
+    files = [text.file for text in _texts(finding)]
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
-        for text, node, _ in _statements(finding.places):
-            around = text.function(node)
-            calls = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
-            names = {
-                each.id
-                for each in ast.walk(node)
-                if isinstance(each, ast.Name) and id(each) not in calls
-            }
-            for each in ast.walk(around) if around is not None else ():
-                if isinstance(each, Function) and each is not around and each.name in names:
-                    yield text, each, "is made in a function, and no child finds it there"
+        outer, inner = named.groups() if named is not None else ("", "")
+        for text in filter(None, map(read, (*files, *imported_of(files)))):
+            for function in text.functions(outer):
+                for each in ast.walk(function):
+                    name = "<lambda>" if isinstance(each, ast.Lambda) else getattr(each, "name", "")
+                    if each is not function and name == inner:
+                        yield text, each, "is made in a function, and no child finds it there"
 
     return _with(finding, lines(), first=False)
 

@@ -334,3 +334,22 @@ def test_ranks_that_never_join_are_told_with_the_option_that_decides_it(tmp_path
     (found,) = annotate([noted(file, "DDP115", "lone-copies", 9)])
     places = [(Path(at.place.file).name, at.place.line) for at in found.places if at.place]
     assert places == [("train.py", 7), ("train.py", 6), ("options.py", 6), ("train.py", 9)]
+
+
+def test_what_cannot_be_pickled_is_told_with_the_line_that_makes_it(tmp_path: Path) -> None:
+    (tmp_path / "schedules.py").write_text(
+        "def constant(number):\n    def twice():\n        return 2 * number\n\n"
+        "    return lambda step: twice()\n",
+        "utf-8",
+    )
+    file = tmp_path / "train.py"
+    file.write_text(
+        "import torch.multiprocessing as mp\nfrom schedules import constant\n\n\n"
+        "def main(worker):\n    mp.spawn(worker, args=(constant(3),), nprocs=2)\n",
+        "utf-8",
+    )
+    raised = "AttributeError: Can't pickle local object 'constant.<locals>.<lambda>'"
+    failed = noted(file, "DDP117", "unpicklable-spawn-arguments", 6)
+    (found,) = annotate([failed.model_copy(update={"raised": raised})])
+    places = [(Path(at.place.file).name, at.place.line) for at in found.places if at.place]
+    assert places == [("train.py", 6), ("schedules.py", 5)]

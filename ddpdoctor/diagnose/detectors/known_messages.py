@@ -96,4 +96,5 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
         cure=Cure(text=_LAST if has_ended else message.cure.format(*quoted, **facts)),
         evidence=(first_line(f"{first.type}: {first.message}", 200),),
         consequences=case.consequences(),
+        raised=f"{first.type}: {first.message}",
     )
