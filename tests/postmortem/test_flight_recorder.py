@@ -98,8 +98,8 @@ def test_the_rank_in_another_collective_is_named_with_its_line(
     (finding,) = judged(write(tmp_path, barrier_on_rank_0(backend=backend), as_json=as_json))
     assert finding.ranks == (0,)
     assert finding.certainty == "proven"
-    lines = {place.place and place.place.line: place.ranks for place in finding.places}
-    assert lines == {8: (0,), 5: (1, 2)}
+    lines = [(at.phase, at.ranks, at.place and at.place.line) for at in finding.places]
+    assert lines == [("", (0,), 8), ("", (1, 2), 5), ("together", (0, 1, 2), 5)]
 
 
 def test_gloo_retires_what_timed_out_and_it_counts_as_waiting(tmp_path: Path) -> None:
@@ -131,7 +131,8 @@ def test_blame_does_not_depend_on_the_order_of_files_or_entries(
         write(folder, {rank: dumps[rank]})
     (finding,) = judged(folder)
     assert finding.ranks == (0,)
-    assert {place.doing for place in finding.places} == {"barrier #3", "all_reduce #3"}
+    done = {place.doing for place in finding.places if place.phase != "together"}
+    assert done == {"barrier #3", "all_reduce #3"}
 
 
 def test_a_rank_that_is_outside_of_every_collective_is_the_missing_one(tmp_path: Path) -> None:
