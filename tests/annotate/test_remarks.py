@@ -281,13 +281,20 @@ def launch(world):
 """
 
 
-@pytest.mark.parametrize(("called", "more"), [("worker", [9]), ("at_the_top", [])])
+@pytest.mark.parametrize(
+    ("called", "said", "more"),
+    [
+        ("worker", "Can't pickle local object 'launch.<locals>.worker'", [9]),
+        ("at_the_top", "cannot pickle '_io.TextIOWrapper' object", []),
+    ],
+)
 def test_what_cannot_be_pickled_is_told_with_the_line_that_makes_it(
-    tmp_path: Path, called: str, more: list[int]
+    tmp_path: Path, called: str, said: str, more: list[int]
 ) -> None:
     (file := tmp_path / "spawn.py").write_text(SPAWNED.format(called=called))
     title = "unpicklable-spawn-arguments"
-    (finding,) = annotate([died_of(file, 15, "an argument cannot be pickled", title)])
+    died = died_of(file, 15, "an argument cannot be pickled", title)
+    (finding,) = annotate([died.model_copy(update={"raised": said})])
     assert lines_of(finding) == [15, *more]
 
 
@@ -336,7 +343,7 @@ def test_ranks_that_never_join_are_told_with_the_option_that_decides_it(tmp_path
     assert places == [("train.py", 7), ("train.py", 6), ("options.py", 6), ("train.py", 9)]
 
 
-def test_what_cannot_be_pickled_is_told_with_the_line_that_makes_it(tmp_path: Path) -> None:
+def test_what_cannot_be_pickled_is_told_with_its_line_in_another_file(tmp_path: Path) -> None:
     (tmp_path / "schedules.py").write_text(
         "def constant(number):\n    def twice():\n        return 2 * number\n\n"
         "    return lambda step: twice()\n",
