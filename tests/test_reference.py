@@ -35,3 +35,14 @@ def test_another_verdict_is_a_difference_and_what_was_not_checked_is_none() -> N
     assert differences(reference, {one: "holds"}) == [
         "DDP107 | fix | Name none.: holds in the reference, absent here"
     ]
+
+
+def test_what_a_race_decides_is_no_difference_but_of_a_fix() -> None:
+    rows = "## DDP419 it\n| {kind} | {verdict} | Destroy it. | {seen} |\n"
+    seen = {"reproduced": "recognised: rank 1", "not reproduced": "in 0 of 40 launches: all well"}
+    for kind, expected in (("broken", 0), ("fix", 1)):
+        one, other = (
+            verdicts(rows.format(kind=kind, verdict=verdict, seen=what))
+            for verdict, what in seen.items()
+        )
+        assert len(differences(one, other)) == expected
