@@ -568,7 +568,7 @@ def _of_dict(
         return objects.get_key(vm, owner, key)
     if name == "update":
         for each in args:
-            objects.update(vm, owner, each)
+            objects.update(vm, owner, each, node)
         for word, value in kwargs.items():
             objects.set_item(vm, owner, Value(Const(word)), value, node)
         return NONE

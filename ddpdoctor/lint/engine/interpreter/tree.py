@@ -48,6 +48,13 @@ class Exit:
         """Where it stands."""
         return Place(self.path, getattr(self.node, "lineno", 1))
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether a process may end by it with a failure: who has started it ends the others."""
+        if self.kind != "end":
+            return self.kind in ("raise", "assert")
+        return self.value is not None and not self.value.is_const(None, 0)
+
 
 @dataclass(slots=True, eq=False)
 class Arm:

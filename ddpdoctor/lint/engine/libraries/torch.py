@@ -291,6 +291,15 @@ _KEEPS_ROWS = """
 """
 KEEPS_ROWS = frozenset(_KEEPS_ROWS.split())
 """What has as many rows as it is given, or as many numbers."""
+_MEANS = """
+    binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy
+    ctc_loss gaussian_nll_loss hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss
+    mean mse_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss nll_loss
+    poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
+    triplet_margin_with_distance_loss
+"""
+MEANS = frozenset(_MEANS.split())
+"""What gives the mean over a batch, unless told otherwise: torch.nn's modules, each `…Loss`, too."""
 _PRODUCTS = """
     MatMult addmm baddbmm bmm cdist cosine_similarity einsum inner linear matmul mm
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import folding
@@ -154,8 +155,10 @@ def _tags(what: What, counted: dict[What, What]) -> set[int] | None:
         if not bounds or len(rounds := range(*bounds)) > _MOST:
             return None
         ranges.append([(counter, number) for number in rounds])
+    if math.prod(map(len, ranges)) > _MOST:
+        return None
     found: set[int] = set()
-    for given in itertools.islice(itertools.product(*ranges), _MOST):
+    for given in itertools.product(*ranges):
         for rank in range(RANKS):
             tag = folding.in_round(what, rank, dict(given))
             if not isinstance(tag, int):

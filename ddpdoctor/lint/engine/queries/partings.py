@@ -27,7 +27,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
     NOTHING,
-    OPEN,
     Either,
     Place,
     Ref,
@@ -363,12 +362,6 @@ def leaves(seq: Seq) -> Exit | None:
     return None
 
 
-def fails(left: Exit) -> bool:
-    """Whether a process ends with a failure: who has started it ends the others."""
-    status = left.value if left.kind == "end" else None
-    return status is not None and status.constant is not OPEN and bool(status.constant)
-
-
 def leaves_somewhere(seq: Seq) -> Exit | None:
     """An exit that some way through a sequence takes."""
     for node in seq.items:
@@ -579,7 +572,7 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
         if left is None
     ]
     for (word, _), left in zip(said, exits, strict=True):
-        if left is None or left.kind in ("raise", "assert") or fails(left):
+        if left is None or left.is_failure:
             continue
         others = [each for each in exits if each is not left]
         back: list[Exit | None] = [left] if left.kind == "continue" else others

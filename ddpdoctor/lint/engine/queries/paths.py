@@ -31,7 +31,7 @@ def spelled(what: What) -> Spelling:
             found.append(each)
     words = [re.sub("/+", "/", each) if isinstance(each, str) else each for each in found]
     if words and isinstance(words[0], str):
-        words[0] = words[0].removeprefix("./").lstrip("/")
+        words[0] = words[0].removeprefix("./")
     return tuple(words)
 
 
@@ -82,11 +82,12 @@ def _fits(name: Spelling, pattern: Spelling) -> bool:
     """Whether a name is what a text with a counter in it may be, or another one of such a text."""
     if all(isinstance(each, str) for each in pattern):
         return name == pattern
+    if not any(_words(pattern)):
+        return False  # nothing of either is known
     if any(not isinstance(each, str) for each in name):
         return _words(name) == _words(pattern)
     parts = [".*" if word is None else re.escape(word) for word in _words(pattern)]
-    fits = re.fullmatch("".join(parts), "".join(map(str, name)))
-    return fits is not None and any(_words(pattern))
+    return re.fullmatch("".join(parts), "".join(map(str, name))) is not None
 
 
 def _words(path: Spelling) -> list[str | None]:

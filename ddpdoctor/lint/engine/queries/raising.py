@@ -207,8 +207,7 @@ def _ends(way: Way, left: Exit | None) -> bool:
                 return False
             left = leaves(Seq(step.rest))
         if left is not None and left.kind in ("raise", "end"):
-            status = left.value.constant if left.value is not None else None
-            return left.kind == "raise" or status not in (0, None)
+            return left.is_failure
     return False
 
 

@@ -40,9 +40,8 @@ def check(run: Run) -> Iterator[Hit]:
     for parting in partings(run):
         if not parting.by_rank or parting.left != "end" or parting.exit is None:
             continue
-        status = parting.exit.value
-        if status is not None and not status.is_const(None, 0):
-            continue  # a failure: the launcher ends the job
+        if parting.exit.is_failure:
+            continue
         node: ast.AST = parting.exit.node
         yield Hit(
             node,

@@ -29,7 +29,8 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import WORLD, Const, Term, Value, within
+from ddpdoctor.lint.engine.interpreter.values import WORLD, Const, Lib, Term, Value, within
+from ddpdoctor.lint.engine.libraries.torch import MEANS
 from ddpdoctor.lint.engine.queries.wrapping import made_by, origins
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -41,7 +42,6 @@ _SCALES = {"Mult": "multiplied", "mul": "multiplied", "mul_": "multiplied"} | {
     "div_": "divided",
 }
 _LINEAR = (EITHER, "Add", "Sub", "USub", "float", "to", *_SCALES)
-_MEANS = ("mean", "cross_entropy", "_loss", "Loss")
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -123,11 +123,14 @@ def _made(run: Run, value: Value) -> Made | None:
 
 
 def _averages(step: Made | None) -> bool:
+    """Whether torch takes a mean there: what a loss of the user's own does, is the user's."""
     if step is None:
         return False
     parts = [part for each in step.of for part in within(each.what)]
     if Const("sum") in parts or Const("none") in parts:
         return False
     callee = step.of[0].what if step.of else None
-    name = str(callee.args[0]) if isinstance(callee, Term) and callee.op == "lib" else step.by
-    return name.endswith(_MEANS)
+    if isinstance(callee, Term) and callee.op == "lib":
+        name = str(callee.args[0])
+        return name.startswith("torch.nn.") and name.endswith("Loss")
+    return step.by in MEANS and not isinstance(callee, Lib)

@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.queries.reducing import shared_in
 from ddpdoctor.lint.engine.queries.sharding import loops
 from ddpdoctor.lint.engine.queries.wrapping import (
     attributes,
+    computed_from,
     made_by,
     origins,
     parts,
@@ -62,10 +63,16 @@ def check(run: Run) -> Iterator[Hit]:
         models = _models(run, event)
         if not around or doers(way).mask != EVERYONE or not _is_shared(run, models, around):
             continue
-        used = [*origins(run, event.values["loss"]), *_given(run, models, around)]
-        found = dict([*_carried(run, used), *_changed(run, used, models, around)])
-        fresh = [each for each in found.items() if id(each[0]) not in told]
-        told |= set(map(id, found))
+        given = list(_given(run, models, around))
+        weighed = list(origins(run, event.values["loss"]))
+        found = {
+            (node, path): None
+            for used in (given, weighed)
+            for node, path, by in (*_carried(run, used), *_changed(run, used, models, around))
+            if used is given or _is_of_a_module(run, by)
+        }
+        fresh = [each for each in found if id(each[0]) not in told]
+        told |= {id(node) for node, _ in found}
         if fresh:
             (node, path), *_ = fresh
             first, *places = [Place(path, getattr(each, "lineno", 1)) for each, path in fresh]
@@ -118,7 +125,16 @@ def _given(run: Run, models: set[int], around: list[Loop]) -> Iterator[Value]:
                     yield from origins(run, value, "forward")
 
 
-def _carried(run: Run, used: list[Value]) -> Iterator[tuple[ast.AST, str]]:
+def _is_of_a_module(run: Run, value: Value) -> bool:
+    """Whether modules gave what it is a statistic of.
+
+    A loss may be set off against any number of the rank's own, as policy gradients are by a
+    baseline: its gradient is the same in the mean. What modules put out is a target.
+    """
+    return any(step.by == "forward" for _, step in computed_from(run, value))
+
+
+def _carried(run: Run, used: list[Value]) -> Iterator[tuple[ast.AST, str, Value]]:
     """What a loop computes of what it was in the round before, and of data."""
     for each in used:
         made = run.vm.made.get(each.what)
@@ -127,12 +143,12 @@ def _carried(run: Run, used: list[Value]) -> Iterator[tuple[ast.AST, str]]:
         for new in made.of:
             step = run.vm.made.get(new.what)
             if step is not None and step.by in _ADDS and _is_statistic(run, each.what, step):
-                yield step.node, step.path
+                yield step.node, step.path, new
 
 
 def _changed(
     run: Run, used: list[Value], models: set[int], around: list[Loop]
-) -> Iterator[tuple[ast.AST, str]]:
+) -> Iterator[tuple[ast.AST, str, Value]]:
     """What is older than the loop, and changed in place in each round."""
     known = {each.what for each in used}
     sent_round = _sent_round(run)
@@ -147,7 +163,7 @@ def _changed(
         if learns or made_by(owner) or owner.what in sent_round or _is_met(run, owner.what):
             continue
         if _is_data(by) and _is_aggregate(run, by, owner.what):
-            yield event.node, event.path
+            yield event.node, event.path, by
 
 
 def _sent_round(run: Run) -> set[What]:

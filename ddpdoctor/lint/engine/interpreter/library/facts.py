@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import objects
@@ -263,8 +264,12 @@ def text_of(vm: Machine, value: Value, node: ast.AST) -> Value:
     """What is put into a text: of an object of the user's, what it says of itself there."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-    one = value.what.options[0] if isinstance(value.what, Either) else value
-    made = vm.object(one)
+    if isinstance(value.what, Either):
+        told = [text_of(vm, each, node) for each in value.what.options]
+        found = objects.one_of(vm, told)
+        is_plain = all(map(operator.is_, told, value.what.options))
+        return value if is_plain else Value(found.what, *blended([found, value]))
+    made = vm.object(value)
     if made is None or made.cls < 0:
         return value
     for name in ("__format__", "__str__", "__repr__"):
