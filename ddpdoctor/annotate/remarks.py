@@ -321,19 +321,27 @@ def _given_to_some(finding: Finding, sources: Sources) -> Finding:
 
 def _spawned(finding: Finding, sources: Sources) -> Finding:
     """The function within a function that is handed over, by the name that Python tells of it."""
-    named = re.search(r"(\w+)\.<locals>\.([\w<>]+)", finding.raised)
+    named = re.search(r".*\b(\w+)\.<locals>\.([\w<>]+)", finding.raised)
     files = [text.file for text in _texts(finding)]
 
     def lines() -> Iterator[tuple[Text, ast.AST, str]]:
         outer, inner = named.groups() if named is not None else ("", "")
         for text in filter(None, map(read, (*files, *imported_of(files)))):
             for function in text.functions(outer):
-                for each in ast.walk(function):
+                for each in _made_in(function):
                     name = "<lambda>" if isinstance(each, ast.Lambda) else getattr(each, "name", "")
-                    if each is not function and name == inner:
+                    if name == inner:
                         yield text, each, "is made in a function, and no child finds it there"
 
     return _with(finding, lines(), first=False)
+
+
+def _made_in(function: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function, and not in one within it."""
+    for each in ast.iter_child_nodes(function):
+        yield each
+        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from _made_in(each)
 
 
 def _is_called(name: str) -> Callable[[ast.Call], bool]:

@@ -109,7 +109,9 @@ def test_where_ranks_were_together_last_is_no_side_that_a_reason_is_asked_of(
     tmp_path: Path,
 ) -> None:
     script = Script(tmp_path, PREAMBLE + RANK_CONDITION)
-    met = script.at(0, "barrier #4, where they were together last", "the call", "the barrier")
+    met = script.at(
+        0, "barrier #4, the last of its group that all of them called", "the call", "the barrier"
+    )
     refined = only(
         finding(
             script.at(1, "all_reduce #5 (backward)", "the backward"),

@@ -275,7 +275,10 @@ def launch(world):
         at_the_top(rank)
 
     def helper():
-        return world
+        def worker():
+            return world
+
+        return worker()
 
     mp.spawn({called}, nprocs=helper())
 """
@@ -285,6 +288,7 @@ def launch(world):
     ("called", "said", "more"),
     [
         ("worker", "Can't pickle local object 'launch.<locals>.worker'", [9]),
+        ("worker", "Can't pickle local object 'launch.<locals>.helper.<locals>.worker'", [13]),
         ("at_the_top", "cannot pickle '_io.TextIOWrapper' object", []),
     ],
 )
@@ -293,9 +297,9 @@ def test_what_cannot_be_pickled_is_told_with_the_line_that_makes_it(
 ) -> None:
     (file := tmp_path / "spawn.py").write_text(SPAWNED.format(called=called))
     title = "unpicklable-spawn-arguments"
-    died = died_of(file, 15, "an argument cannot be pickled", title)
+    died = died_of(file, 18, "an argument cannot be pickled", title)
     (finding,) = annotate([died.model_copy(update={"raised": said})])
-    assert lines_of(finding) == [15, *more]
+    assert lines_of(finding) == [18, *more]
 
 
 KEPT = """\

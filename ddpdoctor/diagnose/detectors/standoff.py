@@ -98,7 +98,7 @@ def _together(case: Case, deadlock: Deadlock) -> Iterator[RankPlace]:
         return
     call = last_together([case.evidence.ranks[rank] for rank in ranks], group, min(numbers))
     if call is not None:
-        doing = f"{call.op} #{call.seq}, where they were together last"
+        doing = f"{call.op} #{call.seq}, the last of its group that all of them called"
         yield RankPlace(ranks=ranks, place=call.place, doing=doing, phase="together")
 
 
