@@ -314,6 +314,7 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
     found: list[Value] = []
     outside: list[Value] = []
     counts: list[Value] = []
+    orders: list[Value | None] = []
     try:
         first = evaluate(vm, generators[0].iter)
         content = objects.content(vm, first)
@@ -342,11 +343,15 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
                     source = first if number == 0 else evaluate(vm, each.iter)
                     one, count = elements(vm, source, each.iter)
                     counts.append(count)
+                    orders.append(objects.content(vm, source))
                     objects.bind(vm, each.target, one)
                     for condition in each.ifs:
                         decides = objects.without_order(evaluate(vm, condition))
                         if _keeps_as_many(decides, count):
                             decides = Value(decides.what, local("shard"), decides.why)
+                        elif decides.agree.divergent and not folding.deals_rounds(decides.what):
+                            kept = vm.why(KEPT, condition, decides.why)
+                            decides = Value(decides.what, decides.agree, kept)
                         counts.append(decides)
                 found.append(evaluate(vm, element))
                 if isinstance(node, ast.DictComp):
@@ -381,6 +386,9 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
         return objects.new_set(vm, node, [one], [])
     all_of_it = len(generators) == 1 and not generators[0].ifs
     as_many = how_many((content or first).what) if all_of_it else NOTHING
+    for order in orders:
+        if order is not None and order.agree.cause == "order" and not counted.divergent:
+            counted, counted_why = order.agree, order.why
     content_value = Value(Many(one, as_many), counted, counted_why)
     if isinstance(node, ast.GeneratorExp):
         return content_value

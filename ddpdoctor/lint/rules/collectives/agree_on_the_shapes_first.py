@@ -34,19 +34,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.machine import Made
+from ddpdoctor.lint.engine.interpreter.machine import KEPT, Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Step, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NOTHING, Term, Value, What
-from ddpdoctor.lint.engine.libraries.torch import COMPARISONS, KEEPS_ROWS, PICKS_ROWS
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NOTHING, Term, Value
+from ddpdoctor.lint.engine.libraries.torch import COMPARISONS, PICKS_ROWS
 from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP403", name="collective-shape-mismatch", confidence="likely")
 
 _GIVEN = ("gives", "collects", "shares")
 _OWN = ("data", "shard", "chance")
-_ARITHMETIC = frozenset({"Add", "Sub", "Mult", "Div", "USub"})
 _OF_TRUTHS = frozenset({"BitAnd", "BitOr", "Invert", "logical_and", "logical_or", "logical_not"})
 
 
@@ -74,21 +74,7 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _picked(run: Run, value: Value) -> Made | None:
     """Where rows were picked that all that follows has kept."""
-    seen: set[What] = set()
-    todo = [value]
-    while todo:
-        each = todo.pop()
-        made = run.vm.made.get(each.what)
-        if made is None or each.what in seen:
-            continue
-        seen.add(each.what)
-        if _picks(run, made):
-            return made
-        if made.by in KEEPS_ROWS or made.by in _ARITHMETIC:
-            todo += made.of
-        elif made.by == "forward":
-            todo += made.of[1:2]
-    return None
+    return next((made for made in with_all_rows(run, value) if _picks(run, made)), None)
 
 
 def _picks(run: Run, made: Made) -> bool:
@@ -99,7 +85,7 @@ def _picks(run: Run, made: Made) -> bool:
         return first.agree.cause in _OWN
     if made.by == "item" and len(made.of) > 1:
         return _is_own_mask(run, made.of[1])
-    return made.by in ("cat", "concat", "stack") and _grew_by_choice(run, first)
+    return made.by in PUTS_TOGETHER and (_grew_by_choice(run, first) or _was_sifted(run, first))
 
 
 def _is_own_mask(run: Run, index: Value) -> bool:
@@ -120,6 +106,13 @@ def _grew_by_choice(run: Run, parts: Value) -> bool:
         event.values["value"].what in held and any(_is_decided(event, step) for step in way)
         for event, way in events(run.root, "keep")
     )
+
+
+def _was_sifted(run: Run, parts: Value) -> bool:
+    """Whether a list is what a rank's own condition has left of another."""
+    content = objects.content(run.vm, parts)
+    why = content.why if content is not None and content.agree.divergent else None
+    return why is not None and any(each.text == KEPT for each in why.chain())
 
 
 def _is_decided(event: Event, step: Step) -> bool:

@@ -26,6 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -34,15 +35,17 @@ from ddpdoctor.lint.engine.interpreter.values import (
     RANKS,
     SAME,
     Either,
+    Place,
     Ref,
     Table,
     Term,
+    Tuple,
     Value,
     text,
 )
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.words import is_world
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP403", name="collective-shape-mismatch", confidence="certain")
 
@@ -55,7 +58,21 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if group is not None and not is_world(group):
             who = doers(way)
-            if (
+            stranger = _without(run, group, root, who.mask)
+            if stranger is not None:
+                yield Hit(
+                    event.node,
+                    f"rank {root.constant} is the root of {event.name}(), and is not in the group",
+                    notes=(
+                        Related.at(stranger, "this group lacks it"),
+                        "the root is a rank of the whole job",
+                    ),
+                    why=group.why,
+                    help="dist.get_global_rank(group, 0), or group_src=0",
+                    confidence="likely",
+                    path=event.path,
+                )
+            elif (
                 _of_its_own(run, group)
                 and (isinstance(root.constant, int) or (_counts(root) and not who.choices))
                 and who.mask == EVERYONE
@@ -91,6 +108,26 @@ def check(run: Run) -> Iterator[Hit]:
                 confidence="likely",
                 path=event.path,
             )
+
+
+def _without(run: Run, group: Value, root: Value, mask: int) -> Place | None:
+    """Where a group was made that has other ranks than the root, one of which comes here."""
+    several = group.what.options if isinstance(group.what, Either) else (group,)
+    for each in several:
+        ranks = run.vm.store.get((each.what, "ranks")) if isinstance(each.what, Ref) else None
+        content = objects.content(run.vm, ranks) if ranks is not None else None
+        if content is None or not isinstance(content.what, Tuple):
+            continue
+        members = [one.constant for one in content.what.items]
+        known = all(isinstance(one, int) for one in (root.constant, *members))
+        if (
+            known
+            and root.constant not in members
+            and any(mask >> one & 1 for one in members if one >= 0)
+        ):
+            made = run.vm.object(each)
+            return Place(made.path, getattr(made.node, "lineno", 1)) if made is not None else None
+    return None
 
 
 def _counts(root: Value) -> bool:

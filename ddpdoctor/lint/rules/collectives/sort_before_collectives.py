@@ -1,7 +1,8 @@
 """Collectives or parameters in the order of a set.
 
 ## What it does
-Finds loops over a set (or over `os.listdir`) whose body runs a collective or registers parameters.
+Finds loops over a set (or over `os.listdir`) whose body runs a collective or registers parameters,
+and what was put into one tensor in such an order and is then reduced, gathered or sent.
 
 ## Why is this bad?
 The order of a set of strings differs between processes (hash randomisation), that of a folder
@@ -26,17 +27,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Node, Seq, events, walk
 from ddpdoctor.lint.engine.interpreter.values import Term, Value
 from ddpdoctor.lint.engine.queries.partings import all_met
-from ddpdoctor.lint.rule import About, Edit, Fix, Hit
+from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
 
 ABOUT = About(code="DDP413", name="unordered-collectives", confidence="certain")
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield the loops whose order the ranks do not share."""
+    """Yield the loops whose order the ranks do not share, and what was packed in such an order."""
+    yield from _packed(run)
     orders: dict[int, Event] = {}
     for node, _ in walk(run.root):
         if isinstance(node, Event) and node.kind == "iterate":
@@ -62,6 +66,31 @@ def check(run: Run) -> Iterator[Hit]:
                 confidence="certain" if over.agree.sure else "likely",
                 path=event.path,
             )
+
+
+def _packed(run: Run) -> Iterator[Hit]:
+    told: set[int] = set()
+    for event, _ in events(run.root, "collective"):
+        for role in _GIVEN & event.values.keys():
+            for made in with_all_rows(run, event.values[role]):
+                parts = objects.content(run.vm, made.of[0]) if made.of else None
+                if made.by not in PUTS_TOGETHER or id(made.node) in told:
+                    continue
+                if parts is None or parts.agree.cause != "order":
+                    continue
+                told.add(id(made.node))
+                yield Hit(
+                    made.node,
+                    f"what {event.name}() is given is in an order that differs between ranks",
+                    notes=(Related.at(event.place, "here it meets what others have put there"),),
+                    why=parts.why,
+                    help="sort: `for ... in sorted(...)`",
+                    confidence="likely",
+                    path=made.path,
+                )
+
+
+_GIVEN = {"gives", "collects", "shares"}
 
 
 def _counts(over: Value) -> bool:

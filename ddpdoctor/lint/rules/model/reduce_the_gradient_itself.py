@@ -1,0 +1,85 @@
+"""Gradients that are averaged by hand, in a copy.
+
+## What it does
+Finds `dist.all_reduce(...)` of a copy of a gradient that is made for the call and has no name
+(`p.grad / world_size`, `p.grad.clone()`, and `p.grad.contiguous()` of a model in channels_last),
+where an optimizer steps with the gradient itself.
+
+## Why is this bad?
+The collective writes into the copy, which is gone when the call returns. Each rank steps with its
+own gradient, and the models part, silently. `contiguous()` is a copy wherever the memory is not in
+order, as the weights of convolutions in channels_last are not.
+
+## Example
+```python
+dist.all_reduce(p.grad / world_size)
+```
+
+## Use instead
+```python
+dist.all_reduce(p.grad)
+p.grad /= world_size
+```
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import Lib, Term, within
+from ddpdoctor.lint.rule import About, Hit
+
+ABOUT = About(code="DDP303", name="bypassed-wrapper", confidence="likely")
+
+_IN_PLACE = ("all_reduce", "broadcast", "reduce")
+_COPIES = frozenset({"clone", "double", "half", "bfloat16", "cat", "concat", "stack"})
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield in-place collectives on copies of gradients that nobody has afterwards."""
+    steps = any(True for _ in events(run.root, "step"))
+    told: set[int] = set()
+    for event, _ in events(run.root, "collective") if steps else ():
+        given = event.node.args[0] if isinstance(event.node, ast.Call) and event.node.args else None
+        if event.name not in _IN_PLACE or given is None or id(given) in told:
+            continue
+        if _is_copy(run, given) and _is_of_gradients(event, given):
+            told.add(id(given))
+            yield Hit(
+                given,
+                f"{event.name}() writes into a copy, and the optimizer steps with the gradient",
+                help="reduce the gradient itself, or write the result back into it",
+                path=event.path,
+            )
+
+
+def _is_copy(run: Run, given: ast.expr) -> bool:
+    """Whether an expression makes a tensor of its own: `float()` need not."""
+    if not isinstance(given, ast.Call):
+        return isinstance(given, ast.BinOp)
+    name = given.func.attr if isinstance(given.func, ast.Attribute) else ""
+    return name in _COPIES or (name == "contiguous" and _is_out_of_order(run))
+
+
+def _is_out_of_order(run: Run) -> bool:
+    """Whether a model's memory is laid out otherwise than its dimensions follow each other."""
+    formats = (
+        value.what
+        for event, _ in events(run.root, "convert")
+        for value in event.values.values()
+        if isinstance(value.what, Lib)
+    )
+    return any(each.name.startswith("torch.channels_last") for each in formats)
+
+
+def _is_of_gradients(event: Event, given: ast.expr) -> bool:
+    """Whether gradients are in it, as torch names them, or as what was taken from there."""
+    written = (each.attr for each in ast.walk(given) if isinstance(each, ast.Attribute))
+    shared = event.values.get("shares")
+    parts = within(shared.what) if shared is not None else ()
+    return "grad" in written or any(
+        isinstance(each, Term) and each.op == "of" and each.args[1:2] == ("grad",) for each in parts
+    )
