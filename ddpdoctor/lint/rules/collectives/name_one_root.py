@@ -112,22 +112,27 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _without(run: Run, group: Value, root: Value, mask: int) -> Place | None:
     """Where a group was made that has other ranks than the root, one of which comes here."""
-    several = group.what.options if isinstance(group.what, Either) else (group,)
-    for each in several:
+    for each in _options(group):
         ranks = run.vm.store.get((each.what, "ranks")) if isinstance(each.what, Ref) else None
-        content = objects.content(run.vm, ranks) if ranks is not None else None
-        if content is None or not isinstance(content.what, Tuple):
-            continue
-        members = [one.constant for one in content.what.items]
-        known = all(isinstance(one, int) for one in (root.constant, *members))
-        if (
-            known
-            and root.constant not in members
-            and any(mask >> one & 1 for one in members if one >= 0)
-        ):
+        for one in _options(ranks) if ranks is not None else ():
+            content = objects.content(run.vm, one)
+            if content is None or not isinstance(content.what, Tuple):
+                continue
+            members = [item.constant for item in content.what.items]
+            known = all(isinstance(item, int) for item in (root.constant, *members))
+            lacks = known and root.constant not in members
             made = run.vm.object(each)
-            return Place(made.path, getattr(made.node, "lineno", 1)) if made is not None else None
+            if lacks and made is not None and any(_may_come(mask, item) for item in members):
+                return Place(made.path, getattr(made.node, "lineno", 1))
     return None
+
+
+def _options(value: Value) -> tuple[Value, ...]:
+    return value.what.options if isinstance(value.what, Either) else (value,)
+
+
+def _may_come(mask: int, rank: int) -> bool:
+    return rank >= 0 and bool(mask >> rank & 1)
 
 
 def _counts(root: Value) -> bool:

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Node, Seq, events, walk
-from ddpdoctor.lint.engine.interpreter.values import Term, Value
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Term, Value, Why
 from ddpdoctor.lint.engine.queries.partings import all_met
 from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
@@ -40,13 +40,14 @@ ABOUT = About(code="DDP413", name="unordered-collectives", confidence="certain")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield the loops whose order the ranks do not share, and what was packed in such an order."""
-    yield from _packed(run)
-    orders: dict[int, Event] = {}
+    orders = {
+        id(event.node): event
+        for event, _ in events(run.root, "iterate")
+        if event.values["element"].agree.cause == "order" and not _counts(event.values["over"])
+    }
+    yield from _packed(run, orders)
     for node, _ in walk(run.root):
-        if isinstance(node, Event) and node.kind == "iterate":
-            if node.values["element"].agree.cause == "order" and not _counts(node.values["over"]):
-                orders[id(node.node)] = node
-        elif isinstance(node, Loop) and id(node.node) in orders:
+        if isinstance(node, Loop) and id(node.node) in orders:
             loop, event = node.node, orders[id(node.node)]
             over = event.values["element"]
             if not isinstance(loop, ast.For | ast.AsyncFor):
@@ -68,26 +69,39 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _packed(run: Run) -> Iterator[Hit]:
+def _packed(run: Run, orders: dict[int, Event]) -> Iterator[Hit]:
     told: set[int] = set()
     for event, _ in events(run.root, "collective"):
         for role in _GIVEN & event.values.keys():
             for made in with_all_rows(run, event.values[role]):
-                parts = objects.content(run.vm, made.of[0]) if made.of else None
-                if made.by not in PUTS_TOGETHER or id(made.node) in told:
+                if made.by not in PUTS_TOGETHER or not made.of or id(made.node) in told:
                     continue
-                if parts is None or parts.agree.cause != "order":
+                order = _order(run, made.of[0], orders)
+                if order is None:
                     continue
                 told.add(id(made.node))
                 yield Hit(
                     made.node,
                     f"what {event.name}() is given is in an order that differs between ranks",
                     notes=(Related.at(event.place, "here it meets what others have put there"),),
-                    why=parts.why,
+                    why=order,
                     help="sort: `for ... in sorted(...)`",
                     confidence="likely",
                     path=made.path,
                 )
+
+
+def _order(run: Run, parts: Value, orders: dict[int, Event]) -> Why | None:
+    """Why the parts of a list stand in an order that differs between ranks."""
+    content = objects.content(run.vm, parts)
+    if content is not None and content.agree.cause == "order":
+        return content.why
+    held = {each.what for each in objects.held(content or parts)} - {NOTHING}
+    for event, way in events(run.root, "keep"):
+        for step in way if event.values["value"].what in held else ():
+            if isinstance(step.node, Loop) and id(step.node.node) in orders:
+                return orders[id(step.node.node)].values["element"].why
+    return None
 
 
 _GIVEN = {"gives", "collects", "shares"}
