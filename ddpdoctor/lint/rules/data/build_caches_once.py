@@ -1,11 +1,13 @@
 """A cache that every rank builds.
 
 ## What it does
-Finds `if not os.path.exists(path):` whose body writes that file, in code that every rank runs.
+Finds `if not os.path.exists(path):` whose body writes that file, in code that every rank runs. And
+where the ranks come one after the other, a file that holds a rank's own part under one name.
 
 ## Why is this bad?
 All ranks find it missing at the same moment and write it at once. One reads what another has only
-half written: EOFError, "pickle data was truncated", or silently a short list.
+half written: EOFError, "pickle data was truncated", or silently a short list. One after the other,
+the first keeps its own part, and all that come later read that and never make theirs.
 
 ## Example
 ```python
@@ -28,15 +30,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Node, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Value, text
 from ddpdoctor.lint.engine.queries.doing import (
     doers,
     is_distributed,
     is_one_after_another,
 )
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.paths import same_path
+from ddpdoctor.lint.engine.queries.states import parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP212", name="cache-race", confidence="likely")
@@ -55,12 +60,22 @@ def check(run: Run) -> Iterator[Hit]:
         who = doers(way)
         if path is None or who.mask != EVERYONE or not _writes(event):
             continue
-        if not _IN_TURN.isdisjoint(event.scopes):
+        in_turn = not _IN_TURN.isdisjoint(event.scopes) or is_one_after_another(way)
+        choice = _decided_by_a_look(way, looks, path, or_before=in_turn)
+        if choice is None or id(choice.test) in told or not who.is_clear("disk"):
             continue
-        if not who.is_clear("disk") or is_one_after_another(way):
-            continue
-        choice = _decided_by_a_look(way, looks, path)
-        if choice is None or id(choice.test) in told:
+        if in_turn:
+            part = _own_part(run, event)
+            if part is not None:
+                told.add(id(choice.test))
+                yield Hit(
+                    event.node,
+                    "the first rank's own part is kept here, and every other rank finds and reads it",
+                    notes=(Related.at(choice.place, "all look for this one file"),),
+                    why=part.why,
+                    help="put the rank into the name, or keep what all ranks share",
+                    path=event.path,
+                )
             continue
         told.add(id(choice.test))
         yield Hit(
@@ -72,6 +87,16 @@ def check(run: Run) -> Iterator[Hit]:
         )
 
 
+def _own_part(run: Run, save: Event) -> Value | None:
+    """What is of this rank alone in what is saved."""
+    for _, value in parts(run, save.values.get("object")):
+        for each in (value, objects.content(run.vm, value)):
+            if each is not None and each.agree.sure:
+                if each.agree.kind == "rank" or each.agree.cause == "shard":
+                    return each
+    return None
+
+
 def _writes(event: Event) -> bool:
     if event.kind != "open":
         return True
@@ -79,18 +104,25 @@ def _writes(event: Event) -> bool:
     return mode is not None and isinstance(mode.constant, str) and "w" in mode.constant
 
 
-def _decided_by_a_look(way: Way, looks: list[Event], path: Value) -> Choice | None:
-    """The condition around it that asks whether this very file is there."""
+def _decided_by_a_look(
+    way: Way, looks: list[Event], path: Value, *, or_before: bool
+) -> Choice | None:
+    """The condition around it, or with a way out before it, that asks whether this file is there."""
     for step in reversed(way):
-        choice = step.node
-        if not isinstance(choice, Choice) or choice.condition.agree.cause != "disk":
-            continue
-        lines = range(choice.test.lineno, (choice.test.end_lineno or 0) + 1)  # type: ignore[attr-defined]
-        for look in looks:
-            there = look.path == choice.path and look.place.line in lines
-            if there and same_path(look.values.get("path"), path):
-                return choice
+        before = filter(_has_a_way_out, step.seq.items[: step.index]) if or_before else ()
+        for choice in (step.node, *before):
+            if not isinstance(choice, Choice) or choice.condition.agree.cause != "disk":
+                continue
+            lines = range(choice.test.lineno, (choice.test.end_lineno or 0) + 1)  # type: ignore[attr-defined]
+            for look in looks:
+                there = look.path == choice.path and look.place.line in lines
+                if there and same_path(look.values.get("path"), path):
+                    return choice
     return None
+
+
+def _has_a_way_out(node: Node) -> bool:
+    return isinstance(node, Choice) and any(leaves(arm.body) for arm in node.arms)
 
 
 def _shown(test: ast.AST) -> str:
