@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Node, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Value, text
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Tuple, Value, text
 from ddpdoctor.lint.engine.queries.doing import (
     doers,
     is_distributed,
@@ -70,7 +70,7 @@ def check(run: Run) -> Iterator[Hit]:
                 told.add(id(choice.test))
                 yield Hit(
                     event.node,
-                    "the first rank's own part is kept here, and every other rank finds and reads it",
+                    "the first rank's own part is kept here, and all others find and read it",
                     notes=(Related.at(choice.place, "all look for this one file"),),
                     why=part.why,
                     help="put the rank into the name, or keep what all ranks share",
@@ -88,12 +88,16 @@ def check(run: Run) -> Iterator[Hit]:
 
 
 def _own_part(run: Run, save: Event) -> Value | None:
-    """What is of this rank alone in what is saved."""
+    """What is of this rank's own part alone in what is saved."""
     for _, value in parts(run, save.values.get("object")):
-        for each in (value, objects.content(run.vm, value)):
-            if each is not None and each.agree.sure:
-                if each.agree.kind == "rank" or each.agree.cause == "shard":
-                    return each
+        content = objects.content(run.vm, value)
+        stack = [value, *(objects.held(content) if content is not None else ())]
+        while stack:
+            each = stack.pop()
+            chain = each.why.chain() if each.why is not None else ()
+            if each.agree.cause == "shard" or any(why.text == objects.OWN_PART for why in chain):
+                return each
+            stack += each.what.items if isinstance(each.what, Tuple) else ()
     return None
 
 
@@ -107,7 +111,7 @@ def _writes(event: Event) -> bool:
 def _decided_by_a_look(
     way: Way, looks: list[Event], path: Value, *, or_before: bool
 ) -> Choice | None:
-    """The condition around it, or with a way out before it, that asks whether this file is there."""
+    """The condition around it, or a way out before it, that asks whether this file is there."""
     for step in reversed(way):
         before = filter(_has_a_way_out, step.seq.items[: step.index]) if or_before else ()
         for choice in (step.node, *before):
