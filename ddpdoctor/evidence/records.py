@@ -190,6 +190,10 @@ class Epoch:
     """Samples that the DDP model was given of that batch, in its first pass."""
     ended: float | None = None
     """When the loader was exhausted."""
+    mixed: tuple[str, ...] = ()
+    """The states of generators that its samples were shuffled from, as it began."""
+    mixed_at: Place | None = None
+    """The line that shuffles."""
     way: tuple[Place, ...] = ()
     """The user's frames that led to it, innermost last."""
 

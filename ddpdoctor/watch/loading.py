@@ -41,7 +41,7 @@ class _Pass:
     __slots__ = (
         *("batches", "content", "digesting", "early", "ended", "fed", "rows"),
         *("graded", "loader", "number", "order", "steps_before", "steps_noted", "written"),
-        *("chosen", "every", "meant"),
+        *("chosen", "every", "meant", "mixed"),
     )
 
     def __init__(self, steps: int) -> None:
@@ -54,6 +54,8 @@ class _Pass:
         self.fed: int | None = None
         self.graded = self.ended = False
         self.written = False
+        self.mixed: list[tuple[str, Frame | None]] | None = None
+        """From which states of generators it was shuffled, and where."""
         self.every = 0
         """Each index that this divides is followed to its sample; 0 is none."""
         self.chosen: deque[tuple[list[tuple[int, int]], int]] = deque()
@@ -113,6 +115,7 @@ class Loading:
     @harmless
     def beginning(self, loader: Any) -> None:
         """Persistent workers keep their iterator: it prefetches for the pass that now begins."""
+        self.log.mixed = []
         kept = getattr(loader, "_iterator", None)
         if kept is not None:
             kept._ddpdoctor = _Pass(self.log.steps)
@@ -135,6 +138,7 @@ class Loading:
         known.epochs += 1
         current = _pass_of(iterator, self.log.steps)
         current.loader, current.number = known.number, known.epochs
+        current.mixed = self.log.mixed
         current.early = current.digesting = known.epochs <= _EARLY_EPOCHS
         now = time.monotonic()
         current.written = known.epochs <= 64 or now - known.last_begun > _SHORT
@@ -189,6 +193,8 @@ class Loading:
         """Count a batch; some of the counts are written."""
         current = iterator._ddpdoctor
         current.batches += 1
+        if current.mixed is self.log.mixed:
+            self.log.mixed = None  # a sampler that is a generator begins with the first batch
         if current.chosen:
             self._note_meaning(current, batch)
         number = current.batches
@@ -246,6 +252,8 @@ class Loading:
             rows=current.rows,
             fed=current.fed,
             ended=current.ended,
+            mixed=[state for state, _ in current.mixed or ()],
+            mixed_at=current.mixed[0][1] if current.mixed else None,
         )
         if current.meant:
             meant, current.meant = current.meant, {}

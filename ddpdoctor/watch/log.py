@@ -17,7 +17,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ddpdoctor.evidence import CUT_SHORT, KINDS
-from ddpdoctor.watch.places import as_frame, is_users, outwards
+from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards
 
 LIMIT = 12 << 20
 """Bytes of a log before it is begun anew. Beside the new one, the old lives for a moment."""
@@ -56,6 +56,10 @@ class Log:
         """Numbers that it has given to other ranks, for them to have as they are."""
         self.in_join = False
         """It is inside of `Join`."""
+        self.mixed: list[tuple[str, Frame | None]] | None = None
+        """While a pass over a loader begins: the states of generators that the shuffles come from,
+        and the lines that shuffle.
+        """
         self._path: Path | None = None
         self._fd = -1
         self._inode: tuple[int, int] | None = None

@@ -19,6 +19,8 @@ from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
 
 _MOST = 32
+_MIXED = 4
+"""Shuffles of one pass that are noted."""
 _SHORT = 4
 """A shorter list is no dataset."""
 
@@ -55,9 +57,19 @@ class _Shuffles:
         def call(*args: Any, **kwargs: Any) -> Any:
             if self._written < _MOST and not self._log.steps:
                 self._note(library, name, args, kwargs)
+            if self._log.mixed is not None:
+                self._mixes(library, args, kwargs)
             return original(*args, **kwargs)
 
         setattr(module, name, call)
+
+    @harmless
+    def _mixes(self, library: str, args: Any, kwargs: Any) -> None:
+        """A sampler or the like shuffles for the pass that begins."""
+        if self._log.mixed is not None and len(self._log.mixed) < _MIXED:
+            own = library == "random.Random"
+            state = _of_random(args[0]) if own else _state(library, kwargs)
+            self._log.mixed.append((state, users_frame(sys._getframe(3))))
 
     @harmless
     def _note(self, library: str, name: str, args: Any, kwargs: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.evidence import Collective, Fate, FileEvent, Group, RankEvidence
+from ddpdoctor.evidence import Collective, Fate, FileEvent, Group, Place, RankEvidence
 from ddpdoctor.evidence.events.meant import Meant
 from tests.diagnose.data_simulation import (
     LOADER,
@@ -98,6 +98,44 @@ def test_an_order_that_comes_again_is_a_missing_set_epoch() -> None:
     finding = only(world(twice))
     assert (finding.code, finding.certainty) == ("DDP203", "proven")
     assert lines(finding) == [21, 20, 30]
+
+
+SHUFFLES = Place("/work/data.py", 7, "__iter__")
+
+
+@pytest.mark.parametrize(
+    ("states", "orders", "codes"),
+    [
+        (("a", "a"), (3, 3), ["DDP203"]),
+        (("a", "b"), (3, 4), []),
+        (("a", "b"), (3, 3), []),
+        (("", ""), (3, 3), []),
+    ],
+    ids=["one seed", "seed and epoch", "an order of its own", "nothing is shuffled"],
+)
+def test_a_sampler_of_the_users_own_that_shuffles_twice_from_one_state_repeats_itself(
+    states: tuple[str, str], orders: tuple[int, int], codes: list[str]
+) -> None:
+    found = [
+        [
+            loader(
+                *(
+                    epoch(
+                        begun,
+                        order=10 * order + rank,
+                        mixed=tuple(filter(None, [state])),
+                        mixed_at=SHUFFLES if state else None,
+                    )
+                    for begun, state, order in zip((50.0, 60.0), states, orders, strict=True)
+                ),
+                by_rank=True,
+            )
+        ]
+        for rank in range(WORLD)
+    ]
+    findings = said(world(found))
+    assert [each.code for each in findings] == codes
+    assert all(each.places[0].place == SHUFFLES for each in findings)
 
 
 @pytest.mark.parametrize(("batches", "codes"), [(9, ["DDP203"]), (8, [])])

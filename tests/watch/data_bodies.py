@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pickle
+import random
 import shutil
 import tempfile
 import warnings
@@ -116,6 +117,39 @@ def iterate_in_many_ways() -> None:
     sampler = DistributedSampler([0] * 8, num_replicas=2, rank=rank)
     batches = BatchSampler(sampler, batch_size=2, drop_last=False)
     assert len(list(DataLoader([0] * 8, batch_sampler=batches))) == 2
+
+
+class Shuffled:
+    """Shuffles by its seed, and by its epoch as far as it is told."""
+
+    def __init__(self, *, at_once: bool) -> None:
+        self.epoch, self.at_once = 0, at_once
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._order()) if self.at_once else (each for each in self._order())
+
+    def _order(self) -> list[int]:
+        order = list(range(12))
+        random.Random(7 + self.epoch).shuffle(order)  # shuffled
+        return order
+
+
+def shuffle_by_the_users_own_sampler() -> None:
+    """Three passes each, of which the first two are of one epoch."""
+    dist.init_process_group("gloo")
+    samples = torch.arange(12.0)
+    model = DistributedDataParallel(nn.Linear(1, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for at_once in (True, False):
+        for workers in (0, 1):
+            sampler = Shuffled(at_once=at_once)
+            loader = DataLoader(TensorDataset(samples), 4, sampler=sampler, num_workers=workers)
+            for sampler.epoch in (0, 0, 1):
+                for (batch,) in loader:
+                    model(batch[:, None]).mean().backward()
+                    optimizer.step()
+    del model, optimizer
+    dist.destroy_process_group()
 
 
 def deal_by_rank() -> None:

@@ -65,6 +65,20 @@ def test_passes_are_told_apart_by_what_they_feed(server: ForkServer, tmp_path: P
         assert evaluation.identity == training.identity != ""
 
 
+def test_what_a_sampler_of_the_users_own_shuffles_from_is_known_of_each_pass(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    for rank in watched(server, tmp_path, "shuffle_by_the_users_own_sampler"):
+        assert len(rank.loaders) == 4
+        for loader in rank.loaders:
+            first, again, other = loader.epochs.values()
+            assert (first.mixed, first.order) == (again.mixed, again.order)
+            assert len(first.mixed) == 1
+            assert first.mixed != other.mixed
+            assert first.order != other.order
+            assert at(first.mixed_at) == line("shuffled")
+
+
 def test_the_same_set_is_recognised_on_all_ranks_and_shards_have_other_orders(
     server: ForkServer, tmp_path: Path
 ) -> None:

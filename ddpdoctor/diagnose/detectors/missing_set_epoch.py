@@ -1,15 +1,15 @@
-"""DDP203: a shuffling sampler gave the same order in two epochs."""
+"""DDP203: a sampler, torch's or the user's own, gave the same shuffled order in two epochs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ddpdoctor.catalog import Cure, Finding
+from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Epoch, Loader
+from ddpdoctor.evidence import Epoch, Loader, Sampler
 
 _FEW = 4
 """Samples, or steps, up to which an order may come again by chance."""
@@ -21,6 +21,8 @@ _PASSES = 3
 def detect(case: Case) -> Iterator[Finding]:
     """Name the loaders that repeat themselves."""
     for kin in loaders.kin(case.evidence):
+        if len(kin) < 2:
+            continue
         repeated = {rank: again for rank, loader in kin.items() if (again := _repeats(loader))}
         if len(repeated) < len(kin):
             continue
@@ -33,22 +35,20 @@ def detect(case: Case) -> Iterator[Finding]:
             certainty="proven",
             ranks=ranks,
             places=(
+                *_mixing(ranks, then),
                 *loaders.places(kin, "built the loader", sampler="built the sampler"),
                 *callers(ranks, then.way, then.place),
             ),
-            cause=f"epochs {first} and {second} drew the same samples in the same order: the "
-            "sampler shuffles by seed and epoch, and was not told that the epoch is another.",
-            cure=Cure(text="Call sampler.set_epoch(epoch) at the start of every epoch."),
+            cause=f"epochs {first} and {second} drew the same samples in the same order: "
+            + _why(kin[min(kin)]),
+            cure=Cure(text=_cure(kin[min(kin)])),
             evidence=(_told(kin[min(kin)], second),),
         )
 
 
 def _repeats(loader: Loader) -> tuple[int, int] | None:
     """Two epochs of training, one after the other, of one order; a peek between them is none."""
-    sampler = loader.sampler
-    if sampler is None or not sampler.shuffle or sampler.num_replicas < 2:
-        return None
-    if sampler.length // sampler.num_replicas <= _FEW:
+    if not (_is_mixed(loader) if loader.sampler is None else _shuffles(loader.sampler)):
         return None
     trained = [(n, epoch) for n, epoch in sorted(loader.epochs.items()) if epoch.steps]
     if len({epoch.sampler_epoch for _, epoch in trained}) > 1:
@@ -56,9 +56,28 @@ def _repeats(loader: Loader) -> tuple[int, int] | None:
     if any(epoch.told for _, epoch in trained) and len(trained) < _PASSES:
         return None
     for (number, epoch), (following, then) in pairwise(trained):
-        if _went_as_far(epoch, then) and epoch.order == then.order is not None:
+        was_mixed = loader.sampler is not None or epoch.mixed == then.mixed != ()
+        if _went_as_far(epoch, then) and epoch.order == then.order is not None and was_mixed:
             return number, following
     return None
+
+
+def _mixing(ranks: tuple[int, ...], epoch: Epoch) -> Iterator[RankPlace]:
+    if epoch.mixed_at is not None:
+        yield RankPlace(ranks=ranks, place=epoch.mixed_at, doing="shuffles for this pass")
+
+
+def _is_mixed(loader: Loader) -> bool:
+    """Whether a sampler of the user's own goes through more than a few samples."""
+    return loader.length is not None and loader.length > 2 * _FEW
+
+
+def _shuffles(sampler: Sampler) -> bool:
+    return (
+        sampler.shuffle
+        and sampler.num_replicas > 1
+        and sampler.length // sampler.num_replicas > _FEW
+    )
 
 
 def _went_as_far(epoch: Epoch, then: Epoch) -> bool:
@@ -69,8 +88,22 @@ def _went_as_far(epoch: Epoch, then: Epoch) -> bool:
     return left and min(epoch.steps, then.steps) > _FEW
 
 
+def _cure(loader: Loader) -> str:
+    if loader.sampler is None:
+        return "Tell what shuffles which epoch it is: seed + epoch, before every pass."
+    return "Call sampler.set_epoch(epoch) at the start of every epoch."
+
+
+def _why(loader: Loader) -> str:
+    if loader.sampler is None:
+        return "both were shuffled from the same state of a random generator."
+    return "the sampler shuffles by seed and epoch, and was not told that the epoch is another."
+
+
 def _told(loader: Loader, number: int) -> str:
     epoch = loader.epochs[number]
+    if loader.sampler is None:
+        return "the samples are chosen by a sampler of the user's own"
     if not epoch.told:
         return "set_epoch was never called"
     return f"set_epoch was called {epoch.told} times, last for epoch {epoch.sampler_epoch}"
