@@ -10,7 +10,7 @@ Hilbrich et al. 2012.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -108,14 +108,15 @@ def held_up(evidence: Evidence) -> list[Blocked]:
     return found
 
 
-def culprits(deadlock: Deadlock) -> tuple[int, ...]:
+def culprits(deadlock: Deadlock, ranks: Sequence[RankEvidence] = ()) -> tuple[int, ...]:
     """The fewest ranks whose mistake explains the deadlock; empty where that is undecidable.
 
     At each collective that somebody waits in, either those who came are wrong or those who did not.
     One mistake is likelier than several: the smallest party is it, over all these collectives. Of
     two equal parties, those who have left are it. Of a group's collectives only those count that
     have the lowest number: who got beyond it has met what was not meant for it, and is of the party
-    that stands at the same line.
+    that called the same there. Where `ranks` do not tell what it called, that is the party at whose
+    line it stands now.
     """
     first: dict[str, int] = {}
     for each in deadlock.blocked:
@@ -129,7 +130,7 @@ def culprits(deadlock: Deadlock) -> tuple[int, ...]:
             parties.setdefault(_key(each.rank, call), []).append(each)
     found: set[tuple[int, ...]] = set()
     for present in parties.values():
-        with_them, elsewhere = _beyond(present[0], deadlock)
+        with_them, elsewhere = _beyond(present[0], deadlock, ranks)
         came = (*(each.rank for each in present), *with_them)
         absent = tuple(sorted({*present[0].waits_for, *elsewhere} - {*with_them}))
         if set(absent) <= {*deadlock.gone} and len(absent) <= len(came):
@@ -142,8 +143,10 @@ def culprits(deadlock: Deadlock) -> tuple[int, ...]:
     return tuple(sorted(smallest[0])) if len(smallest) == 1 else ()
 
 
-def _beyond(held: Blocked, deadlock: Deadlock) -> tuple[list[int], list[int]]:
-    """Who waits in a later collective of that group: at this rank's line, and elsewhere."""
+def _beyond(
+    held: Blocked, deadlock: Deadlock, ranks: Sequence[RankEvidence]
+) -> tuple[list[int], list[int]]:
+    """Who waits in a later collective of that group: those of this rank's party, and others."""
     call = held.collective
     later = [
         each
@@ -152,7 +155,19 @@ def _beyond(held: Blocked, deadlock: Deadlock) -> tuple[list[int], list[int]]:
         and each.collective.group == call.group
         and each.collective.seq > call.seq
     ]
-    here = [each.rank for each in later if each.stuck.place == held.stuck.place]
+    told = {
+        rank.rank: each
+        for rank in ranks
+        for each in rank.collectives
+        if (each.group, each.seq, each.peer) == (call.group, call.seq, None)
+    }
+
+    def is_with_them(each: Blocked) -> bool:
+        if call.place is None or (then := told.get(each.rank)) is None or then.place is None:
+            return each.stuck.place == held.stuck.place
+        return (normal_op(then.op), then.place) == (normal_op(call.op), call.place)
+
+    here = [each.rank for each in later if is_with_them(each)]
     return here, [each.rank for each in later if each.rank not in here]
 
 

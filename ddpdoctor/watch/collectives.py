@@ -52,7 +52,7 @@ _BETWEEN_TWO = {"send": "send", "recv": "recv", "recv_anysource": "recv"}
 _FIRST = 32
 """So many calls from one line are written at once each: a wrong one may end the process."""
 _CLOSELY = 4
-"""So many calls from one line are looked at closely, and then the 8th, the 16th, ..."""
+"""So many calls from one line are looked at closely, and then the 11th, the 20th, the 37th, ..."""
 _AT_ONCE = 0.05
 """Seconds since the last line after which a collective is written at once."""
 _KEPT = 1024
@@ -124,9 +124,14 @@ class Pending:
             self.write()
 
     def is_sampled(self, line: Frame | None) -> bool:
-        """Whether the call that is about to be issued from there is looked at closely."""
+        """Whether the call that is about to be issued from there is looked at closely.
+
+        The first ones, and ever rarer ones after them. A loop over parameters calls as often in
+        every step: of powers of two all might be of one and the same parameter.
+        """
         number = self._calls[line] + 1
-        return number <= _CLOSELY or not number & (number - 1)
+        power = number.bit_length() - 1
+        return number <= _CLOSELY or number == (1 << power) + power
 
     def is_one_of_the_first(self, line: Frame | None, many: int) -> bool:
         """Whether the call that is about to be issued from there is among its first ones."""

@@ -152,6 +152,28 @@ def test_who_got_further_than_the_parting_is_not_to_blame(further: int) -> None:
     assert culprits(Deadlock(blocked, (), 0.0)) == (1,)
 
 
+def test_who_got_further_is_of_the_party_that_called_the_same_wherever_it_stands_now() -> None:
+    """All barriers are of one line: rank 0 has called one more, and met the others' broadcast."""
+    barrier, send = Place("train.py", 36, "wait"), Place("train.py", 12, "send")
+    there = {
+        0: Collective("0", 2, "barrier", 0.0, barrier),
+        1: Collective("0", 2, "broadcast", 0.0, send),
+        2: Collective("0", 4, "barrier", 0.0, barrier),
+    }
+    missing = {0: (1, 2), 1: (0,), 2: (0, 1)}
+    blocked = tuple(
+        Blocked(rank, call, Stuck(0.0, 1.0, (), call.place, ()), missing[rank])
+        for rank, call in there.items()
+    )
+    deadlock = Deadlock(blocked, (), 0.0)
+    ranks = Simulation({"0": (0, 1, 2)}, [[Call("0")]] * 3).evidence().ranks
+    for rank in ranks:
+        rank.collectives[:] = [there[rank.rank]]
+    assert culprits(deadlock, ranks) == (1,)  # of what rank 2 called there nothing is known
+    ranks[2].collectives.insert(0, replace(there[1]))
+    assert culprits(deadlock, ranks) == (0,)
+
+
 def test_ranks_that_were_not_seen_waiting_at_one_instant_prove_nothing() -> None:
     evidence = two_ranks_apart().evidence()
     assert evidence.ranks[1].stuck is not None

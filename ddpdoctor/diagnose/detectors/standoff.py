@@ -31,7 +31,7 @@ def detect(case: Case) -> Iterator[Finding]:
 def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
     """The culprits' places first. Where nobody can be named, that is said."""
     case.explain(deadlock)
-    blamed = culprits(deadlock)
+    blamed = culprits(deadlock, case.evidence.ranks)
     # What only two share is met by its other end alone: all miss a collective.
     blocked = sorted(deadlock.blocked, key=lambda each: each.collective.op in ("send", "recv"))
     stands = sorted(sides(blocked), key=lambda side: not {*side.ranks} & {*blamed})
