@@ -107,7 +107,7 @@ def passes(run: Run) -> list[Pass]:
 
 
 def _passes(run: Run) -> Iterator[Pass]:
-    trained = {id(loop.node) for _, way in events(run.root, "backward") for loop in loops(way)}
+    trained = {id(loop) for _, way in events(run.root, "backward") for loop in loops(way)}
     hands_on = any(_yields(event.node) for event, _ in events(run.root, "iterate"))
     fed = _fed(run, trained) if hands_on else set()
     for event, way in events(run.root, "iterate"):
@@ -115,7 +115,8 @@ def _passes(run: Run) -> Iterator[Pass]:
             numbers(event.values.get("over")) | _behind(run, event.values.get("element"), _DEPTH)
         )
         if over:
-            trains = id(event.node) in trained or (_yields(event.node) and bool(over & fed))
+            begins = next((each for each in way[-1].rest[:1] if isinstance(each, Loop)), None)
+            trains = id(begins) in trained or (_yields(event.node) and bool(over & fed))
             yield Pass(over, event, way, trains)
 
 
@@ -124,7 +125,7 @@ def _fed(run: Run, trained: set[int]) -> set[int]:
     return {
         number
         for event, way in events(run.root, "forward", "bare_forward")
-        if any(id(loop.node) in trained for loop in loops(way))
+        if id(next(reversed(loops(way)), None)) in trained
         for value in event.values.values()
         for origin in origins(run, value, "forward")
         for number in _behind(run, origin, _DEPTH)

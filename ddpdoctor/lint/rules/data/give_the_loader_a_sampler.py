@@ -115,11 +115,11 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _picked_alike(run: Run) -> Iterator[Hit]:
     """Batches that are picked by hand, and by nothing that is the rank's."""
-    trained = {id(loop.node) for _, way in events(run.root, "backward") for loop in loops(way)}
+    trained = {id(loop) for _, way in events(run.root, "backward") for loop in loops(way)}
     for event, way in events(run.root, "forward"):
         values = (each for name, each in event.values.items() if name.startswith("arg"))
         given = [part for each in values for part in _parts(each)]
-        around = [loop for loop in loops(way) if id(loop.node) in trained]
+        around = [loop for loop in loops(way) if id(loop) in trained]
         if not around or "no_grad" in event.scopes or doers(way).mask != EVERYONE:
             continue
         alike = all(each.agree.kind == "same" for each in given)
