@@ -46,7 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
         given = event.node.args[0] if isinstance(event.node, ast.Call) and event.node.args else None
         if event.name not in _IN_PLACE or given is None or id(given) in told:
             continue
-        if _is_copy(run, given) and _is_of_gradients(event, given):
+        if _is_copy(run, event, given) and _is_of_gradients(event, given):
             told.add(id(given))
             yield Hit(
                 given,
@@ -56,11 +56,14 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _is_copy(run: Run, given: ast.expr) -> bool:
+def _is_copy(run: Run, event: Event, given: ast.expr) -> bool:
     """Whether an expression makes a tensor of its own: `float()` need not."""
     if not isinstance(given, ast.Call):
         return isinstance(given, ast.BinOp)
-    name = given.func.attr if isinstance(given.func, ast.Attribute) else ""
+    shared = event.values.get("shares")
+    made = run.vm.made.get(shared.what) if shared is not None else None
+    named = given.func.attr if isinstance(given.func, ast.Attribute) else ""
+    name = made.by if made is not None and made.node is given else named
     return name in _COPIES or (name == "contiguous" and _is_out_of_order(run))
 
 
