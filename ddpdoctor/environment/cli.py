@@ -65,7 +65,7 @@ def env(
         known = examine(nproc=nproc, checkpoints=checkpoints)
         report, unknown = telling.told(known), telling.not_checked(known)
     if fix:
-        script = remedy.script(report.findings, remedy.shell_of(os.environ.get("SHELL")))
+        script = remedy.script(report.findings, remedy.shell_of(os.environ, remedy.parent()))
         if target:
             output.write_file(target, script)
         else:

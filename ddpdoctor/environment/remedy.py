@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Literal
 
 from ddpdoctor.catalog import Finding
 
-Shell = Literal["sh", "fish", "csh"]
+Shell = Literal["sh", "fish", "csh", "pwsh"]
+
+_LANGUAGES: dict[str, Shell] = {
+    **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh"), "sh"),
+    **{"fish": "fish", "csh": "csh", "tcsh": "csh", "pwsh": "pwsh", "powershell": "pwsh"},
+}
 
 # What begins so is exact as it stands; all else names a thing that only the user knows.
 _EXACT = (
@@ -28,10 +35,24 @@ _PLACE_HOLDER = re.compile(r"\b[A-Z]{1,4}\b(?!=)|\.\.\.")
 _NEEDS_ROOT = ("sysctl ", "nvidia-smi -i ", "timedatectl ", "ip link set lo ")
 
 
-def shell_of(path: str | None) -> Shell:
-    """The language of a login shell, from $SHELL."""
-    name = PurePath(path or "sh").name
-    return "fish" if name == "fish" else "csh" if name in ("csh", "tcsh") else "sh"
+def shell_of(environ: Mapping[str, str], parent: str = "") -> Shell:
+    """The language of the shell in which this was typed: `parent` is who started this process.
+
+    Where that is no shell (uv, make, a debugger), PowerShell is known by the variable that it gives
+    to all that it starts; else it is the login shell.
+    """
+    if parent in _LANGUAGES:
+        return _LANGUAGES[parent]
+    if "PSModulePath" in environ:
+        return "pwsh"
+    return _LANGUAGES.get(PurePath(environ.get("SHELL") or "sh").name, "sh")
+
+
+def parent() -> str:
+    """The name of the program that started this process; "" if it is not told."""
+    with suppress(OSError):
+        return Path(f"/proc/{os.getppid()}/comm").read_text(errors="replace").strip()
+    return ""
 
 
 def script(findings: Sequence[Finding], shell: Shell) -> str:
@@ -88,6 +109,31 @@ def _in_csh(word: str) -> str:
     return (quoted or shlex.quote(word)).replace("!", "\\!")
 
 
+def _in_pwsh(word: str) -> str:
+    # The typographic quotes end a string as the plain one does, and each is doubled to be itself.
+    # A comma outside of quotes makes a list, which a program gets as several words.
+    plain = re.fullmatch(r"[A-Za-z0-9_/-][A-Za-z0-9_/.-]*", word) and not re.match(r"-.*\.", word)
+    return word if plain else "'" + re.sub("(['\u2018-\u201b])", r"\1\1", word) + "'"
+
+
+def _pwsh_assigned(words: list[str]) -> Iterator[str]:
+    for word in words:
+        name, _, value = word.partition("=")
+        yield f"$env:{name} = '{_in_pwsh(f'={value}')[2:]}"
+
+
+def _pwsh_taken_away(words: list[str]) -> Iterator[str]:
+    for name in words:
+        place = f"Env:{name}"
+        # What is no name in a pattern would be read as one: an asterisk removes every variable.
+        plain = re.fullmatch("[A-Za-z0-9_]+", name)
+        yield f"Remove-Item {place if plain else f'-LiteralPath {_in_pwsh(place)}'}"
+
+
+def _pwsh_limit(words: list[str]) -> Iterator[str]:
+    yield _comment(f"pwsh has no limits: before you start it, ulimit {' '.join(words)}")
+
+
 def _csh_limit(words: list[str]) -> Iterator[str]:
     resources = {"-n": "descriptors", "-f": "filesize", "-l": "memorylocked", "-u": "maxproc"}
     yield f"limit {resources[words[0]]} {words[1]}"
@@ -104,7 +150,7 @@ def _taken_away(command: str, quoted: Callable[[str], str], words: list[str]) ->
         yield f"{command} {quoted(name)}"
 
 
-_QUOTE: dict[Shell, Callable[[str], str]] = {"fish": _in_fish, "csh": _in_csh}
+_QUOTE: dict[Shell, Callable[[str], str]] = {"fish": _in_fish, "csh": _in_csh, "pwsh": _in_pwsh}
 _IN_OTHER_SHELLS: dict[Shell, dict[str, Callable[[list[str]], Iterator[str]]]] = {
     "fish": {
         "unset": partial(_taken_away, "set -e", _in_fish),
@@ -114,5 +160,10 @@ _IN_OTHER_SHELLS: dict[Shell, dict[str, Callable[[list[str]], Iterator[str]]]] =
         "unset": partial(_taken_away, "unsetenv", _in_csh),
         "export": partial(_assigned, "setenv", _in_csh),
         "ulimit": _csh_limit,
+    },
+    "pwsh": {
+        "unset": _pwsh_taken_away,
+        "export": _pwsh_assigned,
+        "ulimit": _pwsh_limit,
     },
 }

@@ -1,8 +1,10 @@
 """`env --fix`: commands that a shell of that kind really understands, and that mend the finding."""
 
+import os
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from environment_cases import Diagnose
 from healthy_machine import ENVIRONMENT
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from quick import QUICK_TORCH
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import exported, finding
@@ -44,12 +47,69 @@ def cured(*commands: str) -> Finding:
     ],
 )
 def test_the_shell_is_known_by_its_name(path: str | None, shell: Shell) -> None:
-    assert shell_of(path) == shell
+    assert shell_of({} if path is None else {"SHELL": path}) == shell
+
+
+@pytest.mark.parametrize(
+    ("parent", "environ", "shell"),
+    [
+        ("pwsh", {"SHELL": "/bin/bash", "PSModulePath": "/opt/modules"}, "pwsh"),
+        ("uv", {"SHELL": "/bin/bash", "PSModulePath": "/opt/modules"}, "pwsh"),
+        ("bash", {"SHELL": "/usr/bin/fish", "PSModulePath": "/opt/modules"}, "sh"),
+        ("fish", {"SHELL": "/bin/bash"}, "fish"),
+        ("python", {"SHELL": "/usr/bin/pwsh"}, "pwsh"),
+        ("python", {"SHELL": "/bin/nu"}, "sh"),
+    ],
+)
+def test_the_shell_in_which_it_was_typed_goes_before_the_login_shell(
+    parent: str, environ: dict[str, str], shell: Shell
+) -> None:
+    assert shell_of(environ, parent) == shell
+
+
+def test_who_typed_it_in_powershell_gets_lines_of_powershell(tmp_path: Path) -> None:
+    """A program of that name starts the command: pwsh itself is not on every machine."""
+    pwsh = tmp_path / "pwsh"
+    shutil.copy(shutil.which("dash") or "/bin/sh", pwsh)
+    doctor = shlex.join([sys.executable, "-m", "ddpdoctor", "env", "--fix"])
+    wrong = {"NCCL_TIMEOUT": "3600", "NCCL_SOKET_IFNAME": "it's eth0", "SHELL": "/bin/bash"}
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(QUICK_TORCH), **wrong}
+    told = {
+        str(shell): subprocess.run(
+            [shell, "-c", f"{doctor}; exit 0"],  # or a shell becomes the last command
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for shell in (pwsh, "/bin/sh")
+    }
+    assert "Remove-Item Env:NCCL_TIMEOUT\n" in told[str(pwsh)]
+    assert "$env:NCCL_SOCKET_IFNAME = 'it''s eth0'\n" in told[str(pwsh)]
+    assert "unset NCCL_TIMEOUT\n" in told["/bin/sh"]
+    assert "$env:" not in told["/bin/sh"]
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("unset NCCL_TIMEOUT", "Remove-Item Env:NCCL_TIMEOUT"),
+        ("unset 'PET_; id' A", "Remove-Item -LiteralPath 'Env:PET_; id'\nRemove-Item Env:A"),
+        ("export A=1", "$env:A = '1'"),
+        ("export A='$x `y` ; # \u2019 \"'", "$env:A = '$x `y` ; # \u2019\u2019 \"'"),
+        ("ulimit -n 77", "# pwsh has no limits: before you start it, ulimit -n 77"),
+        ("nvidia-smi -i 0,1 -mig 0", "sudo nvidia-smi -i '0,1' -mig 0"),
+        ("sed -i '/^NCCL_A=/d' /etc/nccl.conf", "sed -i '/^NCCL_A=/d' /etc/nccl.conf"),
+        ("sysctl kernel.numa_balancing=0", "sudo sysctl 'kernel.numa_balancing=0'"),
+    ],
+)
+def test_each_command_has_a_line_of_powershell(command: str, line: str) -> None:
+    assert script([cured(command)], "pwsh").partition("\n")[2] == f"{line}\n"
 
 
 PROGRAMS: list[tuple[str, Shell]] = [
     *(("sh", "sh"), ("bash", "sh"), ("dash", "sh"), ("zsh", "sh"), ("ksh", "sh")),
-    *(("fish", "fish"), ("csh", "csh"), ("tcsh", "csh")),
+    *(("fish", "fish"), ("csh", "csh"), ("tcsh", "csh"), ("pwsh", "pwsh")),
 ]
 
 
@@ -57,7 +117,7 @@ def run_in(program: str, commands: str, **environ: str) -> str:
     """What such a shell prints; it says nothing on stderr."""
     if not (found := shutil.which(program)):
         pytest.skip(f"{program} is not installed")
-    options = ["-f"] * (program in ("csh", "tcsh", "zsh"))
+    options = ["-f"] * (program in ("csh", "tcsh", "zsh")) + ["-NoProfile"] * (program == "pwsh")
     ran = subprocess.run(
         [found, *options, "-c", commands],
         env={"PATH": "/usr/bin:/bin", **environ},
@@ -130,7 +190,7 @@ def test_the_name_of_a_variable_is_no_command(program: str, shell: Shell, name: 
     assert "nmatched" not in ran.stderr
 
 
-@pytest.mark.parametrize(("program", "shell"), PROGRAMS)
+@pytest.mark.parametrize(("program", "shell"), PROGRAMS[:-1])  # PowerShell has no limits
 def test_limits_and_files_are_changed_in_every_shell(
     program: str, shell: Shell, tmp_path: Path
 ) -> None:
