@@ -8,6 +8,7 @@ one that is still there when all that must end have ended, and some seconds have
 import ctypes
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ import torch._dynamo  # DDP imports it: once here, not in each child
 import torch.distributed as dist
 
 from ddpdoctor.environment.variables import known
+from tests.control_group import ControlGroup, NoControlGroup
 
 SECONDS = 2.0
 DEADLINE = 60.0
@@ -31,6 +33,8 @@ FOLDER = Path(sys.argv[1])
 NOBODY = socket.socket()
 NOBODY.bind(("127.0.0.1", 0))
 DEAF = NOBODY.getsockname()[1]
+NOBODY_ELSE = 54321
+FILES, SIZE = (resource.RLIMIT_NOFILE, 100), (resource.RLIMIT_FSIZE, 8 << 20)
 HEALTHY = {"GLOO_SOCKET_IFNAME": "lo", "TORCHELASTIC_USE_AGENT_STORE": "False"}
 
 
@@ -170,6 +174,73 @@ def share_memory() -> str:
     return "shared"
 
 
+def in_a_child(prepare: Callable[[], object], work: Callable[[], str]) -> str:
+    """What it says, or fails with, in a process that is prepared first, and cannot go back."""
+    reads, writes = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            prepare()
+        except OSError as error:
+            said = f"skipped: {error}"
+        else:
+            try:
+                said = work()
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+        os.write(writes, said.encode())
+        os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads) as answer:
+        said = answer.read()
+    status = os.waitpid(pid, 0)[1]
+    return signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else said
+
+
+def limited(which: int, most: int) -> Callable[[], object]:
+    return lambda: resource.setrlimit(which, (most, most))
+
+
+def hand_over(number: int, size: int) -> str:
+    """As data-loader workers do: so many tensors in shared memory, each an open file."""
+    kept = [torch.ones(size, dtype=torch.uint8).share_memory_() for _ in range(number)]
+    return f"{len(kept)} handed over"
+
+
+def join_with(before: Callable[[], object]) -> str:
+    with tempfile.TemporaryDirectory() as room:
+        Path(room).chmod(0o777)  # the rank is another user
+        store = f"file://{room}/store"
+        return in_a_child(
+            before,
+            lambda: (
+                dist.init_process_group("gloo", init_method=store, rank=0, world_size=1) or "joined"
+            ),
+        )
+
+
+def as_another_user(most: int) -> Callable[[], object]:
+    def prepare() -> None:
+        limited(resource.RLIMIT_NPROC, most)()
+        os.setresuid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE)
+
+    return prepare
+
+
+def join_in_a_group(tasks: int) -> str:
+    try:
+        with ControlGroup(memory=2 << 30, tasks=tasks) as group:
+            return join_with(group.join)
+    except NoControlGroup as error:
+        return f"skipped: {error}"
+
+
+def join_nccl() -> str:
+    dist.init_process_group(
+        "nccl", init_method=f"file://{tempfile.mktemp(dir=FOLDER)}", rank=0, world_size=1
+    )
+    return "joined"
+
+
 def env(port: int, **changes: str) -> dict[str, str]:
     own = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": "0", "WORLD_SIZE": "1"}
     return {**own, **changes}
@@ -225,6 +296,15 @@ CLAIMS: dict[str, Claim] = {
     "torchrun program": (program_of_torchrun, {"PYTHON_EXEC": "/nowhere/python"}),
     "torchrun options": (options_of_torchrun, {}),
     "small shm": (share_memory, {}),
+    "few files": (lambda: in_a_child(limited(*FILES), lambda: hand_over(200, 1)), {}),
+    "many files": (lambda: hand_over(200, 1), {}),
+    "small files": (lambda: in_a_child(limited(*SIZE), lambda: hand_over(1, 32 << 20)), {}),
+    "large files": (lambda: hand_over(1, 32 << 20), {}),
+    "few processes": (lambda: join_with(as_another_user(1)), {}),
+    "many processes": (lambda: join_with(as_another_user(4096)), {}),
+    "few tasks": (lambda: join_in_a_group(2), {}),
+    "many tasks": (lambda: join_in_a_group(4096), {}),
+    "nccl without GPUs": (join_nccl, {}),
     **{
         f"devices {value!r}": (parse_devices, {"CUDA_VISIBLE_DEVICES": value})
         for value in (

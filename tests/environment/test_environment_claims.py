@@ -20,6 +20,7 @@ from ddpdoctor.environment.variables import known
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
+TOP = Path(__file__).parents[2]
 Outcomes = dict[str, tuple[dict[str, str], str]]
 
 
@@ -41,7 +42,7 @@ def perform(folder: Path) -> str:
     script = Path(__file__).with_name("environment_claims.py")
     process = subprocess.Popen(
         [sys.executable, script, folder],
-        env={"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
+        env={"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TOP)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -175,6 +176,37 @@ def test_a_full_shared_memory_fails_as_we_say(outcomes: Outcomes) -> None:
     if seen.startswith("skipped"):
         pytest.skip(seen)
     assert re.search("No space left on device|SIGBUS", seen)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "how", "right", "well"),
+    [
+        ("few files", "RuntimeError.*Too many open files", "many files", "200 handed over"),
+        ("small files", "RuntimeError.*File too large|SIGXFSZ", "large files", "1 handed over"),
+        (
+            "few processes",
+            "RuntimeError.*Resource temporarily unavailable",
+            "many processes",
+            "joined",
+        ),
+        ("few tasks", "RuntimeError.*Resource temporarily unavailable", "many tasks", "joined"),
+    ],
+)
+def test_a_rank_under_a_limit_fails_as_we_say(
+    outcomes: Outcomes, wrong: str, how: str, right: str, well: str
+) -> None:
+    failed, went_well = outcomes[wrong][1], outcomes[right][1]
+    if failed.startswith("skipped"):
+        pytest.skip(failed)
+    assert re.match(how, failed, re.DOTALL), failed
+    assert went_well == well
+
+
+def test_a_torch_for_cpus_has_no_nccl_as_we_say(outcomes: Outcomes) -> None:
+    if metadata.version("torch").partition("+")[2] != "cpu":
+        pytest.skip("this torch is built for GPUs")
+    assert re.search("built.in|NCCL", outcomes["nccl without GPUs"][1])
+    assert outcomes["nccl without GPUs"][1] != "joined"
 
 
 @pytest.mark.parametrize(

@@ -484,6 +484,9 @@ V4_ONLY = {"interfaces": (interface("eth0", "192.0.2.7"),)}
 BOTH = {"interfaces": (interface("eth0", "192.0.2.7", "2001:db8::7"),)}
 INNER = {"interfaces": (interface("br0", "172.17.0.1", inner="bridge"), *V4_ONLY["interfaces"])}
 ON_A_BRIDGE = {"hostname": HostName(name="a", addresses=("172.17.0.1",), loopback=False)}
+OLD_RTX = GPU.model_copy(
+    update={"name": "NVIDIA GeForce RTX 4080 SUPER", "driver": "535.183.01", "cuda": "13.0"}
+)
 ROCE = PORT.model_copy(update={"layer": "Ethernet", "gids": (0, 1)})
 REDIRECTING = {"redirecting": ("0000:17:00.0",), **GPUS}
 OF_THE_DRIVER = [
@@ -585,6 +588,13 @@ OF_THE_DRIVER = [
         right_facts={"infiniband": ("mlx5_0",), **GPUS, **kernel(gpu_direct=("DMA-BUF",))},
     ),
     Case("DDP718", "warning", facts=REDIRECTING, right_facts=GPUS),
+    Case(
+        "DDP718",
+        "warning",
+        {},
+        {"NCCL_P2P_DISABLE": "1"},
+        {**torch(), "gpus": (OLD_RTX, OLD_RTX)},
+    ),
     Case("DDP715", "warning", TORCHRUN, {}, driver(mig="Enabled")),
     Case("DDP715", "warning", TORCHRUN, TORCHRUN, driver(mig="Enabled"), right_facts=driver()),
     Case(

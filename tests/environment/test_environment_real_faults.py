@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -208,6 +209,102 @@ def test_a_host_name_of_the_loopback_is_a_warning_on_several_nodes() -> None:
     wrong = [(code, severity) for code, severity, _ in found(*inside("127.0.1.1"), **several)]
     assert ("DDP708", "warning") in wrong
     assert "DDP708" not in [code for code, *_ in found(*inside("10.77.3.1"), **several)]
+
+
+# Two ranks, each on a host of its own, by one import of torch: first with a name that leads to the
+# loopback, then with one that leads to what the hosts share.
+ON_TWO_HOSTS = """
+import ctypes, datetime, multiprocessing, os, subprocess, sys, tempfile
+from pathlib import Path
+import torch, torch.distributed as dist
+
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+fork = multiprocessing.get_context("fork")
+ADDRESSES = ("10.77.1.1", "10.77.1.2")
+
+def enter_host(own, address):
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.unshare(0x20000 | (0x40000000 if own else 0)) == 0
+    if own:
+        tell.send_bytes(b"unshared"); tell.recv_bytes()
+    hosts = Path(tempfile.mkdtemp(), "hosts")
+    hosts.write_text(f"{address} {os.uname().nodename}\\n")
+    script = f"mount --make-rprivate /; mount --bind {hosts} /etc/hosts; ip link set lo up; "
+    script += f"ip addr replace {ADDRESSES[own]}/24 dev dd{own}; ip link set dd{own} up"
+    subprocess.run(["sh", "-ec", script], check=True)
+
+def join(own, port):
+    store = dist.TCPStore(ADDRESSES[0], port, 2, own == 0, datetime.timedelta(seconds=30))
+    store.set_timeout(datetime.timedelta(seconds=4))
+    try:
+        dist.init_process_group("gloo", store=store, rank=own, world_size=2,
+                                timeout=datetime.timedelta(seconds=4))
+        number = torch.ones(1)
+        dist.all_reduce(number)
+        said = f"sum {number.item():g}"
+    except RuntimeError:
+        said = "failed"
+    try:
+        store.set(f"ended {own}", "")
+        store.wait(["ended 0", "ended 1"], datetime.timedelta(seconds=30))
+    except RuntimeError:
+        pass
+    return said
+
+for port, wrong in ((29541, True), (29542, False)):
+    here, tell = fork.Pipe()
+    subprocess.run(["sh", "-ec", "ip link add dd0 type veth peer name dd1"], check=True)
+    answers = [fork.Pipe() for _ in ADDRESSES]
+    def rank(own):
+        enter_host(own, "127.0.1.1" if wrong else ADDRESSES[own])
+        answers[own][1].send(join(own, port))
+    ranks = [fork.Process(target=rank, args=(own,)) for own in (0, 1)]
+    ranks[1].start()
+    here.recv_bytes()
+    subprocess.run(["ip", "link", "set", "dd1", "netns", str(ranks[1].pid)], check=True)
+    here.send_bytes(b"moved")
+    ranks[0].start()
+    told = [receives.recv() if receives.poll(60) else "nothing" for receives, _ in answers]
+    print(*told, sep=", ", end="; ", flush=True)
+    for one in ranks:
+        one.kill()
+        one.join()
+    subprocess.run(["ip", "link", "del", "dd0"], check=False, stderr=subprocess.DEVNULL)
+"""
+
+
+@needs_root
+@pytest.mark.skipif(not shutil.which("ip"), reason="needs ip of iproute2")
+def test_ranks_of_two_hosts_whose_names_lead_to_the_loopback_do_not_meet_as_env_says() -> None:
+    inside = ("unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh")
+    assert outcome(*inside, code=ON_TWO_HOSTS) == "failed, failed; sum 2, sum 2;"
+
+
+IMPORT_AND_STAY = "import sys, torch.distributed; print('here', flush=True); sys.stdin.read()"
+
+
+def test_ranks_for_which_a_control_group_is_too_small_are_killed_as_env_says(
+    small_group: Path,
+) -> None:
+    if Path("/proc/swaps").read_text().count("\n") > 1:
+        pytest.skip("what is swapped out does not count")
+    joins = f'echo $$ > {small_group}/cgroup.procs; exec "$@"'
+    command = ["sh", "-c", joins, "sh", sys.executable, "-c", IMPORT_AND_STAY]
+
+    def killed(number: int) -> int:
+        ranks = [
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            for _ in range(number)
+        ]
+        for one in ranks:  # all are there at a time, or are gone
+            assert one.stdout
+            one.stdout.readline()
+        for one in ranks:
+            one.communicate(timeout=60)
+        return sum(one.returncode == -signal.SIGKILL for one in ranks)
+
+    assert killed(3) > 0
+    assert killed(1) == 0
 
 
 @pytest.fixture

@@ -71,6 +71,7 @@ _CHECKS = (
     devices.old_driver,
     devices.in_use,
     devices.peers_apart,
+    devices.peers_claimed,
     host.too_many_threads,
     host.little_shared_memory,
     host.low_limits,

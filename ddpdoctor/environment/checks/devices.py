@@ -11,6 +11,9 @@ from ddpdoctor.environment.checks.job import local_ranks
 from ddpdoctor.environment.model import DriverFailure, Environment, Kernel, Torch
 from ddpdoctor.environment.variables import known
 
+_WITHOUT_PEERS = "RTX 40"
+"""GPUs that cannot read each other's memory, and of which older drivers say that they can."""
+_HONEST_DRIVER = (550, 40, 7)
 _ORDINAL = re.compile(r"\s*[+-]?[0-9]+")
 
 
@@ -350,4 +353,30 @@ def peers_apart(environment: Environment) -> Iterator[Finding]:
             "harmless: NCCL goes by way of main memory then, which is slower",
         ),
         commands=("nvidia-smi topo -m",),
+    )
+
+
+def peers_claimed(environment: Environment) -> Iterator[Finding]:
+    """DDP718: a driver that claims a peer access which these GPUs do not have."""
+    torch, gpus = environment.torch, environment.gpus
+    gpus = gpus if isinstance(gpus, tuple) else ()
+    named = [gpu for gpu in gpus if _WITHOUT_PEERS in gpu.name]
+    if len(gpus) < 2 or not named or _release(named[0].driver) >= _HONEST_DRIVER:
+        return
+    if environment.integer("NCCL_P2P_DISABLE") == 1:
+        return
+    if isinstance(torch, Torch) and torch.without_peer_access:
+        return  # asked, it does not claim it
+    kind = named[0].name[named[0].name.index(_WITHOUT_PEERS) :]
+    yield finding(
+        "DDP718",
+        "warning",
+        f"driver {named[0].driver} claims a peer access that the {kind} lacks",
+        "Update the driver to 550.40.07 or newer, or set NCCL_P2P_DISABLE=1 and NCCL_IB_DISABLE=1.",
+        notes=(
+            "NCCL then takes a way between GPUs that is not there",
+            "accelerate 1.15 raises NotImplementedError here (check_cuda_p2p_ib_support)",
+        ),
+        commands=("export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1",),
+        certainty="evidence",
     )
