@@ -400,6 +400,8 @@ class Environment(_Frozen):
     variables: tuple[SetVariable, ...]
     nccl_file: tuple[FileSetting, ...] | Unknown = ()
     """What NCCL's configuration files say, in the order in which it reads them."""
+    net_plugins: tuple[Text, ...] | Unknown = ()
+    """Libraries by which NCCL could know more networks than its own."""
     search: Search | Absent | Unknown
     unusable_files: tuple[tuple[Text, Text], ...] | Unknown = ()
     """Variables that name a file which this process can neither read nor write, each with why."""

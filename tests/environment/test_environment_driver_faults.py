@@ -372,6 +372,16 @@ def test_the_linker_is_led_to_another_nccl_and_it_is_told(
     assert found == ([expected] if severity else [])
 
 
+@pytest.mark.parametrize("variable", ["LD_LIBRARY_PATH", "NCCL_NET_PLUGIN"])
+def test_a_network_that_a_plugin_may_bring_is_no_finding(variable: str, tmp_path: Path) -> None:
+    (tmp_path / "libnccl-net-ofi.so").touch()
+    efa = {"NCCL_NET": "AWS Libfabric"}
+    told = Host(environ=efa).judged(tmp_path / "alone")
+    assert ("DDP703", "error", "NCCL_NET=AWS Libfabric is no network of NCCL's") in told
+    told = Host(environ={**efa, variable: str(tmp_path)}).judged(tmp_path / "with")
+    assert "DDP703" not in [code for code, *_ in told]
+
+
 def judged_of(folder: Path, environ: dict[str, str]) -> Told:
     path = f"{folder / 'driver'}:{os.environ['PATH']}"
     return judged({"PATH": path, "PYTHONPATH": str(folder / "site"), **environ})

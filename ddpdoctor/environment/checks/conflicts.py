@@ -30,7 +30,6 @@ def conflicting(environment: Environment) -> Iterator[Finding]:
     yield from _no_error_handling(environment)
     yield from _more_at_least_than_at_most(environment)
     yield from _too_many_sockets(environment)
-    yield from _no_fast_network(environment)
     yield from _unused_for_infiniband(environment)
 
 
@@ -197,31 +196,6 @@ def _too_many_sockets(environment: Environment) -> Iterator[Finding]:
             notes=(f"NCCL opens {_MOST_SOCKETS} sockets at most, and warns",),
             commands=(f"export NCCL_NSOCKS_PERTHREAD={max(1, _MOST_SOCKETS // threads)}",),
         )
-
-
-def _no_fast_network(environment: Environment) -> Iterator[Finding]:
-    """NCCL_NET=IB, which NCCL then must have, and what takes it away."""
-    if (environment.value("NCCL_NET") or "").upper() != "IB":
-        return
-    disabled = (environment.integer("NCCL_IB_DISABLE") or 0) != 0
-    here = environment.fabric
-    missing = isinstance(here, tuple) and not any("ACTIVE" in port.state for port in here)
-    if not disabled and not missing:
-        return
-    unused = environment.lacks_nccl
-    yield finding(
-        "DDP704",
-        "info" if unused else "error",
-        "NCCL_NET=IB, and NCCL_IB_DISABLE switches it off"
-        if disabled
-        else "NCCL_NET=IB, and no port of an InfiniBand or RoCE device is active here",
-        "Remove NCCL_NET: NCCL takes the fastest network that there is.",
-        notes=(
-            "NCCL stops with: Failed to initialize any NET plugin",
-            *(("harmless here: torch has no NCCL",) if unused else ()),
-        ),
-        commands=unset("NCCL_NET"),
-    )
 
 
 def _unused_for_infiniband(environment: Environment) -> Iterator[Finding]:

@@ -14,12 +14,13 @@ from ddpdoctor.environment.facts import (
     launcher,
     named_files,
     nccl_file,
+    nccl_net,
     network,
     software,
     variables,
 )
 from ddpdoctor.environment.facts.machine import Machine
-from ddpdoctor.environment.model import Environment
+from ddpdoctor.environment.model import Environment, Torch
 
 
 def collect(
@@ -39,9 +40,10 @@ def collect(
     """
     machine = Machine(os.environ.copy() if environ is None else environ, root, patience)
     in_files = machine.find(nccl_file.settings)
+    torch = machine.find(software.torch)
     return Environment(
         python=software.python(machine),
-        torch=machine.find(software.torch),
+        torch=torch,
         interpreter=machine.find(software.interpreter),
         packages=machine.find(software.packages),
         compilers=machine.find(software.compilers),
@@ -69,6 +71,9 @@ def collect(
         context=launcher.context(machine),
         variables=variables.variables(machine, in_files),
         nccl_file=in_files,
+        net_plugins=machine.find(
+            lambda m: nccl_net.net_plugins(m, torch.folder if isinstance(torch, Torch) else None)
+        ),
         search=machine.find(lambda m: variables.search(m, in_files)),
         unusable_files=machine.find(named_files.unusable_files),
         planned_ranks=nproc,

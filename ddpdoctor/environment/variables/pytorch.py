@@ -16,7 +16,7 @@ _SWITCHES = """
     BCAST_UNIQUEID: whether ranks learn by a broadcast where NCCL meets
     LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN: whether C++ frames are told where the watchdog ends it
     CUDA_EVENT_CACHE: whether CUDA's events are kept for the next collectives
-    EXTRA_DUMP_ON_EXEC: whether the flight recorder is written out after an error, too
+    SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING: whether it warns of messages that wait for others
     USE_TENSOR_REGISTER_ALLOCATOR_HOOK: whether NCCL is told of all memory that is allocated
 """
 _NUMBERS = """
@@ -120,7 +120,15 @@ VARIABLES: tuple[Variable, ...] = (
         "obsolete",
         note="keeps tensors alive itself until a collective is done",
     ),
-    *rows(NCCL_GROUP, "text", "SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", prefix="TORCH_NCCL_"),
+    Variable(
+        "TORCH_NCCL_EXTRA_DUMP_ON_EXEC",
+        NCCL_GROUP,
+        "choice",
+        default="0",
+        choices=("0", "1", "N", "Y", "NO", "YES", "F", "T", "FALSE", "TRUE"),
+        misread="nothing says so until the dump is needed, and then there is none",
+        note="whether the flight recorder is written out after an error, too",
+    ),
     *described(NCCL_GROUP, "c10d int", _NUMBERS, prefix="TORCH_NCCL_"),
     *rows(NCCL_GROUP, "text", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"),
     Variable(
