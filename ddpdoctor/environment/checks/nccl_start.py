@@ -80,6 +80,7 @@ def calls_that_do_not_wait(environment: Environment) -> Iterator[Finding]:
         "Remove it, or set TORCH_NCCL_USE_COMM_NONBLOCKING=1 too.",
         notes=(
             "init fails: Attempt to use communicator before the previous operation returned",
+            known()[blocking.name].reader,
             *(("harmless here: torch has no NCCL",) if unused else ()),
             *origin(blocking),
         ),
