@@ -351,23 +351,10 @@ def little_cpu() -> Iterator[Path]:
     group.rmdir()
 
 
-@pytest.mark.usefixtures("warm")
-def test_a_rank_that_gets_little_of_a_cpu_is_named(
-    little_cpu: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def slow_down(world: WorkerGroup, folder: Path) -> None:
-        def wait_for(stage: str) -> None:
-            while not world.ended and read(folder / "rank-1.stage")[0] != stage:
-                time.sleep(0.02)
-
-        wait_for("pace")
-        (little_cpu / "cgroup.procs").write_text(str(world.ranks[1].pid))
-        wait_for("bandwidth")  # what comes then would only take long
-        (little_cpu.parent / "cgroup.procs").write_text(str(world.ranks[1].pid))
-
-    meanwhile(slow_down, monkeypatch)
-    assert cli.run(["probe", "--nproc", "3", "--seconds", "2", "--format", "json"]) == 1
-    report = report_in(capsys.readouterr().out)
+def test_a_rank_that_gets_little_of_a_cpu_is_named(little_cpu: Path, launcher: Launcher) -> None:
+    slow = {1: {"CONTROL_GROUP": str(little_cpu)}}
+    ranks = launcher.start(3, QUICK, target="gets_little", only=slow, MASTER_PORT=port())
+    report = report_in(ranks.said(0))
     assert [one.ranks for one in report.findings if one.code == "DDP722"] == [(1,)]
 
 
