@@ -190,6 +190,34 @@ def test_a_control_group_with_few_tasks_left_is_told() -> None:
     assert causes(4000) == []
 
 
+def test_a_quota_of_cpu_time_is_what_threads_are_counted_against() -> None:
+    """A control group, of either version, that grants one CPU's time."""
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("needs two CPUs")
+    top = Path("/sys/fs/cgroup")
+    first = (top / "cpu").is_dir()
+    group = (top / "cpu" if first else top) / f"ddpdoctor-quota-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    quota, text = ("cpu.cfs_quota_us", "100000") if first else ("cpu.max", "100000 100000")
+
+    def enter() -> None:
+        (group / quota).write_text(text)
+        (group / "cgroup.procs").write_text("0")
+
+    environ = {"OMP_NUM_THREADS": "2"}
+    try:
+        granted, free = judged(environ, enter, nproc=1), judged(environ, nproc=1)
+    finally:
+        group.rmdir()
+    says_more = f"os.cpu_count() says {os.cpu_count()}, but this process may use 1"
+    expected = {("info", says_more), ("warning", "1 rank of 2 threads: 2 on 1 CPU")}
+    assert {one[1:] for one in granted if one[0] == "DDP603"} == expected
+    assert [cause for code, _, cause in free if code == "DDP603" and "2 on 1 CPU" in cause] == []
+
+
 def test_a_rank_that_is_bound_to_one_cpu_is_told_that_cpu_count_says_more() -> None:
     allowed = os.sched_getaffinity(0)
     if len(allowed) < 2:

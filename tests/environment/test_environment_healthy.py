@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -137,12 +137,20 @@ LAUNCHERS: dict[str, dict[str, str]] = {
         **{"NCCL_SOCKET_IFNAME": "eth0", "NCCL_DEBUG": "WARN", "OMP_NUM_THREADS": "1"},
         **{"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-2"},
     },
+    # As the images of AWS set it: the network is a plugin's, which lies where the linker looks.
+    "mpirun with a plugin": {
+        **THERE,
+        **{"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8"},
+        **{"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"},
+        **{"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "OMP_NUM_THREADS": "1"},
+        **{"NCCL_NET": "AWS Libfabric", "NCCL_NET_PLUGIN": "/opt/aws-ofi-nccl/libnccl-net.so"},
+    },
     "by hand on two hosts": {**THERE, "RANK": "1", "WORLD_SIZE": "2", "NCCL_DEBUG": "WARN"},
 }
 
 
-def gpus(count: int) -> dict[str, Any]:
-    each = {"name": "H100", "memory_mib": 81559, "mig": "Disabled", "driver": "580.1"}
+def gpus(count: int, name: str = "H100", peers: bool = True) -> dict[str, Any]:
+    each = {"name": name, "memory_mib": 81559, "mig": "Disabled", "driver": "580.1"}
     each |= {"compute_mode": "Default", "cuda": "13.0", "fabric": "Completed"}
     return {
         "gpus": tuple(
@@ -159,6 +167,7 @@ def gpus(count: int) -> dict[str, Any]:
             nccl_loaded="2.29.7",
             nccl_library="libnccl.so.2",
             visible_gpus=count,
+            without_peer_access=() if peers else tuple(permutations(range(count), 2)),
         ),
     }
 
@@ -177,6 +186,8 @@ DOCKER = Interface(
 HOSTS: dict[str, dict[str, Any]] = {
     "CPUs": {},
     "four GPUs": gpus(4),
+    "four consumer GPUs": gpus(4, name="NVIDIA GeForce RTX 4090", peers=False),
+    "four consumer GPUs, older": gpus(4, name="NVIDIA GeForce RTX 3090"),
     "a node of a cluster": {
         **gpus(8),
         "infiniband": ("mlx5_0", "mlx5_1"),
