@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from ddpdoctor.lint.engine.interpreter import methods, objects
-from ddpdoctor.lint.engine.interpreter.library.call import is_starred, starred
+from ddpdoctor.lint.engine.interpreter.library.call import Call, is_starred, starred
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.python import MADE_ANEW
 from ddpdoctor.lint.engine.interpreter.machine import (
@@ -60,6 +60,8 @@ def call(vm: Machine, node: ast.Call) -> Value:
             args, kwargs = arguments(vm, node)
             return _call_of_super(vm, func.attr, args, kwargs, node)
         owner = evaluate(vm, func.value)
+        if (known := _there_already(vm, owner, node)) is not None:
+            return known
         callee = objects.current(vm, objects.attribute(vm, owner, func.attr, func))
         args, kwargs = arguments(vm, node)
         if vm.watched:
@@ -72,6 +74,25 @@ def call(vm: Machine, node: ast.Call) -> Value:
     callee = evaluate(vm, func)
     args, kwargs = arguments(vm, node)
     return call_value(vm, callee, args, kwargs, node)
+
+
+def _there_already(vm: Machine, owner: Value, node: ast.Call) -> Value | None:
+    """What `setdefault(key, ...)` finds: what it is handed besides is made in vain then.
+
+    Of what one place makes, round after round, one object is known: to make it again would be to
+    begin anew with what is kept.
+    """
+    from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+
+    if getattr(node.func, "attr", "") != "setdefault" or len(node.args) != 2:
+        return None
+    if vm.type_of(owner) != "dict" or isinstance(node.args[0], ast.Starred):
+        return None
+    key = evaluate(vm, node.args[0])
+    found = objects.kept(vm, owner, key)
+    if found is not None:
+        vm.note_read(owner, key)
+    return found
 
 
 def _wrapped(vm: Machine, owner: Value, callee: Value) -> Value | None:
@@ -518,6 +539,10 @@ def _call_of_super(
     if name == "__init__":
         if base == objects.DDP:
             _wrap(vm, self_, args, kwargs, node)
+        from ddpdoctor.lint.engine.interpreter.library.events import derive
+
+        if base in objects.OF_DATA and (effect := vm.library.exact(base)) is not None:
+            derive(vm, self_, Call(base, effect, None, args, kwargs, node))
         if base == "argparse.Namespace" or not base:
             for keyword, value in kwargs.items():
                 if keyword == "**":

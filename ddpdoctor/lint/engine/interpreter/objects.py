@@ -408,6 +408,15 @@ def _asks_the_module(vm: Machine, getter: Value) -> bool:
 LOADER = "torch.utils.data.DataLoader"
 SAMPLER = "torch.utils.data.Sampler"
 """A sampler of the library's that knows nothing of ranks and epochs."""
+UNTOLD_SAMPLERS = (SAMPLER, "torch.utils.data.BatchSampler")
+"""What has no `set_epoch`."""
+OF_DATA = (
+    LOADER,
+    "torch.utils.data.BatchSampler",
+    "torch.utils.data.DistributedSampler",
+    "torch.utils.data.distributed.DistributedSampler",
+)
+"""What users derive classes from that deal out samples."""
 OF_LOADER = "#loader"
 """Of a sampler that a loader has made for itself: that loader."""
 
@@ -817,6 +826,13 @@ def _pairs(rows: Tuple) -> list[tuple[Value, Value]] | None:
     if len(pairs) < len(rows.items) or any(len(pair) != 2 for pair in pairs):
         return None
     return [(key, value) for key, value in pairs]
+
+
+def kept(vm: Machine, owner: Value, key: Value) -> Value | None:
+    """What a dictionary surely holds under a key, or held in the round before."""
+    name = f"[{key.what.value!r}]" if isinstance(key.what, Const) else "*"
+    found = vm.store.get((owner.what, name))
+    return found if found is not None and found != ABSENT else None
 
 
 def get_key(vm: Machine, owner: Value, key: Value) -> Value:

@@ -23,7 +23,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     within,
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
-from ddpdoctor.lint.engine.queries.wrapping import computed_from, origins
+from ddpdoctor.lint.engine.queries.wrapping import attributes, computed_from, origins
 
 SAMPLER = "DistributedSampler"
 LOADER = "DataLoader"
@@ -62,9 +62,16 @@ def shards(run: Run) -> dict[int, int]:
     for number, event in made(run, LOADER).items():
         given = numbers(event.values.get("sampler")) | numbers(event.values.get("batch_sampler"))
         given |= {inner for each in given for inner in groups.get(each, ())}
+        given |= {inner for each in given for inner in _kept_by(run, each)}
         if own := given & samplers.keys():
             found[number] = min(own)
     return found
+
+
+def _kept_by(run: Run, sampler: int) -> set[int]:
+    """What a sampler of the user's has for its attributes, such as another that it groups."""
+    held = attributes(run).get(Ref(sampler), {})
+    return {number for value in held.values() for number in numbers(value)}
 
 
 def dealt(run: Run) -> set[int]:

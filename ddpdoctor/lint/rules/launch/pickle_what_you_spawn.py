@@ -30,13 +30,24 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import Either, Func, Place, Ref, Tuple, Value, Why
+from ddpdoctor.lint.engine.interpreter.values import (
+    Either,
+    Func,
+    Place,
+    Ref,
+    Tuple,
+    Value,
+    What,
+    Why,
+)
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP117", name="unpicklable-spawn-arguments", confidence="certain")
 
 _UNPICKLABLE = ("file", "threading.Lock", "threading.RLock", "socket.socket")
-_DEPTH = 3
+_DEPTH = 8
+_SAYS_ITSELF = ("__getstate__", "__reduce__", "__reduce_ex__", "__getnewargs__")
+"""What a class has that decides what is pickled of its objects."""
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -50,7 +61,7 @@ def check(run: Run) -> Iterator[Hit]:
             (why, perhaps)
             for perhaps in (False, True)
             for each in given
-            if each and (why := _unpicklable(run, each, _DEPTH, perhaps=perhaps))
+            if each and (why := _unpicklable(run, each, _DEPTH, set(), perhaps=perhaps))
         )
         found, perhaps = next(all_found, (None, False))
         if found is not None:
@@ -64,7 +75,9 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _unpicklable(run: Run, value: Value, depth: int, *, perhaps: bool) -> Why | None:
+def _unpicklable(
+    run: Run, value: Value, depth: int, seen: set[What], *, perhaps: bool
+) -> Why | None:
     """What of a value cannot be, or where `perhaps`, what of the things that it may be."""
     what = value.what
     if isinstance(what, Func):
@@ -73,11 +86,16 @@ def _unpicklable(run: Run, value: Value, depth: int, *, perhaps: bool) -> Why | 
     if made is not None and made.type in _UNPICKLABLE:
         line = getattr(made.node, "lineno", 1)
         return Why(f"what `{ast.unparse(made.node)}` returns", Place(made.path, line))
+    if what in seen:
+        return None
+    seen.add(what)
     inside = _inside(run, value) if depth else []
     if perhaps and isinstance(what, Either):
         inside = list(what.options)
-    found = (w for each in inside if (w := _unpicklable(run, each, depth - 1, perhaps=perhaps)))
-    return next(found, None)
+    for each in inside:
+        if (why := _unpicklable(run, each, depth - 1, seen, perhaps=perhaps)) is not None:
+            return why
+    return None
 
 
 def _of_function(run: Run, what: Func) -> Why | None:
@@ -96,11 +114,16 @@ def _inside(run: Run, value: Value) -> list[Value]:
     if run.vm.type_of(value) == "dict":
         return [each for _, each in objects.entries(run.vm, value)]
     content = objects.content(run.vm, value)
-    if content is not None and isinstance(content.what, Tuple):
-        return list(content.what.items)
+    if content is not None:
+        return list(objects.held(content))
     given = run.vm.store.get((value.what, "#given"))
     if given is not None and isinstance(given.what, Tuple):
         return list(given.what.items)
-    if not isinstance(value.what, Ref):
+    made = run.vm.object(value)
+    if not isinstance(value.what, Ref) or made is None:
+        return []
+    if made.cls >= 0 and any(
+        objects.class_attribute(run.vm, made.cls, each) is not None for each in _SAYS_ITSELF
+    ):
         return []
     return list(run.vm.store.of(value.what).values())

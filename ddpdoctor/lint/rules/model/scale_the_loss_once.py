@@ -26,9 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Made
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import WORLD, Const, Lib, Term, Value, within
 from ddpdoctor.lint.engine.libraries.torch import MEANS
 from ddpdoctor.lint.engine.queries.wrapping import made_by, origins
@@ -69,12 +70,18 @@ def check(run: Run) -> Iterator[Hit]:
 def _is_of_all(run: Run, loss: Value) -> bool:
     """Whether anything that ranks have exchanged goes into a loss."""
     shared = {
-        value.what
+        each.what
         for event, _ in events(run.root, "collective")
         for role, value in event.values.items()
-        if "no_grad" not in event.scopes or role == "filled"
+        for each in (value, *objects.held(objects.content(run.vm, value) or value))
+        if "no_grad" not in event.scopes or role == "filled" or _is_gathered(event, role)
     }
     return any(each.what in shared for each in origins(run, loss))
+
+
+def _is_gathered(event: Event, role: str) -> bool:
+    """Whether it is what all ranks have put together, be it without a graph."""
+    return "gather" in event.name and role == "shares"
 
 
 def _steps(run: Run, loss: Value) -> Iterator[Made]:

@@ -167,10 +167,13 @@ def _changed(
 
 
 def _sent_round(run: Run) -> set[What]:
-    """What wrappers hold: DDP makes its buffers alike in each forward."""
+    """What wrappers hold: DDP makes its buffers alike in each forward, if it is left to."""
     held = attributes(run)
     inside = {
-        n for wrap, _ in events(run.root, "wrap") for n in parts(run, wrap.values["module"].what)
+        n
+        for wrap, _ in events(run.root, "wrap")
+        if not wrap.values.get("kw_broadcast_buffers", NONE).is_const(False)
+        for n in parts(run, wrap.values["module"].what)
     }
     return {each.what for number in inside for each in held.get(Ref(number), {}).values()}
 

@@ -32,7 +32,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way
 from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Tuple, Value, What, text
 from ddpdoctor.lint.engine.queries.doing import function_of
 from ddpdoctor.lint.engine.queries.holding import conditions
-from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
+from ddpdoctor.lint.engine.queries.sharding import loops, of_many_ranks
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
 from ddpdoctor.lint.rule import About, Fix, Hit
 
@@ -55,7 +55,7 @@ def check(run: Run) -> Iterator[Hit]:
     yield from _kept(run, backwards)
     for event, way in events(run.root, "add_up"):
         node, value = event.node, event.values["value"]
-        around = _innermost(way)
+        around = _trained_in(way, backwards)
         if around is None or "no_grad" in event.scopes or _begins_anew(run, event, around):
             continue
         if isinstance(node, ast.AugAssign) and not isinstance(node.op, ast.Add):
@@ -92,6 +92,12 @@ def check(run: Run) -> Iterator[Hit]:
             fix=_fix(run, event, node.value),
             path=event.path,
         )
+
+
+def _trained_in(way: Way, backwards: list[tuple[Event, Way]]) -> Loop | None:
+    """The innermost loop around that goes backward itself: what it does in one round adds up."""
+    trained = [id(loop) for _, to in backwards if (loop := _innermost(to)) is not None]
+    return next((loop for loop in reversed(loops(way)) if id(loop) in trained), None)
 
 
 def _begins_anew(run: Run, event: Event, around: Loop) -> bool:

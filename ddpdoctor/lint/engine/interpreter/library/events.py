@@ -16,7 +16,7 @@ from ddpdoctor.lint.engine.interpreter.library.call import (
 from ddpdoctor.lint.engine.interpreter.library.facts import REASONS, by_position, computed, inside
 from ddpdoctor.lint.engine.interpreter.library.streams import note_count
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
-from ddpdoctor.lint.engine.interpreter.tree import Seq
+from ddpdoctor.lint.engine.interpreter.tree import Event, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     FORKED,
@@ -88,17 +88,43 @@ def _new(vm: Machine, call: Call) -> Value:
     result = Value(made)
     if type.startswith("torch.optim.lr_scheduler.") or type == "torch.utils.data.Dataset":
         vm.store.put((made, "#given"), Value(Tuple((*call.args, *call.kwargs.values()))))
-    if type == "torch.utils.data.DataLoader":
-        from ddpdoctor.lint.engine.interpreter.reading import read_by_workers
-
-        vm.workers[event] = read_by_workers(vm, values, call.node)
-        note_count(vm, made, vm.workers[event], call.node)
+    if type == objects.LOADER:
+        _read(vm, made, event)
     if "Sampler" in type or "DataLoader" in type:
         return result
     agree, why = blended([inside(vm, each) for each in (*call.args, *call.kwargs.values())])
     if agree.divergent and type == "torch.utils.data.Dataset":
         return Value(made, agree, why)
     return result
+
+
+def _read(vm: Machine, loader: Ref, event: Event) -> None:
+    """What the workers of a loader will do."""
+    from ddpdoctor.lint.engine.interpreter.reading import read_by_workers
+
+    vm.workers[event] = read_by_workers(vm, event.values, event.node)
+    note_count(vm, loader, vm.workers[event], event.node)
+
+
+def derive(vm: Machine, own: Value, call: Call) -> None:
+    """An object of a class of the user's is made as one of the library's, which its class derives.
+
+    One that goes through its samples in its own way is not taken for that.
+    """
+    made = vm.object(own)
+    if made is None or not isinstance(own.what, Ref):
+        return
+    values = call.roles()
+    for role, value in values.items():
+        vm.store.put((own.what, role), value)
+    if objects.class_attribute(vm, made.cls, "__iter__") is not None:
+        return
+    made.type = call.name
+    if "DistributedSampler" in call.name:
+        vm.store.distributed.add(made.number)
+    event = vm.emit("new", call.name, call.node, object=own, work=NONE, **values)
+    if call.name == objects.LOADER:
+        _read(vm, own.what, event)
 
 
 def _hold(vm: Machine, made: Ref, holds: str, args: list[Value]) -> None:

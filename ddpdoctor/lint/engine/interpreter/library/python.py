@@ -411,7 +411,7 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
         if type == objects.DDP:
             own = asked in OF_THE_WRAPPER or vm.store.get((first.what, asked)) is not None
             return Value(Const(own))
-        if type == objects.SAMPLER and asked == "set_epoch":
+        if asked == "set_epoch" and _is_told_no_epoch(vm, first):
             vm.emit("lacks", asked, node, object=first)
             return FALSE
         if (known := _has(vm, first, asked)) is not None:
@@ -436,6 +436,18 @@ def _has(vm: Machine, value: Value, name: str) -> bool | None:
     if vm.store.get((value.what, name)) is not None or any(each is not None for each in own):
         return True
     return None if hasattr(object, name) or _may_be_set(vm, made.cls, name) else False
+
+
+def _is_told_no_epoch(vm: Machine, sampler: Value) -> bool:
+    """Whether it is a sampler of torch's, or derived from one, that has no `set_epoch`."""
+    made = vm.object(sampler)
+    if made is None:
+        return False
+    if made.cls < 0:
+        return made.type in objects.UNTOLD_SAMPLERS
+    is_own = objects.class_attribute(vm, made.cls, "set_epoch") is not None
+    is_of_torch = objects.library_base(vm, made.cls) in objects.UNTOLD_SAMPLERS
+    return is_of_torch and not is_own and not _may_be_set(vm, made.cls, "set_epoch")
 
 
 def _may_be_set(vm: Machine, number: int, name: str) -> bool:
