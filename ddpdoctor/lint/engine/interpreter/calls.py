@@ -33,6 +33,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Either,
     Func,
     Lib,
+    Many,
     Partial,
     Place,
     Ref,
@@ -72,6 +73,8 @@ def call(vm: Machine, node: ast.Call) -> Value:
             return methods.call_method(vm, owner, func.attr, args, kwargs, node)
         return call_value(vm, callee, args, kwargs, node)
     callee = evaluate(vm, func)
+    if callee.what == Lib("zip") and (columns := _columns(vm, node)) is not None:
+        return columns
     args, kwargs = arguments(vm, node)
     return call_value(vm, callee, args, kwargs, node)
 
@@ -93,6 +96,23 @@ def _there_already(vm: Machine, owner: Value, node: ast.Call) -> Value | None:
     if found is not None:
         vm.note_read(owner, key)
     return found
+
+
+def _columns(vm: Machine, node: ast.Call) -> Value | None:
+    """`zip(*rows)` of rows of nobody knows what number: as many columns as a row has parts."""
+    from ddpdoctor.lint.engine.interpreter.expressions import evaluate
+
+    only = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if not isinstance(only, ast.Starred):
+        return None
+    content = objects.content(vm, evaluate(vm, only.value))
+    if content is None or not isinstance(content.what, Many):
+        return None
+    row, number = content.what.element, content.what.number
+    if not isinstance(row.what, Tuple):
+        return None
+    columns = (Value(Many(each, number), content.agree, content.why) for each in row.what.items)
+    return Value(Tuple(tuple(columns)))
 
 
 def _wrapped(vm: Machine, owner: Value, callee: Value) -> Value | None:
@@ -385,7 +405,21 @@ def _generator(vm: Machine, frame: Frame, node: ast.AST) -> Value:
     counts = vm.store.get((frame.scope, "#count"))
     vm.store.put((made, "yields"), one)
     vm.store.put((made, "count"), counts or Value(NOTHING))
+    if _yields_in_a_row(frame):
+        vm.store.put((made, "[]"), Value(Tuple(tuple(frame.yields))))
     return Value(made)
+
+
+def _yields_in_a_row(frame: Frame) -> bool:
+    """Whether a generator gives one thing after the other, each once, whatever is the case."""
+    body = frame.function.node.body if frame.function is not None else None
+    if not isinstance(body, list):
+        return False
+    plain = [each for each in body if isinstance(each, ast.Expr)]
+    in_a_row = [each for each in plain if isinstance(each.value, ast.Yield)]
+    inside = (node for statement in body for node in ast.walk(statement))
+    every = [node for node in inside if isinstance(node, ast.Yield | ast.YieldFrom)]
+    return len(in_a_row) == len(every) == len(frame.yields)
 
 
 def bound_parameters(

@@ -31,7 +31,7 @@ from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.machine import BOUND
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import NOTHING, Func, Value, What
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Func, Term, Value, What
 from ddpdoctor.lint.engine.queries.forwards import forward_of
 from ddpdoctor.lint.engine.queries.wrapping import mentioned
 from ddpdoctor.lint.rule import About, Fix, Hit, Related
@@ -48,22 +48,30 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         search = wrap.values.get("kw_find_unused_parameters")
         searches = search is not None and search.is_const(True)
+        by_default = search is not None and not searches and _is_on_by_default(run, search)
         forward = forward_of(run, wrap.values["module"])
         for event, way in events(forward.seq, "checkpoint") if forward else ():
             again = event.values.get("kw_use_reentrant")
             if again is None or not again.is_const(True):
                 continue
-            if not searches and not _is_shared(run, event, way):
+            if not searches and not by_default and not _is_shared(run, event, way):
                 continue
             name = ast.unparse(event.node.args[0]) if isinstance(event.node, ast.Call) else ""
             yield Hit(
                 event.node,
-                _said(name, searches=searches),
+                _said(name, searches=searches or by_default),
                 notes=_asked(again),
                 help="use_reentrant=False",
                 fix=_fix(run, event),
+                confidence="likely" if by_default else None,
                 path=event.path,
             )
+
+
+def _is_on_by_default(run: Run, value: Value) -> bool:
+    """Whether it is an option that is true unless somebody says otherwise."""
+    default = run.vm.store.get((value.what, "default")) if isinstance(value.what, Term) else None
+    return default is not None and default.is_const(True)
 
 
 def _said(name: str, *, searches: bool) -> str:
