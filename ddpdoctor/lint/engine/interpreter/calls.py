@@ -575,7 +575,8 @@ def _call_of_super(
             _wrap(vm, self_, args, kwargs, node)
         from ddpdoctor.lint.engine.interpreter.library.events import derive
 
-        if base in objects.OF_DATA and (effect := vm.library.exact(base)) is not None:
+        effect = vm.library.exact(objects.library_class(vm, frame.owner))
+        if effect is not None and (base in objects.OF_DATA or effect.option("holds")):
             derive(vm, self_, Call(base, effect, None, args, kwargs, node))
         if base == "argparse.Namespace" or not base:
             for keyword, value in kwargs.items():

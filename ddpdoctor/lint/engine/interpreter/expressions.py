@@ -378,7 +378,7 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
     if isinstance(node, ast.DictComp):
         made = Value(vm.new(node, "dict"))
         objects.clear(vm, made)
-        agree, why = blended([one, Value(NOTHING, counted, counted_why)])
+        agree, why = blended([Value(NOTHING, counted, counted_why), one])
         key = Value(one.what, agree, why)
         objects.set_item(vm, made, key, outside[-1] if outside else NONE, node)
         return made

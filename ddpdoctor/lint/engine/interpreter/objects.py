@@ -493,12 +493,17 @@ def class_attribute(vm: Machine, number: int, name: str, after: int = -1) -> Val
 
 def library_base(vm: Machine, number: int) -> str:
     """The library type that a class derives from, "" where there is none that is known."""
+    name = library_class(vm, number)
+    effect = vm.library.exact(name) if name else None
+    return effect.option("type", name) if effect else name
+
+
+def library_class(vm: Machine, number: int) -> str:
+    """The library's class that a class derives from, by its own name."""
     for each in bases(vm, number):
         for base in vm.classes[each].bases:
             if isinstance(base.what, Lib):
-                name = base.what.name
-                effect = vm.library.exact(name)
-                return effect.option("type", name) if effect else name
+                return base.what.name
     return ""
 
 

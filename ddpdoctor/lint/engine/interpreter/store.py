@@ -273,7 +273,11 @@ def _elements(contents: list[Value], conditions: list[Value]) -> list[Value]:
 
 
 def _by_number(values: list[Value], by: Agreement) -> Agreement:
-    """The agreement of contents of which the ways hold one each, on how many there are."""
+    """The agreement of contents of which the ways hold one each, on how many there are.
+
+    What is drawn decides what is put somewhere, which may be as many on all ranks. Where it decides
+    whether anything is, they are not.
+    """
     if not all(isinstance(each.what, Many | Tuple) for each in values):
         return by
     numbers = {how_many(each.what) for each in values}
@@ -282,7 +286,7 @@ def _by_number(values: list[Value], by: Agreement) -> Agreement:
     known = sum(isinstance(each, Const) for each in numbers) > 1
     chains = [(each, list(grown_from(other))) for each in numbers for other in numbers - {each}]
     if known or any(each in chain for each, chain in chains):
-        return by
+        return replace(by, cause="data") if by.cause == "chance" else by
     return replace(by, sure=False)
 
 

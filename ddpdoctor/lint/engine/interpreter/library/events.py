@@ -114,6 +114,9 @@ def derive(vm: Machine, own: Value, call: Call) -> None:
     made = vm.object(own)
     if made is None or not isinstance(own.what, Ref):
         return
+    if holds := call.effect.option("holds"):
+        _hold(vm, own.what, holds, call.args)
+        return
     values = call.roles()
     for role, value in values.items():
         vm.store.put((own.what, role), value)
