@@ -267,8 +267,19 @@ def _subscript(vm: Machine, node: ast.Subscript) -> Value:
         ]
         vm.emit("cut", "", node, object=owner)
         return objects.sliced(vm, owner, parts, node)
+    bounds = _bounds_of_dimensions(vm, node.slice)
+    if any(each.agree.kind == "rank" for each in bounds):
+        return objects.sliced(vm, owner, bounds, node)
     index = evaluate(vm, node.slice)
     return objects.current(vm, objects.item(vm, owner, index, node))
+
+
+def _bounds_of_dimensions(vm: Machine, index: ast.expr) -> list[Value]:
+    """What `x[:, a:b]` is cut at, whichever dimension that is."""
+    several = index.elts if isinstance(index, ast.Tuple) else []
+    slices = [each for each in several if isinstance(each, ast.Slice)]
+    written = (x for each in slices for x in (each.lower, each.upper, each.step) if x)
+    return [evaluate(vm, each) for each in written]
 
 
 def _lambda(vm: Machine, node: ast.Lambda) -> Value:
