@@ -60,7 +60,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 event.node,
                 _said(name, searches=searches or by_default),
-                notes=_asked(again),
+                notes=(*_asked(again), *_handed_on(run, event)),
                 help="use_reentrant=False",
                 fix=_fix(run, event),
                 confidence="likely" if by_default else None,
@@ -106,6 +106,19 @@ def _fix(run: Run, event: Event) -> Fix | None:
         if each.arg == "use_reentrant" and isinstance(each.value, ast.Constant):
             return Fix((replace(source, each.value, "False"),))
     return None
+
+
+def _handed_on(run: Run, event: Event) -> Iterator[Related]:
+    """Where reentry is asked for, if the call passes on what it was given."""
+    call = event.node
+    if not isinstance(call, ast.Call) or all(each.arg is not None for each in call.keywords):
+        return
+    for path in sorted(run.vm.files):
+        source = run.source(path)
+        for node in ast.walk(source.tree) if source is not None else ():
+            for each in node.keywords if isinstance(node, ast.Call) else ():
+                if each.arg == "use_reentrant" and getattr(each.value, "value", None) is True:
+                    yield Related(path, each.value.lineno, "reentry is asked for here")
 
 
 def _asked(again: Value) -> tuple[Related, ...]:
