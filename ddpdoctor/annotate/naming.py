@@ -187,6 +187,8 @@ def _name(finding: Finding, reason: Reason, party: Party, sources: Sources) -> N
     if reason.left == "continue":
         return _skip(f"the step {_because(reason)}")
     if reason.left == "return" and reason.turn.shape == "passed" and _is_a_round(reason, party):
+        if reason.asks_how_many and not party.at.phase:
+            return _unequal(f"{party.waits} {_because(reason)}: the others never reach it.")
         return _skip(f"the step {_because(reason)}")
     if reason.left in ("break", "return", "end"):
         return _stop(f"the loop {_because(reason)}")
@@ -336,11 +338,17 @@ def _loop(reason: Reason, party: Party) -> Name | None:
         return _stop(f"the loop {told} {where}, on some ranks only")
     if reason.kind == "open" and (reason.is_loader or party.at.phase):
         return None  # samplers deal out equally many, and who has more is told by what was seen
+    return _unequal(
+        f"{party.waits} runs once for each of `{condition}` ({reason.where}), and the ranks do not "
+        "have equally many."
+    )
+
+
+def _unequal(told: str) -> Name:
     return Name(
         "DDP418",
         "data-dependent-collective",
-        f"{party.waits} runs once for each of `{condition}` ({reason.where}), and the ranks do "
-        "not have equally many.",
+        told,
         "Agree on the keys and counts first (all_gather_object), then communicate.",
         "runs unequally often",
     )

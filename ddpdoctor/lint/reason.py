@@ -33,6 +33,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Table, Term, Value, What, Why, text
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
+from ddpdoctor.lint.engine.queries.naming import asks_how_many
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.telling import steps
 from ddpdoctor.lint.linter import Reader, roots
@@ -117,6 +118,12 @@ class Reason:
     def word(self) -> str:
         """The same, as it is written."""
         return "exit" if self.left == "end" else self.left
+
+    @property
+    def asks_how_many(self) -> bool:
+        """Whether it is asked if this rank has anything, or how much of it."""
+        node = self.turn.node
+        return isinstance(node, Choice) and asks_how_many(node.condition.what)
 
     @property
     def reloads(self) -> bool:

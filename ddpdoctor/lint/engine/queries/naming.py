@@ -42,7 +42,7 @@ def name_of(run: Run, parting: Parting) -> str:
         return ""  # DDP401
     if not parting.both and any(map(_trains, parting.met)):
         return "DDP307"
-    return "DDP418" if not parting.both and _asks_how_many(parting.condition.what) else "DDP402"
+    return "DDP418" if not parting.both and asks_how_many(parting.condition.what) else "DDP402"
 
 
 def is_decided(parting: Parting) -> bool:
@@ -56,11 +56,11 @@ def _trains(met: Met) -> bool:
     return any(True for _ in events(inside, "backward"))
 
 
-def _asks_how_many(what: What) -> bool:
+def asks_how_many(what: What) -> bool:
     """Whether it is asked if this rank has anything, or how much of it."""
     if not isinstance(what, Term):
         return False
-    return what.op in ("filled", "len") or any(_asks_how_many(each) for each in what.args)
+    return what.op in ("filled", "len") or any(asks_how_many(each) for each in what.args)
 
 
 def _reloads(parting: Parting) -> bool:
