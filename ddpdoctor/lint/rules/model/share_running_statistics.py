@@ -31,7 +31,16 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Place, Ref, Tensor, Value, What
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    NOTHING,
+    Place,
+    Ref,
+    Tensor,
+    Value,
+    What,
+)
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.reducing import shared_in
 from ddpdoctor.lint.engine.queries.sharding import loops
@@ -63,10 +72,10 @@ def check(run: Run) -> Iterator[Hit]:
         models = _models(run, event)
         if not around or doers(way).mask != EVERYONE or not _is_shared(run, models, around):
             continue
-        given = list(_given(run, models, around))
+        given = [*_given(run, models, around), *_held_apart(run)]
         weighed = list(origins(run, event.values["loss"]))
         found = {
-            (node, path): None
+            (node, path): by
             for used in (given, weighed)
             for node, path, by in (*_carried(run, used), *_changed(run, used, models, around))
             if used is given or _is_of_a_module(run, by)
@@ -81,12 +90,20 @@ def check(run: Run) -> Iterator[Hit]:
                 "each rank goes by a running statistic of its own data, and trains one model",
                 notes=(
                     Related.at(event.place, "what is trained on goes by it"),
+                    *_taken(run, found[node, path]),
                     *_filled(run, first),
                     *(Related.at(place, "this goes on with it") for place in places),
                 ),
                 help="reduce what goes into it: dist.all_reduce(..., op=dist.ReduceOp.AVG)",
                 path=path,
             )
+
+
+def _taken(run: Run, value: Value) -> Iterator[Related]:
+    """Where many samples of the rank's own become a number."""
+    for step in _aggregates(run, value, NOTHING):
+        yield Related(step.path, getattr(step.node, "lineno", 1), "it is taken of its own data")
+        return
 
 
 def _filled(run: Run, place: Place) -> Iterator[Related]:
@@ -123,6 +140,15 @@ def _given(run: Run, models: set[int], around: list[Loop]) -> Iterator[Value]:
             for name, value in event.values.items():
                 if name.startswith("arg"):
                     yield from origins(run, value, "forward")
+
+
+def _held_apart(run: Run) -> Iterator[Value]:
+    """The buffers of wrapped modules that DDP is told to leave as they are on each rank."""
+    held = attributes(run)
+    for wrap, _ in events(run.root, "wrap"):
+        if wrap.values.get("kw_broadcast_buffers", NONE).is_const(False):
+            for number in parts(run, wrap.values["module"].what):
+                yield from held.get(Ref(number), {}).values()
 
 
 def _is_of_a_module(run: Run, value: Value) -> bool:
@@ -196,14 +222,17 @@ def _is_statistic(run: Run, before: What, step: Made) -> bool:
 
 def _is_aggregate(run: Run, value: Value, but: What) -> bool:
     """Whether it comes of a number for many samples, which ranks have not put together."""
+    return any(True for _ in _aggregates(run, value, but))
+
+
+def _aggregates(run: Run, value: Value, but: What) -> Iterator[Made]:
     together = _put_together(run)
     for each in origins(run, value, EITHER, "forward"):
         step = run.vm.made.get(each.what)
         if step is None or each.what == but or each.what in together:
             continue
         if step.by in _OF_ALL and _is_data(step.of[0]):
-            return True
-    return False
+            yield step
 
 
 def _put_together(run: Run) -> set[What]:
