@@ -391,6 +391,7 @@ _REMARKS: dict[str, Remark] = {
     "gathered-without-gradient": _as_read,
     "same-noise-everywhere": _as_read,
     "padded-evaluation": _as_read,
+    "own-statistics": _as_read,
     "module-prefix": _of_the_wrapper,
     "metric-not-reduced": _chosen,
     "reduced-twice": _of_ranks,

@@ -50,7 +50,7 @@ def _maker(cls: type) -> Frame | None:
 
 def _writer(cls: type, buffer: str) -> Frame | None:
     """The user's line, of a method of this class, that puts something into a buffer."""
-    into = re.compile(rf"\bself\.{re.escape(buffer)}\s*(\[.*\]\s*)?(=[^=]|\.\w+_\()")
+    into = re.compile(rf"\bself\.{re.escape(buffer)}\s*(\[.*\]\s*)?([-+*/@]?=[^=]|\.\w+_\()")
     for method in vars(cls).values():
         code = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
         if code is None or method.__name__ == "__init__" or not is_users(code):

@@ -133,9 +133,10 @@ class _Training:
 
     @harmless
     def _write_buffers(self, passes: Passes, wrapper: Any) -> None:
-        """What DDP is about to overwrite, but for what batch norms hold."""
+        """What DDP is about to overwrite, or leaves as it is, but for what batch norms hold."""
         passes.looked_at = self.log.steps
-        if not wrapper.require_forward_param_sync or not wrapper.will_sync_module_buffers():
+        sends = wrapper.require_forward_param_sync and wrapper.will_sync_module_buffers()
+        if not sends and wrapper.broadcast_buffers:
             return
         found = {
             f"{path}.{name}".lstrip("."): buffer
@@ -152,6 +153,7 @@ class _Training:
                 wrapper=passes.number,
                 step=self.log.steps,
                 digests=digests(found),
+                sent=sends,
                 place=users_frame(),
             )
 

@@ -101,6 +101,25 @@ def test_what_was_gathered_for_a_loss_and_not_put_back_has_no_gradient(
     assert [each.severity for each in found] == said
 
 
+WHITENED = (Path(__file__).parents[1] / "lint" / "samples" / "DDP312_held_bad.py").read_text(
+    "utf-8"
+)
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [("seen.mean(0)", ["warning"]), ("torch.rand(5)", []), ("self.middle.flip(0)", [])],
+)
+def test_a_buffer_that_differs_is_told_where_it_is_a_statistic_of_the_ranks_own_data(
+    tmp_path: Path, taken: str, said: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(WHITENED.replace("seen.mean(0)", taken), "utf-8")
+    line = 1 + WHITENED[: WHITENED.index("self.middle +=")].count("\n")
+    found = annotate([noted(file, "DDP312", "own-statistics", line, is_suspicion=True)])
+    assert [each.severity for each in found] == said
+
+
 GATED = """\
 import torch
 import torch.distributed as dist

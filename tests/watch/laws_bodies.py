@@ -400,9 +400,9 @@ class Remembering(nn.Linear):
         return super().forward(x)
 
 
-def remembering(*, alone: bool) -> None:
+def remembering(*, alone: bool, sent: bool = True) -> None:
     rank = join()
-    model = DistributedDataParallel(Remembering(alone=alone))
+    model = DistributedDataParallel(Remembering(alone=alone), broadcast_buffers=sent)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(9):
         optimizer.zero_grad()
@@ -418,6 +418,10 @@ def own_queue() -> None:
 
 def queue_of_all() -> None:
     remembering(alone=False)
+
+
+def queue_of_each() -> None:
+    remembering(alone=True, sent=False)
 
 
 class EveryRanks(torch.optim.lr_scheduler.LambdaLR):

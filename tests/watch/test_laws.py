@@ -91,7 +91,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             *("average_on_all", "average_sent"),
             "restored_by_all",
             "shards_of_one_order",
-            "queue_of_all",
+            *("queue_of_all", "queue_of_each"),
             "planned_for_all",
             "one_teacher",
             "group_of_all",

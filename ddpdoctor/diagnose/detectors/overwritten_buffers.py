@@ -29,7 +29,7 @@ def detect(case: Case) -> Iterator[Finding]:
     ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
     passes: dict[tuple[int, int], dict[int, Buffers]] = {}
     for rank in ranks:
-        for seen in rank.of(Buffers):
+        for seen in (each for each in rank.of(Buffers) if each.sent):
             passes.setdefault((seen.wrapper, seen.step), {})[rank.rank] = seen
     lost: dict[int, dict[str, list[int]]] = {}
     lines: dict[int, Buffers] = {}
@@ -51,7 +51,7 @@ def detect(case: Case) -> Iterator[Finding]:
             certainty="proven",
             ranks=numbers,
             places=(
-                *_writers(ranks[0], wrapper, often, numbers),
+                *writers(ranks[0], wrapper, often, numbers),
                 RankPlace(ranks=numbers, place=lines[wrapper].place, doing="forward"),
                 RankPlace(
                     ranks=numbers, place=ranks[0].wrappers[wrapper].place, doing="wraps the model"
@@ -66,7 +66,7 @@ def detect(case: Case) -> Iterator[Finding]:
         )
 
 
-def _writers(
+def writers(
     rank: RankEvidence, wrapper: int, names: tuple[str, ...], ranks: tuple[int, ...]
 ) -> Iterator[RankPlace]:
     """The lines that put something into these buffers, or else register them."""

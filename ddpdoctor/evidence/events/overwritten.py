@@ -23,3 +23,5 @@ class Buffers:
     """By name; those of batch norms, which differ on every rank, are left out."""
     place: Place | None
     """The line of the pass."""
+    sent: bool = True
+    """Whether DDP makes them alike in this pass."""

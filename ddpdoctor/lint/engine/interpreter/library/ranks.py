@@ -154,6 +154,8 @@ def wrap_in(
     objects.switch(vm, module)
     if module.what != NOTHING:
         vm.wrapped[module.what] = made.number
+    if "forward_sync_buffers" in kwargs:  # its name since torch 2.13
+        kwargs = {**kwargs, "broadcast_buffers": kwargs["forward_sync_buffers"]}
     for word, value in kwargs.items():
         vm.store.put((made, f"#{word}"), value)
     named = {f"kw_{word}": each for word, each in kwargs.items()}

@@ -1,0 +1,61 @@
+"""DDP312: a buffer that DDP is told to leave as it is holds something else on each rank.
+
+That is seen, and may be meant: a queue or a stream's state is each rank's own. It is told where
+lint reads that it is a running statistic of the rank's own data (`annotate`): the ranks share the
+weights, and each uses them with another statistic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.detectors.overwritten_buffers import writers
+from ddpdoctor.diagnose.detectors.silent_divergence import listed
+from ddpdoctor.diagnose.replicas import differing
+from ddpdoctor.evidence import RankEvidence, named
+from ddpdoctor.evidence.events.overwritten import Buffers
+
+
+@detector(precedence=433)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding for each wrapper."""
+    ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
+    numbers = tuple(rank.rank for rank in ranks)
+    for wrapper in sorted({seen.wrapper for rank in ranks for seen in rank.of(Buffers)}):
+        apart = _apart(ranks, wrapper)
+        if apart is None:
+            continue
+        names, last = apart
+        yield Finding(
+            code="DDP312",
+            title="own-statistics",
+            severity="info",
+            certainty="evidence",
+            is_suspicion=True,
+            ranks=numbers,
+            places=(
+                *writers(ranks[0], wrapper, names, numbers),
+                RankPlace(ranks=numbers, place=last.place, doing="forward"),
+            ),
+            cause=f"{listed(names)} held something else on each of {named(numbers)} (after step "
+            f"{last.step}), and by the source they are running statistics of the rank's own data: "
+            "each rank trains the shared weights with its own.",
+            cure=Cure(text="Reduce what goes into them over the ranks before they take it in."),
+        )
+
+
+def _apart(ranks: list[RankEvidence], wrapper: int) -> tuple[tuple[str, ...], Buffers] | None:
+    """The buffers that differ at the latest pass that all ranks have seen, and that pass."""
+    seen = [
+        {each.step: each for each in rank.of(Buffers) if each.wrapper == wrapper and not each.sent}
+        for rank in ranks
+    ]
+    steps = set.intersection(*map(set, seen)) - {0} if len(seen) > 1 else set()
+    if not steps:
+        return None
+    last = [of[max(steps)] for of in seen]
+    names = tuple(differing([each.digests for each in last]))
+    return (names, last[0]) if names else None
