@@ -269,7 +269,7 @@ def _subscript(vm: Machine, node: ast.Subscript) -> Value:
         return objects.sliced(vm, owner, parts, node)
     bounds = _bounds_of_dimensions(vm, node.slice)
     if any(each.agree.kind == "rank" for each in bounds):
-        return objects.sliced(vm, owner, bounds, node)
+        return objects.sliced(vm, owner, bounds, node, of_rows=_cuts_rows(node.slice))
     index = evaluate(vm, node.slice)
     return objects.current(vm, objects.item(vm, owner, index, node))
 
@@ -280,6 +280,11 @@ def _bounds_of_dimensions(vm: Machine, index: ast.expr) -> list[Value]:
     slices = [each for each in several if isinstance(each, ast.Slice)]
     written = (x for each in slices for x in (each.lower, each.upper, each.step) if x)
     return [evaluate(vm, each) for each in written]
+
+
+def _cuts_rows(index: ast.expr) -> bool:
+    first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else None
+    return isinstance(first, ast.Slice) and (first.lower or first.upper) is not None
 
 
 def _lambda(vm: Machine, node: ast.Lambda) -> Value:

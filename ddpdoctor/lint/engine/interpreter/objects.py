@@ -1022,15 +1022,17 @@ def _in_order(found: Value, one: Value) -> Value:
     return one
 
 
-def sliced(vm: Machine, owner: Value, parts: list[Value], node: ast.AST) -> Value:
-    """`owner[a:b]`."""
+def sliced(
+    vm: Machine, owner: Value, parts: list[Value], node: ast.AST, *, of_rows: bool = True
+) -> Value:
+    """`owner[a:b]`; without `of_rows` along another dimension."""
     found = content(vm, owner)
     by, reason = blended(parts)
     agree, why = blended([current(vm, owner), *parts])
     if by.kind == "rank":
         agree, why = local("shard", by.sure), vm.why(OWN_PART, node, reason)
         whole = found if found is not None else current(vm, owner)
-        if whole.agree.cause in ("order", "chance"):
+        if of_rows and whole.agree.cause in ("order", "chance"):
             vm.emit("deal", "", node, order=whole)
     if found is not None:
         if by.kind != "rank":
