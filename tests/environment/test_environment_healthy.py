@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from environment_cases import TORCHRUN
 from healthy_machine import ENVIRONMENT, GIB
+from quick import QUICK_TORCH
 
 from ddpdoctor.environment.checks import findings
 from ddpdoctor.environment.model import (
@@ -299,3 +300,32 @@ def test_a_rank_of_a_real_launcher_has_no_warning_if_it_is_told_its_threads(
     named = {"srun": "srun", "mpirun": "Open MPI", "torchrun": "torchrun", "accelerate": "torchrun"}
     launchers = [one["name"] for one in document["data"]["environment"]["launchers"]]
     assert named.get(launcher) in (launchers or [None])
+
+
+def test_a_batch_script_that_forgets_srun_is_told_and_its_tasks_are_not(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    if not slurm.is_here():
+        pytest.skip("sbatch needs root here, and the daemons of slurm-wlm")
+    doctor = " ".join([sys.executable, "-m", "ddpdoctor", "env", "--format", "json"])
+    script = tmp_path / "job.sh"
+    script.write_text(
+        f"#!/bin/sh\n{doctor} -o script.json\nsrun sh -c '{doctor} -o $SLURM_PROCID.json'\nexit 0\n"
+    )
+    environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environ |= {"PYTHONPATH": str(QUICK_TORCH), "OMP_NUM_THREADS": "1"}
+    subprocess.run(
+        ["sbatch", "--wait", "--ntasks=2", f"--chdir={tmp_path}", str(script)],
+        env={**environ, **request.getfixturevalue("of_slurm")},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+
+    def told(name: str) -> list[str]:
+        document = json.loads((tmp_path / name).read_text())
+        return [one["cause"] for one in document["findings"] if one["code"] == "DDP105"]
+
+    batch = "this is the batch script of a Slurm job of 2 tasks, not one of its tasks"
+    assert told("script.json") == [batch]
+    assert told("0.json") == told("1.json") == []

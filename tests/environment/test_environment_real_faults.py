@@ -127,6 +127,34 @@ def test_a_port_that_is_taken_fails_as_env_says() -> None:
     assert "warning" not in told
 
 
+@needs_root
+@pytest.mark.skipif(not shutil.which("ip"), reason="needs ip of iproute2")
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torchrun")
+def test_torchrun_minds_a_taken_29500_on_several_nodes_alone_as_env_says() -> None:
+    listen = "import socket; kept = socket.create_server(('', 29500)); "
+    code = listen + ("import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)")
+    inside = ("unshare", "--net", "sh", "-c", LO_UP, "sh", sys.executable, "-c", code)
+    torchrun = [*inside, sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=1"]
+    several = ["--nnodes=2", "--node-rank=0", "--master-addr=127.0.0.1"]
+
+    def runs(*options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*torchrun, *options, "--no-python", "true"],
+            env={"PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    assert runs().returncode == 0
+    assert "EADDRINUSE" in runs(*several).stderr
+    told = [(how, cause) for code, how, cause in found(*inside) if code == "DDP104"]
+    assert [(how, cause.partition(" taken")[0]) for how, cause in told] == [
+        ("info", "port 29500 (torchrun's default) is already")
+    ]
+    assert "DDP104" not in [code for code, *_ in found(*inside[:6])]
+
+
 def test_the_command_names_what_is_set_and_not_its_twin() -> None:
     faults = {
         "NCCL_SOKET_IFNAME": "lo",
