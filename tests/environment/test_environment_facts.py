@@ -8,10 +8,12 @@ import sys
 import venv
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from ddpdoctor.environment import facts
 from ddpdoctor.environment.facts import collect, gpu, software
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import (
@@ -77,8 +79,8 @@ def test_looking_at_the_machine_imports_no_torch_into_this_process(
 ) -> None:
     code = (
         "import sys; from ddpdoctor.environment.checks import findings;"
-        "from ddpdoctor.environment.facts import collect; facts = collect();"
-        "findings(facts); print(facts.torch.version, 'torch' in sys.modules)"
+        "from ddpdoctor.environment.facts import collect; found = collect();"
+        "findings(found); print(found.torch.version, 'torch' in sys.modules)"
     )
     assert child(code, **torch_package(TORCH)) == "2.13.0 False"
 
@@ -234,3 +236,50 @@ def test_a_gpu_device_without_nvidia_smi_is_not_the_same_as_no_gpu(tmp_path: Pat
     assert isinstance(machine.find(gpu.gpus), Absent)
     (tmp_path / "dev/nvidia0").touch()
     assert isinstance(machine.find(gpu.gpus), Unknown)
+
+
+def noted(order: list[str], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*given: Any) -> Any:
+        order.append(name)
+        return function(*given)
+
+    return call
+
+
+def test_a_torch_that_is_slow_to_import_is_not_waited_for_by_the_other_facts(
+    torch_package: Callable[[str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it takes of the machine is not counted: memory and GPUs are looked at before."""
+    order: list[str] = []
+    for room, name in (
+        (facts.gpu, "gpus"),
+        (facts.host, "memory"),
+        (facts.network, "listeners"),
+        (facts.software, "ask_torch"),
+        (facts.software, "torch"),
+    ):
+        monkeypatch.setattr(room, name, noted(order, name, getattr(room, name)))
+    known = collect(torch_package(TORCH))
+    assert isinstance(known.torch, Torch)
+    once = list(dict.fromkeys(order))  # shared memory asks for memory, too
+    assert once == ["gpus", "memory", "ask_torch", "listeners", "torch"]
+
+
+def test_whoever_interrupts_it_leaves_no_import_of_torch_behind(
+    torch_package: Callable[[str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def ask(machine: Machine) -> Any:
+        asked.append(ask_torch(machine))
+        return asked[0]
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    ask_torch = software.ask_torch
+    monkeypatch.setattr(facts.software, "ask_torch", ask)
+    monkeypatch.setattr(facts.network, "listeners", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        collect(torch_package("import time; time.sleep(60)"))
+    assert asked[0].process.poll() is not None

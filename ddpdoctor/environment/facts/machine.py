@@ -59,7 +59,10 @@ class Machine:
         It runs under this machine's environment. Raises NoAnswer if it does not start, or does
         not end within `seconds` (default: the machine's patience).
         """
-        limit = self.patience if seconds is None else seconds
+        return self.asking(command).answer(seconds)
+
+    def asking(self, command: Sequence[str]) -> Question:
+        """Start a program, to wait for its answer later. Raises NoAnswer if it does not start."""
         try:
             process = subprocess.Popen(
                 command,
@@ -71,13 +74,32 @@ class Machine:
             )
         except (OSError, ValueError) as error:
             raise NoAnswer(f"{Path(command[0]).name} does not start: {error}") from error
+        return Question(Path(command[0]).name, process, self.patience)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A program that is asked for a fact, and is at it."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    patience: float
+
+    def answer(self, seconds: float | None = None) -> tuple[int, str, str]:
+        """What `Machine.ask` gives, from now on within `seconds`. Raises NoAnswer."""
+        limit = self.patience if seconds is None else seconds
         try:
-            output, errors = process.communicate(timeout=limit)
+            output, errors = self.process.communicate(timeout=limit)
         except subprocess.TimeoutExpired as error:
-            raise NoAnswer(f"{Path(command[0]).name} gave no answer in {limit:g} s") from error
+            raise NoAnswer(f"{self.name} gave no answer in {limit:g} s") from error
         finally:
-            _end(process)
-        return process.returncode, output.decode(errors="replace"), errors.decode(errors="replace")
+            self.drop()
+        status = self.process.returncode
+        return status, output.decode(errors="replace"), errors.decode(errors="replace")
+
+    def drop(self) -> None:
+        """End it, if it has not ended."""
+        _end(self.process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -10,7 +10,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from ddpdoctor.environment.facts.machine import Machine
+from ddpdoctor.environment.facts.machine import Machine, Question
 from ddpdoctor.environment.model import Absent, Python, Torch, TorchFailure
 
 _DISTRIBUTION = re.compile(r"([\w.-]+?)-([0-9][^-]*)\.(?:dist|egg)-info")
@@ -60,14 +60,19 @@ def _system(machine: Machine) -> str:
     return next(named, "")
 
 
-def torch(machine: Machine) -> Torch | TorchFailure | Absent:
-    """PyTorch as the user's own process would import it, asked in a child. Raises NoAnswer.
+def ask_torch(machine: Machine) -> Question:
+    """Have PyTorch imported as the user's own process would, in a child. Raises NoAnswer.
 
     A child costs an import of torch, and nothing that torch does, prints, spawns or dies of can
     reach us.
     """
     # -P: or the probe's own folder would come first on sys.path, and torch might import from it.
-    status, output, errors = machine.ask([sys.executable, "-P", str(_PROBE)])
+    return machine.asking([sys.executable, "-P", str(_PROBE)])
+
+
+def torch(machine: Machine, asked: Question | None = None) -> Torch | TorchFailure | Absent:
+    """What that child says, which may have been `asked` before. Raises NoAnswer."""
+    status, output, errors = (asked or ask_torch(machine)).answer()
     if status == 0:
         found = Torch.model_validate_json(output.splitlines()[-1])
         return found.model_copy(
