@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -262,7 +263,30 @@ def test_a_torch_that_is_slow_to_import_is_not_waited_for_by_the_other_facts(
     known = collect(torch_package(TORCH))
     assert isinstance(known.torch, Torch)
     once = list(dict.fromkeys(order))  # shared memory asks for memory, too
-    assert once == ["gpus", "memory", "ask_torch", "listeners", "torch"]
+    assert once == ["memory", "ask_torch", "gpus", "listeners", "torch"]
+
+
+def test_torch_touches_no_gpu_before_all_others_are_known(
+    torch_package: Callable[[str], dict[str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Or it would be found among those that compute there, or refused by an exclusive mode."""
+    touched, seen = tmp_path / "touched", []
+    counts = f"device_count = lambda: open({str(touched)!r}, 'w').write('2')"
+    code = TORCH.replace("device_count = lambda: 2", counts)
+
+    def look(*_: object) -> tuple[()]:
+        for _ in range(40):  # a torch that does not wait has touched it by then
+            if touched.exists():
+                break
+            time.sleep(0.05)
+        seen.append(touched.exists())
+        return ()
+
+    monkeypatch.setattr(facts.gpu, "gpus", look)
+    known = collect(torch_package(code)).torch
+    assert isinstance(known, Torch)
+    assert known.visible_gpus == 1  # characters written
+    assert seen == [False]
 
 
 def test_whoever_interrupts_it_leaves_no_import_of_torch_behind(

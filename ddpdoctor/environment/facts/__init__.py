@@ -40,9 +40,8 @@ def collect(
     by default it is not known, and this folder is tried.
     """
     machine = Machine(os.environ.copy() if environ is None else environ, root, patience)
-    # While torch is imported it takes memory and threads, and where it can, a place on each GPU.
+    # While torch is imported it takes memory and threads; GPUs when its answer is waited for.
     untouched: dict[str, Any] = {
-        "gpus": machine.find(gpu.gpus),
         "cpus": machine.find(host.cpus),
         "memory": machine.find(host.memory),
         "shared_memory": machine.find(host.shared_memory),
@@ -79,6 +78,7 @@ def _meanwhile(machine: Machine, checkpoints: Path | None) -> dict[str, Any]:
         "compilers": machine.find(software.compilers),
         "accelerate": machine.find(software.accelerate_defaults),
         "nccl_packages": machine.find(software.nccl_packages),
+        "gpus": machine.find(gpu.gpus),
         "xids": machine.find(gpu.xids),
         "redirecting": machine.find(gpu.redirecting_bridges),
         "infiniband": machine.find(host.infiniband),

@@ -67,7 +67,7 @@ class Machine:
             process = subprocess.Popen(
                 command,
                 env=dict(self.environ),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
@@ -79,7 +79,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Question:
-    """A program that is asked for a fact, and is at it."""
+    """A program that is asked for a fact, and is at it.
+
+    Its input ends when its answer is waited for: what must not begin before can wait for that.
+    """
 
     name: str
     process: subprocess.Popen[bytes]
