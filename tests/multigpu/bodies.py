@@ -66,7 +66,9 @@ def binding(folder: Path, backend: str) -> dict[str, Any]:
 def hang(folder: Path, backend: str) -> None:
     """Leave out one all_reduce on rank 1, and wait until torch gives up and dumps its recorder.
 
-    gloo dumps nothing by itself: there each rank writes what NCCL's watchdog would.
+    gloo dumps nothing by itself: there each rank writes what NCCL's watchdog would. NCCL may let an
+    all_reduce and a broadcast of four numbers end as if they were one call (2.28 did, on an H100):
+    rank 0 then has one call more than rank 1, which stays until it is ended.
     """
     os.environ["TORCH_FR_BUFFER_SIZE"] = os.environ["TORCH_NCCL_TRACE_BUFFER_SIZE"] = "2000"
     os.environ["TORCH_NCCL_DUMP_ON_TIMEOUT"] = "1"
@@ -77,17 +79,19 @@ def hang(folder: Path, backend: str) -> None:
     with session(backend=backend, timeout=timedelta(seconds=20)) as world:  # type: ignore[arg-type]
         value = torch.ones(4, device=world.device)
         dist.all_reduce(value)
+        works = []
         if world.rank == 0:
-            work = dist.all_reduce(value, async_op=True)  # the one that rank 1 leaves out
-        else:
-            work = dist.broadcast(value, src=1, async_op=True)
+            works.append(dist.all_reduce(value, async_op=True))  # the one that rank 1 leaves out
+        works.append(dist.broadcast(value, src=1, async_op=True))
         if backend == "gloo":
             time.sleep(1)
             content = torch._C._distributed_c10d._dump_fr_trace()  # type: ignore[attr-defined]
             Path(f"{prefix}{world.rank}").write_bytes(content)
             assert pickle.loads(content)["entries"]
-        work.wait()
+        for work in works:
+            work.wait()
         torch.cuda.synchronize()
+        time.sleep(60)
 
 
 def deadlock(folder: Path, backend: str) -> None:
