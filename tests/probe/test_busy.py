@@ -52,7 +52,7 @@ def test_a_thread_that_only_computes_either_computes_or_waits() -> None:
     all_waited = kept_waiting() - all_waited
     seconds = time.perf_counter() - begun
     assert computed + waited <= seconds * 1.001  # the kernel's clock is another one
-    assert waited <= all_waited
+    assert waited <= all_waited + 1e-6  # sums of the same numbers
     # The three others got as much of the CPU as this one: the kernel is fair, in whatever time.
     assert waited > computed
     assert computed * 0.999 <= without(waited, seconds) == seconds - waited
