@@ -108,3 +108,17 @@ def test_a_clean_environment_ends_with_0(bare: dict[str, str], form: str) -> Non
     ended = env({**bare, "GLOO_SOCKET_IFNAME": "lo", "NCCL_DEBUG": "WARN"}, "--format", form)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "2.13.0" in ended.stdout
+
+
+def test_what_it_does_beside_importing_torch_costs_less_than_a_second(bare: dict[str, str]) -> None:
+    """Of CPUs, its children's included: how long that takes is up to who else wants them."""
+
+    def seconds() -> float:
+        command = [sys.executable, "-m", "ddpdoctor", "env", "-o", os.devnull]
+        child = subprocess.Popen(command, env=bare)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        assert child.returncode == 0
+        return used.ru_utime + used.ru_stime
+
+    assert min(seconds() for _ in range(3)) < 1.0  # the first may have to compile
