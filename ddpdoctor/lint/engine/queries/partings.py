@@ -122,7 +122,9 @@ def partings(run: Run) -> list[Parting]:
 def _reduced(run: Run) -> Callable[[Event], bool]:
     """Whether a backward concerns all ranks: not where its loss comes of bare models alone.
 
-    Nor where it comes of those that some ranks have wrapped in a group of their own.
+    Nor where it comes of those that some ranks have wrapped in a group of their own. Of which model
+    a loss comes may not be known: where another comes of a wrapper, this one is taken for a bare
+    model's.
     """
     wrapping = [event.values for event, _ in events(run.root, "wrap") if letter(event)]
     forwards = [event.values for event, _ in events(run.root, "forward")]
@@ -139,9 +141,12 @@ def _reduced(run: Run) -> Callable[[Event], bool]:
     for values in wrapping:
         known |= parts(run, values["module"].what)
 
+    losses = (event.values.get("loss") for event, _ in events(run.root, "backward"))
+    is_traced = any(not known.isdisjoint(made_by(each)) for each in losses)
+
     def is_reduced(backward: Event) -> bool:
         of = made_by(backward.values.get("loss"))
-        return not of or not known.isdisjoint(of)
+        return not known.isdisjoint(of) or (not of and not is_traced)
 
     return is_reduced
 

@@ -155,6 +155,8 @@ def inside(vm: Machine, value: Value) -> Value:
     if found is None:
         return objects.current(vm, value)
     items = objects.held(found)
+    if vm.type_of(value) == "dict":
+        items = (*items, *(each for _, each in objects.entries(vm, value)))
     agree, why = blended([found, *(objects.current(vm, each) for each in items)])
     return Value(value.what, agree, why)
 
