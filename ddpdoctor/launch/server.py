@@ -196,8 +196,16 @@ def _end(keepers: set[int], children: Children, home: Path) -> NoReturn:
         wait([children.fileno()], left)
         keepers -= {pid for pid, _ in children.reap()}
     children.kill_all()
-    shutil.rmtree(home, ignore_errors=True)
+    _remove(home, time.monotonic() + _PATIENCE)
     os._exit(0)
+
+
+def _remove(home: Path, deadline: float) -> None:
+    """Files may come while the folder is emptied, of ranks that the kernel has not ended yet."""
+    shutil.rmtree(home, ignore_errors=True)
+    while home.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+        shutil.rmtree(home, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ A trial would else spend seconds on importing torch in every process that it is 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import runpy
 import signal
@@ -92,6 +93,7 @@ def _as_after_exec(
     if new:
         os.setsid()
     signal.set_wakeup_fd(-1)
+    faulthandler.disable()  # pytest's, which no process that it starts has
     for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}:
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)

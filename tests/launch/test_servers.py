@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from ddpdoctor.launch import ForkServer, Job, LaunchError
+from ddpdoctor.launch import ForkServer, Job, LaunchError, server
 from tests.launch.helpers import BODIES, Family, run
 
 
@@ -110,3 +113,18 @@ def test_a_closed_server_leaves_no_folder(family: Family) -> None:
         folder = server.fresh_run_dir()
         assert folder.is_dir()
     assert not folder.parent.exists()
+
+
+def test_a_folder_goes_though_a_rank_that_is_ending_still_writes_there(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    many = "import pathlib, sys\nfor n in range(10_000): pathlib.Path(sys.argv[1], str(n)).touch()"
+    writer = subprocess.Popen([sys.executable, "-c", many, home], stderr=subprocess.DEVNULL)
+    try:
+        while not any(home.iterdir()):
+            assert writer.poll() is None
+        server._remove(home, time.monotonic() + 60)
+    finally:
+        writer.kill()
+        writer.wait()
+    assert not home.exists()

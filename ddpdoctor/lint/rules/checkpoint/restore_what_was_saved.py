@@ -269,16 +269,18 @@ def _read(run: Run, load: Event) -> set[str]:
         return set()  # a library restores all that it has saved
     loaded = load.values["result"].what
     read = run.vm.reads.get(loaded, set()) if isinstance(loaded, Term) else set()
-    return set() if ELSEWHERE in read or _goes_on(run, loaded) else read
+    return set() if ELSEWHERE in read or loaded in _handed_on(run) else read
 
 
-def _goes_on(run: Run, loaded: What) -> bool:
-    """Whether the whole is kept, returned to nobody seen, or loaded by a single object."""
-    for node, _ in walk(run.root):
-        match node:
-            case Exit(kind="return", value=Value(what=what)) if not run.is_entry and what == loaded:
-                return True
-            case Event(kind="set_attribute" | "load_state", values=values):
-                if any(each.what == loaded for each in values.values()):
-                    return True
-    return False
+def _handed_on(run: Run) -> set[What]:
+    """What is kept as a whole, returned to nobody seen, or loaded by a single object."""
+    found: set[What] | None = run.answers.get("handed_on")
+    if found is None:
+        found = run.answers["handed_on"] = set()
+        for node, _ in walk(run.root):
+            match node:
+                case Exit(kind="return", value=Value(what=what)) if not run.is_entry:
+                    found.add(what)
+                case Event(kind="set_attribute" | "load_state", values=values):
+                    found.update(each.what for each in values.values())
+    return found
