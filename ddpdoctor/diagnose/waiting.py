@@ -155,15 +155,13 @@ def _beyond(
         and each.collective.group == call.group
         and each.collective.seq > call.seq
     ]
-    told = {
-        rank.rank: each
-        for rank in ranks
-        for each in rank.collectives
-        if (each.group, each.seq, each.peer) == (call.group, call.seq, None)
-    }
+    known = {rank.rank: rank.collectives for rank in ranks} if later else {}
+    there = call.group, call.seq, None
 
     def is_with_them(each: Blocked) -> bool:
-        if call.place is None or (then := told.get(each.rank)) is None or then.place is None:
+        calls = reversed(known.get(each.rank, ()))
+        then = next((one for one in calls if (one.group, one.seq, one.peer) == there), None)
+        if call.place is None or then is None or then.place is None:
             return each.stuck.place == held.stuck.place
         return (normal_op(then.op), then.place) == (normal_op(call.op), call.place)
 

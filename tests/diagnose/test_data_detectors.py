@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -108,13 +109,14 @@ SHUFFLES = Place("/work/data.py", 7, "__iter__")
     [
         (("a", "a"), (3, 3), ["DDP203"]),
         (("a", "b"), (3, 4), []),
+        (("a", "b", "b", "c"), (3, 4, 4, 5), []),
         (("a", "b"), (3, 3), []),
         (("", ""), (3, 3), []),
     ],
-    ids=["one seed", "seed and epoch", "an order of its own", "nothing is shuffled"],
+    ids=["one seed", "seed and epoch", "once more", "an order of its own", "nothing is shuffled"],
 )
 def test_a_sampler_of_the_users_own_that_shuffles_twice_from_one_state_repeats_itself(
-    states: tuple[str, str], orders: tuple[int, int], codes: list[str]
+    states: tuple[str, ...], orders: tuple[int, ...], codes: list[str]
 ) -> None:
     found = [
         [
@@ -126,7 +128,7 @@ def test_a_sampler_of_the_users_own_that_shuffles_twice_from_one_state_repeats_i
                         mixed=tuple(filter(None, [state])),
                         mixed_at=SHUFFLES if state else None,
                     )
-                    for begun, state, order in zip((50.0, 60.0), states, orders, strict=True)
+                    for begun, state, order in zip(itertools.count(50.0, 10.0), states, orders)
                 ),
                 by_rank=True,
             )

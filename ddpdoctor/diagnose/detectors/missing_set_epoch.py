@@ -48,16 +48,19 @@ def detect(case: Case) -> Iterator[Finding]:
 
 def _repeats(loader: Loader) -> tuple[int, int] | None:
     """Two epochs of training, one after the other, of one order; a peek between them is none."""
-    if not (_is_mixed(loader) if loader.sampler is None else _shuffles(loader.sampler)):
-        return None
     trained = [(n, epoch) for n, epoch in sorted(loader.epochs.items()) if epoch.steps]
+    if loader.sampler is None:
+        shuffles = _is_always_mixed_alike(loader, [epoch for _, epoch in trained])
+    else:
+        shuffles = _shuffles(loader.sampler)
+    if not shuffles:
+        return None
     if len({epoch.sampler_epoch for _, epoch in trained}) > 1:
         return None
     if any(epoch.told for _, epoch in trained) and len(trained) < _PASSES:
         return None
     for (number, epoch), (following, then) in pairwise(trained):
-        was_mixed = loader.sampler is not None or epoch.mixed == then.mixed != ()
-        if _went_as_far(epoch, then) and epoch.order == then.order is not None and was_mixed:
+        if _went_as_far(epoch, then) and epoch.order == then.order is not None:
             return number, following
     return None
 
@@ -67,9 +70,14 @@ def _mixing(ranks: tuple[int, ...], epoch: Epoch) -> Iterator[RankPlace]:
         yield RankPlace(ranks=ranks, place=epoch.mixed_at, doing="shuffles for this pass")
 
 
-def _is_mixed(loader: Loader) -> bool:
-    """Whether a sampler of the user's own goes through more than a few samples."""
-    return loader.length is not None and loader.length > 2 * _FEW
+def _is_always_mixed_alike(loader: Loader, trained: list[Epoch]) -> bool:
+    """Whether a sampler of the user's own shuffles, from one state in every pass that is known.
+
+    Where some are apart it is told the epoch, and one is gone through once more, after a resume.
+    """
+    known = {(epoch.mixed, epoch.order) for epoch in trained if epoch.order is not None}
+    is_long = loader.length is not None and loader.length > 2 * _FEW
+    return is_long and len(known) == 1 and all(mixed for mixed, _ in known)
 
 
 def _shuffles(sampler: Sampler) -> bool:
