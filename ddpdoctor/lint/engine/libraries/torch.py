@@ -95,8 +95,9 @@ torch.nn.Module.float                               itself
 torch.nn.Module.double                              itself
 torch.nn.Module.bfloat16                            itself
 torch.nn.Module.requires_grad_                      event kind=unfreeze on=requires_grad@0 result=itself
-torch.nn.Module.apply                               itself
+torch.nn.Module.apply                               event kind=apply function=fn@0 result=itself
 torch.nn.Module.parameters                          pure
+torch.nn.Module.reset_parameters                    event kind=reset
 torch.nn.Module.named_parameters                    pure
 torch.nn.Module.state_dict                          event kind=state result=pure
 torch.nn.Dropout                                    event kind=dropout p=p@0 result=pure

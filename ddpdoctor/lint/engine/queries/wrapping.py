@@ -95,7 +95,10 @@ def weights_in(value: Value) -> Ref | None:
         if found is not None:
             return found
         what = _seen_through(what)
-    return None
+    if not isinstance(what, Partial) or "#" not in dict(what.named):
+        return None
+    layer = what.callee.what  # of the library: its weights are known by their name alone
+    return layer if isinstance(layer, Ref) else None
 
 
 def _seen_through(what: Term) -> object:

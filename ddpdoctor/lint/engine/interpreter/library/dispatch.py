@@ -33,6 +33,8 @@ def call_library(
     for each in (*(args[:1] if name.endswith("_") else ()), kwargs.get("out", NONE)):
         if isinstance(each.what, Tensor):  # `zeros_(x)` and `out=x` write into it
             vm.emit("change", "", node, object=each)
+        elif name.startswith("torch.nn.init."):
+            vm.emit("change", name.rpartition(".")[2], node, object=each)
     effect = vm.library.find(name)
     if effect is None:
         return of_python(vm, name, args, kwargs, node)

@@ -130,6 +130,20 @@ def derive(vm: Machine, own: Value, call: Call) -> None:
         _read(vm, own.what, event)
 
 
+_LAYERS = 4
+"""To so many layers of a module a function is applied: what it does to one it does to others."""
+
+
+def _apply(vm: Machine, module: Value, function: Value, node: ast.AST) -> None:
+    """`module.apply(function)`, for the layers that have weights."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    found = [vm.objects[number] for number in sorted(objects.parts(vm.store.held(), module.what))]
+    layers = [each for each in found if each.effect is not None and each.effect.option("has")]
+    for each in layers[:_LAYERS]:
+        call_value(vm, function, [Value(Ref(each.number))], {}, node)
+
+
 def _hold(vm: Machine, made: Ref, holds: str, args: list[Value]) -> None:
     """The parts of a module that consists of others."""
     found = objects.content(vm, args[0]) if args and holds == "list" else None
@@ -205,6 +219,8 @@ def _event(vm: Machine, call: Call) -> Value:
         if any(isinstance(each, Term) and each.op == "loaded" for each in state):
             vm.restored.add(call.owner.what.number)
     event = vm.emit(kind, call.last, call.node, **values)
+    if kind == "apply" and call.owner is not None:
+        _apply(vm, call.owner, values.get("function", NONE), call.node)
     if call.owner is not None and "buffer" in values:
         _keep_buffer(vm, call.owner, values["name"], values["buffer"])
     result = call.effect.option("result")
