@@ -86,6 +86,8 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     agree, why = value.agree, value.why
     count = objects.without_order(value)
     if isinstance(what, Tensor):
+        if agree.divergent and _is_an_order(vm, value):
+            agree = local("order", False)
         one = Value(Tensor(vm.site(node, "element"), what.of), agree, why)
         return vm.computed(one, "element", (value,), node), _number_of_rows(vm, value)
     if isinstance(what, Table):
@@ -95,6 +97,17 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
     return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
+
+
+def _is_an_order(vm: Machine, tensor: Value) -> bool:
+    """Whether it holds each number up to its length once: all ranks have the same ones in it."""
+    made = vm.made.get(tensor.what)
+    while made is not None and made.of and made.by in _AS_THEY_STAND:
+        made = vm.made.get(made.of[0].what)
+    return made is not None and made.by == "argsort"
+
+
+_AS_THEY_STAND = ("tolist", "numpy", "cpu", "detach")
 
 
 def _number_of_rows(vm: Machine, tensor: Value) -> Value:
