@@ -140,6 +140,21 @@ def test_a_sampler_of_the_users_own_that_shuffles_twice_from_one_state_repeats_i
     assert all(each.places[0].place == SHUFFLES for each in findings)
 
 
+def test_torchs_own_sampler_is_named_before_the_line_that_has_it_shuffle() -> None:
+    mixed: dict[str, Any] = {"sampler_epoch": 0, "mixed": ("a",), "mixed_at": SHUFFLES}
+    twice = [
+        [
+            loader(
+                epoch(50.0, order=rank, **mixed),
+                epoch(60.0, order=rank, **mixed),
+                sampler=sampler(rank, length=64),
+            )
+        ]
+        for rank in range(WORLD)
+    ]
+    assert lines(only(world(twice))) == [21, 20, 30]
+
+
 @pytest.mark.parametrize(("batches", "codes"), [(9, ["DDP203"]), (8, [])])
 def test_passes_that_are_left_after_as_many_batches_are_compared(
     batches: int, codes: list[str]

@@ -35,7 +35,7 @@ def detect(case: Case) -> Iterator[Finding]:
             certainty="proven",
             ranks=ranks,
             places=(
-                *_mixing(ranks, then),
+                *_mixing(ranks, kin[min(kin)], then),
                 *loaders.places(kin, "built the loader", sampler="built the sampler"),
                 *callers(ranks, then.way, then.place),
             ),
@@ -65,8 +65,9 @@ def _repeats(loader: Loader) -> tuple[int, int] | None:
     return None
 
 
-def _mixing(ranks: tuple[int, ...], epoch: Epoch) -> Iterator[RankPlace]:
-    if epoch.mixed_at is not None:
+def _mixing(ranks: tuple[int, ...], loader: Loader, epoch: Epoch) -> Iterator[RankPlace]:
+    """The line that shuffles, of a sampler of the user's own."""
+    if loader.sampler is None and epoch.mixed_at is not None:
         yield RankPlace(ranks=ranks, place=epoch.mixed_at, doing="shuffles for this pass")
 
 
