@@ -101,7 +101,7 @@ def test_an_order_that_comes_again_is_a_missing_set_epoch() -> None:
     assert lines(finding) == [21, 20, 30]
 
 
-SHUFFLES = Place("/work/data.py", 7, "__iter__")
+SHUFFLES = Place("/home/user/data.py", 7, "__iter__")
 
 
 @pytest.mark.parametrize(

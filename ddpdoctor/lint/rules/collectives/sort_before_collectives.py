@@ -72,7 +72,7 @@ def check(run: Run) -> Iterator[Hit]:
 def _packed(run: Run, orders: dict[int, Event]) -> Iterator[Hit]:
     told: set[int] = set()
     for event, _ in events(run.root, "collective"):
-        for role in _GIVEN & event.values.keys():
+        for role in (each for each in _GIVEN if each in event.values):
             for made in with_all_rows(run, event.values[role]):
                 if made.by not in PUTS_TOGETHER or not made.of or id(made.node) in told:
                     continue
@@ -104,7 +104,7 @@ def _order(run: Run, parts: Value, orders: dict[int, Event]) -> Why | None:
     return None
 
 
-_GIVEN = {"gives", "collects", "shares"}
+_GIVEN = ("gives", "collects", "shares")
 
 
 def _counts(over: Value) -> bool:
