@@ -29,6 +29,8 @@ def printable(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(printable)]
 
+_TRUE = ("y", "yes", "1", "t", "true")
+
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -423,6 +425,10 @@ class Environment(_Frozen):
             return int(self.value(name) or "")
         except ValueError:
             return None
+
+    def is_on(self, name: str) -> bool:
+        """Whether c10d takes a variable for true (torch's `getCvarBool`)."""
+        return (self.value(name) or "").lower() in _TRUE
 
     @property
     def lacks_nccl(self) -> bool:

@@ -13,7 +13,6 @@ from ddpdoctor.environment.model import Environment, SetVariable
 from ddpdoctor.environment.variables import known
 
 _MOST_SOCKETS = 64
-_ON = ("y", "yes", "1", "t", "true")
 _STREAM = re.compile(r"/dev/(stdout|stderr|null|tty\w*|(fd|pts)/\d+)")
 """What is no file, and is written line by line."""
 
@@ -67,7 +66,7 @@ def _two_allocators(environment: Environment) -> Iterator[Finding]:
 
 def _dump_without_watchdog(environment: Environment) -> Iterator[Finding]:
     waits = _in_force(environment, "TORCH_NCCL_BLOCKING_WAIT")
-    if waits and _is_on(waits.value) and _dumps(environment):
+    if waits and environment.is_on(waits.name) and _dumps(environment):
         yield finding(
             "DDP704",
             "warning",
@@ -93,7 +92,7 @@ def _dump_without_recorder(environment: Environment) -> Iterator[Finding]:
 
 
 def _dumps(environment: Environment) -> bool:
-    return _is_on(environment.value("TORCH_NCCL_DUMP_ON_TIMEOUT") or "")
+    return environment.is_on("TORCH_NCCL_DUMP_ON_TIMEOUT")
 
 
 def _in_force(environment: Environment, name: str) -> SetVariable | None:
@@ -232,7 +231,3 @@ def _is_for_infiniband(variable: SetVariable) -> bool:
         and row is not None
         and row.read_by == "NCCL"
     )
-
-
-def _is_on(value: str) -> bool:
-    return value.lower() in _ON

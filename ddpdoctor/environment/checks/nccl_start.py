@@ -11,7 +11,6 @@ from ddpdoctor.environment.model import Environment
 from ddpdoctor.environment.variables import known
 
 _OWN_NETWORKS = ("ib", "socket")
-_ON = ("y", "yes", "1", "t", "true")
 _DIGITS = re.compile(r"\s*([+-]?)(0x[0-9a-f]+|[0-9]+)", re.IGNORECASE)
 
 
@@ -70,7 +69,7 @@ def calls_that_do_not_wait(environment: Environment) -> Iterator[Finding]:
     blocking = environment.variable("NCCL_COMM_BLOCKING")
     if blocking is None or blocking.redacted or _as_c_reads(blocking.value):
         return
-    if (environment.value("TORCH_NCCL_USE_COMM_NONBLOCKING") or "0").lower() in _ON:
+    if environment.is_on("TORCH_NCCL_USE_COMM_NONBLOCKING"):
         return
     unused = environment.lacks_nccl
     yield finding(
