@@ -74,6 +74,8 @@ class Pending:
         self.log = log
         self.followed: Fields | None = None
         """The latest call of the user's own whose handle is to be followed."""
+        self.settles: bool | None = False
+        """Whether it is to be seen who reads the result that is about to be waited for."""
         self._kept: dict[int, Fields] = {}
         self._awaited: int | None = None
         self._meeting: Fields | None = None
@@ -173,6 +175,9 @@ class Pending:
     def waited(self, work: Any, before: int | None) -> None:
         """It waits no more."""
         given.awaited(work)
+        if self.settles:
+            self.settles = False
+            time.sleep(lost.LET_GO)
         self._awaited = before
         self._kept.pop(id(work), None)
 
@@ -342,7 +347,7 @@ def _note(
         fields.update(given.facts(op, args) or {})
         if given.is_direct():
             pending.followed = fields
-            lost.follow(pending.log, op, args, fields)
+            pending.settles = lost.follow(pending.log, op, args, fields)
             if pending.log.in_join:
                 fields["in_join"] = True
     if pending.is_one_of_the_first(fields["place"], labels.FIRST):

@@ -29,28 +29,36 @@ _IDLE = frozenset({"POP_TOP", "LOAD_CONST", "NOP", "CACHE", "PRECALL", "RETURN_V
 }
 _THEIRS = "/distributed_c10d.py"
 _ENDS = ("RETURN_VALUE", "RETURN_CONST")
+LET_GO = 0.001
+"""Seconds in which gloo's thread lets go of what it has worked on, once that is done.
+
+What it holds on to for longer dies there, when the code that called has already gone on.
+"""
 _followed: dict[int, weakref.ref[Any]] = {}
 
 
 @harmless
-def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
-    """Digest what such a call is given, and write it down if its result is let go unread."""
+def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> bool:
+    """Digest what such a call is given, and write it down if its result is let go unread.
+
+    Returns whether the result is followed.
+    """
     tensor = args[0][0] if args and isinstance(args[0], list) and args[0] else None
     # A handle holds the tensor as long as it likes; where torch does not say, there may be one.
     if op not in _IN_PLACE or tensor is None or getattr(args[-1], "asyncOp", True):
-        return
+        return False
     if not log.steps or not _is_plain(tensor):  # what comes before the training warms up
-        return
+        return False
     numbers = tuple(tensor.detach().reshape(-1).tolist())
     if any(number != number for number in numbers):  # no NaN is another, and all hash otherwise
-        return
+        return False
     fields["input"] = f"{hash(numbers) & 0xFFFF_FFFF:x}"
     inner = list(itertools.takewhile(_is_not_users, outwards(sys._getframe(1))))
     frame = inner[-1].f_back if inner else None
     # torch's own, as that of broadcast_object_list, makes tensors for itself, and reads them.
     theirs = [f.f_code.co_name for f in inner if f.f_code.co_filename.endswith(_THEIRS)]
     if frame is None or theirs != [op] or not _is_whole(tensor):
-        return
+        return False
     call = {name: fields.get(name) for name in ("group", "seq", "op", "place")}
     key, call_site, around = id(tensor), _where(frame), _where(frame.f_back)
 
@@ -64,6 +72,7 @@ def follow(log: Log, op: str, args: tuple[Any, ...], fields: dict[str, Any]) -> 
             log.write("lost", **call)
 
     _followed[key] = weakref.ref(tensor, harmless(gone))
+    return True
 
 
 def _is_not_users(frame: FrameType) -> bool:
