@@ -61,10 +61,12 @@ def call(vm: Machine, node: ast.Call) -> Value:
             args, kwargs = arguments(vm, node)
             return _call_of_super(vm, func.attr, args, kwargs, node)
         owner = evaluate(vm, func.value)
-        if (known := _there_already(vm, owner, node)) is not None:
+        key = _default_key(vm, owner, node)
+        if key is not None and (known := objects.kept(vm, owner, key)) is not None:
+            vm.note_read(owner, key)
             return known
         callee = objects.current(vm, objects.attribute(vm, owner, func.attr, func))
-        args, kwargs = arguments(vm, node)
+        args, kwargs = arguments(vm, node, key)
         if vm.watched:
             vm.emit("asked", func.attr, node, owner=owner, by=args[0] if args else NONE)
         if (model := _wrapped(vm, owner, callee)) is not None:
@@ -79,8 +81,8 @@ def call(vm: Machine, node: ast.Call) -> Value:
     return call_value(vm, callee, args, kwargs, node)
 
 
-def _there_already(vm: Machine, owner: Value, node: ast.Call) -> Value | None:
-    """What `setdefault(key, ...)` finds: what it is handed besides is made in vain then.
+def _default_key(vm: Machine, owner: Value, node: ast.Call) -> Value | None:
+    """The key of `setdefault(key, ...)`: where it is there, what is handed besides is made in vain.
 
     Of what one place makes, round after round, one object is known: to make it again would be to
     begin anew with what is kept.
@@ -91,11 +93,7 @@ def _there_already(vm: Machine, owner: Value, node: ast.Call) -> Value | None:
         return None
     if vm.type_of(owner) != "dict" or isinstance(node.args[0], ast.Starred):
         return None
-    key = evaluate(vm, node.args[0])
-    found = objects.kept(vm, owner, key)
-    if found is not None:
-        vm.note_read(owner, key)
-    return found
+    return evaluate(vm, node.args[0])
 
 
 def _columns(vm: Machine, node: ast.Call) -> Value | None:
@@ -129,12 +127,12 @@ def _is_unknown(callee: Value, owner: Value) -> bool:
     return is_of or not isinstance(what, Func | Class | Lib | Partial | Ref | Either)
 
 
-def arguments(vm: Machine, node: ast.Call) -> Arguments:
-    """The arguments of a call, stars taken apart where they can be."""
+def arguments(vm: Machine, node: ast.Call, first: Value | None = None) -> Arguments:
+    """The arguments of a call, stars taken apart where they can be; `first` is evaluated already."""
     from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 
-    args: list[Value] = []
-    for each in node.args:
+    args: list[Value] = [] if first is None else [first]
+    for each in node.args[len(args) :]:
         if isinstance(each, ast.Starred):
             value = evaluate(vm, each.value)
             found = objects.content(vm, value)

@@ -500,8 +500,15 @@ def _of_container(
         vm.store.put((owner.what, "[]"), plain)
         return NONE
     if name in ("pop", "popleft"):
-        return objects.item(vm, owner, args[0] if args else Value(Const(-1)), node)
-    if name in ("copy", "reverse"):
+        index = args[0] if args else Value(Const(-1 if name == "pop" else 0))
+        taken = objects.item(vm, owner, index, node)
+        _take_out(vm, owner, found, index)
+        return taken
+    if name == "reverse":
+        if isinstance(what, Tuple):
+            vm.store.put((owner.what, "[]"), Value(Tuple(what.items[::-1]), found.agree, found.why))
+        return NONE
+    if name == "copy":
         return owner
     if name in ("index", "count"):
         if name == "index" and found.agree.cause == "order":
@@ -512,6 +519,18 @@ def _of_container(
         vm.store.put((owner.what, "[]"), Value(Tuple(())))
         return NONE
     return Value(NOTHING, found.agree, found.why)
+
+
+def _take_out(vm: Machine, owner: Value, found: Value, index: Value) -> None:
+    """Take this one out of what was found in a list."""
+    if not isinstance(found.what, Tuple) or not found.what.items:
+        return
+    items, at = list(found.what.items), index.constant
+    rest: Tuple | Many = Many(objects.one_of(vm, items))
+    if isinstance(at, int) and -len(items) <= at < len(items) and not vm.frame.loops:
+        del items[at]
+        rest = Tuple(tuple(items))
+    vm.store.put((owner.what, "[]"), Value(rest, found.agree, found.why))
 
 
 def _held(vm: Machine, value: Value) -> Value:
