@@ -47,6 +47,14 @@ class Gathering:
         return bool(self.started) and seen >= self.started
 
     @property
+    def all_wait(self) -> bool:
+        """Whether all that are wanted have come, to one place, and stand still there."""
+        (party, *others) = self.parties
+        still = all(r.stuck and r.stuck.since >= (r.joining or 0.0) for r in party)
+        absent = self.ended or self.late or self.unseen
+        return still and not others and not absent and len(party) >= party[0].wanted > 1
+
+    @property
     def parties(self) -> list[tuple[RankEvidence, ...]]:
         """Those that meet at one place, of one world size, together; the largest first."""
         together: dict[tuple[str, int], list[RankEvidence]] = {}

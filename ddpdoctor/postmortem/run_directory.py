@@ -70,7 +70,7 @@ def read(folders: Sequence[Path]) -> Material | None:
         key=lambda each: (attempt_number(each[0]) or 0, max(map(_written, attempts[each[0]])))
     )
     # A world that joined tells more than a launcher's or a straggler's last words.
-    found.sort(key=lambda each: any(rank.groups for rank in each[1].ranks))
+    found.sort(key=lambda each: _has_met(each[1]))
     name, last, troubles = found[-1]
     codes = [part.report.exit_code for part in attempts[name] if part.report is not None]
     last.exit_code = next(filter(None, codes), codes[0] if codes else None)
@@ -80,6 +80,13 @@ def read(folders: Sequence[Path]) -> Material | None:
         tuple((name, evidence) for name, evidence, _ in found),
         lambda: diagnose(last),
         (*troubles, *(f"{each} holds no rank of {name}" for each in absent), *_still_running(last)),
+    )
+
+
+def _has_met(evidence: Evidence) -> bool:
+    """Or tries to, where the launcher has started the ranks again: so it goes on from there."""
+    return any(
+        rank.groups or (evidence.attempt and rank.joining is not None) for rank in evidence.ranks
     )
 
 

@@ -551,6 +551,42 @@ def test_ranks_that_wait_for_one_that_never_started_are_counted() -> None:
     assert finding.certainty == "evidence"
 
 
+def all_have_come(*, attempt: int, waited: float, **more: bool) -> Evidence:
+    """Two ranks of torchrun in init_process_group, where each waits for the other."""
+    two = ranks(2)
+    for rank in two:
+        rank.groups, rank.joining, rank.joining_place = {}, 10.0 + rank.rank, TRAIN
+        rank.wanted, rank.launcher, rank.meeting = 2, "torchrun", "localhost:29500"
+        rank.last_event = rank.joining + waited
+        rank.stuck = Stuck(rank.joining, rank.last_event, (TRAIN,), TRAIN, ())
+    return Evidence(2, two, attempt=attempt, **more)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "waited", "found"),
+    [
+        (1, 20.0, []),
+        (1, 40.0, ["restart-meets-old-addresses"]),
+        (0, 40.0, []),
+        (0, 400.0, ["all-there-and-not-met"]),
+    ],
+)
+def test_ranks_that_have_all_come_and_do_not_meet_are_told(
+    attempt: int, waited: float, found: list[str]
+) -> None:
+    findings = diagnose(all_have_come(attempt=attempt, waited=waited))
+    assert [each.title for each in findings] == found
+    assert all(each.certainty == "evidence" and each.place == TRAIN for each in findings)
+
+
+def test_who_interrupts_a_restart_that_does_not_meet_is_told_of_it_sooner() -> None:
+    evidence = all_have_come(attempt=1, waited=20.0, asked_to_end=True)
+    (finding,) = diagnose(evidence)
+    assert "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1" in finding.cure.text
+    evidence.ranks[1].groups = evidence.ranks[0].groups = ranks(2)[0].groups
+    assert diagnose(evidence) == [], "they have met"
+
+
 @pytest.mark.parametrize(
     ("below", "doing"),
     [

@@ -89,6 +89,22 @@ def test_the_last_attempt_is_diagnosed_and_the_others_are_listed(
     assert found.judge() == []
 
 
+def test_ranks_that_were_started_again_and_never_met_are_diagnosed(tmp_path: Path) -> None:
+    blocked(tmp_path)
+    place = ["/home/u/train.py", 3, "main"]
+    joining = {"place": place, "wanted": 2, "launcher": "torchrun", "meeting": "localhost:29500"}
+    stuck = {"since": 40.5, "stack": [place], "place": place, "waiting": [], "issued": {}}
+    logs = {
+        rank: event("start", 40.0, pid=rank + 1, torch="2", world_size=2, boot="")
+        + event("joining", 40.1, started=2, started_at=None, **joining)
+        + event("stuck", 40.8, **stuck)
+        + event("still", 90.0)
+        for rank in (0, 1)
+    }
+    found = material(write(tmp_path, logs, "attempt-1-29500"))
+    assert [finding.title for finding in found.judge()] == ["restart-meets-old-addresses"]
+
+
 def test_a_world_that_never_joined_is_not_taken_for_the_job(tmp_path: Path) -> None:
     blocked(tmp_path)
     lone = event("start", 30.0, pid=1, torch="2", world_size=1, boot="") + event("exiting", 31.0)

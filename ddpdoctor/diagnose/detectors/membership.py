@@ -1,5 +1,7 @@
 """DDP105, DDP118: ranks that wait before the first collective for others, and why these stay away.
 
+Also where all have come and do not meet: told after much longer than that takes.
+
 A rank that is on its way is no finding: it is told on the status line, and comes. An error is told
 where it is proven that some can never come, where those that waited gave up, or where nothing was
 seen of a rank for much longer than its launcher takes to start it.
@@ -12,8 +14,9 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.detectors.messages import MEETS_OLD_ADDRESSES, OLD_ADDRESSES
 from ddpdoctor.diagnose.joining import Gathering, gathering, state
-from ddpdoctor.evidence import Place, RankEvidence, named
+from ddpdoctor.evidence import Evidence, Place, RankEvidence, named
 
 _OVERDUE = 90.0
 """Seconds that no launcher takes from its first rank to its last."""
@@ -21,6 +24,9 @@ _LATE = 300.0
 """Seconds from which on a rank that is on its way is worth a word."""
 _PATIENT = 15.0
 """Seconds that somebody waits who has reason to."""
+_MEET_AGAIN = 30.0
+"""Seconds within which ranks meet that were started again, once all of them have come."""
+_NO_CONNECTION = "The connections between them may not come up."
 _PORT = "MASTER_PORT"
 
 
@@ -35,6 +41,8 @@ def detect(case: Case) -> Iterator[Finding]:
     if _ended_well(found) or (case.proven is not None and not proven):
         return
     finding = _finding(found, proven=proven, is_over=_is_over(found) or bool(gave_up))
+    if finding is None and found.all_wait:
+        finding = _not_met(found, case.evidence)
     if finding is None and case.evidence.asked_to_end and _want_more_than_launched(found):
         finding = _too_few(found, proven=False)
     if finding is not None:
@@ -199,6 +207,31 @@ def _late(found: Gathering) -> Finding:
         cause=f"{named(_numbers(found.tried))} have waited for {found.now - found.since:.0f} s in "
         f"init_process_group: {named(late)} is still on its way.",
         cure=Cure(text="Join first, and work afterwards; or join with a longer timeout."),
+    )
+
+
+def _not_met(found: Gathering, evidence: Evidence) -> Finding | None:
+    """All have come, and wait for longer than meeting takes."""
+    waited = found.now - max(rank.joining or 0.0 for rank in found.tried)
+    again = bool(evidence.attempt) and found.tried[0].launcher == "torchrun"
+    least = _MEET_AGAIN if again else _LATE
+    if waited <= (_PATIENT if again and evidence.asked_to_end else least):
+        return None
+    ranks = _numbers(found.tried)
+    return Finding(
+        code="DDP400" if again else "DDP100",
+        title=MEETS_OLD_ADDRESSES.title if again else "all-there-and-not-met",
+        severity="error" if again else "warning",
+        certainty="evidence",
+        ranks=ranks,
+        places=_waiting(found),
+        cause=f"{named(ranks)} have all come to init_process_group, and for {waited:.0f} s have "
+        f"not met there. {f'Probably {OLD_ADDRESSES}' if again else _NO_CONNECTION}",
+        cure=Cure(
+            text=MEETS_OLD_ADDRESSES.cure
+            if again
+            else "Try whether they can reach each other: ddpdoctor probe, under the same launcher."
+        ),
     )
 
 

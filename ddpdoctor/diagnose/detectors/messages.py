@@ -44,6 +44,21 @@ class Message:
     """Only where the launcher had started the ranks before."""
 
 
+OLD_ADDRESSES = (
+    "they try to reach those of the attempt before: torchrun keeps one store for all attempts, and "
+    "gloo reads the old addresses there."
+)
+MEETS_OLD_ADDRESSES = Message(
+    r"Gloo connectFullMesh failed",
+    "DDP400",
+    "restart-meets-old-addresses",
+    f"torchrun has started the ranks again, and {OLD_ADDRESSES}",
+    "Give each attempt a store of its own: TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 torchrun ... "
+    "(and mend what ended the attempt before).",
+    restarted=True,
+)
+"""Told too where the ranks only wait, and raise nothing."""
+
 MESSAGES = (
     Message(
         r"trying to initialize the default process group twice",
@@ -67,16 +82,7 @@ MESSAGES = (
         "the port of the rendezvous is taken: by another job, or by another rank that also hosts.",
         "Use torchrun --standalone, which picks a free port, and let rank 0 alone host the store.",
     ),
-    Message(
-        r"Gloo connectFullMesh failed",
-        "DDP400",
-        "restart-meets-old-addresses",
-        "torchrun has started the ranks again, and they try to reach those of the attempt before: "
-        "it keeps one store for all attempts, and gloo reads the old addresses there.",
-        "Give each attempt a store of its own: TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 torchrun ... "
-        "(and mend what ended the attempt before).",
-        restarted=True,
-    ),
+    MEETS_OLD_ADDRESSES,
     Message(
         r"(?P<joined>\d+)/(?P<wanted>\d+) clients joined",
         "DDP105",
