@@ -25,8 +25,9 @@ _MARKERS = (
     "each with its own fixtures. A list as nproc runs it once for each number. The default process "
     "group exists when the fixtures are set up (backend=None: the test makes its own), and need "
     "not be destroyed. The test fails if any rank does, or if one still runs after timeout "
-    "seconds, or once a deadlock is proven, for which ranks are watched (watch=False: not, for "
-    "tests that count what a process does). A debugger and coverage do not reach the ranks.",
+    "seconds, or once a deadlock is proven, or if their replicas are proven to have parted, for "
+    "which ranks are watched (watch=False: not, for tests that do so on purpose, or count what a "
+    "process does). A debugger and coverage do not reach the ranks.",
     'multigpu(n=2, backend="nccl", timeout=30, watch=True): run the test on n ranks with a GPU '
     "each, as distributed does; skipped where there are fewer. GPUs are leased, so that the "
     "workers of pytest-xdist do not share them.",

@@ -152,7 +152,7 @@ def _launch(item: pytest.Item, terms: Terms) -> tuple[list[Ending], str]:
                 raise LaunchError(f"no rank was started within {terms.timeout:g} s")
             endings = [_ending(world, rank.rank, stacks) for rank in world.ranks]
             passed = all(ending.outcome == "passed" for ending in endings)
-            said = "" if passed else verdict.text(world.poll())
+            said = verdict.text(world.poll(), passed) if terms.watch else ""
     for ending in endings:
         _add_sections(item, world, ending)
     shutil.rmtree(run_dir, ignore_errors=True)

@@ -67,7 +67,8 @@ class Judgement:
 def judge(endings: Sequence[Ending], timeout: float, verdict: str = "") -> Judgement:
     """Combine the ranks' endings; `timeout` is the deadline in seconds, for the report.
 
-    `verdict` is what the watch says, which tells of hangs more than the ranks themselves.
+    `verdict` is what the watch says, which tells of hangs more than the ranks themselves, and of
+    what they did wrong without a word.
 
     The first rank that failed by itself is named: a rank that lost its peer is not to blame, even
     if it ended first, as long as there is another reason for the end of the test.
@@ -84,6 +85,8 @@ def judge(endings: Sequence[Ending], timeout: float, verdict: str = "") -> Judge
         return Judgement("failed", _failure(failures[0], endings, verdict))
     if any(ending.outcome == "stuck" for ending in endings):
         return Judgement("failed", _deadline(endings, timeout, verdict))
+    if verdict:
+        return Judgement("failed", f"{verdict}\n\n{_list(endings)}")
     return Judgement("passed")
 
 

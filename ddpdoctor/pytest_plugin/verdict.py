@@ -40,12 +40,20 @@ class Verdict:
             self._proven_after = time.monotonic() - deadlock.since
         return True
 
-    def text(self, fates: list[Fate]) -> str:
-        """Errors that have a name; "" if there are none, for the ranks tell their exceptions."""
+    def text(self, fates: list[Fate], passed: bool) -> str:
+        """Errors that have a name; "" if there are none, for the ranks tell their exceptions.
+
+        Of a test that all ranks passed only what is proven: replicas that parted, as they do
+        without a word.
+        """
         died = {fate.rank: fate for fate in fates} | self._over
         self._observation.poll(list(died.values()))
-        found = annotate(diagnose(self._observation.evidence))
-        told = [each for each in found if each.severity == "error" and each.is_narrow]
+        found = [each for each in diagnose(self._observation.evidence) if each.severity == "error"]
+        told = [
+            each
+            for each in (annotate(found) if found else ())
+            if (each.certainty == "proven" if passed else each.is_narrow)
+        ]
         after = self._proven_after
         report = of_job("run", [], told, subject=sys.argv, proven_after=after)
         page = Page.of(sys.stdout, "never")

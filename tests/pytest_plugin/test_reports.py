@@ -59,6 +59,27 @@ def test_gives_up():
         with pytest.raises(RuntimeError):
             dist.barrier()
 
+def train(call):
+    torch.manual_seed(0)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        call(model)(torch.randn(3, 4) + dist.get_rank()).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+@pytest.mark.distributed
+def test_diverges():
+    train(lambda model: model.module)  # past the wrapper
+
+@pytest.mark.distributed(watch=False)
+def test_diverges_on_purpose():
+    train(lambda model: model.module)
+
+@pytest.mark.distributed
+def test_trains():
+    train(lambda model: model)
+
 @pytest.mark.distributed
 def test_crash():
     if dist.get_rank() == 1:
@@ -152,7 +173,7 @@ def folder(tmp_path: Path) -> Path:
 def test_every_bad_test_is_told_as_what_it_is(folder: Path, workers: str) -> None:
     status, output = run(folder, "-n", workers, "-rfsxX", "--junitxml=report.xml")
     assert status == 1
-    assert "9 failed, 2 passed, 2 skipped" in output, output
+    assert "10 failed, 4 passed, 2 skipped" in output, output
 
     lines = output.splitlines()
     for line in (
@@ -161,6 +182,7 @@ def test_every_bad_test_is_told_as_what_it_is(folder: Path, workers: str) -> Non
         "FAILED test_bad.py::test_hang - Failed: not over after 8 s on ranks 0, 1 (of 0-1)",
         "FAILED test_bad.py::test_deadlock - Failed: ✖ DDP401 rank-conditional-collective ·"
         " deadlock proven",
+        "FAILED test_bad.py::test_diverges - Failed: ✖ DDP303 bypassed-wrapper · proven",
         "FAILED test_bad.py::test_crash - Failed: rank 1 (of 0-1): killed by SIGABRT before the"
         " test was over",
         "FAILED test_bad.py::test_leaves - Failed: rank 1 (of 0-1): exited with status 0 before the"
@@ -190,7 +212,7 @@ def test_every_bad_test_is_told_as_what_it_is(folder: Path, workers: str) -> Non
     assert "_pytest/python.py" not in output, "the machinery is left out"
 
     cases = ElementTree.parse(folder / "report.xml").iter("testcase")
-    assert len(list(cases)) == 13, "one report a test"
+    assert len(list(cases)) == 16, "one report a test"
 
 
 def test_an_import_that_fails_on_one_rank_alone_is_told(folder: Path) -> None:
