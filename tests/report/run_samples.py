@@ -83,9 +83,10 @@ def evidence() -> Evidence:
 def blocked_world(file: str, size: int) -> Evidence:
     """Rank 0 waits in a barrier, the others in an all_reduce; the last is late to every call."""
     ranks = []
+    of_all = Group("0", tuple(range(size)), "gloo", 1800.0, None)
     for number in range(size):
         rank = RankEvidence(number, size, pid=10 + number, joining=100.0, last_event=112.0)
-        rank.groups = {"0": Group("0", tuple(range(size)), "gloo", 1800.0, None)}
+        rank.groups = {"0": of_all}
         late = 0.2 * (number == size - 1)
         fit, save = Place(file, 1, "fit"), Place(file, 4, "save")
         rank.collectives = [

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import itertools
 import re
+import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import resources
@@ -11,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, WIDTHS, look
+from browser import CHROMIUM, SCHEMES, WIDTHS, browser
 from hypothesis import example, given
 from hypothesis.strategies import floats, lists
 from report_samples import VERDICTS, report_of
@@ -19,7 +20,7 @@ from run_samples import SOURCE, blocked_world, deadlock, evil_report, report, sc
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.check.telling import told as of_check
-from ddpdoctor.evidence import ExceptionRecord, Fate, Place, Training
+from ddpdoctor.evidence import Evidence, ExceptionRecord, Fate, Place, Training
 from ddpdoctor.report.as_html.lanes import lanes
 from ddpdoctor.report.as_html.training import training
 from ddpdoctor.report.drawing import Axis, curves
@@ -132,6 +133,28 @@ def test_thousands_of_ranks_are_folded_with_the_few_on_top(tmp_path: Path) -> No
     assert len(names) < 40
     ends = [tuple(map(int, name.split("-"))) for name in names]
     assert sum(last - first + 1 for first, last in ends) == 400
+
+
+def test_what_fares_like_no_other_is_on_top_though_small_findings_name_every_rank(
+    tmp_path: Path,
+) -> None:
+    world = blocked_world(script(tmp_path), 400)
+    world.ranks[333].fate = Fate(333, world.ranks[333].pid, 7, None, 112.5)
+    drawn = lanes(Attempt.of("a", world), range(400))
+    names = re.findall(r'<li data-ranks="(.*?)"', drawn)
+    assert "333-333" in names
+    assert "0-0" in names
+
+
+def test_an_optimizer_step_is_linked_across_ranks(tmp_path: Path) -> None:
+    (attempt,) = parted(tmp_path, 4).attempts
+    drawn = lanes(attempt, ())
+    links = re.findall(r'<path class="step" d="M([^"]*L[^"]*)"><title>(.*?)</title>', drawn)
+    assert len(links) == 4
+    way, said = links[-1]
+    assert said == "optimizer step 8, the last 0.20 s after the first"
+    along = [float(point.split()[0]) for point in way.split("L")]
+    assert along[0] == along[2] < along[3], "rank 3 comes later"
 
 
 def test_what_only_read_the_source_tells_no_story() -> None:
@@ -371,24 +394,63 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> tuple[Evidence, list[Finding]]:
+    """10 000 ranks and 100 000 findings, each of which says something else."""
+    file = script(tmp_path_factory.mktemp("crowd"))
+    first = deadlock(file)
+    mild = deadlock(file, code="DDP203", severity="warning")
+    more = (
+        mild.model_copy(update={"ranks": (n % 10_000,), "cause": f"stale {n}"})
+        for n in range(100_000)
+    )
+    return blocked_world(file, 10_000), [first, *more]
+
+
+def of_crowd(crowd: tuple[Evidence, list[Finding]]) -> Report:
+    world, findings = crowd
+    return of_job("run", [Attempt.of("attempt-0", world)], findings, subject=("torchrun",))
+
+
+def test_ten_thousand_ranks_and_a_hundred_thousand_findings_are_written_in_seconds(
+    crowd: tuple[Evidence, list[Finding]],
+) -> None:
+    began = time.process_time()
+    page = render(of_crowd(crowd), "html")
+    assert time.process_time() - began < 5
+    assert len(page.encode()) < 5_000_000
+    assert "100001 findings" in page
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-def test_in_a_browser_nothing_overflows_and_all_that_can_be_clicked_works(tmp_path: Path) -> None:
+def test_in_a_browser_nothing_overflows_and_all_that_can_be_clicked_works(
+    tmp_path: Path, crowd: tuple[Evidence, list[Finding]]
+) -> None:
+    """Its pictures, of each page at each width, light and dark, are left beside the pages."""
     pages = {
-        "two": render(parted(tmp_path, 2), "html"),
-        "many": render(parted(tmp_path, 200), "html"),
-        "evil": render(evil_report(tmp_path), "html"),
-        "check": render(of_check(report_of(*VERDICTS)), "html"),
+        "two": parted(tmp_path, 2),
+        "many": parted(tmp_path, 200),
+        "thousands": of_crowd(crowd),
+        "evil": evil_report(tmp_path),
+        "check": of_check(report_of(*VERDICTS)),
     }
-    seen, console = look(pages, tmp_path)
-    assert console == ""
-    assert len(seen) == len(pages) * len(WIDTHS)
-    for name, each in seen.items():
-        assert each["overflow"] <= 0, name
-        assert each["small"] == [], name
-        assert each["torn"] == [], name
-        assert each["copied"] == "copied", name
-    for width in WIDTHS:
-        two = seen[f"two {width}"]
-        assert (two["zoomed"], two["whole"], two["parting"], two["cut"]) == (True, True, True, 0)
-        assert "dist.barrier()" in two["detail"]
-        assert two["searched"] == {"nonsense": 0, "one": 1, "rank": 1}
+    for name, made in pages.items():
+        (tmp_path / f"{name}.html").write_text(render(made, "html"), encoding="utf-8")
+    with browser(tmp_path) as window:
+        for name, width, scheme in itertools.product(pages, WIDTHS, SCHEMES):
+            shown = f"{name}-{width}-{scheme}"
+            window.show(tmp_path / f"{name}.html", width, scheme)
+            told = window.look()
+            assert told.pop("overflow") <= 0, shown
+            assert told.pop("cut") == 0 or width < 500, shown
+            assert {*told} == {"small", "torn", "pale", "console"}
+            assert [each for each in told.values() if each] == [], shown
+            window.picture(tmp_path / f"{shown}.png")
+            used = window.use() if scheme == "dark" else {"copied": "copied"}
+            assert used["copied"] == "copied", shown
+            if used.get("searched") and name == "two":
+                assert (used["zoomed"], used["whole"], used["parting"]) == (True, True, True)
+                assert "dist.barrier()" in used["detail"]
+                assert used["searched"] == {"nonsense": 0, "one": 1, "rank": 1}
+        window.show(tmp_path / "thousands.html", 1280, "light")
+        assert window.longest_task() < 200

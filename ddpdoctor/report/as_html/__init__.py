@@ -10,7 +10,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import resources
 from itertools import islice, zip_longest
 
@@ -72,7 +72,7 @@ def _body(report: Report) -> Iterator[str]:
     yield "<main>"
     if report.attempts and report.findings and (told := story(report, report.findings[0])):
         yield f'<section id="story"><h2>What happened</h2>{told}</section>'
-    blamed = {rank for finding in report.findings for rank in finding.ranks}
+    blamed = dict.fromkeys(rank for finding in report.findings for rank in finding.ranks)
     pairs = list(zip_longest(report.groups, report.attempts))
     for group, attempt in reversed(pairs) if report.attempts else ():
         yield _attempt(report, group, attempt, blamed)
@@ -141,7 +141,7 @@ def _group(group: Group) -> str:
     return f"<section><h2>{text(group.title)}</h2>{told}</section>"
 
 
-def _attempt(report: Report, group: Group, attempt: Attempt, blamed: set[int]) -> str:
+def _attempt(report: Report, group: Group, attempt: Attempt, blamed: Collection[int]) -> str:
     if not attempt.ranks:
         return ""
     drawn = lanes(attempt, blamed) if any(line.marks for line in attempt.ranks) else ""

@@ -33,7 +33,7 @@ _LEGEND = {
     "joining": "joins the process group",
     "exception": "an exception",
     "warning": "a warning",
-    "step": "an optimizer step",
+    "step": "an optimizer step, the same on all ranks",
     "end": "its end",
     "link": "the same collective",
     "lone": "a collective that some never call",
@@ -51,7 +51,7 @@ class _Lane:
 
 
 def lanes(attempt: Attempt, blamed: Collection[int]) -> str:
-    """The figure; `blamed` are the ranks that a finding names."""
+    """The figure; `blamed` are the ranks that findings name, those of the gravest first."""
     folded = _folded(attempt.ranks, blamed)
     drawn = [_Lane(lines, n * _LANE) for n, lines in enumerate(folded)]
     span = attempt.seconds or 1.0
@@ -59,7 +59,7 @@ def lanes(attempt: Attempt, blamed: Collection[int]) -> str:
     height = _LANE * len(drawn)
     body = [part for lane in drawn for part in _lane(lane, ends, span)]
     names = "".join(_name(lane) for lane in drawn)
-    links = _links(drawn, attempt, span)
+    links = _steps(drawn, span) + _links(drawn, attempt, span)
     used = {name for name in _LEGEND if any(f'"{name}' in part for part in (*body, links))}
     legend = "".join(
         f'<li><i class="{name}"></i>{said}</li>' for name, said in _LEGEND.items() if name in used
@@ -89,8 +89,10 @@ def _folded(lines: tuple[RankLine, ...], blamed: Collection[int]) -> list[list[R
     if len(lines) <= _LANES:
         return [[line] for line in lines]
     alike = Counter((line.fate, line.place) for line in lines)
-    rare = [line for line in lines if alike[line.fate, line.place] * 100 <= len(lines)]
-    wanted = {line.rank for line in [*(w for w in lines if w.rank in blamed), *rare][:_ALONE]}
+    rare = [line.rank for line in lines if alike[line.fate, line.place] * 100 <= len(lines)]
+    # Neither may crowd out the other: small findings may name every rank.
+    ordered = dict.fromkeys([*list(blamed)[: _ALONE // 2], *rare, *blamed])
+    wanted = {*list(ordered)[:_ALONE]}
     alone = [[line] for line in lines if line.rank in wanted]
     others = [line for line in lines if line.rank not in wanted]
     size = -(-len(others) // _BANDS)
@@ -101,12 +103,11 @@ def _name(lane: _Lane) -> str:
     first = lane.lines[0]
     fates = Counter(line.fate for line in lane.lines)
     told = first.fate
-    if lane.is_band:
+    if len(fates) > 1:
         told = ", ".join(f"{number} {fate}" for fate, number in fates.most_common(3))
     who = named([line.rank for line in lane.lines])
-    return (
-        f'<li data-ranks="{first.rank}-{lane.lines[-1].rank}"><b>{text(who)}</b> {text(told)}</li>'
-    )
+    ranks = f"{first.rank}-{lane.lines[-1].rank}"
+    return f'<li data-ranks="{ranks}"><span><b>{text(who)}</b> {text(told)}</span></li>'
 
 
 def _lane(lane: _Lane, ends: dict[CallKey, float], span: float) -> Iterator[str]:
@@ -214,6 +215,25 @@ def _links(drawn: list[_Lane], attempt: Attempt, span: float) -> str:
             path = f'class="link" d="M{"L".join(way)}"'
         if lone or len(way) > 1:
             parts.append(f"<path {path}><title>{said}</title></path>")
+    return "".join(parts)
+
+
+def _steps(drawn: list[_Lane], span: float) -> str:
+    """A line through all lanes at which the ranks came to the same optimizer step."""
+    came: dict[str, list[tuple[float, int]]] = {}
+    for lane in drawn:
+        here: dict[str, float] = {}
+        for mark in (m for line in lane.lines for m in line.marks if m.kind == "step"):
+            here[mark.text] = min(mark.at, here.get(mark.text, mark.at))
+        for said, at in here.items():
+            came.setdefault(said, []).append((at, lane.top))
+    parts = []
+    for said, way in came.items():
+        if len(way) > 1:
+            path = "L".join(f"{_x(at, span):.3f} {top + _TOP + _BAR // 2}" for at, top in way)
+            skew = seconds(max(way)[0] - min(way)[0])
+            title = f"<title>{text(said)}, the last {skew} after the first</title>"
+            parts.append(f'<path class="step" d="M{path}">{title}</path>')
     return "".join(parts)
 
 
