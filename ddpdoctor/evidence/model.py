@@ -81,6 +81,8 @@ class RankEvidence:
     """Host and port that the launcher names for rank 0, wherever ranks meet; "" if it does not."""
     run: str = ""
     """The launcher's name for this run or attempt, the same on all hosts; "" if there is none."""
+    agent: int = 0
+    """The process of torchrun's that has started it; 0 where that is not its launcher."""
     wanted: int = 0
     """The world size that it joins with."""
     launcher: str = ""
@@ -166,6 +168,8 @@ class Evidence:
     """Somebody has asked the job to end: what is known is from before."""
     attempt: int = 0
     """How often the launcher had started the ranks before."""
+    restarted: bool = False
+    """The launcher has then started the ranks again."""
     memory_kills: int = 0
     """So many processes the kernel has killed meanwhile, for want of memory."""
     one_time: bool = True

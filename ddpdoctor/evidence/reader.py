@@ -20,7 +20,8 @@ _BLOCK = 1 << 20
 _LARGEST = 1 << 26
 """Bytes of a log; a rank begins it anew long before."""
 _SCALARS = {
-    **{key: check(int) for key in ("pid", "world_size", "number", "steps", "started", "wanted")},
+    **{key: check(int) for key in ("pid", "world_size", "number", "steps")},
+    **{key: check(int) for key in ("started", "wanted", "agent")},
     **{key: check(float) for key in ("t", "waits", "since", "wall")},
     **{key: check(str) for key in ("k", "torch", "boot", "host")},
     **{key: check(str | None) for key in ("name", "source", "meeting", "master", "run")},

@@ -334,8 +334,8 @@ class First(Company):
         return self._of_cut[1]
 
     def has_concluded(self, now: float) -> bool:
-        """All that were ever heard of have told their last."""
-        return all(host.done for host in self._hosts.values())
+        """All have told their last, or were not heard of for long."""
+        return all(host.done or host.quiet > LONG for host in self._hosts.values())
 
     def end(self, what: str) -> None:
         """Have the job ended on the other hosts: this was proven."""

@@ -203,7 +203,7 @@ def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
             "python -I, in a container, on another host, or under DDPDOCTOR_DISABLE=1"
         ]
     lines = [f"the ranks of {name} could write nothing: is the disk full?" for name in worlds.mute]
-    lines += [line for world in worlds.all for line in world.not_seen()]
+    lines += dict.fromkeys(line for world in worlds.all for line in world.not_seen())
     if all(world.size == 1 for world in worlds.all):
         lines += _alone(session.options.command)
     if living := worlds.living:

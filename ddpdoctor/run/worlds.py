@@ -184,6 +184,11 @@ class WatchedWorld:
         """It was proven that ranks will never move again, here or by the first host's doctor."""
         return self._proof is not None or bool(self._company and self._company.told_to_end)
 
+    @property
+    def agents(self) -> set[int]:
+        """The processes of torchrun's that have started its ranks here."""
+        return {rank.agent for rank in self._ours() if rank.agent}
+
     def asked_to_end(self) -> None:
         """Note that somebody has asked the job to end."""
         self.evidence.asked_to_end = True
@@ -222,7 +227,9 @@ class WatchedWorld:
         lines = []
         silent = [rank.rank for rank in self.evidence.ranks if rank.pid == 0]
         if self._company is not None:
-            lines += self._company.not_seen()
+            # Of an attempt that is over, the first doctor tells together with the next.
+            if not (self.evidence.restarted and self._company.speaks_elsewhere):
+                lines += self._company.not_seen()
         elif silent and len(silent) < self.evidence.world_size:
             lines.append(
                 f"{len(silent)} of {self.evidence.world_size} ranks wrote nothing here: "
@@ -322,8 +329,9 @@ class Worlds:
         found: dict[tuple[str, str], Finding] = {}
         last = max((world.attempt for world in self.all), default=0)
         for world in reversed(self.all):
+            is_over = world.attempt < last or world.evidence.restarted
             for finding in world.findings():
-                told = finding if world.attempt == last else _survived(finding, world.attempt)
+                told = _survived(finding, world.attempt) if is_over else finding
                 found.setdefault((finding.code, str(finding.place)), told)
         return list(found.values())
 
@@ -353,6 +361,7 @@ class Worlds:
             if not self._alone:
                 world.meet(self._shared)
         self._noted = []
+        self._note_restarts()
         # Not before all are watched: meanwhile one could leave, and nobody would know how.
         if not self._is_prepared and self.all and all(world.is_whole for world in self.all):
             self._is_prepared = True
@@ -367,6 +376,16 @@ class Worlds:
             if folder not in known and (size := world_size(folder)):
                 self.all.append(WatchedWorld(folder, size, self._deaths, self._memory, self._boot))
                 self._newest = time.monotonic()
+
+    def _note_restarts(self) -> None:
+        """Which worlds have been followed by another of the same agents'.
+
+        Where hosts come or go, torchrun does not count the attempt.
+        """
+        later: set[int] = set()
+        for world in reversed(self.all):
+            world.evidence.restarted = not later.isdisjoint(world.agents)
+            later |= world.agents
 
     def settle(self, exit_code: int, *, killed_by_us: bool, patience: float = 1.0) -> None:
         """Wait for the last words and the deaths of ranks, once their launcher has ended so."""

@@ -56,6 +56,7 @@ class Watch:
             pid=os.getpid(),
             boot=boot(),
             host=os.uname().nodename,
+            agent=os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else 0,
             wall=time.time(),
             torch=str(torch.__version__),
             world_size=world_size,

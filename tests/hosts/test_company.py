@@ -275,6 +275,18 @@ def test_both_part_when_all_is_told(hosts: Hosts) -> None:
     assert hosts.posts[0].closed
 
 
+def test_the_first_does_not_wait_for_the_last_word_of_a_host_that_is_not_heard_of(
+    hosts: Hosts,
+) -> None:
+    """It would go on until the others have given up, and none of them learn the verdict."""
+    hosts.step()
+    hosts.step()
+    assert not hosts.first.has_concluded(hosts.now)
+    for _ in range(40):
+        hosts.step(member=False)
+    assert hosts.first.has_concluded(hosts.now)
+
+
 def test_two_hosts_that_both_say_they_run_a_rank_are_named_and_the_first_is_believed(
     hosts: Hosts,
 ) -> None:

@@ -32,13 +32,16 @@ pytestmark = pytest.mark.skipif(
 
 @contextmanager
 def started(
-    folder: Path, *commands: Sequence[str], **more: str
+    folder: Path, *commands: Sequence[str], first: int = 1, **more: str
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """These commands; nothing of them survives. What they say on stderr goes to 1.err, 2.err."""
+    """These commands; nothing of them survives. What they say on stderr goes to 1.err, 2.err.
+
+    `first`: the number of the first of them.
+    """
     ours = {"GLOO_SOCKET_IFNAME": DEVICE, "PYTHONPATH": os.fspath(HERE.parent.parent), **more}
     processes = []
     try:
-        for number, command in enumerate(commands, 1):
+        for number, command in enumerate(commands, first):
             with (folder / f"{number}.err").open("wb") as errors:
                 processes.append(
                     subprocess.Popen(

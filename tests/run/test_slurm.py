@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +17,19 @@ import pytest
 from ddpdoctor.evidence import REPORT
 from ddpdoctor.postmortem.material import read
 from tests.network import NAME, Network, can_make_networks, network
-from tests.run.conftest import HERE
-from tests.run.test_several_hosts import JOB, has_been_told, started, wait_until
+from tests.run.conftest import HERE, living
+from tests.run.test_several_hosts import (
+    DOCTOR,
+    JOB,
+    PORT,
+    has_been_told,
+    has_brought,
+    started,
+    wait_until,
+)
 
 EXAMPLE = HERE.parent.parent / "examples" / "slurm.sh"
+MEETING = ("env", "MASTER_ADDR=node01", f"MASTER_PORT={PORT}")
 DAEMONS = ("slurmctld", "slurmd", "srun", "sbatch")
 _CONF = """
 ClusterName=test
@@ -88,3 +99,40 @@ def test_the_example_for_slurm_gives_one_verdict_of_both_hosts(tmp_path: Path) -
     assert {host for place in finding["places"] for host in place["hosts"]} == {"node01", "node02"}
     together = read(tmp_path / "runs" / "1")
     assert [each.title for each in together.judge()] == ["deadlock"]
+
+
+def test_a_doctor_for_each_task_of_srun_gives_one_verdict_of_all(tmp_path: Path) -> None:
+    with network(tmp_path) as hosts, slurm(hosts, tmp_path) as where:
+        command = ["srun", "--nodes=2", "--ntasks=4", *MEETING, *DOCTOR, "--", "python", JOB]
+        with started(tmp_path, hosts.on(1, *command, "apart"), **where) as (job,):
+            wait_until(lambda: sum(map(has_brought, living(tmp_path))) == 4)
+            (tmp_path / "enough").touch()
+            assert job.wait(150) == 1
+    told = (tmp_path / "1.err").read_text()
+    assert told.count("DDP401 rank-conditional-collective · deadlock proven") == 1
+    (row,) = (line for line in told.splitlines() if "all_reduce #" in line)
+    assert row.split("two_hosts.py")[0].strip() == "ranks 1-3 on node01, node02"
+
+
+def test_a_job_that_hangs_already_is_looked_at_on_all_hosts_by_srun(tmp_path: Path) -> None:
+    over = "srun --jobid=1 --overlap --ntasks=1 --nodes=1 --nodelist={host} --chdir=/"
+    attach = [sys.executable, "-m", "ddpdoctor", "attach", "--hosts=node[01-02]", "--over", over]
+    with network(tmp_path, apart=True) as hosts, slurm(hosts, tmp_path) as where:
+        command = ["srun", "--nodes=2", "--ntasks=4", *MEETING, "python", JOB, "apart"]
+        with started(tmp_path, hosts.on(1, *command), **where) as (job,):
+            wait_until(lambda: len([*tmp_path.glob("trained-*")]) == 4)
+            (tmp_path / "enough").touch()
+            time.sleep(3)
+            ours = {**os.environ, **where}
+            look = hosts.on(1, *attach)
+            done = subprocess.run(look, env=ours, capture_output=True, text=True, timeout=150)
+            assert job.poll() is None
+            scancel = hosts.on(1, "scancel", "1")
+            subprocess.run(scancel, env=ours, check=True)
+    assert done.returncode == 1, done.stderr
+    assert "DDP401 rank-conditional-collective · by evidence, not proven" in done.stdout
+    calls = {0: ("node01", "barrier"), 1: ("node01", "all_reduce")}
+    calls |= {2: ("node02", "all_reduce"), 3: ("node02", "all_reduce")}
+    for rank, (host, call) in calls.items():
+        (line,) = (each for each in done.stdout.splitlines() if f"rank {rank} on {host}" in each)
+        assert f"waits in {call} " in line

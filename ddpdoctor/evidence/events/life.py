@@ -26,7 +26,7 @@ def start(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     rank.joined_by, rank.nested = joined_by, nested
     rank.pid, rank.torch = given["pid"], given["torch"]
     rank.world_size, rank.boot = given["world_size"], given["boot"]
-    rank.host = given.get("host") or ""
+    rank.host, rank.agent = given.get("host") or "", given.get("agent") or 0
 
 
 @event("joining")
