@@ -128,7 +128,7 @@ def _is_unknown(callee: Value, owner: Value) -> bool:
 
 
 def arguments(vm: Machine, node: ast.Call, first: Value | None = None) -> Arguments:
-    """The arguments of a call, stars taken apart where they can be; `first` is evaluated already."""
+    """The arguments of a call, stars taken apart where they can be. `first` is known already."""
     from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 
     args: list[Value] = [] if first is None else [first]

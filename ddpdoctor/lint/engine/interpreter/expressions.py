@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter import folding, objects
+from ddpdoctor.lint.engine.interpreter import folding, objects, rewriting
 from ddpdoctor.lint.engine.interpreter.calls import call
 from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.library.facts import text_of
@@ -262,15 +263,23 @@ def _dict(vm: Machine, node: ast.Dict) -> Value:
 def _subscript(vm: Machine, node: ast.Subscript) -> Value:
     owner = evaluate(vm, node.value)
     if isinstance(node.slice, ast.Slice):
-        parts = [
-            evaluate(vm, x) for x in (node.slice.lower, node.slice.upper, node.slice.step) if x
-        ]
+        written = (node.slice.lower, node.slice.upper, node.slice.step)
+        cut = [evaluate(vm, x) if x else NONE for x in written]
+        if isinstance(owner.what, Table | Const):
+            text = folding.on_each_rank(lambda x, *at: x[slice(*at)], (owner, *cut))
+            if text is not None:
+                return text
         vm.emit("cut", "", node, object=owner)
+        parts = [each for each, x in zip(cut, written, strict=True) if x]
         return objects.sliced(vm, owner, parts, node)
     bounds = _bounds_of_dimensions(vm, node.slice)
     if any(each.agree.kind == "rank" for each in bounds):
         return objects.sliced(vm, owner, bounds, node, of_rows=_cuts_rows(node.slice))
     index = evaluate(vm, node.slice)
+    if isinstance(owner.what, Table):
+        one = folding.on_each_rank(operator.getitem, (owner, index))
+        if one is not None:
+            return one
     return objects.current(vm, objects.item(vm, owner, index, node))
 
 
@@ -471,7 +480,7 @@ def _yield_each(vm: Machine, node: ast.YieldFrom) -> Value:
     """What is yielded from another, as the loop that it is short for."""
     from ddpdoctor.lint.engine.interpreter.statements import run_block
 
-    run_block(vm, [vm.program.loop_of(node)])
+    run_block(vm, [vm.program.written_out(node, lambda: rewriting.yielding(node))])
     return Value(NOTHING, UNKNOWN)
 
 

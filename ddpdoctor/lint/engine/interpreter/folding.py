@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -187,6 +187,23 @@ def in_round(what: object, rank: int, number: int | Mapping[What, int], unknown:
     if function is None:
         return unknown
     return _tried(function, *(in_round(each, rank, number, unknown) for each in what.args))
+
+
+def on_each_rank(function: Callable[..., Any], of: Sequence[Value]) -> Value | None:
+    """What a function makes of what each rank has; None where that is not known of any.
+
+    Where it is the same on all of them, it is what they agree on.
+    """
+    columns = [column for column in map(entries, of) if column is not None]
+    if len(columns) < len(of) or any(of_world(each.what) is not OPEN for each in of):
+        return None
+    found = tuple(_tried(function, *row) for row in zip(*columns, strict=True))
+    if all(each is OPEN for each in found):
+        return None
+    agree, why = blended(of)
+    if OPEN not in found and len(set(map(repr, found))) == 1:
+        return Value(Const(found[0]))
+    return Value(_table(found, *of), agree, why)
 
 
 def binary(op: ast.operator, left: Value, right: Value) -> Value:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import operator
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.folding import DATA_METHODS, is_coarse
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.facts import moved, sorted_by_time, text_of
@@ -71,7 +73,12 @@ _ADDERS = ("add_module", "register_module", "register_parameter")
 _GROWS = ("append", "insert", "extend")
 TAKES = ("pop", "popleft", "remove", "clear")
 _CASES = ("lower", "upper", "strip", "rstrip", "lstrip")
-_TEXT_METHODS = frozenset((*_CASES, "split", "startswith", "endswith", "replace", "format"))
+_TEXT_METHODS = frozenset(
+    (
+        *(*_CASES, "startswith", "endswith", "replace", "format", "removeprefix", "removesuffix"),
+        *("split", "rsplit", "partition", "rpartition", "find", "count", "isdigit", "zfill"),
+    )
+)
 _MAX_PARTS = 16
 _LISTINGS = ("iterdir", "glob", "rglob")
 _ARCCOS = ("acos", "arccos")
@@ -466,8 +473,11 @@ def _of_container(
         value = args[-1] if args else NONE
         vm.emit("keep", name, node, owner=owner, value=_held(vm, value))
         agree = found.agree
-        if isinstance(what, Tuple) and len(what.items) < objects.MAX_ITEMS and name == "append":
-            items: Tuple | Many = Tuple((*what.items, value))
+        at = _place_of(name, args)
+        if isinstance(what, Tuple) and len(what.items) < objects.MAX_ITEMS and at is not None:
+            known = list(what.items)
+            known.insert(at, value)
+            items: Tuple | Many = Tuple(tuple(known))
             if vm.frame.loops:
                 items = Many(objects.one_of(vm, [*what.items, value]), grown(what))
         else:
@@ -502,7 +512,7 @@ def _of_container(
     if name in ("pop", "popleft"):
         index = args[0] if args else Value(Const(-1 if name == "pop" else 0))
         taken = objects.item(vm, owner, index, node)
-        _take_out(vm, owner, found, index)
+        objects.take_out(vm, owner, index)
         return taken
     if name == "reverse":
         if isinstance(what, Tuple):
@@ -521,16 +531,12 @@ def _of_container(
     return Value(NOTHING, found.agree, found.why)
 
 
-def _take_out(vm: Machine, owner: Value, found: Value, index: Value) -> None:
-    """Take this one out of what was found in a list."""
-    if not isinstance(found.what, Tuple) or not found.what.items:
-        return
-    items, at = list(found.what.items), index.constant
-    rest: Tuple | Many = Many(objects.one_of(vm, items))
-    if isinstance(at, int) and -len(items) <= at < len(items) and not vm.frame.loops:
-        del items[at]
-        rest = Tuple(tuple(items))
-    vm.store.put((owner.what, "[]"), Value(rest, found.agree, found.why))
+def _place_of(name: str, args: list[Value]) -> int | None:
+    """Where in a list such a call puts a thing."""
+    at = {"append": objects.MAX_ITEMS, "appendleft": 0}.get(name)
+    if name == "insert" and args and isinstance(args[0].constant, int):
+        return args[0].constant
+    return at
 
 
 def _held(vm: Machine, value: Value) -> Value:
@@ -609,17 +615,10 @@ def _of_text(
         args = [text_of(vm, each, node) for each in args]
         kwargs = {word: text_of(vm, each, node) for word, each in kwargs.items()}
     agree, why = blended([owner, *args, *kwargs.values()])
-    constants = [each.constant for each in (owner, *args)]
-    known = isinstance(owner.constant, str) and OPEN not in constants and not kwargs
-    if known and name in _TEXT_METHODS:
-        try:
-            result = getattr(owner.constant, name)(*constants[1:])
-        except Exception:  # whatever the user's constants do is not known
-            result = OPEN
-        if isinstance(result, list):
-            return objects.new_list(vm, node, tuple(Value(Const(x)) for x in result))
-        if isinstance(result, str | bool):
-            return Value(Const(result), agree, why)
+    if name in _TEXT_METHODS and not kwargs:
+        made = folding.on_each_rank(functools.partial(_of_this_text, name), (owner, *args))
+        if made is not None:
+            return _parts_of_text(vm, made, node) or made
     if name == "join" and args:
         found = objects.content(vm, args[0])
         if found is not None:
@@ -628,6 +627,20 @@ def _of_text(
     parts = [each.what if isinstance(each.what, Const | Term) else NOTHING for each in args]
     keyed = [each.what for each in kwargs.values() if isinstance(each.what, Const | Term)]
     return Value(term("text", owner.what, name, *parts, *keyed), agree, why)
+
+
+def _of_this_text(name: str, text: Any, *args: Any) -> Any:
+    made = getattr(text, name)(*args)
+    return tuple(made) if isinstance(made, list) else made
+
+
+def _parts_of_text(vm: Machine, made: Value, node: ast.AST) -> Value | None:
+    """The list of the parts of a text, where it has as many on each rank."""
+    rows = [row for row in folding.entries(made) or () if isinstance(row, tuple)]
+    if not rows or len(rows[0]) > objects.MAX_ITEMS or {*map(len, rows)} != {len(rows[0])}:
+        return None
+    parts = [folding.on_each_rank(operator.itemgetter(i), (made,)) for i in range(len(rows[0]))]
+    return objects.new_list(vm, node, tuple(part or Value(NOTHING, UNKNOWN) for part in parts))
 
 
 def _of_path(

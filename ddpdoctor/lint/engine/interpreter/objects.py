@@ -917,6 +917,19 @@ def _selected(vm: Machine, index: Value, found: list[Value]) -> Value:
     return Value(joined.what, agree, why)
 
 
+def take_out(vm: Machine, owner: Value, index: Value) -> None:
+    """Take one of a list's things out of it."""
+    found = content(vm, owner)
+    if found is None or not isinstance(found.what, Tuple) or not found.what.items:
+        return
+    items, at = list(found.what.items), index.constant
+    rest: Tuple | Many = Many(one_of(vm, items))
+    if isinstance(at, int) and -len(items) <= at < len(items) and not vm.frame.loops:
+        del items[at]
+        rest = Tuple(tuple(items))
+    vm.store.put((owner.what, "[]"), Value(rest, found.agree, found.why))
+
+
 def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     """`owner[index]`."""
     what = owner.what

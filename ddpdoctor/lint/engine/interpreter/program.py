@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,20 +110,15 @@ class Program:
         self._modules: dict[str, Loaded] = {}
         self.registered: set[str] = set()
         """The modules that have put into registries what they do."""
-        self._loops: dict[int, ast.For] = {}
+        self._written: dict[int, Any] = {}
         self._named_tuples: dict[int, ast.ClassDef] = {}
         self._scopes = 0
 
-    def loop_of(self, node: ast.YieldFrom) -> ast.For:
-        """The loop for which a `yield from` is short."""
-        if id(node) not in self._loops:
-            one = ast.Name("#yielded", ast.Store())
-            handed_on = ast.Expr(ast.Yield(ast.Name("#yielded", ast.Load())))
-            loop = ast.For(one, node.value, [handed_on], [])
-            for each in (loop, one, *ast.walk(handed_on)):
-                ast.copy_location(each, node)
-            self._loops[id(node)] = loop
-        return self._loops[id(node)]
+    def written_out(self, node: ast.AST, write: Callable[[], Any]) -> Any:
+        """What a statement is short for: the same nodes each time it is run."""
+        if id(node) not in self._written:
+            self._written[id(node)] = write()
+        return self._written[id(node)]
 
     def new_scope(self) -> int:
         """A number for a scope."""

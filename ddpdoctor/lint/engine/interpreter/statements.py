@@ -20,6 +20,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     Path,
     TryRecord,
 )
+from ddpdoctor.lint.engine.interpreter.rewriting import raising, suppressing
 from ddpdoctor.lint.engine.interpreter.store import Key, State
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Loop, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -28,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     GENERATORS,
     NONE,
     NOTHING,
+    OPEN,
     SAME,
     TRUE,
     UNKNOWN,
@@ -353,39 +355,63 @@ def _if(vm: Machine, node: ast.If) -> bool:
 def _match(vm: Machine, node: ast.Match) -> bool:
     subject = evaluate(vm, node.subject)
     condition = Value(NOTHING, subject.agree, subject.why)
+    left = surely_left = EVERYONE
     paths = []
-    whole = False
     for case in node.cases:
-        whole = whole or (isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None)
-        mask, opened = _matching(subject, case)
-        paths.append(Path(None, mask, opened, _case(vm, case, subject)))
-    if not whole:
-        paths.append(Path(None, EVERYONE, EVERYONE, lambda: NONE))
+        might, surely = _matching(subject, case)
+        came = left & might
+        paths.append(Path(None, came, came & ~(surely & surely_left), _case(vm, case, subject)))
+        left, surely_left = left & ~surely, surely_left & ~might
+    paths.append(Path(None, left, left & ~surely_left, lambda: NONE))
     return vm.choose(node, node.subject, condition, paths) is not None
 
 
 def _matching(subject: Value, case: ast.match_case) -> tuple[int, int]:
-    pattern = case.pattern
-    is_value = isinstance(pattern, ast.MatchValue) and isinstance(pattern.value, ast.Constant)
-    if isinstance(subject.what, Table) and is_value:
-        wanted = pattern.value.value  # type: ignore[attr-defined]
-        mask = sum(1 << i for i, each in enumerate(subject.what.entries) if each == wanted)
-        return mask, 0
-    return EVERYONE, EVERYONE
+    """Masks of the ranks that may match a case, and of those that do."""
+    if isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None:
+        return EVERYONE, EVERYONE if case.guard is None else 0
+    wanted = _wanted(case.pattern)
+    entries = folding.entries(subject) if isinstance(subject.what, Table | Const) else None
+    if wanted is None or entries is None:
+        return EVERYONE, 0
+    alike = [OPEN if each is OPEN else each in wanted for each in entries]
+    surely, opened = Table(tuple(alike)).ranks()
+    return surely | opened, surely if case.guard is None else 0
+
+
+def _wanted(pattern: ast.pattern) -> list[Any] | None:
+    """The constants that a pattern matches, where it matches such alone."""
+    match pattern:
+        case ast.MatchValue(ast.Constant(value)) | ast.MatchSingleton(value):
+            return [value]
+        case ast.MatchValue(ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value))):
+            return [-value]
+        case ast.MatchOr(patterns):
+            some = [_wanted(each) for each in patterns]
+            return None if None in some else [one for each in some if each for one in each]
+    return None
 
 
 def _case(vm: Machine, case: ast.match_case, subject: Value) -> Callable[[], Value | None]:
     def run() -> Value | None:
-        for each in ast.walk(case.pattern):
-            name = getattr(each, "name", None)
-            if isinstance(name, str):
-                agree = subject.agree
-                vm.store.put((vm.frame.scopes[0], name), Value(NOTHING, agree, subject.why))
-        if case.guard is not None:
-            evaluate(vm, case.guard)
-        return NONE if run_block(vm, case.body) else None
+        _capture(vm, case.pattern, subject)
+        if case.guard is None:
+            return NONE if run_block(vm, case.body) else None
+        condition = objects.truthy(vm, evaluate(vm, case.guard))
+        paths = vm.ways(condition, _way(vm, case.body), lambda: NONE)
+        return vm.choose(case.guard, case.guard, condition, paths)
 
     return run
+
+
+def _capture(vm: Machine, pattern: ast.pattern, subject: Value) -> None:
+    """Bind the names of a pattern: to what they match, or to its parts, which are not known."""
+    whole = pattern.name if isinstance(pattern, ast.MatchAs) else None
+    for each in ast.walk(pattern):
+        name = getattr(each, "name", None)
+        if isinstance(name, str):
+            part = Value(NOTHING, subject.agree, subject.why)
+            vm.store.put((vm.frame.scopes[0], name), subject if name == whole else part)
 
 
 # --- loops
@@ -530,13 +556,11 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
         return _through_its_yields(vm, node, source, generator)
     one, count = elements(vm, source, node.iter)
     content = objects.content(vm, source)
-    if isinstance(content.what if content else None, Tuple):
-        known = content.what.items  # type: ignore[union-attr]
-        if not known and not vm.was_seen_in(node.body):
+    if _is_empty(source, content):
+        if not vm.was_seen_in(node.body):
             return run_block(vm, node.orelse) if node.orelse else True
-        if not known:
-            source = Value(NOTHING, UNKNOWN)
-            one, count = elements(vm, source, node.iter)
+        source = Value(NOTHING, UNKNOWN)
+        one, count = elements(vm, source, node.iter)
 
     counts = [count]
     ended: list[tuple[Value, Value]] = []
@@ -565,6 +589,16 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     if node.orelse and falls:
         return run_block(vm, node.orelse)
     return falls
+
+
+def _is_empty(source: Value, content: Value | None) -> bool:
+    """Whether a loop goes through nothing."""
+    what = content.what if content is not None else source.what
+    if isinstance(what, Term) and what.op == "range":
+        bounds = [each.value for each in what.args if isinstance(each, Const)]
+        known = len(bounds) == len(what.args) and all(type(each) is int for each in bounds)
+        return known and 0 not in bounds[2:] and not range(*bounds)
+    return isinstance(what, Tuple) and not what.items
 
 
 def _makers(vm: Machine, node: ast.expr) -> frozenset[int]:
@@ -785,7 +819,15 @@ def evaluate_quietly(vm: Machine, node: ast.expr) -> Value:
 
 
 def _with(vm: Machine, node: ast.With | ast.AsyncWith) -> bool:
+    if _suppresses(vm, node.items[0].context_expr):
+        return run_block(vm, [vm.program.written_out(node, lambda: suppressing(node))])
     return _enter(vm, node, list(node.items))
+
+
+def _suppresses(vm: Machine, made: ast.expr) -> bool:
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name | ast.Attribute):
+        return False
+    return evaluate_quietly(vm, made.func).what == Lib("contextlib.suppress")
 
 
 def _enter(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem]) -> bool:
@@ -944,7 +986,7 @@ def _try(vm: Machine, node: ast.Try) -> bool:
             states.append(State(writes, (condition,), vm.mask))
 
     try:
-        run(lambda: run_block(vm, [*node.body, *node.orelse]), [])
+        run(lambda: _tried(vm, node), [])
     finally:
         vm.tries.pop()
     raised = [State({}, ()), *record.raised]
@@ -971,6 +1013,19 @@ def _try(vm: Machine, node: ast.Try) -> bool:
     if node.finalbody:
         falls = run_block(vm, node.finalbody) and falls
     return falls
+
+
+def _tried(vm: Machine, node: ast.Try) -> bool:
+    """The body of a `try`. Where the rank decides who raises what is caught, those go on there."""
+    for number, statement in enumerate(node.body):
+        written = vm.program.written_out(statement, functools.partial(raising, node, number))
+        if written is not None:
+            decides = evaluate_quietly(vm, written.test)
+            if decides.agree.kind == "rank" and isinstance(decides.what, Table):
+                return run_block(vm, [written])
+        if not run_block(vm, [statement]):
+            return False
+    return run_block(vm, node.orelse)
 
 
 def _exception(vm: Machine, node: ast.Try) -> Value:

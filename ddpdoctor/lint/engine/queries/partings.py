@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -260,9 +260,14 @@ class _ByRank:
                 if index in paired or other in paired:
                     continue
                 together = {said[rank] + theirs[rank] for rank in said}
-                if len(together) == 1:
+                # What all say in between meets the one here and the other there.
+                between = seq.items[index : other + 1]
+                if len(together) == 1 and len(self._said(between, said)) == 1:
                     paired |= {index, other}
         return paired
+
+    def _said(self, items: list[Node], ranks: Iterable[int]) -> set[tuple[object, ...]]:
+        return {self.words.of_items(items, rank)[0] for rank in ranks}
 
     def _choice(self, node: Choice, rest: list[Node], mask: int, way: Way) -> int:
         """Blame a choice of the rank; the ranks that go on."""

@@ -6,7 +6,7 @@ import ast
 import operator
 from dataclasses import replace
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.folding import is_coarse
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler, identity
 from ddpdoctor.lint.engine.interpreter.machine import BOUND, Left, Machine
@@ -26,6 +26,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Lib,
     Many,
     Partial,
+    Table,
     Tensor,
     Term,
     Tuple,
@@ -192,6 +193,10 @@ def _bounds(vm: Machine, call: Call) -> Value:
 def _count(vm: Machine, call: Call) -> Value:
     source = call.first
     content = objects.content(vm, source)
+    if call.name == "len" and isinstance(source.what, Table):
+        length = folding.on_each_rank(len, (source,))
+        if length is not None:
+            return length
     if content is None:
         agree, why = blended(
             [objects.without_order(each) for each in (*call.args, *call.kwargs.values())]

@@ -86,9 +86,7 @@ def of_python(
     if name in ("zip", "enumerate", "map", "filter"):
         return _paired(vm, name, args, kwargs, node)
     if name == "next":
-        from ddpdoctor.lint.engine.interpreter.iteration import elements
-
-        return elements(vm, first, node)[0]
+        return _next(vm, first, node)
     if name == "getattr" and len(args) >= 2 and isinstance(args[1].constant, str):
         if len(args) == 3 and _tested(vm, "hasattr", args[:2], node).is_const(False):
             return args[2]
@@ -300,9 +298,23 @@ def _as_list(vm: Machine, name: str, first: Value, node: ast.AST) -> Value:
         found = Value(Many(one), count.agree, count.why)
         if isinstance(first.what, Term):
             return Value(term("list", first.what), first.agree, first.why)
+    if name == "reversed" and isinstance(found.what, Tuple):
+        found = Value(Tuple(found.what.items[::-1]), found.agree, found.why)
     if name == "tuple":
         return found
     return objects.new_list_of(vm, node, found)
+
+
+def _next(vm: Machine, source: Value, node: ast.AST) -> Value:
+    from ddpdoctor.lint.engine.interpreter.iteration import elements
+
+    found = objects.content(vm, source)
+    if isinstance(source.what, Ref) and found is not None and objects.held(found):
+        first = Value(Const(0))
+        one = objects.item(vm, source, first, node)
+        objects.take_out(vm, source, first)
+        return one
+    return elements(vm, source, node)[0]
 
 
 def _numbered(vm: Machine, source: Value, one: Value, count: int, node: ast.AST) -> list[Value]:
