@@ -7,11 +7,14 @@ commands, the docstrings of the API. --pages writes the pages alone, which needs
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
+import itertools
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from ddpdoctor import api, catalog, watch
@@ -22,6 +25,20 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 PAGES = ROOT / "build" / "pages"
 VERDICTS = ROOT / "reports" / "reference" / "gloo-4-ranks.md"
+STACK = ROOT / "ddpdoctor" / "stack"
+_READ = {
+    "trainer": "It reads from top to bottom; what it calls is below, as it is met.",
+    "process_group": "Who owns the group, on which device, and how a model is wrapped.",
+    "samplers": "Which samples a rank sees: all of them once, over all ranks, and in a new order.",
+    "loss": "What ranks with unequal slices do to a mean.",
+    "ema": "Built after the wrap, and the same on all ranks.",
+    "evaluation": "Exact, without padding.",
+    "checkpoint": "A file is whole or not there, and no rank reads what is not written yet.",
+    "resume": "As if the training had never stopped.",
+    "outcome": "One rank fails: all raise the same error, and none waits.",
+    "stopping": "A SIGTERM saves, and ends all ranks at the same step.",
+}
+"""The files of the reference stack that the site reads, and why."""
 _LINKS = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
@@ -41,6 +58,7 @@ def build(into: Path) -> None:
         (into / f"{name.lower()}.md").write_text(_linked(text, into))
     (into / "commands.md").write_text(_commands())
     (into / "api.md").write_text(_api())
+    (into / "stack.md").write_text(_coded("\n".join(_stack()), "", "failures/"))
     _failures(into / "failures")
 
 
@@ -97,6 +115,35 @@ def _as_code(match: re.Match[str]) -> str:
     return "\n```python\n" + "\n".join(lines).strip() + "\n```\n"
 
 
+def _stack() -> Iterator[str]:
+    """The stack's own files, with what their comments say as the text between their lines."""
+    yield "# The reference stack, read line by line\n"
+    yield "The files of `ddpdoctor/stack/` as they are: what their comments say is the text here."
+    for name, why in _READ.items():
+        source = (STACK / f"{name}.py").read_text(encoding="utf-8")
+        tree = ast.parse(source)
+        yield f"\n## {name}.py\n\n{why}\n\n{ast.get_docstring(tree)}\n"
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                yield from _read(node, source.splitlines())
+
+
+def _read(node: ast.FunctionDef | ast.ClassDef, lines: list[str]) -> Iterator[str]:
+    """A function or a class: its docstring, then code and comments in turn."""
+    yield f"\n### {node.name}\n\n{ast.get_docstring(node) or ''}\n"
+    told = range(0)
+    if ast.get_docstring(node):
+        told = range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    shown = (lines[n - 1] for n in range(first, (node.end_lineno or 0) + 1) if n not in told)
+    for is_said, part in itertools.groupby(shown, lambda line: line.lstrip().startswith("# ")):
+        text = list(part)
+        if is_said:
+            yield "\n" + " ".join(line.strip().removeprefix("# ") for line in text) + "\n"
+        elif code := "\n".join(text).strip("\n"):
+            yield f"```python\n{code}\n```"
+
+
 def _failures(into: Path) -> None:
     into.mkdir()
     verdicts = _verdicts()
@@ -118,13 +165,13 @@ def _verdicts() -> dict[str, str]:
     return {code: text[text.index("| form") :].strip() for code, text in found.items()}
 
 
-def _coded(page: str, own: str) -> str:
-    """The page, with the codes that its prose names as links."""
+def _coded(page: str, own: str, folder: str = "") -> str:
+    """The page, with the codes that its prose names as links to those in the folder."""
     known = catalog.entries().keys() - {own}
 
     def linked(match: re.Match[str]) -> str:
         code = match["code"]
-        return f"[{code}]({code}.md)" if code in known else match[0]
+        return f"[{code}]({folder}{code}.md)" if code in known else match[0]
 
     # What is code, a heading or a table stays as it is.
     parts = re.split(r"(^```.*?^```$|`[^`\n]*`|^#[^\n]*|^\|[^\n]*)", page, flags=re.M | re.S)
@@ -142,7 +189,7 @@ def main() -> int:
     build(PAGES)
     if asked.pages:
         return 0
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", str(HERE / "mkdocs.yml")]
+    command = [sys.executable, "-m", "mkdocs", "build", "-f", str(HERE / "mkdocs.yml")]
     return subprocess.run(command, check=False).returncode
 
 

@@ -89,10 +89,25 @@ def test_every_command_is_told_with_its_options(site: Path) -> None:
     assert "`--keep-going`" in page
 
 
+def test_the_reference_stack_is_read_with_every_line_of_its_code(site: Path) -> None:
+    page = (site / "stack.md").read_text()
+    code = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    trainer = (ROOT / "ddpdoctor/stack/trainer.py").read_text()
+    fit = trainer[trainer.index("\ndef fit(") :]
+    lines = [line.strip() for line in fit.splitlines()]
+    shown = {line.strip() for block in code for line in block.splitlines()}
+    doc = set("".join(re.findall(r'"""(.*?)"""', fit, re.DOTALL)).splitlines())
+    missing = {line for line in lines if line and not line.startswith(("#", '"""'))} - shown
+    assert missing <= {line.strip() for line in doc}
+    assert not any(line.startswith("# ") for line in shown), "comments are the text between"
+    assert "### fit" in page
+
+
 def test_what_mkdocs_is_told_to_show_is_there(site: Path) -> None:
     told = yaml.safe_load((ROOT / "docs" / "mkdocs.yml").read_text())
     shown = [file for entry in told["nav"] for file in entry.values()]
     assert [file for file in shown if not (site / file).is_file()] == []
     assert {file.name for file in site.glob("*.md")} <= {*shown}, "and all that is there is shown"
     assert told["strict"]
+    assert "--quiet" not in (ROOT / "docs" / "build.py").read_text(), "strict counts what is told"
     assert told["theme"]["font"] is False, "the page fetches nothing from elsewhere"
