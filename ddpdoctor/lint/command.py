@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ from ddpdoctor.report.output import OutputError, Page, check_writable, write_fil
 
 _ROUNDS = 10
 _STDIN = "-"
+_LINE = re.compile(r"(?<=\()line (\d+)(?=\)$)")
+"""Where a note says that it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +202,26 @@ def _in_cell(each: Diagnostic, result: Result) -> Diagnostic:
     cells = result.cells.get(each.path)
     if not cells:
         return each
-    number, start = max((cell for cell in cells if cell[1] <= each.line), key=lambda cell: cell[1])
-    shift = start - 1
+    number, line = _within(cells, each.line)
+
+    def told(match: re.Match[str]) -> str:
+        other, there = _within(cells, int(match[1]))
+        return f"line {there}" if other == number else f"cell {other}, line {there}"
+
     return replace(
-        each, cell=number, line=each.line - shift, end_line=each.end_line - shift, fix=None
+        each,
+        cell=number,
+        line=line,
+        end_line=each.end_line - (each.line - line),
+        notes=tuple(_LINE.sub(told, note) for note in each.notes),
+        fix=None,
     )
+
+
+def _within(cells: Sequence[tuple[int, int]], line: int) -> tuple[int, int]:
+    """(cell, line in it) of a line of the whole notebook."""
+    number, start = max((cell for cell in cells if cell[1] <= line), key=lambda cell: cell[1])
+    return number, line - start + 1
 
 
 def _fix(seen: _Examined, options: LintOptions, out: TextIO) -> int:

@@ -388,6 +388,12 @@ def test_a_notebook_is_told_by_cell_and_line(lint: Lint) -> None:
     code, out, _ = lint("nb.ipynb")
     assert code == 1
     assert out.startswith("nb.ipynb:cell 3:3:5: DDP401")
+    cells[2]["source"] = "def main(rank):\n    if rank == 0:\n        dist.barrier()"
+    cells.append({"cell_type": "code", "source": "main(dist.get_rank())"})
+    write("nb.ipynb", json.dumps({"cells": cells, "metadata": {}}))
+    _, out, _ = lint("nb.ipynb", format="text")
+    assert "it stands under `if rank == 0:` (line 2)" in out
+    assert "(cell 4, line 1)" in out
 
 
 def test_calls_are_followed_into_other_files_of_the_project(lint: Lint) -> None:
