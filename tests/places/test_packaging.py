@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,59 @@ def test_the_core_depends_on_these_alone() -> None:
 
 def test_nothing_that_trains_is_ever_installed_with_the_core() -> None:
     assert not {"torch", "numpy"} & {each.partition(">=")[0] for each in PROJECT["dependencies"]}
+
+
+THEIRS = {
+    "torch": "2.6.0+theirs",
+    "numpy": "1.26.4",
+    "triton": "3.2.0",
+    "nvidia-nccl-cu12": "2.21.5",
+}
+"""What somebody trains with, in place of which pip would find newer ones."""
+
+
+def have(folder: Path, name: str, version: str) -> None:
+    """Let a distribution of one module be installed in a folder, as pip would have left it."""
+    module = folder / name.replace("-", "_") / "__init__.py"
+    about = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    module.parent.mkdir()
+    about.mkdir()
+    module.write_text(f"__version__ = {version!r}\n")
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (about / "INSTALLER").write_text("pip\n")
+    files = (module, about / "METADATA", about / "INSTALLER", about / "RECORD")
+    (about / "RECORD").write_text("".join(f"{f.relative_to(folder)},,\n" for f in files))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    theirs = (f for n in THEIRS for f in folder.glob(f"{n.replace('-', '_')}*/*"))
+    return {str(file): file.read_bytes() for file in theirs}
+
+
+def test_the_wheel_changes_nothing_that_trains_where_it_is_installed(tmp_path: Path) -> None:
+    def pip(*arguments: str) -> None:
+        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        if "No matching distribution found" in done.stderr:
+            pytest.skip("there is no registry of packages")
+        assert done.returncode == 0, done.stderr
+
+    pip("wheel", "--quiet", "--no-deps", "--wheel-dir", "wheels", str(ROOT))
+    (wheel,) = (tmp_path / "wheels").iterdir()
+    there = tmp_path / "there"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", there], check=True)
+    (packages,) = there.glob("lib/python*/site-packages")
+    for name, version in THEIRS.items():
+        have(packages, name, version)
+    before = contents(packages)
+    assert len(before) == 4 * len(THEIRS)
+    python = str(there / "bin" / "python")
+    pip("--python", python, "install", "--quiet", "-c", str(ROOT / "constraints.txt"), str(wheel))
+    assert contents(packages) == before
+    told = subprocess.run(
+        [there / "bin" / "ddpdoctor", "--version"], capture_output=True, check=True
+    )
+    assert told.stdout.startswith(b"ddpdoctor ")
 
 
 def test_the_changelog_has_this_version() -> None:
