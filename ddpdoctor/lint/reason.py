@@ -520,11 +520,15 @@ class Heads:
     ) -> Iterator[tuple[Way, list[Line]]]:
         """Each way to the innermost line, with the lines of the calls that lead to it."""
         for run in runs:
-            for event, way in events(run.root, "stand"):
-                if (event.path, event.place.line) == stack[-1]:
-                    calls = [step.node for step in way if _is_call(step.node)]
-                    lines = [(each.path, getattr(each.node, "lineno", 1)) for each in calls]
-                    yield way, [*(self._statement(line) for line in lines), stack[-1]]
+            there = [
+                (event, way)
+                for event, way in events(run.root, "stand")
+                if (event.path, event.place.line) == stack[-1]
+            ]
+            for _, way in sorted(there, key=lambda each: _is_head(each[0].node)):
+                calls = [step.node for step in way if _is_call(step.node)]
+                lines = [(each.path, getattr(each.node, "lineno", 1)) for each in calls]
+                yield way, [*(self._statement(line) for line in lines), stack[-1]]
 
 
 def reason(mine: Stack, theirs: Stack) -> Reason | None:
@@ -608,6 +612,13 @@ def _turns(way: Way, matched: list[int | None], first: int) -> Iterator[Turn]:
         for exit_, conditions in _exits(earlier, kinds):
             for choice, arm in reversed(conditions):
                 yield Turn("passed", choice, arm, exit_, depth=depth, tried=tried[number])
+
+
+def _is_head(node: ast.AST) -> bool:
+    """Whether on its own line something else is done, as in `if rank == 0: dist.barrier()`."""
+    body = getattr(node, "body", None)
+    line = getattr(node, "lineno", 0)
+    return isinstance(body, list) and any(each.lineno == line for each in body)
 
 
 def _is_call(node: Node) -> bool:

@@ -54,6 +54,21 @@ def test_the_condition_that_encloses_a_line_is_told(tmp_path: Path) -> None:
     assert reason(gone, gone) is None
 
 
+def test_what_stands_on_the_line_of_its_condition_is_under_it(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        """
+        def main(rank, model):
+            if rank == 0: dist.barrier()  # waits
+            if model is None: return  # asks all
+            dist.all_reduce(model)  # reduces
+        """,
+    )
+    at = f"(train.py:{script.line('waits')})"
+    assert script.told("waits") == [f"stands under `if rank == 0:` {at}"]
+    assert script.told("asks all") == script.told("reduces") == []
+
+
 def test_exits_callers_and_values_of_the_ranks_own_are_known(tmp_path: Path) -> None:
     script = Script(
         tmp_path,
