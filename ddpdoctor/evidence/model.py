@@ -117,6 +117,8 @@ class RankEvidence:
     pauses: list[Stuck] = field(default_factory=list, metadata=_PASSING)
     """Where it stood still for a while and then went on, `seen` being when it did; the latest."""
     last_event: float = field(default=0.0, metadata=_PASSING)
+    state: str = field(default="", metadata=_PASSING)
+    """The kernel's letter for a process that gives no sign of life; "" where nobody has asked."""
     unheard: float = field(default=0.0, metadata=_PASSING)
     """Seconds for which nothing was heard of its host, if that is another one."""
     fate: Fate | None = field(default=None, metadata=_PASSING)

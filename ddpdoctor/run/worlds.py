@@ -45,6 +45,8 @@ _OTHERS = 4.0
 """Seconds that the doctors of other hosts get to say how it ended there."""
 _DEAF = 4.0
 """Seconds that a process has to react to a signal before it is said that it cannot."""
+_SILENCE = 3.0
+"""Seconds without a sign of life, after which the kernel is asked what a process does."""
 _POLITE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 """By these a launcher ends the other ranks; then, if they do not go, by SIGKILL."""
 
@@ -120,10 +122,11 @@ class WatchedWorld:
         if self._company is not None:
             fates += self._company.fates.values()
         deadlock = self._observation.poll(fates)
+        now, evidence = time.monotonic(), self.evidence
         for rank in self._ours():
             if rank.fate is None:
                 self._deaths.watch(rank.pid, rank.last_event)
-        now, evidence = time.monotonic(), self.evidence
+                rank.state = _state(rank.pid) if now - rank.last_event > _SILENCE else ""
         if self._company is not None:
             evidence = self._company.look(evidence, self._ours(), now)
             if evidence is not self._shown[0]:
@@ -403,6 +406,14 @@ class Worlds:
         joined = [world for world in self.all if any(r.groups for r in world.evidence.ranks)]
         for world in (joined or self.all)[-1:]:
             world.command_ended(exit_code)
+
+
+def _state(pid: int) -> str:
+    """The kernel's letter for what a process does; "" if it is not to be had."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return ""
 
 
 def _diagnosed(evidence: Evidence) -> list[Finding]:

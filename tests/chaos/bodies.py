@@ -12,3 +12,8 @@ def meet() -> None:
         dist.all_reduce(torch.ones(1))
         time.sleep(0.02)
     dist.barrier()
+
+
+def sleep() -> None:
+    print("sleeps", flush=True)
+    time.sleep(600)

@@ -39,6 +39,8 @@ def do(what):
                 pass
         case "gil":
             hold_the_gil(2)
+        case "long-gil":
+            hold_the_gil(60)
         case "memory":
             import resource
 

@@ -16,7 +16,15 @@ from typing import Any
 
 from ddpdoctor.launch import ForkServer, Job, LaunchError
 from tests.chaos import warm
-from tests.chaos.scene import Case, Scene, allow_descriptors, command_line, swap_out
+from tests.chaos.scene import (
+    Case,
+    Scene,
+    allow_descriptors,
+    command_line,
+    on_busy_cores,
+    swap_out,
+    with_memory_taken,
+)
 
 _PROOFS = ("DDP101", "DDP301", "DDP401", "DDP501")
 _TESTS = """
@@ -49,7 +57,10 @@ def cases() -> Iterator[Callable[[Any], Case]]:
         yield partial(_few_descriptors, subject)
         yield partial(_temporary_full, subject)
         yield partial(_temporary_read_only, subject)
-    yield from (_closed_streams, _two_checks, _impatient, _little_memory)
+    for subject in (Check, Plugin):
+        for hardship in (on_busy_cores, with_memory_taken):
+            yield partial(_hard_times, subject, hardship)
+    yield from (_closed_streams, _two_checks, _impatient, _little_memory, _starter_killed)
 
 
 class Check:
@@ -310,6 +321,11 @@ def _plain(kind: Subject, random: Any) -> Case:
     return _must_be_well(kind(random), "undisturbed")
 
 
+def _hard_times(kind: Subject, hardship: Callable[[Case], Case], random: Any) -> Case:
+    words = hardship.__name__.removeprefix("with_").replace("_", " ")
+    return hardship(_must_be_well(kind(random), words))
+
+
 def _few_descriptors(kind: Subject, random: Any) -> Case:
     """It works, or is refused in one line."""
     subject = kind(random)
@@ -444,3 +460,43 @@ def _little_memory(random: Any) -> Case:
         return subject.doctor(scene)
 
     return _well_or_refused(subject, "little address space", doctor)
+
+
+def _starter_killed(random: Any) -> Case:
+    """In little room, which it was told not to count, and whatever its server is doing."""
+    nproc, polls = random.randrange(17, 120), random.random() < 0.8
+    stage = random.choice(("any time", "ranks are born", "all are born"))
+    hindrance = random.choice((None, signal.SIGSTOP, "swapped out"))
+    hindered = random.choice(("server", "keeper"))
+
+    def doctor(scene: Scene) -> int:
+        warm.use()
+        with ForkServer(force=True) as server:
+            target = f"{Path(__file__).with_name('bodies.py')}:sleep"
+            Path("folder").write_text(str(folder := server.fresh_run_dir()))
+            with server.launch(Job(target, nproc, folder)) as world:
+                while polls:
+                    world.wait_for_news(0.05)
+                time.sleep(60)
+        return 0
+
+    def born(scene: Scene) -> int:
+        files = Path(scene.text("folder") or "nowhere").glob("rank-*.stdout")
+        return sum(file.stat().st_size > 0 for file in files)
+
+    def disturb(scene: Scene) -> None:
+        if stage == "any time":
+            _wait_a_while(scene)
+        else:
+            most = min(nproc, 100) if polls else 16  # 200 tasks are not enough for more
+            least = most if stage == "all are born" else random.randrange(1, most)
+            scene.wait_for(lambda: born(scene) >= least, 10)
+        if hindrance is not None and (part := _part(scene, hindered)):
+            swap_out(part) if hindrance == "swapped out" else scene.send(hindrance, part)
+        scene.send(signal.SIGKILL, scene.doctor)
+
+    def judge(scene: Scene) -> Iterator[str]:
+        if scene.status not in (128 + signal.SIGKILL, 1):  # 1: no room was left for so many
+            yield f"exit code {scene.status}: {scene.text('err')[-300:]}"
+
+    return Case("launch: starter killed", doctor, disturb, judge, memory=1 << 30, tasks=200)

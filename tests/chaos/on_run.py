@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import resource
@@ -11,19 +10,17 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-import psutil
 
 from tests.chaos.job import STEPS
 from tests.chaos.scene import (
-    DEADLINE,
     Case,
     Scene,
     allow_descriptors,
     command_line,
     obey_permissions,
+    on_busy_cores,
+    with_memory_taken,
 )
 from tests.chaos.warm import JOB, LAUNCHER
 from tests.patience import within
@@ -50,7 +47,9 @@ def cases() -> Iterator[Callable[[Any], Case]]:
         yield partial(_ends, what)
     for disturb in (_nothing, _pauses, _holds_the_gil):
         yield partial(_well, disturb)
-    yield from (_stopped, _spins, _signalled, _doctor_killed, _launcher_killed)
+    for what in ("stopped", "spin", "long-gil"):
+        yield partial(_stalls, what)
+    yield from (_signalled, _doctor_killed, _launcher_killed)
     yield from (_folder_deleted, _folder_read_only, _disk_full, _few_descriptors)
     yield from (_closed_streams, _two_doctors, _impatient)
     yield _memory_taken
@@ -165,29 +164,34 @@ def _interrupt(scene: Scene) -> None:
     scene.send(signal.SIGINT, scene.doctor, *below)
 
 
-def _stopped(random: Any) -> Case:
+def _stalls(what: str, random: Any) -> Case:
+    """A rank that does not come, for longer than a wait is worth a word; then Ctrl-C."""
     rank, when = _draw(random)
+    stopped = what == "stopped"
 
     def disturb(scene: Scene) -> None:
-        if scene.wait_for(lambda: scene.step(rank) >= when):
-            scene.send(signal.SIGSTOP, scene.rank(rank))
-            time.sleep(scene.random.uniform(1, 4))
+        others = [each for each in range(RANKS) if each != rank]
+        if scene.wait_for(lambda: min(map(scene.step, range(RANKS))) >= when - 1):
+            if stopped:
+                scene.send(signal.SIGSTOP, scene.rank(rank))
+            scene.wait_for(lambda: any(scene.step(each) > scene.step(rank) for each in others), 0.5)
+            time.sleep(scene.random.uniform(7, 10))
             _interrupt(scene)
             time.sleep(0.5)
             scene.send(signal.SIGKILL, scene.rank(rank))
 
-    return Case("run: stopped, Ctrl-C", _doctor("well", rank, when), disturb, _nothing_proven)
+    def judge(scene: Scene) -> Iterator[str]:
+        yield from _nothing_proven(scene)
+        told = [(f["title"], f["ranks"]) for f in (scene.report() or {"findings": []})["findings"]]
+        if told != [("stall", [rank])]:
+            yield f"rank {rank} kept the others waiting, and told is {told}"
+        elif scene.status not in (128 + signal.SIGINT, int(scene.text("status") or -1)):
+            yield f"exit code {scene.status}, the launcher's {scene.text('status')}"
+        elif stopped and "is stopped" not in scene.text("report.json"):
+            yield "it is not said that the rank is stopped"
 
-
-def _spins(random: Any) -> Case:
-    rank, when = _draw(random)
-
-    def disturb(scene: Scene) -> None:
-        if scene.wait_for(lambda: scene.step(rank) >= when - 1):
-            time.sleep(scene.random.uniform(1, 4))
-            _interrupt(scene)
-
-    return Case("run: spins, Ctrl-C", _doctor("spin", rank, when), disturb, _nothing_proven)
+    do = "well" if stopped else what
+    return Case(f"run: {what}, Ctrl-C", _doctor(do, rank, when), disturb, judge)
 
 
 def _signalled(random: Any) -> Case:
@@ -398,59 +402,14 @@ def _impatient(random: Any) -> Case:
 
 
 def _busy(what: str, random: Any) -> Case:
-    """Four busy loops for each core."""
     rank, when = _draw(random)
-    until = "/proc/self/nowhere"
-
-    def prepare(scene: Scene) -> None:
-        for _ in range(4 * len(os.sched_getaffinity(0))):
-            if (pid := os.fork()) == 0:
-                os.nice(0)
-                deadline = time.monotonic() + 60
-                while time.monotonic() < deadline and not Path(until).exists():
-                    pass
-                os._exit(0)
-            scene.burners.append(pid)
-
     judge = _is_well if what == "well" else partial(_names, what, rank)
-    return Case(
-        f"run: {what} on busy cores",
-        _doctor(what, rank, when),
-        _idle,
-        judge,
-        prepare=prepare,
-        deadline=5 * DEADLINE,  # no other verdict, only later
-    )
+    case = Case(f"run: {what} on busy cores", _doctor(what, rank, when), _idle, judge)
+    return on_busy_cores(case)
 
 
 def _memory_taken(random: Any) -> Case:
-    """Nine tenths of what there is: no other verdict, only later."""
     rank, when = _draw(random)
     what = random.choice(("barrier", "raise", "well"))
-    all_of_it = 6 << 30
-
-    def prepare(scene: Scene) -> None:
-        if psutil.virtual_memory().available < 2 * all_of_it:
-            return  # where no control group can be made, it would be taken from others
-        reading, writing = os.pipe()
-        if (pid := os.fork()) == 0:
-            ballast = mmap.mmap(-1, all_of_it // 10 * 9)
-            for page in range(0, len(ballast), mmap.PAGESIZE):
-                ballast[page] = 1
-            os.write(writing, b"!")
-            time.sleep(600)
-            os._exit(0)
-        os.close(writing)
-        os.read(reading, 1)
-        os.close(reading)
-        scene.burners.append(pid)
-
-    return Case(
-        "run: memory taken",
-        _doctor(what, rank, when),
-        _idle,
-        _is_well if what == "well" else partial(_names, what, rank),
-        prepare=prepare,
-        deadline=5 * DEADLINE,
-        memory=all_of_it,
-    )
+    judge = _is_well if what == "well" else partial(_names, what, rank)
+    return with_memory_taken(Case("run: memory taken", _doctor(what, rank, when), _idle, judge))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import mmap
 import os
 import random
 import resource
@@ -15,7 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -199,6 +200,46 @@ class Case:
     deadline: float = DEADLINE
     memory: int = 2 << 30
     """Bytes that all of it may take together."""
+    tasks: int = 600
+    """Processes and threads that it may have; 20 ranks are reckoned to take 440."""
+
+
+def on_busy_cores(case: Case) -> Case:
+    """The same beside four busy loops for each core: no other verdict, only later."""
+
+    def prepare(scene: Scene) -> None:
+        for _ in range(4 * len(os.sched_getaffinity(0))):
+            if (pid := os.fork()) == 0:
+                deadline = time.monotonic() + 60
+                while time.monotonic() < deadline:
+                    pass
+                os._exit(0)
+            scene.burners.append(pid)
+
+    return replace(case, prepare=prepare, deadline=5 * DEADLINE)
+
+
+def with_memory_taken(case: Case) -> Case:
+    """The same where nine tenths of what there is are taken: no other verdict, only later."""
+    all_of_it = 6 << 30
+
+    def prepare(scene: Scene) -> None:
+        if psutil.virtual_memory().available < 2 * all_of_it:
+            return  # where no control group can be made, it would be taken from others
+        reading, writing = os.pipe()
+        if (pid := os.fork()) == 0:
+            ballast = mmap.mmap(-1, all_of_it // 10 * 9)
+            for page in range(0, len(ballast), mmap.PAGESIZE):
+                ballast[page] = 1
+            os.write(writing, b"!")
+            time.sleep(600)
+            os._exit(0)
+        os.close(writing)
+        os.read(reading, 1)
+        os.close(reading)
+        scene.burners.append(pid)
+
+    return replace(case, prepare=prepare, deadline=5 * DEADLINE, memory=all_of_it)
 
 
 def perform(case: Case, seed: int, group: ControlGroup | None) -> tuple[list[str], float]:

@@ -15,8 +15,6 @@ from tests.chaos.scene import Case, perform
 from tests.control_group import ControlGroup, NoControlGroup
 
 _NOT_NEEDED = ("ddpdoctor.stack", "ddpdoctor.watch.inject")
-TASKS = 600
-"""What a trial is allowed; 20 ranks are reckoned to take 440 tasks."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def performed(case: Case, seed: int) -> Result:
     Where none can be made, a limit on the memory of each process is what remains.
     """
     try:
-        with ControlGroup(memory=case.memory, tasks=TASKS) as group:
+        with ControlGroup(memory=case.memory, tasks=case.tasks) as group:
             problems, seconds = perform(case, seed, group)
     except NoControlGroup:
         problems, seconds = perform(case, seed, None)

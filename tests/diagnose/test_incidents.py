@@ -19,6 +19,7 @@ from ddpdoctor.evidence import (
     Place,
     RankEvidence,
     Stuck,
+    Training,
 )
 
 TRAIN = Place("/home/user/train.py", 10, "main")
@@ -479,6 +480,29 @@ def test_an_interrupt_from_the_keyboard_is_no_failure(joined: bool) -> None:
 
 def test_a_rank_that_gave_no_sign_of_life_is_said_to_be_held_by_c_code() -> None:
     assert "no sign of life for 12 s" in only(late(last_event=47.0)).places[0].doing
+
+
+@pytest.mark.parametrize(
+    ("state", "held", "cure"),
+    [
+        ("T", "the process (pid 100) is stopped; last seen here", "kill -CONT 100"),
+        ("R", "C code that holds the GIL; last seen here", "Look at"),
+        ("D", "waits in the kernel", "Look at"),
+        ("", "holds the GIL, or the process is stopped", "Look at"),
+    ],
+)
+def test_a_silent_rank_is_told_with_what_the_kernel_says_of_it_and_the_line_of_its_last_step(
+    state: str, held: str, cure: str
+) -> None:
+    three = late(last_event=47.0)
+    three[0].state, three[0].working = state, None
+    places = {"step": replace(TRAIN, line=65)}
+    three[0].training[0, 0] = Training(0, 0, 4, {"s": 4}, 4, places=places)
+    finding = only(three)
+    assert held in finding.places[0].doing
+    assert cure in finding.cure.text
+    assert finding.place == places["step"]
+    assert "since it was at train.py:65" in finding.cause
 
 
 def test_ranks_that_ended_by_themselves_have_not_stalled() -> None:

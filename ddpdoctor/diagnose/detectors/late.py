@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, first_line, way
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Group, RankEvidence, Stuck, named
+from ddpdoctor.evidence import Group, Place, RankEvidence, Stuck, named
 
 _SILENCE = 3.0
 """Seconds without a sign of life, which a rank gives every second."""
@@ -83,8 +83,9 @@ def meanwhile(rank: RankEvidence, pause: Stuck | None, now: float = 0.0) -> Rank
     if not rank.pid:
         doing = "was not seen from here"
     elif now and now - rank.last_event > _SILENCE:
-        silent = f"gave no sign of life for {now - rank.last_event:.0f} s: "
-        doing = f"{silent}C code that holds the GIL, or the process is stopped; last seen here"
+        place = place or _last_line(rank)
+        doing = f"gave no sign of life for {now - rank.last_event:.0f} s: {_held_by(rank)}"
+        doing += "; last seen here" if place is not None else ""
     elif pause is None:
         doing = "was elsewhere, and did not stand still"
     elif pause is rank.working or not pause.waiting:
@@ -93,3 +94,25 @@ def meanwhile(rank: RankEvidence, pause: Stuck | None, now: float = 0.0) -> Rank
         doing = f"was in {pause.waiting[0].op} here"
     stack = way(pause) if pause is not None else ()
     return RankPlace(ranks=(rank.rank,), place=place, doing=doing, stack=stack)
+
+
+def is_stopped(rank: RankEvidence) -> bool:
+    """Whether the kernel says that it does not run until somebody continues it."""
+    return rank.state in ("T", "t")
+
+
+def _held_by(rank: RankEvidence) -> str:
+    """What keeps a rank's other thread from giving a sign of life."""
+    if is_stopped(rank):
+        return f"the process (pid {rank.pid}) is stopped"
+    if rank.state == "D":
+        return "it waits in the kernel, as for a disk that does not answer"
+    c_code = "C code that holds the GIL"
+    return c_code if rank.state else f"{c_code}, or the process is stopped"
+
+
+def _last_line(rank: RankEvidence) -> Place | None:
+    """The user's line that it communicated or stepped at last, as far as one was noted."""
+    calls = [call.place for call in rank.collectives[-1:]]
+    steps = [each.places.get("step") for each in rank.training.values()]
+    return next((place for place in (*calls, *reversed(steps)) if place is not None), None)

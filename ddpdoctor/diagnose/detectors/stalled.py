@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, sides
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.detectors.late import meanwhile
+from ddpdoctor.diagnose.detectors.late import is_stopped, meanwhile
 from ddpdoctor.diagnose.waiting import Blocked, held_up
 from ddpdoctor.evidence import Evidence, RankEvidence, named
 
@@ -57,11 +57,19 @@ def _finding(waits: list[Blocked], slow: list[RankEvidence], *, ended: bool) -> 
         cause=f"{named(each.rank for each in waits)} {wait} for {named(ranks)}"
         f"{_whereabouts(places[0], slow[0])}, for {seconds:.0f} s {until}. That is no proof of a "
         "deadlock: it may come.",
-        cure=Cure(text="Look at what the late rank does there."),
+        cure=Cure(text=_cure(slow)),
     )
 
 
+def _cure(slow: list[RankEvidence]) -> str:
+    if stopped := " ".join(str(rank.pid) for rank in slow if is_stopped(rank)):
+        return f"Let it go on: kill -CONT {stopped}"
+    return "Look at what the late rank does there."
+
+
 def _whereabouts(place: RankPlace, rank: RankEvidence) -> str:
+    if is_stopped(rank):
+        return ", which is stopped" + (f" since it was at {place.place}" if place.place else "")
     if place.place is None:
         return ""
     if "no sign of life" in place.doing:

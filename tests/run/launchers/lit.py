@@ -26,7 +26,16 @@ class Model(lightning.LightningModule):
             Path(f"trains-{self.global_rank}").touch()
             while True:
                 time.sleep(0.05)
+        if sys.argv[1] == "idle":  # in short steps: Lightning acts upon a signal between two
+            self.idle()
         return self.net(x).pow(2).mean()
+
+    def idle(self):
+        Path(f"idles-{self.global_rank}").touch()
+        time.sleep(0.05)
+        if self.trainer.strategy.reduce_boolean_decision(Path("enough").exists()):
+            self.trainer.should_stop = True
+            Path(f"ended-{self.global_rank}").touch()
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
@@ -36,7 +45,7 @@ def main():
     torch.manual_seed(0)  # the same samples on both ranks
     batches = DataLoader(TensorDataset(torch.randn(32, 4)), batch_size=4)
     trainer = lightning.Trainer(
-        max_epochs=1,
+        max_epochs=-1 if sys.argv[1] == "idle" else 1,
         accelerator="cpu",
         devices=2,
         strategy="ddp",

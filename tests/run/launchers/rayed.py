@@ -30,6 +30,11 @@ def train(config):
             (folder / f"trains-{rank}").touch()
             while True:
                 time.sleep(0.05)
+        if step == 1 and what == "idle":
+            (folder / f"idles-{rank}").touch()
+            while not (folder / "enough").exists():
+                time.sleep(0.05)
+            (folder / f"ended-{rank}").touch()
     (folder / f"trained-{rank}").touch()
 
 
