@@ -14,14 +14,18 @@ def main() -> NoReturn:
     if ours:
         # Not by an exception, which what is being imported may turn into one of its own.
         signal.signal(signal.SIGINT, _leave)
-    from ddpdoctor import cli
+    from ddpdoctor import cli, interruption
 
     try:
         if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            interruption.heed()
         cli.main()
     except KeyboardInterrupt:
         _leave()
+    except Exception:
+        if interruption.was_noted():
+            _leave()
+        raise
     finally:
         if ours:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # there is nothing left to tell

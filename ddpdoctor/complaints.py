@@ -14,6 +14,7 @@ from types import FrameType
 
 import typer
 
+from ddpdoctor import interruption
 from ddpdoctor.report import output
 
 USAGE = 2
@@ -52,15 +53,19 @@ def guarded(perform: Callable[[], None], *, silent: bool = False) -> int:
     except output.OutputError as error:
         return _complain(str(error), silent)
     except KeyboardInterrupt:
-        if not silent:
-            _say("interrupted")
-        return INTERRUPTED
+        return _interrupted(silent)
     except BrokenPipeError:
         output.silence(sys.stdout)
         return CUT_SHORT
     except Exception as error:
-        return _confess(error)
+        return _interrupted(silent) if interruption.was_noted() else _confess(error)
     return 0
+
+
+def _interrupted(silent: bool) -> int:
+    if not silent:
+        _say("interrupted")
+    return INTERRUPTED
 
 
 @contextmanager

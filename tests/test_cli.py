@@ -609,6 +609,39 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line_and_130(tmp_path:
     assert (process.returncode, err) == (130, "ddpdoctor: interrupted\n")
 
 
+TURNS = """
+import time
+print("imports", flush=True)
+try:
+    time.sleep(60)
+except BaseException:
+    raise AttributeError("partially initialized module") from None
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [("yaml", ["explain", "DDP101"]), ("psutil", ["run", "--", "true"])],
+)
+def test_ctrl_c_that_an_import_turns_into_an_error_is_an_interruption_all_the_same(
+    tmp_path: Path, module: str, arguments: list[str]
+) -> None:
+    (tmp_path / f"{module}.py").write_text(TURNS)  # as yaml's C extension does
+    with subprocess.Popen(
+        [sys.executable, "-m", "ddpdoctor", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "imports\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert (process.returncode, err) == (130, "ddpdoctor: interrupted\n")
+
+
 def test_the_command_starts_where_ctrl_c_is_heeded_from_the_first_import_on() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
     assert project["project"]["scripts"] == {"ddpdoctor": "ddpdoctor.__main__:main"}
