@@ -101,6 +101,12 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
         vm.type_of(right),
     ):
         return objects.new_set(vm, node, None, [left, right])
+    if isinstance(node.op, ast.BitOr) and vm.type_of(left) == vm.type_of(right) == "dict":
+        made = Value(vm.new(node, "dict"))
+        objects.clear(vm, made)
+        for each in (left, right):
+            objects.update(vm, made, each, node)
+        return made
     if isinstance(node.op, ast.Div) and objects.is_path(vm, left):
         return objects.joined_path(vm, [left, right])
     if vm.watched:
@@ -147,7 +153,7 @@ def _repeated(
 def _unary(vm: Machine, node: ast.UnaryOp) -> Value:
     operand = evaluate(vm, node.operand)
     if isinstance(node.op, ast.Not):
-        operand = objects.truthy(vm, operand)
+        operand = objects.truthy(vm, operand, node)
     found = folding.unary(node.op, operand)
     return computed_by(vm, node, node.op.__class__.__name__, operand, NONE, found)
 
@@ -195,12 +201,13 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
     if len(values) == 1:
         return left
     is_and = isinstance(node.op, ast.And)
-    known = vm.truth(left)
+    asked = objects.truthy(vm, left, node)
+    known = vm.truth(asked)
     if known is not None:
         return _rest_of_boolean(vm, node, values[1:]) if known == is_and else left
-    left = objects.truthy(vm, left)
+    left = asked
     if not any(has_effect(each) for each in values[1:]):
-        rest = objects.truthy(vm, _rest_of_boolean(vm, node, values[1:]))
+        rest = objects.truthy(vm, _rest_of_boolean(vm, node, values[1:]), node)
         return folding.both(left, rest, is_and)
     right: list[Value] = []
 
@@ -213,11 +220,11 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
 
     paths = vm.ways(left, go_on if is_and else stay, stay if is_and else go_on)
     vm.choose(node, values[0], left, paths)
-    return folding.both(left, objects.truthy(vm, right[0]), is_and) if right else left
+    return folding.both(left, objects.truthy(vm, right[0], node), is_and) if right else left
 
 
 def _conditional(vm: Machine, node: ast.IfExp) -> Value:
-    condition = objects.truthy(vm, evaluate(vm, node.test))
+    condition = objects.truthy(vm, evaluate(vm, node.test), node.test)
     paths = vm.ways(condition, lambda: evaluate(vm, node.body), lambda: evaluate(vm, node.orelse))
     return vm.choose(node, node.test, condition, paths) or NONE
 
@@ -270,6 +277,9 @@ def _subscript(vm: Machine, node: ast.Subscript) -> Value:
             if text is not None:
                 return text
         vm.emit("cut", "", node, object=owner)
+        known = objects.cut(vm, owner, cut, node)
+        if known is not None:
+            return known
         parts = [each for each, x in zip(cut, written, strict=True) if x]
         return objects.sliced(vm, owner, parts, node)
     bounds = _bounds_of_dimensions(vm, node.slice)
@@ -480,7 +490,7 @@ def _yield_each(vm: Machine, node: ast.YieldFrom) -> Value:
     """What is yielded from another, as the loop that it is short for."""
     from ddpdoctor.lint.engine.interpreter.statements import run_block
 
-    run_block(vm, [vm.program.written_out(node, lambda: rewriting.yielding(node))])
+    run_block(vm, [vm.program.written_out(node, rewriting.yielding)])
     return Value(NOTHING, UNKNOWN)
 
 

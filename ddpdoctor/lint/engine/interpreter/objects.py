@@ -665,12 +665,17 @@ def without_order(value: Value) -> Value:
     return value if what is value.what else Value(what, value.agree, value.why)
 
 
-def truthy(vm: Machine, value: Value) -> Value:
+def truthy(vm: Machine, value: Value, node: ast.AST) -> Value:
     """A value as a condition: of a container whether it holds anything, as far as ranks differ."""
     if isinstance(value.what, Either):
         table = value.what.table(lambda each: False if each.is_const(None) else vm.truth(each))
         known = table and Table(tuple(OPEN if each is None else each for each in table.entries))
         return Value(known, value.agree, value.why) if known else value
+    made = vm.object(value)
+    if made is not None and made.cls >= 0 and class_attribute(vm, made.cls, "__bool__"):
+        from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+        return call_value(vm, attribute(vm, value, "__bool__", node), [], {}, node)
     found = content(vm, value) if isinstance(value.what, Ref) else None
     if found is None or not found.agree.divergent or found.agree.cause in _NOT_HOW_MANY:
         return value
@@ -898,11 +903,11 @@ def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
 
 FACTORY = "#factory"
 """Of a defaultdict: what makes its values."""
-_MAKERS = (Lib("list"), Lib("set"), Lib("dict"))
+_MAKERS = tuple(map(Lib, ("list", "set", "dict", "int", "float", "bool", "str")))
 
 
 def _is_followed(factory: Value) -> bool:
-    """Whether what it makes is a container, or something of the program's own."""
+    """Whether what it makes is a container, a zero, or something of the program's own."""
     return factory.what in _MAKERS or isinstance(factory.what, Class | Func | Partial)
 
 
@@ -1033,6 +1038,17 @@ def _in_order(found: Value, one: Value) -> Value:
     if found.agree.divergent and not one.agree.divergent:
         return Value(one.what if one.what != Term("joined") else NOTHING, found.agree, found.why)
     return one
+
+
+def cut(vm: Machine, owner: Value, bounds: list[Value], node: ast.AST) -> Value | None:
+    """`owner[a:b:c]`, where its things and the bounds are known."""
+    found, at = content(vm, owner), [each.constant for each in bounds]
+    if found is None or not isinstance(found.what, Tuple) or at[2] == 0:
+        return None
+    if not all(each is None or type(each) is int for each in at):
+        return None
+    part = Value(Tuple(found.what.items[slice(*at)]), found.agree, found.why)
+    return new_list_of(vm, node, part) if vm.type_of(owner) == "list" else part
 
 
 def sliced(
@@ -1193,6 +1209,13 @@ def _unpack(vm: Machine, targets: list[ast.expr], value: Value, node: ast.AST) -
         items = found.what.items
         if star is None and len(items) == len(targets):
             for each, one in zip(targets, items, strict=True):
+                bind(vm, each, _in_order(found, one))
+            return
+        if star is not None and len(items) >= len(targets) - 1:
+            behind = len(items) - (len(targets) - 1 - star)
+            rest = Value(Tuple(items[star:behind]), found.agree, found.why)
+            whole = [*items[:star], new_list_of(vm, node, rest), *items[behind:]]
+            for each, one in zip(targets, whole, strict=True):
                 bind(vm, each, _in_order(found, one))
             return
     for number, each in enumerate(targets):

@@ -110,15 +110,16 @@ class Program:
         self._modules: dict[str, Loaded] = {}
         self.registered: set[str] = set()
         """The modules that have put into registries what they do."""
-        self._written: dict[int, Any] = {}
+        self._written: dict[Any, Any] = {}
         self._named_tuples: dict[int, ast.ClassDef] = {}
         self._scopes = 0
 
-    def written_out(self, node: ast.AST, write: Callable[[], Any]) -> Any:
+    def written_out(self, node: ast.AST, write: Callable[..., Any], *more: Any) -> Any:
         """What a statement is short for: the same nodes each time it is run."""
-        if id(node) not in self._written:
-            self._written[id(node)] = write()
-        return self._written[id(node)]
+        key = (id(node), write, more)
+        if key not in self._written:
+            self._written[key] = write(node, *more)
+        return self._written[key]
 
     def new_scope(self) -> int:
         """A number for a scope."""

@@ -146,6 +146,9 @@ def _augmented(vm: Machine, node: ast.AugAssign) -> bool:
         if merged is not None:
             vm.store.put((old.what, "[]"), merged)
         return True
+    if isinstance(node.op, ast.BitOr) and vm.type_of(old) == "dict":
+        objects.update(vm, old, value, node)
+        return True
     if vm.watched:
         vm.emit("asked", node.op.__class__.__name__, node, owner=old, by=value)
     new = folding.binary(node.op, old, value)
@@ -331,7 +334,7 @@ def _continue(vm: Machine, node: ast.Continue) -> bool:
 
 
 def _assert(vm: Machine, node: ast.Assert) -> bool:
-    condition = objects.truthy(vm, evaluate(vm, node.test))
+    condition = objects.truthy(vm, evaluate(vm, node.test), node.test)
 
     def fail() -> None:
         vm.leave("assert", node)
@@ -344,7 +347,7 @@ def _assert(vm: Machine, node: ast.Assert) -> bool:
 
 
 def _if(vm: Machine, node: ast.If) -> bool:
-    condition = objects.truthy(vm, evaluate(vm, node.test))
+    condition = objects.truthy(vm, evaluate(vm, node.test), node.test)
     known = vm.truth(condition)
     if known is not None and vm.was_seen_in(node.orelse if known else node.body):
         condition = Value(NOTHING, UNKNOWN)
@@ -397,7 +400,7 @@ def _case(vm: Machine, case: ast.match_case, subject: Value) -> Callable[[], Val
         _capture(vm, case.pattern, subject)
         if case.guard is None:
             return NONE if run_block(vm, case.body) else None
-        condition = objects.truthy(vm, evaluate(vm, case.guard))
+        condition = objects.truthy(vm, evaluate(vm, case.guard), case.guard)
         paths = vm.ways(condition, _way(vm, case.body), lambda: NONE)
         return vm.choose(case.guard, case.guard, condition, paths)
 
@@ -789,7 +792,7 @@ def _while(vm: Machine, node: ast.While) -> bool:
     seen: list[Value] = [first]
 
     def body() -> Value | None:
-        condition = objects.truthy(vm, evaluate(vm, node.test))
+        condition = objects.truthy(vm, evaluate(vm, node.test), node.test)
         seen[0] = condition
         return NONE if run_block(vm, node.body) else None
 
@@ -820,7 +823,7 @@ def evaluate_quietly(vm: Machine, node: ast.expr) -> Value:
 
 def _with(vm: Machine, node: ast.With | ast.AsyncWith) -> bool:
     if _suppresses(vm, node.items[0].context_expr):
-        return run_block(vm, [vm.program.written_out(node, lambda: suppressing(node))])
+        return run_block(vm, [vm.program.written_out(node, suppressing)])
     return _enter(vm, node, list(node.items))
 
 
@@ -1018,7 +1021,7 @@ def _try(vm: Machine, node: ast.Try) -> bool:
 def _tried(vm: Machine, node: ast.Try) -> bool:
     """The body of a `try`. Where the rank decides who raises what is caught, those go on there."""
     for number, statement in enumerate(node.body):
-        written = vm.program.written_out(statement, functools.partial(raising, node, number))
+        written = vm.program.written_out(node, raising, number)
         if written is not None:
             decides = evaluate_quietly(vm, written.test)
             if decides.agree.kind == "rank" and isinstance(decides.what, Table):

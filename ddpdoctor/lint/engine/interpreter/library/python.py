@@ -314,6 +314,9 @@ def _next(vm: Machine, source: Value, node: ast.AST) -> Value:
         one = objects.item(vm, source, first, node)
         objects.take_out(vm, source, first)
         return one
+    made = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(source.what, Tuple) and source.what.items and isinstance(made, ast.GeneratorExp):
+        return source.what.items[0]
     return elements(vm, source, node)[0]
 
 
