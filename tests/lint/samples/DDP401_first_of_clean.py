@@ -16,9 +16,6 @@ def main():
         dist.barrier()
     if list(reversed([rank, 1]))[0] == 1:
         dist.barrier()
-    for _ in range(0):
-        if rank == 0:
-            dist.barrier()
     dist.destroy_process_group()
 
 
