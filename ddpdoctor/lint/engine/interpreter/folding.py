@@ -200,9 +200,10 @@ def on_each_rank(function: Callable[..., Any], of: Sequence[Value]) -> Value | N
     found = tuple(_tried(function, *row) for row in zip(*columns, strict=True))
     if all(each is OPEN for each in found):
         return None
-    agree, why = blended(of)
     if OPEN not in found and len(set(map(repr, found))) == 1:
-        return Value(Const(found[0]))
+        agree, why = blended([each for each in of if not isinstance(each.what, Table)])
+        return Value(Const(found[0]), agree, why)
+    agree, why = blended(of)
     return Value(_table(found, *of), agree, why)
 
 
