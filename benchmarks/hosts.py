@@ -1,10 +1,10 @@
 """What a job on many hosts costs the first doctor (python -m benchmarks.hosts --hosts 128).
 
-Hosts are simulated: each has logs of the shape that real ranks write, and a real `Member` that
-tells of them; what they send goes straight to a real `First`. Told are the bytes that come to
-the first host in a second while all is well, the share of a core that they cost, and how long it
-takes from the last rank's blocking to the proof of a deadlock, on this machine, with all of it in
-one process.
+Hosts are simulated: each has logs of the shape that real ranks write, a training's 1.5 kB a second
+of them (a step every 100 ms, a wait now and then), and a real `Member` that tells of them; what
+they send goes straight to a real `First`. Told are the bytes that come to the first host in a
+second while all is well, the share of a core that they cost, and how long it takes from the last
+rank's blocking to the proof of a deadlock, on this machine, with all of it in one process.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ _WELL = 10
 """Seconds of a job that is well."""
 _POLL = 0.2
 _LONGEST = 60.0
+_OWN = b"99999999"
+"""Stands for digits that are other ones on each rank: what is alike packs too well."""
+_PRIME = 48_271
 
 
 class _Wire:
@@ -83,18 +86,21 @@ class _Host:
         self.logs[rank].lines = [*self.told[rank]]
         return cast(LogReader, self.logs[rank])
 
-    def write(self, line: bytes, *, lasts: bool) -> None:
-        """Have all ranks write this."""
+    def write(self, line: bytes, *, lasts: bool, unread: bool) -> None:
+        """Have all ranks write this; what is `unread` their doctor need not look at itself."""
         for reader in self.readers:
             rank = reader.evidence.rank
-            reader.take([line])
-            self.logs[rank].lines.append(line)
+            if not unread:
+                reader.take([line])
+            own = line.replace(_OWN, b"%08d" % (rank * _PRIME % 10**8)) if unread else line
+            self.logs[rank].lines.append(own)
             if lasts:
                 self.told[rank].append(line)
 
 
 class _Simulation:
     def __init__(self, folder: Path, hosts: int, each: int) -> None:
+        self._second = 0
         self.size, self.bytes, self.first_cpu, self.now = hosts * each, 0, 0.0, 1000.0
         meeting = Meeting.of("node:29500", self.size, "benchmark")
         assert meeting is not None
@@ -113,16 +119,45 @@ class _Simulation:
             group = {"name": "0", "ranks": spans(range(self.size)), "backend": "nccl"}
             self._write(host, "group", lasts=True, **group, timeout=600, place=_PLACE)
 
-    def _write(self, to: _Host | None, kind: str, *, lasts: bool = False, **fields: Any) -> None:
+    def _write(
+        self,
+        to: _Host | None,
+        kind: str,
+        *,
+        lasts: bool = False,
+        unread: bool = False,
+        **fields: Any,
+    ) -> None:
         """An event of each rank of a host; of the first, where there is None."""
         event = {"k": kind, "t": self.now, **fields}
         line = json.dumps(event, separators=(",", ":")).encode()  # as a rank writes it
         if to is not None:
-            to.write(line, lasts=lasts)
+            to.write(line, lasts=lasts, unread=unread)
             return
         for rank in self._ours:
             with (self._folder / LOG_NAME.format(rank=rank)).open("ab") as log:
                 log.write(line + b"\n")
+
+    def train(self) -> None:
+        """A second of it: what each rank writes of its steps, losses, data and waits."""
+        self._second += 1
+        step = 10 * self._second
+        call = {"group": "0", "op": "all_reduce", "place": _PLACE, "shapes": [[]], "seq": step}
+        rows = [{**call, "dtype": "float32", "step": step, "begun": self.now}]
+        drawn = {"batches": step, "steps": step, "graded": True, "rows": 20, "fed": 20}
+        drawn |= {"loader": 0, "number": 1, "order": int(_OWN), "ended": False}
+        mixed = {"mixed": [_OWN.decode()], "mixed_at": _PLACE}
+        stuck = {"stack": [_PLACE], "place": _PLACE, "waiting": [], "awaited": None}
+        stuck |= {"issued": {"0": step}, "passes": [[0, 5, step]], "forwards": step}
+        at = {"place": _PLACE, "step": step}
+        for host in self.hosts:
+            self._write(host, "drawn", unread=True, **drawn, **mixed)
+            self._write(host, "loss", unread=True, value=int(_OWN), **at)
+            self._write(host, "collective", unread=True, rows=rows)
+            self._write(host, "stuck", unread=True, since=self.now - 0.2, **stuck)
+            self._write(host, "moved", unread=True)
+            self._write(host, "file", unread=True, action="stat", path=f"/data/{step}", **at)
+            self._write(host, "loss", unread=True, value=int(_OWN), **at)
 
     def block(self) -> None:
         """All ranks wait from now on; those of the first host elsewhere than all others."""
@@ -167,7 +202,11 @@ def main() -> None:
         assert all(rank.pid for rank in job.observation.evidence.ranks)
         print(f"{given.hosts} hosts of {given.ranks} ranks: {job.bytes / 1e6:.2f} MB to begin with")
         job.bytes, job.first_cpu, began = 0, 0.0, job.now
+        trained = began
         while job.now - began < _WELL:
+            while trained < job.now:
+                job.train()
+                trained += 1.0
             job.step("alive", waits=0.1, steps=100)
         seconds = job.now - began
         print(

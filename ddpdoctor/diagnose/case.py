@@ -107,7 +107,7 @@ class Case:
     @cached_property
     def is_cut_short(self) -> bool:
         """Whether a rank may have done what is not in its log."""
-        return self.evidence.is_cut_short
+        return self.evidence.is_cut_short or self.evidence.behind
 
     def explain(self, *incidents: Raised | Died | Deadlock) -> None:
         """Take incidents off the list of what is still to be explained, and what followed."""

@@ -176,6 +176,8 @@ class Evidence:
     """So many processes the kernel has killed meanwhile, for want of memory."""
     one_time: bool = True
     """The times of all ranks can be compared: they are of one clock, or were brought to one."""
+    behind: bool = False
+    """Hosts have not told all that their ranks are compared by; who waits, they have."""
     damaged: bool = False
     """Lines of it are lost: what one event says of another may not be there."""
 

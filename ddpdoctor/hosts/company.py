@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from ddpdoctor.diagnose import may_be_deadlocked
 from ddpdoctor.diagnose.detectors.host_lost import LONG
 from ddpdoctor.evidence import DAMAGED, Evidence, Fate, LogReader, RankEvidence
 from ddpdoctor.hosts.messages import PROTOCOL, Meeting, opened, sealed
+from ddpdoctor.hosts.outbox import Outbox
 from ddpdoctor.hosts.post import Post, StorePost
 from ddpdoctor.hosts.rounds import Cut, Rounds, answer, later, seen_at_once
 from ddpdoctor.hosts.shared import EitherPost, FolderPost
@@ -33,8 +33,6 @@ _LATE = 1.5
 """Seconds by which a sign of life may be late before nothing is heard of a host."""
 _AT_ONCE = 500_000
 """Bytes of lines in one message, at most; they pack to a tenth."""
-_HEARTBEATS = (b'{"k":"still"', b'{"k":"alive"')
-"""Of these lines the latest is told, and only with a sign of life: the answers say who waits."""
 _TO_BEGIN = 40.0
 """Seconds that a courier gets to be connected: it loads torch, on a machine that is at work."""
 _TO_MEET = 10.0
@@ -43,6 +41,8 @@ _LOST = 7.0
 """Seconds by which a word of the first doctor may be late before each is on its own."""
 _BEATS = 2000
 """Signs of life that the first doctor can well take in a second: more hosts give fewer each."""
+_FLOW = 200_000.0
+"""Bytes a second that it can well take, of all hosts, of what ranks are compared by."""
 _SPARING = 5.0
 """Once that took none for a deadlock, it is not looked for one for so many times as long."""
 
@@ -110,13 +110,14 @@ class Member(Company):
         """What the first doctor has found, in a word or two, once it has concluded."""
         self._open_log = open_log
         self._connected = self._has_told_all = False
+        self._other_protocol = ""
+        """The host of a first doctor of another version."""
         self.first = ""
         """The name of the first doctor's host, once it was heard of."""
         self._me = f"{os.uname().nodename}:{os.getpid()}:{os.urandom(4).hex()}"
         self._session = self._number = 0
         self._logs: dict[int, LogReader] = {}
-        self._unsent = deque[tuple[int, bytes]]()
-        self._heartbeats: dict[tuple[int, bytes], bytes] = {}
+        self._outbox = Outbox()
         self._told_fates: dict[int, Fate] = {}
         self._asked, self._answered = (0, 0.0), 0
         self._beat, self._next_beat = _BEAT, 0.0
@@ -131,6 +132,8 @@ class Member(Company):
         """While the first doctor is heard, nothing is proven here."""
         self._hear(now)
         if self._connected:
+            hosts = evidence.world_size // max(1, len(mine))
+            self._outbox.room = _FLOW / max(1, hosts - 1)
             self._tell(mine, now)
         waits = self._connected or self._is_early(evidence, now)
         return replace(evidence, one_time=False) if waits else evidence
@@ -142,15 +145,17 @@ class Member(Company):
             return [told] if self.verdict else []
         if self.first:
             return [f"{self.first} has not told what was found there"]
+        if self._other_protocol:
+            return [f"{self._other_protocol} has a doctor of another version"]
         return ["no doctor of another host was heard of: what is said is of this host alone"]
 
     def has_concluded(self, now: float) -> bool:
         """The first doctor has, and had heard all."""
         if not self._connected:
             return True
-        if not self._unsent and not self._has_told_all:
+        if not self._outbox.has_first and not self._has_told_all:
             self._has_told_all = True
-            self._send({"done": True}, now)
+            self._send({"done": True, "behind": self._outbox.is_behind}, now)
         return self._has_told_all and self.verdict is not None
 
     def _tell(self, ranks: list[RankEvidence], now: float) -> None:
@@ -159,58 +164,51 @@ class Member(Company):
             if log is None:
                 log = self._logs[rank.rank] = self._open_log(rank.rank)
             for line in log.poll():
-                self._sort(rank.rank, line)
+                self._outbox.put(rank.rank, line, now)
+        fates = {r.rank: r.fate for r in ranks if r.fate and self._told_fates.get(r.rank) != r.fate}
+        for number in fates:
+            self._outbox.tell_calls(number)
+        self._outbox.lasting_waits(now)
         is_time = now > self._next_beat
         if is_time:
             self._next_beat = now + self._beat
-            self._unsent += ((rank, line) for (rank, _), line in self._heartbeats.items())
-            self._heartbeats = {}
+            self._outbox.beat()
         news: dict[str, Any] = {}
-        if self._unsent:
-            news["lines"] = list(self._batch())
-        fates = {r.rank: r.fate for r in ranks if r.fate and self._told_fates.get(r.rank) != r.fate}
-        if fates and not self._unsent:  # last words come before it is told how a rank ended
+        lines = [*self._outbox.batch(_AT_ONCE)]
+        if fates and not self._outbox.has_first:  # last words come before how a rank ended
             news["fates"] = [asdict(fate) for fate in fates.values()]
             self._told_fates |= fates
         number, asked = self._asked
-        is_open = number > self._answered and not self._unsent
+        is_open = number > self._answered and not self._outbox.has_first
         if is_open and (waits := answer(ranks, asked, now)) is not None:
             news["answer"] = [number, [[rank, since] for rank, since in waits.items()]]
             self._answered = number
+        more = [*self._outbox.more(now)] if is_time else []
+        if lines or more:
+            news["lines"] = [(rank, line.decode("utf-8", "replace")) for rank, line in lines + more]
         if news or is_time:
-            self._send(news, now)
+            news["behind"] = self._outbox.is_behind
+            size = self._send(news, now)
+            self._outbox.sent(size if more else 0)
         if self._post.is_full:
             self._begin_anew()
-
-    def _sort(self, rank: int, line: bytes) -> None:
-        kinds = [kind for kind in _HEARTBEATS if line.startswith(kind)]
-        for kind in kinds:
-            self._heartbeats[rank, kind] = line
-        if not kinds:
-            self._heartbeats.pop((rank, _HEARTBEATS[0]), None)  # it may have moved since
-            self._unsent.append((rank, line))
-
-    def _batch(self) -> Iterator[tuple[int, str]]:
-        size = 0
-        while self._unsent and size < _AT_ONCE:
-            rank, line = self._unsent.popleft()
-            size += len(line)
-            yield rank, line.decode("utf-8", "replace")
 
     def _begin_anew(self) -> None:
         for log in self._logs.values():
             log.close()
         self._logs, self._told_fates = {}, {}
-        self._unsent.clear()
-        self._heartbeats.clear()
+        self._outbox = Outbox(self._outbox.room)
         self._session += 1
         self._number = 0
         self._post.is_full = False
 
-    def _send(self, content: dict[str, Any], now: float) -> None:
+    def _send(self, content: dict[str, Any], now: float) -> int:
+        """The size of the message."""
         self._number += 1
         head = {"v": PROTOCOL, "from": self._me, "session": self._session, "n": self._number}
-        self._post.send(sealed(self._token, {**head, "now": now, **content}))
+        message = sealed(self._token, {**head, "now": now, **content})
+        self._post.send(message)
+        return len(message)
 
     def _hear(self, now: float) -> None:
         for message in self._post.taken():
@@ -218,7 +216,9 @@ class Member(Company):
                 self._connected, self._heard = True, now
                 self._ready = self._ready or now
                 self._begin_anew()
-            elif said := opened(self._token, message):
+            elif (said := opened(self._token, message)) and said["v"] != PROTOCOL:
+                self._other_protocol = str(said["first"])
+            elif said:
                 self._heard = now
                 self.first, self._beat = str(said["first"]), float(said["beat"])
                 if isinstance(number := said.get("round"), int):
@@ -245,6 +245,8 @@ class _Host:
     heard: float
     ranks: set[int] = field(default_factory=set)
     done: bool = False
+    behind: bool = False
+    """Not all is told that its ranks wrote."""
     quiet: float = 0.0
     """Seconds for which nothing was heard of it, if that is longer than it may be."""
     longest: float = 0.0
@@ -302,6 +304,11 @@ class First(Company):
             lines.append(f"{self.refused} messages of strangers were refused")
         lines += [f"{each} has a doctor of another version" for each in self._other_protocols]
         lines += self._disputed.values()
+        if behind := sum(host.behind for host in self._hosts.values()):
+            lines.append(
+                f"not all that ranks of {behind} of {len(self._hosts)} other hosts did: it is more "
+                "than the first can take, so nothing is concluded from what they did not do"
+            )
         return lines
 
     def look(self, evidence: Evidence, mine: list[RankEvidence], now: float) -> Evidence:
@@ -312,6 +319,7 @@ class First(Company):
             else:
                 self._ready = self._ready or now
         self._note_silence(evidence, now)
+        evidence.behind = any(host.behind for host in self._hosts.values())
         if self._mine is not None:
             number, asked = self._mine
             if (waits := answer(mine, asked, now)) is not None:
@@ -425,6 +433,7 @@ class First(Company):
             asked, waits = said["answer"]
             theirs = {int(rank): float(since) for rank, since in waits if rank in host.ranks}
             self._rounds.hear(sender, int(asked), theirs)
+        host.behind = bool(said.get("behind"))
         host.done = host.done or bool(said.get("done"))
 
 

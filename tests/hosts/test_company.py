@@ -211,6 +211,15 @@ def test_a_doctor_of_another_version_is_told_and_not_listened_to(hosts: Hosts) -
     assert hosts.first.not_seen() == ["node02 has a doctor of another version"]
 
 
+def test_a_first_doctor_of_another_version_is_told_and_not_listened_to(hosts: Hosts) -> None:
+    said = {"v": PROTOCOL + 1, "first": "node01", "end": "all", "something": "new"}
+    hosts.posts[1].inbox.append(sealed(meeting().token, said))
+    theirs = hosts.observations[1].evidence
+    hosts.member.look(theirs, theirs.ranks[1:], hosts.now + AHEAD)
+    assert hosts.member.not_seen() == ["node01 has a doctor of another version"]
+    assert hosts.member.told_to_end == ""
+
+
 def test_a_host_that_is_not_heard_of_is_named_once_the_others_have_waited_long(
     hosts: Hosts,
 ) -> None:

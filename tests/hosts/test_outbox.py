@@ -1,0 +1,84 @@
+"""What a doctor tells where the first one can take little of each host."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ddpdoctor.diagnose import prove_deadlock
+from ddpdoctor.hosts import company
+from ddpdoctor.hosts.outbox import Outbox
+from tests.hosts.test_company import AHEAD, Hosts, hosts
+
+__all__ = ["hosts"]
+
+
+def line(kind: str, **fields: object) -> bytes:
+    return json.dumps({"k": kind, "t": 1.0, **fields}, separators=(",", ":")).encode()
+
+
+def told(outbox: Outbox, now: float = 0.0) -> list[str]:
+    lines = [*outbox.batch(1 << 20), *outbox.more(now)]
+    return [json.loads(each)["k"] for _, each in lines]
+
+
+ALL = ["start", "loss", "stuck", "moved", "collective", "file", "exception"]
+
+
+def test_where_there_is_room_all_is_told_in_its_order_at_once() -> None:
+    outbox = Outbox()
+    for kind in ALL:
+        outbox.put(0, line(kind), 0.0)
+    assert told(outbox) == ALL
+    assert not outbox.is_behind
+
+
+def test_where_there_is_little_a_wait_that_ends_at_once_is_not_told_and_state_goes_first() -> None:
+    outbox = Outbox(10.0)
+    for kind in ALL:
+        outbox.put(0, line(kind), 0.0)
+    assert told(outbox) == ["start", "collective", "exception", "loss", "file"]
+
+
+def test_a_wait_that_lasts_is_told_with_the_calls_that_led_to_it_and_its_end() -> None:
+    outbox = Outbox(10.0)
+    outbox.put(0, line("collective", rows=[1]), 0.0)
+    outbox.put(0, line("stuck"), 0.0)
+    outbox.lasting_waits(0.4)
+    assert told(outbox) == []
+    outbox.lasting_waits(0.6)
+    assert told(outbox) == ["collective", "stuck"]
+    outbox.put(0, line("moved"), 2.0)
+    assert told(outbox) == ["moved"]
+
+
+def test_what_there_is_no_room_for_waits_and_so_much_that_there_never_will_be_is_lost() -> None:
+    outbox = Outbox(10.0)
+    for _ in range(2000):
+        outbox.put(0, line("loss", values=["x" * 1000]), 0.0)
+    assert outbox.has_lost
+    first = [*outbox.more(0.0)]
+    assert 0 < len(first) < 10
+    outbox.sent(3000)
+    assert [*outbox.more(100.0)] == []
+    assert [*outbox.more(500.0)] != []
+    assert outbox.is_behind
+
+
+def test_a_deadlock_of_many_hosts_is_proven_and_nothing_is_concluded_from_what_is_not_told(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(company, "_FLOW", 1.0)
+    for _ in range(3000):
+        hosts.write(1, line("loss", values=["x" * 1000]).decode() + "\n")
+    steps = [prove_deadlock(hosts.step()) is not None for _ in range(20)]
+    assert steps.index(True) <= 16  # 4 s
+    evidence = hosts.observations[0].evidence
+    assert evidence.behind
+    assert hosts.first.not_seen() == [
+        "not all that ranks of 1 of 1 other hosts did: it is more than the first can take, so "
+        "nothing is concluded from what they did not do"
+    ]
+    assert evidence.ranks[1].groups
+    assert hosts.now + AHEAD > 0
