@@ -28,12 +28,18 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Object
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Tuple, Value, What, text
 from ddpdoctor.lint.engine.queries.doing import function_of
 from ddpdoctor.lint.engine.queries.holding import conditions
 from ddpdoctor.lint.engine.queries.sharding import loops, of_many_ranks
-from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
+from ddpdoctor.lint.engine.queries.wrapping import (
+    computed_from,
+    made_by,
+    mentioned,
+    parts,
+    wrappers,
+)
 from ddpdoctor.lint.rule import About, Fix, Hit
 
 ABOUT = About(code="DDP601", name="retained-graph", confidence="likely")
@@ -53,6 +59,8 @@ def check(run: Run) -> Iterator[Hit]:
         return
     backwards = list(events(run.root, "backward"))
     yield from _kept(run, backwards)
+    losses_of_all = [each.values["loss"] for each, _ in backwards]
+    summed = {id(step.node) for each in losses_of_all for _, step in computed_from(run, each)}
     for event, way in events(run.root, "add_up"):
         node, value = event.node, event.values["value"]
         around = _trained_in(way, backwards)
@@ -68,7 +76,7 @@ def check(run: Run) -> Iterator[Hit]:
         ]
         if not any(_keeps(run, value, loss, 4) for loss in losses):
             continue
-        if any(_is_of(each, event) for each, _ in backwards):
+        if id(node) in summed or any(_is_of(each, event) for each, _ in backwards):
             continue
         if not isinstance(node, ast.AugAssign):
             old = event.values["old"]
@@ -126,6 +134,8 @@ def _kept(run: Run, backwards: list[tuple[Event, Way]]) -> Iterator[Hit]:
             loop = _shared(way, to)
             if loop is None or _may_not_grow(run, event, way, loop):
                 continue
+            if _is_of_one_step(run, made, way, loop):
+                continue
             losses = list(_parts(run, backward.values["loss"], 3))
             each = kept.what.items if isinstance(kept.what, Tuple) else (kept,)
             if not any(_keeps(run, one, part, 4) for one in each for part in losses) and not any(
@@ -171,9 +181,12 @@ def _list_of(run: Run, value: Value) -> Object | None:
     return run.vm.objects[holder.number] if holder is not None else None
 
 
-def _outlives(run: Run, made: Object, loop: Loop) -> bool:
+def _outlives(run: Run, made: Object, loop: Loop, way: Way) -> bool:
     """Whether a list is there before a loop, and is the same in all its rounds."""
-    if function_of(run, made) is function_of(run, loop):
+    place = next(number for number, step in enumerate(way) if step.node is loop)
+    around = (step.node for step in way[: place + 1])
+    callers = [function_of(run, each) for each in around if isinstance(each, Called | Loop)]
+    if any(function_of(run, made) is each for each in callers):
         return True
     sets = [
         event
@@ -191,6 +204,19 @@ def _shared(one: Way, other: Way) -> Loop | None:
     return next((each for each in around if id(each) in mine), None)
 
 
+def _is_of_one_step(run: Run, made: Object, way: Way, loop: Loop) -> bool:
+    """Whether a loop goes through the parts of one step, for which a list is made anew."""
+    stepping = {id(each): each for _, to in events(run.root, "step") for each in loops(to)}
+    around = loops(way)
+    outer = next((each for each in reversed(around) if id(each) in stepping), None)
+    if outer is None or outer not in around[: around.index(loop)]:
+        return False
+    if any(each is made.node for each in ast.walk(outer.node)):
+        return True
+    inner = function_of(run, loop)
+    return function_of(run, made) is inner and function_of(run, outer) is not inner
+
+
 def _may_not_grow(run: Run, keep: Event, way: Way, loop: Loop) -> bool:
     """Whether a list is another one in each round, is taken from in it, or is asked before."""
     same = [each for each, _ in events(loop.body, "keep") if each.node is keep.node]
@@ -200,7 +226,7 @@ def _may_not_grow(run: Run, keep: Event, way: Way, loop: Loop) -> bool:
     if any(each.keywords or len(each.args) > 1 for each in limits):
         return True  # a deque of so many
     inside = {id(each) for each in ast.walk(loop.node)}
-    if any(id(each.node) in inside or not _outlives(run, each, loop) for each in made):
+    if any(id(each.node) in inside or not _outlives(run, each, loop, way) for each in made):
         return True
     if any(each.values["owner"] in lists for each, _ in events(loop.body, "take")):
         return True
