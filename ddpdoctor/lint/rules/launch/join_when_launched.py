@@ -48,6 +48,8 @@ def check(run: Run) -> Iterator[Hit]:
     asked = next((event for event, _ in events(run.root, "ask")), None)
     if asked is None or not any(True for _ in events(run.root, "wrap")):
         return
+    if asked.path != run.path and not any(True for _ in events(run.root, "backward")):
+        return  # one process, which uses what a script that trains does
     sources = [run.source(path) for path in sorted(run.vm.files)]
     if not any(_JOINS.search(each.source.text) for each in sources if each is not None):
         yield Hit(

@@ -26,6 +26,8 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import OPEN
+from ddpdoctor.lint.engine.queries.wrapping import mentioned
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP112", name="local-rank-argument", confidence="likely")
@@ -41,6 +43,8 @@ def check(run: Run) -> Iterator[Hit]:
     if not options or _reads_the_environment(run):
         return
     for event in options:
+        if _is_filled(run, event):
+            continue  # who starts the ranks here numbers them, too
         declares = run.source(event.path)
         if event.path != run.path and declares is not None and declares.has_main:
             continue  # a script of its own, which its own run judges
@@ -65,6 +69,17 @@ def _reads_the_environment(run: Run) -> bool:
     own = run.source(run.path)
     words = ("LOCAL_RANK", *_FRAMEWORKS)
     return own is not None and any(word in own.source.text for word in words)
+
+
+def _is_filled(run: Run, option: Event) -> bool:
+    """Whether the program gives each rank its number itself, in the place of the argument."""
+    given = option.values["value"].what
+    filled = (
+        e.values["value"] for e, _ in events(run.root, "set_attribute") if e.name == option.name
+    )
+    return any(
+        each.constant is OPEN and given not in {each.what, *mentioned(run, each)} for each in filled
+    )
 
 
 def _texts(run: Run) -> Iterator[Text]:
