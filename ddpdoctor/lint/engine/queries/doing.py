@@ -70,7 +70,7 @@ def _asks_for_none(test: ast.AST) -> bool:
 
 def doers(way: Way) -> Doers:
     """Who comes to the end of a way: by the arms on it, and by the ranks that left before."""
-    mask, sure = 1 if _is_the_starters(way) else EVERYONE, True
+    mask, sure = 1 if is_the_starters(way) else EVERYONE, True
     choices: list[Choice] = []
     for number, step in enumerate(way):
         for earlier in step.seq.items[: step.index]:
@@ -93,7 +93,7 @@ def doers(way: Way) -> Doers:
     return Doers(mask, sure, tuple(choices))
 
 
-def _is_the_starters(way: Way) -> bool:
+def is_the_starters(way: Way) -> bool:
     """Whether one process does it, which starts the ranks, or goes on alone in their stead."""
     if not way or is_spawned(way):
         return False

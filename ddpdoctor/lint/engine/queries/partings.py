@@ -38,6 +38,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Why,
 )
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
+from ddpdoctor.lint.engine.queries.doing import is_the_starters
 from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, is_world, letter, speaks
 from ddpdoctor.lint.engine.queries.wrapping import made_by, parts
 from ddpdoctor.lint.engine.trees import targets
@@ -114,6 +115,7 @@ def partings(run: Run) -> list[Parting]:
         found = [*_ByRank(run, words).find(), *_local(run, words)]
         if run.spent:  # what makes it right may come where the program was not followed
             found = [each for each in found if any(True for _ in _later(each.way, words))]
+        found = [each for each in found if not is_the_starters(each.way)]
         run.answers["partings"] = found
     result: list[Parting] = found
     return result

@@ -15,12 +15,14 @@ from ddpdoctor.lint.engine.queries.doing import (
     between,
     doers,
     is_distributed,
+    is_the_starters,
     synchronises,
 )
 from ddpdoctor.lint.engine.queries.partings import Parting
 from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.rule import Related
 
+_MEETINGS = ("collective", "wrap", "backward", "group")
 _STATE = re.compile(r"state_dict|model|ckpt|checkpoint|weights|best|ema|\bstate\b|optim", re.I)
 
 
@@ -128,7 +130,7 @@ def looks_of(run: Run, parting: Parting) -> Iterator[tuple[Event, Way]]:
     places = {(each.place.path, each.place.line) for each in chain}
     places.add((parting.place.path, parting.place.line))
     for event, way in events(run.root, "look", "list"):
-        if (event.path, event.place.line) in places:
+        if (event.path, event.place.line) in places and not is_the_starters(way):
             yield event, way
 
 
@@ -142,9 +144,20 @@ def found_meanwhile(run: Run, parting: Parting) -> Iterator[tuple[Event, Event]]
                 and doers(to).some
                 and same_path(made_by(save), _path(look))
                 and not any(synchronises(each) for each in between(at, to))
+                and not _may_meet(run, order, look, save)
             ):
                 yield look, save
                 break
+
+
+def _may_meet(run: Run, order: dict[int, int], look: Event, save: Event) -> bool:
+    """Whether all ranks wait for each other in between, if a condition that they share holds."""
+    return any(
+        order[id(look)] < order[id(each)] < order[id(save)]
+        and synchronises(each)
+        and not doers(way).some
+        for each, way in events(run.root, *_MEETINGS)
+    )
 
 
 def _lies_in(path: Value | None, folder: Value | None) -> bool:

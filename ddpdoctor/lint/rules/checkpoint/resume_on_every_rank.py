@@ -43,20 +43,23 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
     Agreement,
     Const,
     Ref,
     Term,
     Tuple,
     Value,
+    What,
     Why,
 )
-from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart
+from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, is_the_starters, keeps_apart
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.races import looks_of
 from ddpdoctor.lint.engine.queries.telling import how, operation
-from ddpdoctor.lint.engine.queries.wrapping import mentioned, origins, parts
+from ddpdoctor.lint.engine.queries.wrapping import attributes, mentioned, origins, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP513", name="resume-on-one-rank", confidence="likely")
@@ -96,7 +99,7 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
         apart = keeps_apart(who.choices)
         if not who.some or apart is None or id(apart) in told:
             continue
-        if _is_made_for_itself(run, event, who.mask):
+        if _is_made_for_itself(run, event, who.mask) or _is_lent(run, event, who.mask):
             continue
         if run.is_entry and not _is_used_by_others(run, event, way, who.mask, order):
             continue
@@ -132,7 +135,7 @@ def _counted_from_there(run: Run) -> Iterator[Hit]:
             continue
         for load, at in events(run.root, "load"):
             who = doers(at)
-            if any(step.node is loop for step in at):
+            if any(step.node is loop for step in at) or is_the_starters(at):
                 continue
             sets = next((each for each in who.choices if _sets(each, loop.count.why)), None)
             if who.some and sets is not None:
@@ -171,13 +174,62 @@ def _loaded_there(loads: list[tuple[Event, Way]], event: Event, way: Way) -> ast
 def _is_made_for_itself(run: Run, event: Event, mask: int) -> bool:
     """Whether what is restored was made by these ranks alone, as a model to predict with."""
     target = event.values.get("object")
-    if target is None or not isinstance(target.what, Ref):
+    if target is None:
         return False
-    for made, way in events(run.root, "make", "new"):
-        own = made.values.get("object")
-        if own is not None and own.what == target.what:
-            return not doers(way).mask & ~mask
-    return False
+    makers: dict[What, int] = {}
+    for made, way in events(run.root, "make", "new", "copy"):
+        own = made.values.get("result" if made.kind == "copy" else "object")
+        if own is not None and isinstance(own.what, Ref | Term):
+            makers.setdefault(own.what, doers(way).mask)
+    options = _set_as(run, target) if target.what not in makers else [target]
+    return bool(options) and all(not makers.get(each.what, EVERYONE) & ~mask for each in options)
+
+
+def _set_as(run: Run, value: Value) -> list[Value]:
+    """What was put where this is held, on one way or another."""
+    held = ((o, n) for o, kept in attributes(run).items() for n, v in kept.items() if v == value)
+    owner, name = next(held, (None, ""))
+    return [
+        event.values["value"]
+        for event, _ in events(run.root, "set_attribute")
+        if event.name == name and event.values["owner"].what == owner
+    ]
+
+
+def _is_lent(run: Run, event: Event, mask: int) -> bool:
+    """Whether a model has other weights for a while, as those of an average, and gets its own back.
+
+    Neither comes from a file, and nothing is trained in between.
+    """
+    target = event.values.get("object")
+    changes = [
+        each
+        for each, way in events(run.root, "load_state", "backward", "step")
+        if each.kind != "load_state"
+        or (_is_same(each.values.get("object"), target) and doers(way).mask == mask)
+    ]
+    place = changes.index(event)
+    beside = [*changes[max(place - 1, 0) : place], *changes[place + 1 : place + 2]]
+    return _is_of_memory(run, event) and any(
+        each.kind == "load_state" and each.node is not event.node and _is_of_memory(run, each)
+        for each in beside
+    )
+
+
+def _is_same(one: Value | None, other: Value | None) -> bool:
+    """Whether two are one object, or what the same unknown method gives."""
+    if one is None or other is None:
+        return False
+    mine, theirs = one.what, other.what
+    if isinstance(mine, Term) and isinstance(theirs, Term) and mine.op == theirs.op == "call":
+        return mine.args[:-1] == theirs.args[:-1]
+    return mine == theirs
+
+
+def _is_of_memory(run: Run, event: Event) -> bool:
+    """Whether nothing of a state comes from a file."""
+    found = mentioned(run, event.values.get("state", NONE))
+    return not any(isinstance(each, Term) and each.op == "loaded" for each in found)
 
 
 def _is_used_by_others(run: Run, event: Event, way: Way, mask: int, order: dict[int, int]) -> bool:

@@ -252,7 +252,8 @@ def _event(vm: Machine, call: Call) -> Value:
     if result == "same":
         return Value(identity(vm, call.name, call.args, call.node), SAME)
     if result == "copy":
-        return _copied(vm, call.first, call.node)
+        event.values["result"] = _copied(vm, call.first, call.node)
+        return event.values["result"]
     if result == "new":
         path = values.get("path", NONE)
         event.values["result"] = Value(term("loaded", path.what, vm.site(call.node)), SAME)
@@ -379,6 +380,8 @@ def _shuffle(vm: Machine, value: Value, seed: Value, node: ast.AST) -> None:
 
 
 def _copied(vm: Machine, value: Value, node: ast.AST) -> Value:
+    if isinstance(value.what, Term):
+        return Value(term("copied", value.what, vm.site(node)), value.agree, value.why)
     if not isinstance(value.what, Ref):
         return value
     old = vm.objects[value.what.number]
