@@ -51,6 +51,46 @@ def parts(run: Run, module: What) -> set[int]:
     return objects.parts(attributes(run), module)
 
 
+def has_no_buffers(run: Run, module: What) -> bool:
+    """Whether all parts of a module are known, and none has anything but weights."""
+    if run.vm.buffers or not isinstance(module, Ref):
+        return False
+    held = attributes(run)
+    return all(
+        _is_without_buffers(run, number)
+        and all(_is_no_module(v) for name, v in held.get(Ref(number), {}).items() if name[0] != "#")
+        for number in parts(run, module)
+    )
+
+
+def _is_without_buffers(run: Run, number: int) -> bool:
+    made = run.vm.objects.get(number)
+    if made is None:
+        return False
+    of = made.effect
+    if made.cls >= 0:
+        of = run.vm.library.exact(objects.library_class(run.vm, made.cls))
+    elif made.type not in (*objects.MODULES, "list", "dict"):
+        return False
+    if of is None:
+        return made.type in ("list", "dict")
+    return of.option("has") != "batch" and not of.name.startswith("torch.nn.InstanceNorm")
+
+
+def _is_no_module(value: Value) -> bool:
+    """Whether a value is none, or one whose object is known, or one of torch's without state."""
+    what = value.what
+    if isinstance(what, Tuple):
+        return all(map(_is_no_module, what.items))
+    if isinstance(what, Many):
+        return _is_no_module(what.element)
+    if isinstance(what, Term):
+        return what.op == "lib" and str(what.args[0]).startswith("torch.nn.")
+    if isinstance(what, Either):
+        return all(map(_is_no_module, what.options))
+    return not isinstance(what, Partial)
+
+
 def mentioned(run: Run, value: Value) -> set[What]:
     """The objects and unknowns that a value is made of."""
     found: set[What] = set()

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.partings import Met, partings
 from ddpdoctor.lint.engine.queries.telling import chain, how, where
+from ddpdoctor.lint.engine.queries.wrapping import has_no_buffers
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP406", name="rank0-only-evaluation", confidence="likely")
@@ -61,7 +62,10 @@ def check(run: Run) -> Iterator[Hit]:
 
 
 def _keeps_buffers_apart(run: Run, met: Met) -> bool:
-    """Whether the wrapper was told not to broadcast buffers."""
+    """Whether the wrapper was told not to broadcast buffers, or has none and no graph to make."""
     model = met.event.values["model"]
     told = run.vm.store.get((model.what, "#broadcast_buffers"))
-    return told is not None and told.is_const(False)
+    if told is not None and told.is_const(False):
+        return True
+    module = run.vm.store.get((model.what, "module")) or model
+    return "no_grad" in met.event.scopes and has_no_buffers(run, module.what)
