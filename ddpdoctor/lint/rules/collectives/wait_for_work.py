@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import OPEN, TRUE
 from ddpdoctor.lint.engine.queries.sharding import numbers
 from ddpdoctor.lint.rule import About, Hit
 
@@ -40,6 +41,8 @@ def check(run: Run) -> Iterator[Hit]:
     lost: set[int] = set()
     for event, _ in events(run.root, "collective", "new", "dropped", "wait"):
         works = numbers(event.values.get("work"))
+        if event.values.get("async_op", TRUE).constant is OPEN:
+            continue  # who calls with it says so, and perhaps nobody does
         if event.kind == "dropped":
             lost |= works
         elif event.kind == "wait":

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import FALSE
 from ddpdoctor.lint.engine.queries.forwards import forward_of, learns, surely_used
 from ddpdoctor.lint.engine.queries.reading import reads
 from ddpdoctor.lint.engine.queries.wrapping import attributes
@@ -41,6 +42,8 @@ def check(run: Run) -> Iterator[Hit]:
         wanted = wrap.values.get("kw_find_unused_parameters")
         if wanted is None or not wanted.is_const(True) or _is_frozen(run):
             continue
+        if wrap.values.get("kw_static_graph", FALSE).is_const(True):
+            continue  # it is walked in the first step alone
         if _uses_everything(run, wrap):
             yield Hit(
                 wrap.node,

@@ -231,8 +231,15 @@ def _aggregates(run: Run, value: Value, but: What) -> Iterator[Made]:
         step = run.vm.made.get(each.what)
         if step is None or each.what == but or each.what in together:
             continue
-        if step.by in _OF_ALL and _is_data(step.of[0]):
+        if step.by in _OF_ALL and _is_data(step.of[0]) and not _is_of_each(step):
             yield step
+
+
+def _is_of_each(step: Made) -> bool:
+    """Whether every sample has a number of its own: the first dimension stays."""
+    given = [each.constant for each in step.of[1:]]
+    dimensions = [each for each in given if isinstance(each, int) and not isinstance(each, bool)]
+    return bool(dimensions) and 0 not in dimensions
 
 
 def _put_together(run: Run) -> set[What]:

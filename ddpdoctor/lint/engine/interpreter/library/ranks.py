@@ -18,6 +18,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     SAME,
     TRUE,
     UNKNOWN,
+    WORLD,
     Agreement,
     Either,
     Func,
@@ -31,12 +32,15 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     Why,
     local,
+    term,
     text,
 )
 
 
 def _collective(vm: Machine, call: Call) -> Value:
     values = call.roles()
+    if "group" in values and _is_of_all(vm, values["group"]):
+        values["group"] = NONE
     asynchronous = call.kwargs.get("async_op")
     if asynchronous is not None:
         values["async_op"] = asynchronous
@@ -81,6 +85,18 @@ def _filled(vm: Machine, shared: Value, agree: Agreement, node: ast.AST) -> Valu
     for each in lists:
         vm.store.put((each, "[]"), Value(content, agree))
     return element
+
+
+def _is_of_all(vm: Machine, group: Value) -> bool:
+    """Whether every rank is in a group: who makes it names none, or all that there are."""
+    if isinstance(group.what, Either):
+        return all(_is_of_all(vm, each) for each in group.what.options)
+    if vm.type_of(group) != "torch.distributed.ProcessGroup":
+        return is_world(group)
+    ranks = vm.store.get((group.what, "ranks")) or NONE
+    content = objects.content(vm, ranks)
+    members = content.what if content is not None else ranks.what
+    return ranks.is_const(None) or members == term("range", WORLD)
 
 
 def _group(vm: Machine, call: Call) -> Value:
