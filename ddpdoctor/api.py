@@ -64,7 +64,8 @@ def diagnose(*paths: str | PathLike[str]) -> list[Finding]:
 
     from ddpdoctor.annotate import annotate
     from ddpdoctor.diagnose.hosts import located
-    from ddpdoctor.postmortem.material import NothingToRead, read, read_hosts
+    from ddpdoctor.postmortem.material import NothingToRead
+    from ddpdoctor.postmortem.reading import read, read_hosts
 
     if not paths:
         raise ValueError("name a path")

@@ -111,6 +111,24 @@ def modules_on_the_way(package: Path, parts: list[str]) -> Iterator[Path]:
                 yield file
 
 
+def circle(package: Path, room: str) -> list[str]:
+    """Modules of a room that need one another, also where one imports the other late."""
+    needs = {
+        str(file.relative_to(package)): {
+            str(other.relative_to(package))
+            for one in imports_of(package, file)
+            if one.module.split(".")[:2] == [package.name, room]
+            for other in [*modules_on_the_way(package, one.module.split(".")[1:])][-1:]
+            if other.name != "__init__.py"
+        }
+        for file in files_of(package, room)
+    }
+    while leaves := [name for name, others in needs.items() if not others & needs.keys()]:
+        for name in leaves:
+            del needs[name]
+    return sorted(needs)
+
+
 def codes_named(package: Path) -> list[str]:
     """Where a code of a pitfall stands in the program outside the rooms that are about codes."""
     places = []
@@ -139,6 +157,10 @@ def codes_named(package: Path) -> list[str]:
 def test_a_room_imports_only_what_it_may(room: str, allowed: tuple[str, ...]) -> None:
     assert files_of(PACKAGE, room)
     assert strays(PACKAGE, room, allowed) == []
+
+
+def test_what_readers_give_needs_none_of_them() -> None:
+    assert circle(PACKAGE, "postmortem") == []
 
 
 @pytest.mark.parametrize("room", WITHOUT_TORCH)

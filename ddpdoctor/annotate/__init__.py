@@ -30,7 +30,7 @@ def annotate(findings: list[Finding]) -> list[Finding]:
 
 def _refined(findings: list[Finding]) -> list[Finding]:
     from ddpdoctor.annotate.lines import pointed
-    from ddpdoctor.annotate.naming import named
+    from ddpdoctor.annotate.naming import by_its_cause
     from ddpdoctor.annotate.remarks import remarked
     from ddpdoctor.annotate.source import Sources
 
@@ -39,7 +39,7 @@ def _refined(findings: list[Finding]) -> list[Finding]:
     sources = Sources(findings)
     refined = []
     for finding in findings:
-        for step in (named, pointed, remarked):
+        for step in (by_its_cause, pointed, remarked):
             try:
                 finding = step(finding, sources)
             except Exception as error:  # what was proven stays
@@ -60,14 +60,14 @@ def _renamed(finding: Finding, name: Callable[[str], str]) -> Finding:
     script. Told is the name that ranks gave.
     """
 
-    def named(place: Place) -> Place:
+    def there(place: Place) -> Place:
         return replace(place, file=name(place.file))
 
     places = tuple(
         at.model_copy(
             update={
-                "place": named(at.place) if at.place is not None else None,
-                "stack": tuple(map(named, at.stack)),
+                "place": there(at.place) if at.place is not None else None,
+                "stack": tuple(map(there, at.stack)),
             }
         )
         for at in finding.places

@@ -55,7 +55,7 @@ class Name:
     doing: str = "decides which way a rank goes"
 
 
-def named(finding: Finding, sources: Sources) -> Finding:
+def by_its_cause(finding: Finding, sources: Sources) -> Finding:
     """The finding under the name that the source gives it, or as it was."""
     if finding.title in _STANDOFFS:
         return _standoff(finding, sources)

@@ -49,7 +49,8 @@ def diagnose(
 
     from ddpdoctor.annotate import annotate
     from ddpdoctor.diagnose.hosts import located
-    from ddpdoctor.postmortem.material import NothingToRead, read, read_hosts, read_stream
+    from ddpdoctor.postmortem.material import NothingToRead
+    from ddpdoctor.postmortem.reading import read, read_hosts, read_stream
     from ddpdoctor.report.job import of_job
     from ddpdoctor.report.lives import Attempt
     from ddpdoctor.report.redaction import redacted

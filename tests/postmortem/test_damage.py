@@ -15,7 +15,8 @@ from ddpdoctor.annotate import annotate
 from ddpdoctor.evidence import DEATHS, REPORT, RankReader
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
-from ddpdoctor.postmortem.material import NothingToRead, read
+from ddpdoctor.postmortem.material import NothingToRead
+from ddpdoctor.postmortem.reading import read
 from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt
@@ -187,7 +188,7 @@ def test_a_log_is_read_from_a_pipe_that_is_named(tmp_path: Path) -> None:
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ddpdoctor.postmortem.material._PATIENCE", 1)
+    monkeypatch.setattr("ddpdoctor.postmortem.reading._PATIENCE", 1)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(NothingToRead, match="nobody has written to it for 1 s"):
         read(tmp_path / "pipe")

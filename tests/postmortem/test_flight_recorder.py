@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.postmortem import unpickling
-from ddpdoctor.postmortem.material import NothingToRead, read
+from ddpdoctor.postmortem.material import NothingToRead
+from ddpdoctor.postmortem.reading import read
 
 C10D = "/opt/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
 

@@ -11,7 +11,8 @@ import pytest
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import DEATHS
-from ddpdoctor.postmortem.material import NothingToRead, read, read_hosts
+from ddpdoctor.postmortem.material import NothingToRead
+from ddpdoctor.postmortem.reading import read, read_hosts
 from tests.postmortem.test_run_directory import log_of, write
 
 LOST = {"type": "RuntimeError", "message": "Connection reset by peer", "frames": []}

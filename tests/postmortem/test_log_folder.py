@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ddpdoctor.postmortem.log_folder import logs_in
-from ddpdoctor.postmortem.material import NothingToRead, read
+from ddpdoctor.postmortem.material import NothingToRead
+from ddpdoctor.postmortem.reading import read
 
 BAD = 'Traceback (most recent call last):\n  File "/u/train.py", line 7, in main\nValueError: bad\n'
 LOST = BAD.replace("ValueError: bad", "RuntimeError: Connection closed by peer")

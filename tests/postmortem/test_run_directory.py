@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ddpdoctor.evidence import DEATHS, REPORT, boot
-from ddpdoctor.postmortem.material import Material, read
+from ddpdoctor.postmortem.material import Material
+from ddpdoctor.postmortem.reading import read
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Report, render

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from ddpdoctor import cli
 from ddpdoctor.catalog import Finding
-from ddpdoctor.postmortem.material import Material, NothingToRead, read_stream
+from ddpdoctor.postmortem.material import Material, NothingToRead
+from ddpdoctor.postmortem.reading import read_stream
 
 LOGS = Path(__file__).parent / "logs"
 EXPECTED = {

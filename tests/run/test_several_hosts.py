@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from ddpdoctor.evidence import REPORT
-from ddpdoctor.postmortem.material import read, read_hosts
+from ddpdoctor.postmortem.reading import read, read_hosts
 from tests.network import ADDRESS, DEVICE, Network, can_make_networks, network
 from tests.patience import within
 from tests.run.conftest import HERE, environment, living

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ddpdoctor.evidence import REPORT
-from ddpdoctor.postmortem.material import read
+from ddpdoctor.postmortem.reading import read
 from tests.network import NAME, Network, can_make_networks, network
 from tests.run.conftest import HERE, living
 from tests.run.test_several_hosts import (
