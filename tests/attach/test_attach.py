@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from ddpdoctor.attach import session, stacks
 from ddpdoctor.attach.processes import find
 from ddpdoctor.attach.session import NothingFound, attach
+from tests.patience import within
 
 SCRIPT = """\
 import os, sys, time
@@ -87,10 +87,7 @@ def _start(mode: str, folder: Path, begun: list[subprocess.Popen[bytes]]) -> Non
         command = [sys.executable, str(script), mode]
         begun.append(subprocess.Popen(command, env={**common, **variables}))
     wanted = ["ready-0", "ready-1", *(["ready-worker"] if mode == "loader" else [])]
-    deadline = time.monotonic() + 60
-    while not all((folder / name).exists() for name in wanted):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert within(60, lambda: all((folder / name).exists() for name in wanted))
     ranks = [psutil.Process(each.pid) for each in begun]
     for rank in [*ranks, *(child for each in ranks for child in each.children(recursive=True))]:
         _wait_until_it_waits(rank)
@@ -98,12 +95,13 @@ def _start(mode: str, folder: Path, begun: list[subprocess.Popen[bytes]]) -> Non
 
 def _wait_until_it_waits(process: psutil.Process) -> None:
     """From the mark to the call that blocks."""
-    spent = None
-    deadline = time.monotonic() + 60
-    while process.status() != psutil.STATUS_SLEEPING or process.cpu_times() != spent:
-        assert time.monotonic() < deadline, "it goes on computing"
-        spent = process.cpu_times()
-        time.sleep(0.3)
+    looks: list[tuple[object, object]] = []
+
+    def stands_still() -> bool:
+        looks.append((process.status(), process.cpu_times()))
+        return looks[-4:] == [(psutil.STATUS_SLEEPING, process.cpu_times())] * 4
+
+    assert within(60, stands_still), "it goes on computing"
 
 
 def _may_look() -> bool:

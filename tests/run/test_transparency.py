@@ -11,11 +11,11 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.patience import within
 from tests.run.conftest import JOB, Doctor, environment, ranks
 
 
@@ -152,7 +152,7 @@ def test_a_stopped_job_goes_on_where_it_was(start: Doctor, tmp_path: Path) -> No
     process = start(ranks(2, "long"))
     pids = [_pid(tmp_path, rank) for rank in (0, 1)]
     os.kill(pids[1], signal.SIGSTOP)
-    time.sleep(1.5)
+    assert not within(1.5, lambda: process.poll() is not None)
     os.kill(pids[1], signal.SIGCONT)
     (tmp_path / "enough").touch()
     _, err = process.communicate(timeout=60)
@@ -160,11 +160,9 @@ def test_a_stopped_job_goes_on_where_it_was(start: Doctor, tmp_path: Path) -> No
 
 
 def _pid(folder: Path, rank: int) -> int:
-    deadline = time.monotonic() + 60
-    while not (folder / f"pid-{rank}").exists() or not (folder / f"pid-{rank}").read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return int((folder / f"pid-{rank}").read_text())
+    file = folder / f"pid-{rank}"
+    assert within(60, lambda: file.exists() and file.read_text())
+    return int(file.read_text())
 
 
 def test_the_doctor_takes_more_descriptors_where_few_are_allowed_and_gives_the_job_no_more(
