@@ -1,8 +1,10 @@
 """What every command has to say, in every format: the same findings in the same words."""
 
+import contextlib
 import inspect
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -175,6 +177,28 @@ def test_a_trace_binds_the_members_of_a_collective_in_the_order_in_which_they_ca
     assert names[1] == "rank 0: blocked in barrier #9, then ended"
     (waits,) = (e for e in events if e["name"] == "all_reduce #8" and e["pid"] == 1)
     assert waits["dur"] == pytest.approx(200_000)
+
+
+def test_the_trace_processor_reads_what_is_in_a_trace(tmp_path: Path) -> None:
+    """Its package fetches the program itself, once: where it may not, this is skipped."""
+    package = pytest.importorskip("perfetto.trace_processor")
+    file = tmp_path / "trace.json"
+    file.write_text(render(parted(tmp_path, 4), "perfetto"), encoding="utf-8")
+    try:
+        processor = package.TraceProcessor(trace=str(file))
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"the trace processor cannot be fetched: {error}")
+
+    def told(query: str) -> list[object]:
+        return [each.told for each in processor.query(query)]
+
+    with contextlib.closing(processor):
+        named = told("select name as told from process where name glob 'rank *' order by name")
+        assert [str(name).partition(":")[0] for name in named] == [f"rank {n}" for n in range(4)]
+        assert told("select count() as told from slice where name = 'all_reduce #8'") == [4]
+        assert told("select count() as told from flow")[0] == 8 * 3 + 2
+        failed = "select name as told from stats where severity = 'error' and value > 0"
+        assert told(failed) == []
 
 
 def is_text(text: str) -> None:
