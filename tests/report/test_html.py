@@ -104,6 +104,17 @@ def test_each_party_is_shown_with_its_stack_and_its_line_marked(tmp_path: Path) 
     assert SOURCE.splitlines()[3].strip() in told(sides[0])
 
 
+def test_an_arrow_leads_from_who_waits_to_who_is_waited_for(tmp_path: Path) -> None:
+    page = render(parted(tmp_path, 4), "html")
+    (arrows,) = re.findall(r'<ul class="waits".*?</ul>', page)
+    assert [told(each) for each in re.findall("<li>.*?</li>", arrows)] == [
+        "rank 0 barrier #9 ranks 1-3",
+        "ranks 1-3 all_reduce #9 rank 0",
+    ]
+    alone = deadlock(places=(RankPlace(ranks=(0,), place=None, doing="raised ValueError"),))
+    assert '<ul class="waits"' not in render(report(alone), "html")
+
+
 def test_a_collective_is_linked_across_ranks_and_one_that_some_never_call_stands_out(
     tmp_path: Path,
 ) -> None:
@@ -451,6 +462,7 @@ def test_in_a_browser_nothing_overflows_and_all_that_can_be_clicked_works(
             if used.get("searched") and name == "two":
                 assert (used["zoomed"], used["whole"], used["parting"]) == (True, True, True)
                 assert "dist.barrier()" in used["detail"]
+                assert "main" in used["detail"], "the way there too"
                 assert used["searched"] == {"nonsense": 0, "one": 1, "rank": 1}
         window.show(tmp_path / "thousands.html", 1280, "light")
         assert window.longest_task() < 200

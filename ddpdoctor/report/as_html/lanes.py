@@ -74,7 +74,7 @@ def lanes(attempt: Attempt, blamed: Collection[int]) -> str:
         f'preserveAspectRatio="none" role="img" aria-label="the ranks over {seconds(span)}, '
         f'told in the table of ranks below">{"".join(body)}{links}</svg>'
         f'<ol class="names">{names}</ol></div>'
-        '<p class="detail" aria-live="polite"></p></figure>'
+        '<div class="detail" aria-live="polite"></div></figure>'
     )
 
 

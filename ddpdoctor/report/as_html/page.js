@@ -84,7 +84,8 @@ for (const figure of document.querySelectorAll(".lanes")) {
     const place = event.target.dataset.at;
     const line = place && [...document.querySelectorAll("[data-place]")]
       .find((each) => each.dataset.place === place);
-    if (line) detail.append(line.cloneNode(true));
+    const stack = line?.closest("article")?.querySelector(".stack");
+    for (const part of [stack, line]) if (part) detail.append(part.cloneNode(true));
   });
 }
 

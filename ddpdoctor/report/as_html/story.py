@@ -36,7 +36,19 @@ def story(report: Report, finding: Finding) -> str:
     more = len(parties) - _MOST_PARTIES
     rest = f"<p>and {more} more parties, in the table of ranks</p>" if more > 0 else ""
     sides = f'<div class="sides">{shown}</div>{rest}' if shown else ""
-    return f"{told}{sides}"
+    return f"{told}{_arrows(parties[:_MOST_PARTIES])}{sides}"
+
+
+def _arrows(parties: list[_Party]) -> str:
+    """Who waits in what for whom."""
+    rows = [
+        f"<li><b>{text(named(each.who))}</b> <span>{text(waits.doing)}</span> "
+        f"<b>{text(named(waits.waits_for))}</b></li>"
+        for each in parties
+        if each.who and (waits := each.places[0]).waits_for
+    ]
+    label = 'aria-label="who waits in what for whom"'
+    return f'<ul class="waits" {label}>{"".join(rows)}</ul>' if rows else ""
 
 
 def together(attempt: Attempt) -> Call | None:
