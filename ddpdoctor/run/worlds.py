@@ -213,6 +213,17 @@ class WatchedWorld:
             for rank in living
         )
 
+    def idles_since(self, moment: float) -> bool:
+        """Whether it is no rank, and waits: whoever started ranks waits for them before it ends."""
+        return all(
+            rank.joining is None
+            and not rank.groups
+            and rank.stuck is not None
+            and rank.stuck.seen > moment + _DEAF
+            for rank in self._ours()
+            if rank.fate is None
+        )
+
     def command_ended(self, exit_code: int) -> None:
         """Note how the command ended that has started the ranks."""
         self.evidence.exit_code = exit_code
@@ -345,7 +356,9 @@ class Worlds:
 
     def are_deaf_since(self, moment: float) -> bool:
         """Whether ranks live, and none of them can ever hear a signal that was sent then."""
-        return bool(self.living) and all(world.is_deaf_since(moment) for world in self.all)
+        others = [world for world in self.all if not world.idles_since(moment)]
+        alive = any(world.living for world in others)
+        return alive and all(world.is_deaf_since(moment) for world in others)
 
     def close(self) -> None:
         """Watch for no more deaths."""

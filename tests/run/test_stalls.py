@@ -18,7 +18,8 @@ from ddpdoctor.run.job import Signals
 from ddpdoctor.run.session import RunOptions, Session, run
 from ddpdoctor.run.worlds import WatchedWorld
 from tests.patience import within
-from tests.run.conftest import Doctor, environment, living, ranks
+from tests.ports import free_port
+from tests.run.conftest import HERE, Doctor, environment, living, ranks
 from tests.run.test_robustness import line_of
 
 _BEATS = 10
@@ -211,4 +212,22 @@ def test_an_interrupt_ends_ranks_that_wait_for_one_that_never_joins(
     assert living(tmp_path) == []
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["ended_by"] == "signal"
+    assert [finding["code"] for finding in report["findings"]] == ["DDP105"]
+
+
+def test_an_interrupt_ends_ranks_that_wait_where_their_starter_waits_for_them(
+    start: Doctor, tmp_path: Path
+) -> None:
+    """It has heard of the interrupt, and joins its children before it ends."""
+    spawned = ["python", str(HERE / "launchers" / "train.py"), "spawn:init"]
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    process = start(spawned, "--keep-going", "--format=json", "-o", "report.json", **meeting)
+    while not all(_waits(tmp_path, rank) for rank in (0, 1)):
+        time.sleep(0.02)
+    for each in living(tmp_path):  # as a terminal does
+        each.send_signal(signal.SIGINT)
+    assert within(20, lambda: process.poll() is not None)
+    assert process.returncode == 128 + signal.SIGINT
+    assert living(tmp_path) == []
+    report = json.loads((tmp_path / "report.json").read_text())
     assert [finding["code"] for finding in report["findings"]] == ["DDP105"]
