@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from report_samples import report_of, verdict
 from rich.cells import cell_len
-from run_samples import EVIL, STARTED, deadlock
+from run_samples import EVIL, STARTED, deadlock, evidence
 from run_samples import report as run_report
 from test_html import Page, parted
 from test_report_environment import finding as env_finding
@@ -29,6 +29,8 @@ from ddpdoctor.probe import telling as probe
 from ddpdoctor.probe.model import Check, Link, Measured, Point, ProbeReport, RankFacts
 from ddpdoctor.report import as_json
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.job import of_job
+from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Report, render
 
 CAUSE = "the ranks part here, and wait for ever"
@@ -36,6 +38,17 @@ CAUSE = "the ranks part here, and wait for ever"
 
 def of_run(said: str) -> Report:
     return run_report(deadlock(cause=said), not_seen=(said,))
+
+
+def of_record(said: str) -> Report:
+    attempts = [Attempt.of(name, evidence()) for name in ("attempt-0-1", "attempt-1-2")]
+    found = deadlock(cause=said)
+    return of_job("diagnose", attempts, [found], subject=(said,), not_seen=(said,))
+
+
+def of_attach(said: str) -> Report:
+    job = Attempt.of(said, evidence())
+    return of_job("attach", [job, job], [deadlock(cause=said)], subject=(), not_seen=(said,))
 
 
 def of_check(said: str) -> Report:
@@ -90,6 +103,8 @@ def of_probe(said: str) -> Report:
 
 COMMANDS: dict[str, Callable[[str], Report]] = {
     "run": of_run,
+    "diagnose": of_record,
+    "attach": of_attach,
     "check": of_check,
     "lint": of_lint,
     "env": of_env,
