@@ -2,10 +2,11 @@
 
 A process of its own: it needs torch, which a doctor does without, and it may block, which a doctor
 may not. The first doctor's hosts the store (`torch.distributed.TCPStore`, as torchrun's own). To it
-messages go under numbered keys, `in/1`, `in/2`, ...; from it, under `out/1`, `out/2`, ... On stdin
-and stdout a message is its length in 4 bytes and itself; one of no bytes on stdout says that the
-connection is new. What it was told in its first message is a JSON object: host, ports, greeting and
-whether it is the first. It ends when its stdin does.
+messages go under numbered keys, `DRAWER/in/1`, `DRAWER/in/2`, ...; from it, under `DRAWER/out/1`,
+... What the drawer is called, strangers do not know. On stdin and stdout a message is its length in
+4 bytes and itself; one of no bytes on stdout says that the connection is new. What it was told in
+its first message is a JSON object: host, ports, greeting, drawer and whether it is the first. It
+ends when its stdin does.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ _AT_ONCE = 256
 """Messages that are fetched together, at most."""
 _KEPT = 256
 """Messages that stay in the store for whoever is slow to read them."""
+_MEMORY = 4 << 30
+"""Bytes that a courier may have."""
 _LINGER = 1.0
 """Seconds that the store stays for the last message to be read."""
 
@@ -66,9 +69,12 @@ def write(stream: BinaryIO, message: bytes) -> None:
 
 
 class _Courier:
-    def __init__(self, host: str, ports: list[int], greeting: str, *, first: bool) -> None:
+    def __init__(
+        self, host: str, ports: list[int], greeting: str, drawer: str, *, first: bool
+    ) -> None:
         self._host, self._ports, self._greeting, self._first = host, ports, greeting, first
-        self._mine, self._theirs = ("out", "in") if first else ("in", "out")
+        ways = f"{drawer}/out", f"{drawer}/in"
+        self._mine, self._theirs = ways if first else reversed(ways)
         self._store: TCPStore | None = None
         self._hosted: TCPStore | None = None
         self._port = 0
@@ -100,6 +106,8 @@ class _Courier:
                 time.sleep(_AGAIN)
                 continue
             try:
+                if self._first:
+                    self._mend(reading)
                 last = 0 if self._first else reading.add(self._theirs, 0)
                 self._store = self._client(self._port)
                 write(sys.stdout.buffer, b"")
@@ -110,6 +118,15 @@ class _Courier:
             except OSError:  # nobody listens any more
                 os._exit(0)
 
+    def _mend(self, store: TCPStore) -> None:
+        """Begin to count anew where somebody else has written: to add to that breaks a connection.
+
+        Newer versions of torch tell everybody who asks what keys there are.
+        """
+        for counter in (self._mine, self._theirs):
+            if store.check([counter]) and not store.get(counter).isdigit():
+                store.delete_key(counter)
+
     def _take(self, store: TCPStore, last: int) -> int:
         key = f"{self._theirs}/{last + 1}"
         message = _fetched(store, key, self._wait)
@@ -118,7 +135,7 @@ class _Courier:
             if taken <= last + 1:
                 if not self._first:
                     self._wait = min(2 * self._wait, _LONGEST_WAIT)
-                return last
+                return min(last, taken)  # less, where it was begun to count anew
             # Its number was taken, and so was the next: it is on the way, or its sender is gone.
             if (message := _fetched(store, key, _WAIT)) is None:
                 return last + 1
@@ -218,6 +235,9 @@ def main() -> None:
     courier = _Courier(**json.loads(order))
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # two for each doctor
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    enough = _MEMORY if most == resource.RLIM_INFINITY else min(_MEMORY, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (enough, most))  # strangers can fill a store
     threading.Thread(target=courier.carry_in, daemon=True).start()
     courier.carry_out()
     os._exit(0)  # the other thread may be waiting in torch

@@ -12,7 +12,7 @@ from typing import Any
 from ddpdoctor.evidence import DAMAGED
 from ddpdoctor.hosts.secret import secret
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Doctors of another one are told, and not listened to."""
 MOST = 1 << 20
 """Bytes of a message, packed."""
@@ -52,6 +52,11 @@ class Meeting:
     def name(self) -> str:
         """Tells this meeting from others, and says nothing of the token."""
         return hashlib.sha256(self.token + b"name").hexdigest()[:16]
+
+    @property
+    def drawer(self) -> str:
+        """Where messages lie in a store: those who lack the token do not know its name."""
+        return hashlib.sha256(self.token + b"drawer").hexdigest()[:32]
 
     @property
     def greeting(self) -> str:

@@ -93,6 +93,7 @@ class StorePost(ThreadedPost):
             start_new_session=True,  # Ctrl-C is not meant for it
         )
         order = {"host": meeting.host, "ports": meeting.ports, "greeting": meeting.greeting}
+        order["drawer"] = meeting.drawer
         self.send(json.dumps({**order, "first": first}).encode())
         self._start()
 
