@@ -5,102 +5,26 @@ A rank appends one JSON object a line to its log (`LOG_NAME`); `RankReader` turn
 imported into the user's training process.
 """
 
-from ddpdoctor.evidence import events  # noqa: F401 - that it registers itself
-from ddpdoctor.evidence.checking import changed
-from ddpdoctor.evidence.clock import Clock
-from ddpdoctor.evidence.event import KINDS
-from ddpdoctor.evidence.model import Evidence, RankEvidence
-from ddpdoctor.evidence.reader import LogReader, RankReader
-from ddpdoctor.evidence.records import (
-    EXCHANGES,
-    MAKING_GROUPS,
-    Collective,
-    Epoch,
-    ExceptionRecord,
-    Fate,
-    FileEvent,
-    Group,
-    Loader,
-    ModelCopy,
-    Place,
-    Plateau,
-    Sample,
-    Sampler,
-    Seed,
-    StateLoad,
-    Stuck,
-    Training,
-    Wrapper,
-    pair_key,
-    signal_name,
-)
-from ddpdoctor.evidence.run_directory import (
-    CUT_SHORT,
-    DAMAGED,
-    DEATHS,
-    HOST,
-    LAST_WORDS,
-    LOG_NAME,
-    MOST_RANKS,
-    OUTPUT,
-    REPORT,
-    attempt_name,
-    attempt_number,
-    boot,
-    log_of,
-    logs,
-    noted_deaths,
-    open_file,
-    world_size,
-)
+from __future__ import annotations
+
+from ddpdoctor.evidence.place import Place
 from ddpdoctor.evidence.spans import named, spans
 
-__all__ = [
-    "CUT_SHORT",
-    "DAMAGED",
-    "DEATHS",
-    "EXCHANGES",
-    "HOST",
-    "KINDS",
-    "LAST_WORDS",
-    "LOG_NAME",
-    "MAKING_GROUPS",
-    "MOST_RANKS",
-    "OUTPUT",
-    "REPORT",
-    "Clock",
-    "Collective",
-    "Epoch",
-    "Evidence",
-    "ExceptionRecord",
-    "Fate",
-    "FileEvent",
-    "Group",
-    "Loader",
-    "LogReader",
-    "ModelCopy",
-    "Place",
-    "Plateau",
-    "RankEvidence",
-    "RankReader",
-    "Sample",
-    "Sampler",
-    "Seed",
-    "StateLoad",
-    "Stuck",
-    "Training",
-    "Wrapper",
-    "attempt_name",
-    "attempt_number",
-    "boot",
-    "changed",
-    "log_of",
-    "logs",
-    "named",
-    "noted_deaths",
-    "open_file",
-    "pair_key",
-    "signal_name",
-    "spans",
-    "world_size",
-]
+TYPE_CHECKING = False  # as typing has it, which a watched process need not import for this
+if TYPE_CHECKING:
+    from ddpdoctor.evidence.whole import *  # noqa: F403 - what __getattr__ gives
+
+__all__ = ["Place", "named", "spans"]
+
+
+def __getattr__(name: str) -> object:
+    """All the rest, when it is first asked for: who tells a finding needs only where it is."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from importlib import import_module
+
+    whole = import_module("ddpdoctor.evidence.whole")
+    globals().update({each: getattr(whole, each) for each in whole.__all__})
+    if name not in globals():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]

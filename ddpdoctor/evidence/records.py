@@ -5,22 +5,9 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ddpdoctor.evidence.checking import checked
-
-
-@dataclass(frozen=True, slots=True)
-@checked
-class Place:
-    """A line of somebody's source."""
-
-    file: str
-    line: int
-    function: str
-
-    def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.line}"
+from ddpdoctor.evidence.place import Place as Place
 
 
 @dataclass(frozen=True, slots=True)
