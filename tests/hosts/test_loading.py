@@ -17,17 +17,21 @@ from pathlib import Path
 from ddpdoctor.run import cli, session, status, teller
 from ddpdoctor.run.worlds import Worlds
 
-worlds = Worlds(Path(sys.argv[1]))
+worlds = Worlds(Path(sys.argv[1]), alone=sys.argv[2] == "off")
 worlds.poll()
 (world,) = worlds.all
 assert any(rank.groups for rank in world.evidence.ranks)
 print(*sorted(name for name in sys.modules if name.startswith("ddpdoctor.hosts")))
+print(*world.not_seen(), file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize(("here", "loads"), [((0, 1), False), ((0,), True)])
-def test_only_where_ranks_run_elsewhere_is_anything_of_it_loaded(
-    tmp_path: Path, here: tuple[int, ...], loads: bool
+@pytest.mark.parametrize(
+    ("here", "hosts", "loads"),
+    [((0, 1), "auto", False), ((0,), "off", False), ((0,), "auto", True)],
+)
+def test_only_where_ranks_run_elsewhere_and_may_be_met_is_anything_of_it_loaded(
+    tmp_path: Path, here: tuple[int, ...], hosts: str, loads: bool
 ) -> None:
     logs = {rank: text for rank, text in deadlock().items() if rank in here}
     boot = "from ddpdoctor.evidence import boot; print(boot())"
@@ -35,7 +39,9 @@ def test_only_where_ranks_run_elsewhere_is_anything_of_it_loaded(
     logs = {
         r: t.replace('"boot": "b"', f'"boot": "{mine.stdout.strip()}"') for r, t in logs.items()
     }
-    command = [sys.executable, "-c", FOLLOW, str(write(tmp_path / "run", logs))]
+    command = [sys.executable, "-c", FOLLOW, str(write(tmp_path / "run", logs)), hosts]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert ("ddpdoctor.hosts.company" in done.stdout.split()) == loads
     assert bool(done.stdout.strip()) == loads
+    if hosts == "off":
+        assert "1 of 2 ranks wrote nothing here: 1 (each host of a job" in done.stderr
