@@ -115,6 +115,13 @@ def test_an_arrow_leads_from_who_waits_to_who_is_waited_for(tmp_path: Path) -> N
     assert '<ul class="waits"' not in render(report(alone), "html")
 
 
+def test_a_page_says_how_its_trace_is_opened(tmp_path: Path) -> None:
+    made = parted(tmp_path, 2).model_copy(update={"run_dir": "reports/run 1"})
+    said = "ddpdoctor diagnose 'reports/run 1' --format perfetto -o trace.json"
+    assert said in told(render(made, "html"))
+    assert "perfetto" not in told(render(parted(tmp_path, 2), "html"))
+
+
 def test_a_collective_is_linked_across_ranks_and_one_that_some_never_call_stands_out(
     tmp_path: Path,
 ) -> None:

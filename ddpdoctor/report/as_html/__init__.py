@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 from importlib import resources
@@ -150,6 +151,9 @@ def _attempt(report: Report, group: Group, attempt: Attempt, blamed: Collection[
         table("Each rank", ("ranks", "where", "in", "doing", "end"), _fates(group)),
         *training(attempt),
     ]
+    if drawn and report.run_dir:
+        trace = f"ddpdoctor diagnose {shlex.quote(report.run_dir)} --format perfetto -o trace.json"
+        parts.append(f'<p class="dim">For ui.perfetto.dev: <code>{text(trace)}</code></p>')
     body = "\n".join(filter(None, parts))
     head = text(group.title)
     if attempt.seconds:
