@@ -20,6 +20,7 @@ from tests.chaos.scene import (
     Case,
     Scene,
     allow_descriptors,
+    allow_processes,
     command_line,
     on_busy_cores,
     swap_out,
@@ -55,6 +56,7 @@ def cases() -> Iterator[Callable[[Any], Case]]:
             yield partial(_part_paused, subject, target)
         yield partial(_plain, subject)
         yield partial(_few_descriptors, subject)
+        yield partial(_few_processes, subject)
         yield partial(_temporary_full, subject)
         yield partial(_temporary_read_only, subject)
     for subject in (Check, Plugin):
@@ -336,6 +338,19 @@ def _few_descriptors(kind: Subject, random: Any) -> Case:
         return int(subject.doctor(scene))
 
     return _well_or_refused(subject, f"few descriptors ({few // 20 * 20} and more)", doctor)
+
+
+def _few_processes(kind: Subject, random: Any) -> Case:
+    """The same, by the limit on a user's processes."""
+    subject = kind(random)
+    few = random.randrange(2, 120)
+
+    def doctor(scene: Scene) -> int:
+        if os.getuid() == 0:
+            allow_processes(few, scene.home, scene.temporary)
+        return int(subject.doctor(scene))
+
+    return _well_or_refused(subject, f"few processes ({few // 60 * 60} and more)", doctor)
 
 
 def _temporary_full(kind: Subject, random: Any) -> Case:
