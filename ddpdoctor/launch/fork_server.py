@@ -24,6 +24,7 @@ from typing import Self
 from ddpdoctor.launch import capacity
 from ddpdoctor.launch.channel import Channel
 from ddpdoctor.launch.job import Job, LaunchError, NoRoom
+from ddpdoctor.launch.processes import wake_with_parent
 from ddpdoctor.launch.world import WorkerGroup
 
 _logger = logging.getLogger(__name__)
@@ -199,6 +200,9 @@ class ForkServer:
                     stderr=self._log,
                     pass_fds=[theirs.fileno()],
                     start_new_session=True,  # else it would get the terminal's Ctrl-C
+                    # As soon as it is born: it may be stopped before it can say so itself. But not
+                    # where another thread may hold a lock as this one forks.
+                    preexec_fn=wake_with_parent if _is_alone() else None,
                 )
             except OSError as error:
                 raise NoRoom(f"the fork server cannot be started: {error.strerror}") from error
@@ -261,6 +265,11 @@ class ForkServer:
         said = os.pread(self._log, 1 << 20, 0).decode(errors="replace")
         lines = said.strip().splitlines()
         return lines[-1] if lines else "it said nothing"
+
+
+def _is_alone() -> bool:
+    """Whether this process has one thread."""
+    return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208
 
 
 def _prepare(job: Job) -> None:

@@ -252,6 +252,31 @@ def test_a_starter_that_is_killed_while_its_server_is_stopped_leaves_nothing(
     assert_nothing_is_left(group, temporary)
 
 
+STARTS_SLOWLY = """
+import pathlib, sys, time
+if "ddpdoctor.launch.server" in sys.orig_argv:
+    pathlib.Path({born!r}).touch()
+    time.sleep(1)
+"""
+
+
+def test_a_starter_that_is_killed_while_its_server_is_stopped_at_its_birth_leaves_nothing(
+    group: ControlGroup, temporary: Path
+) -> None:
+    born = temporary / "born"
+    (temporary / "sitecustomize.py").write_text(STARTS_SLOWLY.format(born=str(born)))
+    with subprocess.Popen(
+        group.command(sys.executable, "-c", HARD_OF_HEARING),
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(temporary)},
+    ) as starter:
+        wait_until(born.exists)
+        (server,) = (pid for pid in group.pids() if pid != starter.pid)
+        os.kill(server, signal.SIGSTOP)
+        starter.kill()
+    assert_nothing_is_left(group, temporary)
+
+
 def test_a_starter_that_no_longer_runs_gets_one_batch_of_ranks_and_no_more(
     group: ControlGroup, temporary: Path
 ) -> None:
