@@ -21,9 +21,10 @@ _HEARTBEATS = frozenset({b"still", b"alive"})
 _STATE = frozenset(
     {
         *(b"anew", b"start", b"joining", b"group", b"dissolved", b"leaving", b"left", b"exiting"),
-        *(b"exception", b"thrown", b"moved", b"way"),
+        *(b"exception", b"thrown", b"moved", b"way", b"step"),
     }
 )
+_WAITS = frozenset({b"stuck", b"working"})
 _LAST = frozenset({b"exception", b"exiting"})
 """Before these it is told what the rank had called."""
 _CALLS = 64
@@ -53,6 +54,8 @@ class Outbox:
         self._heartbeats: dict[tuple[int, bytes], bytes] = {}
         self._waits: dict[int, tuple[float, bytes]] = {}
         """By rank: since when a wait is known that was not told yet."""
+        self._waiting: set[int] = set()
+        """Ranks of which a wait was told, and not its end."""
         self._calls: dict[int, deque[bytes]] = {}
         self._credit, self._credited = _LEAST, 0.0
 
@@ -79,9 +82,9 @@ class Outbox:
         self._heartbeats.pop((rank, b"still"), None)  # it may have moved since
         if not self._spares and not self._rest:
             self._first.append((rank, line))
-        elif kind == b"stuck":
+        elif kind in _WAITS:
             self._waits[rank] = now, line
-        elif kind == b"moved" and self._waits.pop(rank, None) is not None:
+        elif kind == b"moved" and self._has_moved(rank):
             return  # and nobody knows that it had waited
         elif kind == b"collective":
             self._calls.setdefault(rank, deque(maxlen=_CALLS)).append(line)
@@ -95,6 +98,13 @@ class Outbox:
         else:
             self.has_lost = True
 
+    def _has_moved(self, rank: int) -> bool:
+        """Note it; whether that it waited was never told."""
+        was_pending = self._waits.pop(rank, None) is not None
+        was_told = rank in self._waiting
+        self._waiting.discard(rank)
+        return was_pending and not was_told
+
     def beat(self) -> None:
         """A sign of life is due: the latest heartbeats go with it."""
         self._first += ((rank, line) for (rank, _), line in self._heartbeats.items())
@@ -105,6 +115,7 @@ class Outbox:
         self._first += ((rank, line) for line in self._calls.pop(rank, ()))
         if (wait := self._waits.pop(rank, None)) is not None:
             self._first.append((rank, wait[1]))
+            self._waiting.add(rank)
 
     def lasting_waits(self, now: float) -> None:
         """Those that last are to be told."""

@@ -53,6 +53,19 @@ def test_a_wait_that_lasts_is_told_with_the_calls_that_led_to_it_and_its_end() -
     assert told(outbox) == ["moved"]
 
 
+def test_the_end_of_a_wait_that_was_told_is_told_although_another_has_begun_meanwhile() -> None:
+    outbox = Outbox(10.0)
+    outbox.put(0, line("stuck"), 0.0)
+    outbox.lasting_waits(1.0)
+    assert told(outbox) == ["stuck"]
+    outbox.put(0, line("working"), 1.1)
+    outbox.put(0, line("moved"), 1.2)
+    assert told(outbox) == ["moved"]
+    outbox.put(0, line("working"), 1.3)
+    outbox.put(0, line("moved"), 1.4)
+    assert told(outbox) == []
+
+
 def test_what_there_is_no_room_for_waits_and_so_much_that_there_never_will_be_is_lost() -> None:
     outbox = Outbox(10.0)
     for _ in range(2000):
