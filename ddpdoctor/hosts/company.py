@@ -133,7 +133,7 @@ class Member(Company):
         self._hear(now)
         if self._connected:
             hosts = evidence.world_size // max(1, len(mine))
-            self._outbox.room = _FLOW / max(1, hosts - 1)
+            self._outbox.allow(_FLOW / max(1, hosts - 1), len(mine))
             self._tell(mine, now)
         waits = self._connected or self._is_early(evidence, now)
         return replace(evidence, one_time=False) if waits else evidence

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Iterator
 from math import inf
 
-_AMPLE = 4000.0
-"""Bytes a second that one host's ranks do not fill: all is told in its order."""
+_AMPLE = 500.0
+"""Bytes a second that a rank does not fill: all is told in its order."""
 _LONG = 0.5
 """Seconds after which a wait is told where there is little room: most end sooner."""
 _HEARTBEATS = frozenset({b"still", b"alive"})
@@ -45,6 +45,7 @@ class Outbox:
     def __init__(self, room: float = inf) -> None:
         self.room = room
         """Bytes a second that may be sent for what ranks are compared by."""
+        self._spares = room < _AMPLE
         self.has_lost = False
         """There was never room for something."""
         self._first = deque[tuple[int, bytes]]()
@@ -69,9 +70,9 @@ class Outbox:
         """Not all is told that ranks are compared by."""
         return bool(self._rest) or self.has_lost
 
-    @property
-    def _spares(self) -> bool:
-        return self.room < _AMPLE
+    def allow(self, room: float, ranks: int) -> None:
+        """So many bytes a second may be sent of so many ranks."""
+        self.room, self._spares = room, room < _AMPLE * ranks
 
     def put(self, rank: int, line: bytes, now: float) -> None:
         """Take in what a rank has written."""
