@@ -16,6 +16,8 @@ SAVE = Place("/site-packages/torch/serialization.py", 900, "save")
 SAID = {
     "DDP106 devices-not-bound": "RuntimeError: CUDA error: invalid device ordinal",
     "DDP108 unreachable-peer": "DistNetworkError: The client socket has timed out after 600000ms",
+    "DDP100 address-not-told-again": "DistStoreError: wait timeout after 60000ms, keys: "
+    "/torch.rendezvous.this-run.1/MASTER_ADDR",
     "DDP116 backend-device-mismatch": "RuntimeError: Tensors must be CUDA and dense",
     "DDP100 cuda-in-forked-process": "RuntimeError: Cannot re-initialize CUDA in forked subprocess",
     "DDP100 group-not-initialised": "ValueError: Default process group has not been initialized, x",

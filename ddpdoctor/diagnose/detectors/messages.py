@@ -84,6 +84,14 @@ MESSAGES = (
     ),
     MEETS_OLD_ADDRESSES,
     Message(
+        r"keys: /torch\.rendezvous\.\S+/MASTER_ADDR",
+        "DDP100",
+        "address-not-told-again",
+        "this torchrun came to a job whose ranks had been started before, and was not told where "
+        "they meet: the first host of all tells it once, while attempts share its store.",
+        "Set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for torchrun on all hosts.",
+    ),
+    Message(
         r"(?P<joined>\d+)/(?P<wanted>\d+) clients joined",
         "DDP105",
         "wrong-world-size",
