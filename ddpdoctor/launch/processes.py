@@ -89,6 +89,7 @@ class Children:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(pid, number)
             time.sleep(0.001)
+        _forget_shared_memory(statuses)
         return statuses
 
     def left(self) -> list[int]:
@@ -105,6 +106,18 @@ class Children:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._signalled.close()
         self._signal.close()
+
+
+def _forget_shared_memory(pids: Iterable[int]) -> None:
+    """Remove what torch was about to share: it unlinks that itself, unless it is killed before.
+
+    Nothing is in it yet. What has a size may be of another container's process of this number.
+    """
+    for pid in pids:
+        for file in Path("/dev/shm").glob(f"torch_{pid}_*"):
+            with contextlib.suppress(OSError):
+                if file.stat().st_size == 0:
+                    file.unlink()
 
 
 def handles(pid: int, number: int) -> bool:

@@ -113,6 +113,17 @@ def test_ranks_that_we_kill_are_told_as_killed_by_us_and_complain_of_nobody(
     assert not any("closed by peer" in said for said in outputs(world, "stderr"))
 
 
+def test_ranks_that_we_kill_leave_no_shared_memory_that_they_were_about_to_make(
+    launch: Launch,
+) -> None:
+    world = launch("share_halfway", 2)
+    wait_until(lambda: all(outputs(world)))
+    files = [Path(said.strip()) for said in outputs(world)]
+    assert all(file.exists() for file in files)
+    world.kill()
+    assert not any(file.exists() for file in files)
+
+
 @pytest.mark.parametrize("nproc", [2, 20])
 def test_a_world_that_is_ended_at_once_has_no_ranks_or_all(launch: Launch, nproc: int) -> None:
     world = launch("block", nproc, kwargs={"folder": "/nowhere"})
