@@ -45,8 +45,8 @@ def main() -> None:
     print(f"{'':30} {'clock: least':>12} {'median':>7} {'CPU: least':>12} {'median':>7}")
     for name, each in taken.items():
         told = ""
-        for width, values in zip((12, 12), zip(*each, strict=True), strict=True):
-            told += f" {min(values):{width - 2}.3f} s {statistics.median(values):5.3f} s"
+        for values in zip(*each, strict=True):
+            told += f" {min(values):10.3f} s {statistics.median(values):5.3f} s"
         print(f"{name:30}{told}")
 
 
