@@ -1,11 +1,15 @@
 """The program: what the command `ddpdoctor` starts, and `python -m ddpdoctor` under a launcher."""
 
-import contextlib
+from __future__ import annotations
+
 import gc
 import os
-import signal
-from types import FrameType
-from typing import NoReturn
+import signal  # and nothing else: a Ctrl-C before `main` is Python's own, a traceback
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
 
 
 def main() -> NoReturn:
@@ -33,8 +37,10 @@ def main() -> NoReturn:
 
 
 def _leave(number: int = signal.SIGINT, frame: FrameType | None = None) -> NoReturn:
-    with contextlib.suppress(OSError):
+    try:  # noqa: SIM105
         os.write(2, b"ddpdoctor: interrupted\n")
+    except OSError:
+        pass
     os._exit(128 + number)
 
 
