@@ -7,21 +7,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import psutil
 
-from tests.chaos.scene import Case, Scene, command_line
+from tests.chaos.scene import Case, Scene, command_line, on_busy_cores
 from tests.chaos.warm import JOB
 
 _LAUNCH = JOB.parents[1] / "run" / "launch.py"
-_ENDING = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+_ENDING = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 def cases() -> Iterator[Callable[[Any], Case]]:
     """One maker of each kind, which draws the details."""
     yield _looks
+    yield lambda random: replace(on_busy_cores(_looks(random)), name="attach: busy cores")
     yield _rank_dies
     for number in _ENDING:
         yield partial(_ended, number)

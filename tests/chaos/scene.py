@@ -227,6 +227,7 @@ def on_busy_cores(case: Case) -> Case:
     """The same beside four busy loops for each core: no other verdict, only later."""
 
     def prepare(scene: Scene) -> None:
+        case.prepare(scene)
         for _ in range(4 * len(os.sched_getaffinity(0))):
             if (pid := os.fork()) == 0:
                 deadline = time.monotonic() + 60
@@ -243,6 +244,7 @@ def with_memory_taken(case: Case) -> Case:
     all_of_it = 6 << 30
 
     def prepare(scene: Scene) -> None:
+        case.prepare(scene)
         if psutil.virtual_memory().available < 2 * all_of_it:
             return  # where no control group can be made, it would be taken from others
         reading, writing = os.pipe()
