@@ -52,6 +52,8 @@ class Company(ABC):
 
     lost: Set[str] = frozenset()
     """Hosts of which nothing has been heard for long."""
+    may_come = False
+    """Others may yet be heard of."""
     told_to_end = ""
     """What was proven, once the first doctor says that the job is to be ended."""
 
@@ -68,6 +70,10 @@ class Company(ABC):
 
         Once the ranks have joined, all doctors know that there are others.
         """
+        self.may_come = self._may_come(evidence, now)
+        return self.may_come
+
+    def _may_come(self, evidence: Evidence, now: float) -> bool:
         joined = any(rank.groups for rank in evidence.ranks)
         began = self._began.setdefault(joined, now)
         if all(rank.pid for rank in evidence.ranks):
@@ -135,7 +141,9 @@ class Member(Company):
             hosts = evidence.world_size // max(1, len(mine))
             self._outbox.allow(_FLOW / max(1, hosts - 1), len(mine))
             self._tell(mine, now)
-        waits = self._connected or self._is_early(evidence, now)
+        is_early = self._is_early(evidence, now)
+        self.may_come = is_early and not self._connected
+        waits = self._connected or is_early
         return replace(evidence, one_time=False) if waits else evidence
 
     def not_seen(self) -> list[str]:

@@ -172,10 +172,15 @@ class WatchedWorld:
         if self._company is not None:
             self._company.part(_verdict(findings))
 
-    @property
-    def has_concluded(self) -> bool:
-        """There is nothing more to tell to the doctors of other hosts, or to hear of them."""
-        return self._company is None or self._company.has_concluded(time.monotonic())
+    def has_concluded(self, *, failed: bool) -> bool:
+        """There is nothing more to tell to the doctors of other hosts, or to hear of them.
+
+        Of a job that has failed before they could meet it is waited for them.
+        """
+        if self._company is None:
+            return True
+        may_come = failed and self._company.may_come
+        return self._company.has_concluded(time.monotonic()) and not may_come
 
     @property
     def lost(self) -> Set[str]:
@@ -411,9 +416,9 @@ class Worlds:
             self.note_deaths()
             self.poll(killed_by_us=killed_by_us)
             late = time.monotonic() - deadline
-            if late > _OTHERS or (
-                (not self.living or late > 0) and all(each.has_concluded for each in self.all)
-            ):
+            failed = exit_code != 0 and not killed_by_us
+            concluded = all(each.has_concluded(failed=failed) for each in self.all)
+            if late > _OTHERS or ((not self.living or late > 0) and concluded):
                 break
             time.sleep(0.02)
         joined = [world for world in self.all if any(r.groups for r in world.evidence.ranks)]

@@ -296,6 +296,17 @@ def test_the_first_does_not_wait_for_the_last_word_of_a_host_that_is_not_heard_o
     assert hosts.first.has_concluded(hosts.now)
 
 
+def test_others_may_come_until_they_have_had_time_to(hosts: Hosts) -> None:
+    """So long the first doctor of a job that has failed waits to hear what its other ranks did."""
+    hosts.step(member=False)
+    assert hosts.first.may_come
+    hosts.step(company._TO_MEET + 1, member=False)
+    assert not hosts.first.may_come
+    hosts.step()
+    hosts.step()
+    assert not hosts.first.may_come
+
+
 def test_two_hosts_that_both_say_they_run_a_rank_are_named_and_the_first_is_believed(
     hosts: Hosts,
 ) -> None:
