@@ -13,16 +13,17 @@ seed tries the same; `--only SEED` does one again.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import starmap
 
 os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
+from benchmarks.side_by_side import side_by_side
 from tests.chaos.trials import Result, get_ready, performed, trials
 
 
@@ -43,7 +44,8 @@ def main() -> int:
         chosen = [each for each in chosen if each[1] in arguments.only]
     began = time.monotonic()
     results: list[Result] = []
-    for result in _all(chosen, arguments.jobs):
+    jobs = arguments.jobs
+    for result in side_by_side(lambda part: starmap(performed, chosen[part::jobs]), jobs):
         results.append(result)
         for problem in result.problems:
             print(f"{result.name} (seed {result.seed}): {problem}", flush=True)
@@ -52,27 +54,6 @@ def main() -> int:
     seconds = time.monotonic() - began
     print(f"{wrong} of {len(results)} trials went wrong ({seconds:.0f} s)")
     return int(bool(wrong))
-
-
-def _all(chosen: Sequence[tuple[object, int]], jobs: int) -> Iterator[Result]:
-    """By processes, not threads: what is forked from a process with threads may hang."""
-    pipes = []
-    for part in range(jobs):
-        reading, writing = os.pipe()
-        if os.fork() == 0:
-            os.close(reading)
-            with os.fdopen(writing, "w") as out:
-                for case, seed in chosen[part::jobs]:
-                    print(json.dumps(vars(performed(case, seed))), file=out, flush=True)  # type: ignore[arg-type]
-            os._exit(0)
-        os.close(writing)
-        pipes.append(os.fdopen(reading))
-    for pipe in pipes:
-        for line in pipe:
-            facts = json.loads(line)
-            yield Result(facts["name"], facts["seed"], tuple(facts["problems"]), facts["seconds"])
-    for _ in pipes:
-        os.wait()
 
 
 def _print_table(results: Sequence[Result]) -> None:

@@ -11,7 +11,6 @@ should be, go through the command line. None may raise an exception, and none ma
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
 import sys
@@ -19,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from benchmarks.side_by_side import side_by_side
 from tests.fuzz.corpus import Sample, samples
 from tests.fuzz.feeding import Meal, fed
 
@@ -37,7 +37,8 @@ def main() -> int:
     began = time.monotonic()
     tried, wrong, slowest = Counter[str](), Counter[str](), Counter[str]()
     told = set[str]()
-    for meal in _all(kinds, seeds, arguments.jobs):
+    jobs = arguments.jobs
+    for meal in side_by_side(lambda part: _part(kinds, seeds[part::jobs]), jobs):
         tried[meal.kind] += 1
         slowest[meal.kind] = max(slowest[meal.kind], round(1000 * meal.seconds))
         if meal.problem:
@@ -55,23 +56,9 @@ def main() -> int:
     return int(bool(failed))
 
 
-def _all(kinds: dict[str, list[Sample]], seeds: Sequence[int], jobs: int) -> Iterator[Meal]:
-    readers = []
-    for part in range(jobs):
-        reading, writing = os.pipe()
-        if os.fork() == 0:
-            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-            with os.fdopen(writing, "w") as out:
-                for meal in fed(kinds, seeds[part::jobs]):
-                    print(json.dumps(vars(meal)), file=out, flush=True)
-            os._exit(0)
-        os.close(writing)
-        readers.append(os.fdopen(reading))
-    for reader in readers:
-        for line in reader:
-            yield Meal(**json.loads(line))
-    for _ in readers:
-        os.wait()
+def _part(kinds: dict[str, list[Sample]], seeds: Sequence[int]) -> Iterator[Meal]:
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    yield from fed(kinds, seeds)
 
 
 if __name__ == "__main__":
