@@ -1202,6 +1202,11 @@ def _is_held(vm: Machine, what: What, but: Key) -> bool:
     )
 
 
+def _stands_for_several(one: Value) -> bool:
+    """Whether it comes of `zip(*rows)`, of nobody knows how many."""
+    return any(isinstance(each, Term) and each.op == "*" for each in within(one.what))
+
+
 def _unpack(vm: Machine, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
     found = content(vm, value)
     star = next((i for i, each in enumerate(targets) if isinstance(each, ast.Starred)), None)
@@ -1211,10 +1216,11 @@ def _unpack(vm: Machine, targets: list[ast.expr], value: Value, node: ast.AST) -
             for each, one in zip(targets, items, strict=True):
                 bind(vm, each, _in_order(found, one))
             return
-        if star is not None and len(items) >= len(targets) - 1:
+        several = any(map(_stands_for_several, items))
+        if star is not None and len(items) >= len(targets) - 1 and not several:
             behind = len(items) - (len(targets) - 1 - star)
             rest = Value(Tuple(items[star:behind]), found.agree, found.why)
-            whole = [*items[:star], new_list_of(vm, node, rest), *items[behind:]]
+            whole = [*items[:star], rest, *items[behind:]]
             for each, one in zip(targets, whole, strict=True):
                 bind(vm, each, _in_order(found, one))
             return
