@@ -262,14 +262,14 @@ class _ByRank:
                 if index in paired or other in paired:
                     continue
                 together = {said[rank] + theirs[rank] for rank in said}
-                # What all say in between meets the one here and the other there.
-                between = seq.items[index : other + 1]
-                if len(together) == 1 and len(self._said(between, said)) == 1:
+                # What is said in between would meet the one here and the other there.
+                between = seq.items[index + 1 : other]
+                if len(together) == 1 and not self._is_heard(between, said):
                     paired |= {index, other}
         return paired
 
-    def _said(self, items: list[Node], ranks: Iterable[int]) -> set[tuple[object, ...]]:
-        return {self.words.of_items(items, rank)[0] for rank in ranks}
+    def _is_heard(self, items: list[Node], ranks: Iterable[int]) -> bool:
+        return any(speaks(self.words.of_items(items, rank)[0]) for rank in ranks)
 
     def _choice(self, node: Choice, rest: list[Node], mask: int, way: Way) -> int:
         """Blame a choice of the rank; the ranks that go on."""
