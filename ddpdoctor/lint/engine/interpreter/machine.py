@@ -224,6 +224,10 @@ class Machine:
         """Whether a process group has been joined."""
         self.apart = False
         """Whether this is a worker of a loader that begins as a new process, in no group."""
+        self.starting: dict[ast.AST, Callable[[], None]] = {}
+        """The processes that a loop starts, and that begin when it has been left."""
+        self.keeps_cut = False
+        """Whether a loop or choice into which the fuel lasts is told as far as it was followed."""
         self.exits: dict[Event, Seq] = {}
         """What is done at exit, by what was registered."""
         self.workers: dict[Event, Seq] = {}
@@ -403,11 +407,12 @@ class Machine:
             self.out = Seq()
             depth = self.store.open() + 1
             self.conditions.append(decided)
-            result: Value | None = None
+            result, is_cut = None, True
             try:
                 result = path.run()
+                is_cut = False
             except Left:
-                result = None
+                is_cut = False
             finally:
                 self.store.drop(depth)
                 writes = self.store.close()
@@ -417,7 +422,8 @@ class Machine:
                 self.out = outside
                 arms.append(arm)
                 kept = condition.agree.divergent and any(each.writes for each in arms)
-                if len(arms) == len(live) and (kept or any(each.body.items for each in arms)):
+                is_told = (is_cut and self.keeps_cut) or len(arms) == len(live)
+                if is_told and (kept or any(each.body.items for each in arms)):
                     choice = Choice(condition, node, test, self.path, arms, self.frame.name)
                     outside.items.append(choice)
             if result is not None:

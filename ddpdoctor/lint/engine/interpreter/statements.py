@@ -18,6 +18,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     LoopRecord,
     Machine,
     Path,
+    Spent,
     TryRecord,
 )
 from ddpdoctor.lint.engine.interpreter.rewriting import raising, suppressing
@@ -449,6 +450,11 @@ def run_loop(
             result = body()
         except Left:
             result = None
+        except Spent:
+            cut = Loop(node, vm.path, count, seq, vm.frame.name, begun=begun, is_cut=True)
+            if vm.keeps_cut:
+                outside.items.append(cut)
+            raise
         finally:
             vm.out = outside
             inner = vm.store.since(base)
@@ -487,6 +493,14 @@ def run_loop(
         return False
     vm.store.join(ways, vm.site(node, "after"))
     return True
+
+
+def _begin_what_was_started(vm: Machine) -> None:
+    """Run the processes of a loop, once no loop is around any more."""
+    if vm.starting and not any(frame.loops for frame in vm.frames):
+        started, vm.starting = vm.starting, {}
+        for begin in started.values():
+            begin()
 
 
 def _counted(
@@ -582,6 +596,7 @@ def _for(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
         return _one_by_one(vm, node, Value(count.what, SAME), _several(content))
     outside = len(vm.out.items)
     falls = run_loop(vm, node, count, body)
+    _begin_what_was_started(vm)
     if falls and ended and content is not None and not _has(node, ast.Continue, *_WAYS_OUT):
         objects.touch_each(vm, content.what, *ended[0])
     loop = _loop_of(vm, node, outside)

@@ -46,6 +46,7 @@ WORDS = {
     "refers": "a function that gives its first argument",
     "enters": "a context manager or decorator of this `scope`",
     "spawns": "starts the function `target` once per rank",
+    "starts": "starts the process that it is a method of, one of the ranks if it is numbered",
     "calls": "calls the function `target`",
     "calls_on_main": "a decorator: rank 0 alone runs the function",
     "distinct": "a constant that is equal to itself alone",

@@ -158,6 +158,7 @@ contextlib.redirect_stdout              enters scope=plain
 multiprocessing.cpu_count               same
 subprocess.Popen                        event kind=start env=env@10
 multiprocessing.Process                 new type=multiprocessing.Process target=target@1 arguments=args@3
+multiprocessing.Process.start           starts
 multiprocessing.get_context             new type=multiprocessing.Context
 multiprocessing.Context.Process         new type=multiprocessing.Process target=target@1 arguments=args@3
 tqdm.tqdm                               itself

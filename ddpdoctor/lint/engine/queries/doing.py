@@ -103,7 +103,8 @@ def is_the_starters(way: Way) -> bool:
 @functools.lru_cache(maxsize=8)
 def _starts_the_ranks(root: Seq) -> bool:
     """Whether those that a program starts meet, and nobody else: it is not itself one of ranks."""
-    ways = [way for _, way in events(root, "init", "wrap", "collective")]
+    joins = [way for _, way in events(root, "init")]
+    ways = joins or [way for _, way in events(root, "wrap", "collective")]
     spawned = [is_spawned(way) for way in ways]
     others = (way for way, within in zip(ways, spawned, strict=True) if not within)
     return any(spawned) and all(_is_instead(way) for way in others)

@@ -115,10 +115,18 @@ def partings(run: Run) -> list[Parting]:
         found = [*_ByRank(run, words).find(), *_local(run, words)]
         if run.spent:  # what makes it right may come where the program was not followed
             found = [each for each in found if any(True for _ in _later(each.way, words))]
+            found = [each for each in found if not _is_cut(each)]
         found = [each for each in found if not is_the_starters(each.way)]
         run.answers["partings"] = found
     result: list[Parting] = found
     return result
+
+
+def _is_cut(parting: Parting) -> bool:
+    """Whether the loop around it was not followed to the end of a round: values may yet differ."""
+    around = (step.node for step in reversed(parting.way))
+    loop = next((x for x in around if isinstance(x, Loop) and x.node is not parting.node), None)
+    return loop is not None and loop.is_cut
 
 
 def _reduced(run: Run) -> Callable[[Event], bool]:

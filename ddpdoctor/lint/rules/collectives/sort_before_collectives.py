@@ -29,8 +29,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Node, Seq, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Seq, events, walk
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Term, Value, Why
+from ddpdoctor.lint.engine.queries.doing import is_the_starters
 from ddpdoctor.lint.engine.queries.partings import all_met
 from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
@@ -46,13 +47,18 @@ def check(run: Run) -> Iterator[Hit]:
         if event.values["element"].agree.cause == "order" and not _counts(event.values["over"])
     }
     yield from _packed(run, orders)
-    for node, _ in walk(run.root):
-        if isinstance(node, Loop) and id(node.node) in orders:
+    for node, way in walk(run.root):
+        if isinstance(node, Loop) and id(node.node) in orders and not is_the_starters(way):
             loop, event = node.node, orders[id(node.node)]
             over = event.values["element"]
             if not isinstance(loop, ast.For | ast.AsyncFor):
                 continue
-            registers = any(_registers(run, each, node.body) for each, _ in walk(node.body))
+            registers = any(
+                _registers(run, each, node.body)
+                for each, to in walk(node.body)
+                # What a lone function calls in each round may make a model of its own.
+                if run.is_entry or not any(isinstance(step.node, Called) for step in to)
+            )
             if not registers and not any(True for _ in all_met(node.body.items)):
                 continue
             done = "parameters are registered" if registers else "collectives run"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
+from collections.abc import Callable
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler
 from ddpdoctor.lint.engine.interpreter.library.facts import inside, is_world, wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     NONE,
@@ -20,6 +23,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     UNKNOWN,
     WORLD,
     Agreement,
+    Const,
     Either,
     Func,
     Lib,
@@ -242,25 +246,80 @@ def _spawns(vm: Machine, call: Call) -> Value:
     return Value(NOTHING, SAME)
 
 
+def _starts(vm: Machine, call: Call) -> Value:
+    """A process of a loop that hands each its number: if it joins a group, it is a rank."""
+    made = call.owner.what if call.owner is not None else None
+    target, given_ = vm.store.get((made, "target")), vm.store.get((made, "arguments"))
+    content = objects.content(vm, given_) if given_ is not None else None
+    if target is None or given_ is None or content is None or not isinstance(content.what, Tuple):
+        return NONE
+    if any(_is_counted(each) for each in content.what.items):
+        # What one loop starts runs beside the rest of it: once, after the loop.
+        vm.starting[call.node] = functools.partial(_begin, vm, target, given_, call.node)
+    return NONE
+
+
+def _begin(vm: Machine, target: Value, given_: Value, node: ast.AST) -> None:
+    """Run what a process does, and keep it if it joins a group."""
+    content = objects.content(vm, given_)
+    arguments = content.what.items if content and isinstance(content.what, Tuple) else ()
+    outside, vm.out = vm.out, Seq()
+    depth, begun = vm.store.open(), vm.out
+    vm.keeps_cut = True  # all that there is stands in what the ranks do
+    try:
+        start(vm, target, list(arguments), node, first=False, told=_numbered)
+    finally:
+        writes, vm.out = vm.store.since(depth), outside
+        vm.store.drop(depth)
+        if any(True for _ in events(begun, "init")):
+            for key, value in writes.items():
+                vm.store.put(key, value)
+            method = Value(Const("fork"))  # what cannot be pickled is told where it is said to be
+            vm.emit("spawn", "start", node, target=target, arguments=given_, method=method)
+            outside.items.extend(begun.items)
+
+
+def _is_counted(value: Value) -> bool:
+    """Whether a number is that of the round, or is counted on from it."""
+    what = value.what
+    if isinstance(what, Term) and what.op in ("Add", "Mult"):
+        return any(isinstance(each, Term) and _is_counted(Value(each)) for each in what.args)
+    return isinstance(what, Term) and what.op == "counter"
+
+
+def _numbered(vm: Machine, value: Value, node: ast.AST) -> Value:
+    """What a process of a loop is handed, as the ranks see it."""
+    if _is_counted(value):
+        return Value(RANK, BY_RANK, vm.why("each process is given its number", node))
+    return _shared(vm, value, node)
+
+
 def start(
-    vm: Machine, target: Value, arguments: list[Value], node: ast.AST, *, first: bool = True
+    vm: Machine,
+    target: Value,
+    arguments: list[Value],
+    node: ast.AST,
+    *,
+    first: bool = True,
+    told: Callable[[Machine, Value, ast.AST], Value] | None = None,
 ) -> None:
     """Run a function as each rank of a new job does."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
     rank = Value(RANK, BY_RANK, vm.why("each process is given its number", node))
     joined, vm.joined = vm.joined, False
-    shared = [_shared(each) for each in arguments]
+    told = told or _shared
+    shared = [told(vm, each, node) for each in arguments]
     held = vm.store.held()
     for number in objects.parts(held, Tuple(tuple(arguments))):
         for name, value in held.get(Ref(number), {}).items():
-            vm.store.put((Ref(number), name), _shared(value))
+            vm.store.put((Ref(number), name), told(vm, value, node))
     with contextlib.suppress(Left):
         call_value(vm, target, [rank, *shared] if first else shared, {}, node)
     vm.joined = joined
 
 
-def _shared(value: Value) -> Value:
+def _shared(vm: Machine, value: Value, node: ast.AST) -> Value:
     """What one process has drawn, timed or found is the same for all that it hands it to."""
     return Value(value.what, SAME) if value.agree.kind == "local" else value
 
@@ -282,5 +341,6 @@ HANDLERS: dict[str, Handler] = {
     "wraps": _wraps,
     "prepares": _prepares,
     "spawns": _spawns,
+    "starts": _starts,
     "calls_on_main": _calls_on_main,
 }
