@@ -26,6 +26,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     SAME,
     SAME_LIKELY,
     UNKNOWN,
+    Agreement,
     Const,
     Func,
     Lib,
@@ -36,6 +37,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    What,
+    Why,
     blended,
     grown,
     how_many,
@@ -242,11 +245,36 @@ def call_duck(
     if any(word in name.lower() for word in _SHARING):
         agree, why = UNKNOWN, None
     _hand_over(vm, args, kwargs)
+    if any(not isinstance(each.what, Const) for each in (*args, *kwargs.values())):
+        _open_up(vm, owner, agree, why)
     objects.note_use(vm, name, (owner, *args, *kwargs.values()), node)
     parts = [each.what for each in args]
     site = vm.site(node, "value")
     made = objects.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))
     return vm.computed(made, name, (owner, *args, *kwargs.values()), node)
+
+
+def _open_up(vm: Machine, owner: Value, agree: Agreement, why: Why | None) -> None:
+    """Forget the settings of an object that a library's method may set: a file is merged into it.
+
+    That is one whose class derives from a library's of which nothing is known.
+    """
+    made = vm.object(owner)
+    base = objects.library_class(vm, made.cls) if made is not None and made.cls >= 0 else ""
+    if not base or vm.library.find(base) is not None or objects.is_module(vm, owner):
+        return
+    todo, seen = [owner.what], set[What]()
+    while todo:
+        what = todo.pop()
+        seen.add(what)
+        for name, value in vm.store.of(what).items():
+            inner = vm.object(value)
+            if isinstance(value.what, Const):
+                vm.store.put((what, name), Value(term("setting", what, name), agree, why))
+            elif inner is None or inner.cls < 0 or value.what in seen:
+                continue
+            elif objects.library_class(vm, inner.cls) == base:
+                todo.append(value.what)
 
 
 def _tells_where_or_whether(vm: Machine, value: Value) -> bool:
