@@ -24,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK,
     EVERYONE,
     NONE,
     NOTHING,
@@ -216,6 +217,18 @@ def all_met(items: list[Node], hears: Callable[[Event], object] = letter) -> Ite
 # --- by rank
 
 
+def _decided_by_rank(node: Choice) -> Choice | None:
+    """The same, where the rank decides, alone or together with what else each asks for itself."""
+    what, agree = node.condition.what, node.condition.agree
+    if not isinstance(what, Table):
+        return None
+    if agree.kind == "rank":
+        return node
+    if agree.kind == "local" and len({*map(repr, what.entries)}) > 1:
+        return replace(node, condition=Value(what, BY_RANK, node.condition.why))
+    return None
+
+
 class _ByRank:
     def __init__(self, run: Run, words: Words) -> None:
         self.run = run
@@ -243,8 +256,8 @@ class _ByRank:
             elif isinstance(node, Choice):
                 if index in paired:
                     continue
-                if node.condition.agree.kind == "rank" and isinstance(node.condition.what, Table):
-                    mask = self._choice(node, seq.items[index + 1 :], mask, here)
+                if (decided := _decided_by_rank(node)) is not None:
+                    mask = self._choice(decided, seq.items[index + 1 :], mask, here)
                 else:
                     for arm in node.arms:
                         if self._differs(arm.body, mask & arm.mask):
@@ -480,7 +493,7 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
         if isinstance(node, Choice):
             agree = node.condition.agree
             what = node.condition.what
-            if not agree.divergent or (agree.kind == "rank" and isinstance(what, Table)):
+            if not agree.divergent or _decided_by_rank(node) is not None:
                 continue
             if agree.kind == "rank" and folding.deals_rounds(what):
                 loop = _loop_around(way)
