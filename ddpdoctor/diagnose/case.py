@@ -149,8 +149,14 @@ class Case:
             if rank not in lost
             and rank.fate is not None
             and rank.fate.exit_code == 0
-            and min(filter(None, (rank.left, rank.exiting, rank.fate.time))) < first + _TEARDOWN
+            and _ended(rank) < first + _TEARDOWN
         ]
+
+
+def _ended(rank: RankEvidence) -> float:
+    """When it ended, by what is known first; 0 by a log without times."""
+    known = (rank.left, rank.exiting, rank.fate.time if rank.fate is not None else None)
+    return min(filter(None, known), default=0.0)
 
 
 def _failed(rank: RankEvidence) -> ExceptionRecord | None:

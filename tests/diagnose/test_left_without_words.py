@@ -171,3 +171,12 @@ def test_a_handler_of_the_launchers_sigterm_is_not_named_beside_the_one_that_lef
     evidence.ranks[2].fate = Fate(2, 3, None, 15, 4.2, killed_by_us=True)
     evidence.exit_code = 1
     assert [finding.ranks for finding in diagnose(evidence)] == [(1,)]
+
+
+def test_a_log_without_times_is_no_fault_of_ours() -> None:
+    evidence = ranks("Connection closed by peer", Fate(1, 2, 0, None, 0.0))
+    evidence.ranks[0].exceptions[0] = ExceptionRecord(
+        "RuntimeError", "Connection closed by peer", (WAIT,), 0.0, WAIT
+    )
+    (finding,) = diagnose(evidence)
+    assert finding.ranks == (1,)
