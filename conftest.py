@@ -32,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # Started in the background by a script: what is started from here on would be deaf to
         # Ctrl-C, too, and some tests send it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if not hasattr(config, "workerinput"):
         os.environ[_MARK] = uuid.uuid4().hex
         config.add_cleanup(_require_that_nobody_is_left)
