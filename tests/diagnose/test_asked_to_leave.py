@@ -32,6 +32,7 @@ def test_where_the_launcher_then_starts_the_ranks_again_it_is_a_note() -> None:
     "evidence",
     [
         asked(at=7.0),  # long after the other had lost somebody: it was ended for that
+        asked(at=5.5),  # when the other had ended: their launcher may have ended it for that
         asked(number=9),
         ranks("bad sample", Fate(1, 2, None, 15, 4.0)),
         ranks(LOST, Fate(1, 2, None, 15, 4.0, killed_by_us=True)),

@@ -27,7 +27,10 @@ def detect(case: Case) -> Iterator[Finding]:
     asked = [
         rank
         for rank in case.evidence.ranks
-        if rank.rank not in lost and _was_asked(rank) and _end(rank) < first + _TO_NOTICE
+        if rank.rank not in lost
+        and _was_asked(rank)
+        and _end(rank) < first + _TO_NOTICE
+        and not any(_had_ended(each.rank, rank) for each in victims)
     ]
     if not asked or case.evidence.asked_to_end:
         return
@@ -64,6 +67,11 @@ def _was_asked(rank: RankEvidence) -> bool:
 
 def _signal(rank: RankEvidence) -> int:
     return (rank.fate.signal or 0) if rank.fate is not None else 0
+
+
+def _had_ended(victim: RankEvidence, rank: RankEvidence) -> bool:
+    """Whether it ended before, on the same host: then their launcher may have ended the other."""
+    return victim.host == rank.host and 0.0 < _end(victim) < _end(rank)
 
 
 def _end(rank: RankEvidence) -> float:
