@@ -23,6 +23,7 @@ def main():
     settings.merge_from_file(parser.parse_args().settings)
     if settings.train.distributed:
         dist.init_process_group("gloo")
+    settings.note(dist.get_rank())
     if settings.train.distributed:
         dist.barrier()
 

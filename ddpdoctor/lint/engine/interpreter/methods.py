@@ -257,8 +257,10 @@ def call_duck(
 def _open_up(vm: Machine, owner: Value, agree: Agreement, why: Why | None) -> None:
     """Forget the settings of an object that a library's method may set: a file is merged into it.
 
-    That is one whose class derives from a library's of which nothing is known.
+    That is one whose class derives from a library's of which nothing is known. What a rank alone
+    hands over need not be what is set: then nobody knows whether the ranks agree.
     """
+    agree, why = (UNKNOWN, None) if agree.divergent else (agree, why)
     made = vm.object(owner)
     base = objects.library_class(vm, made.cls) if made is not None and made.cls >= 0 else ""
     if not base or vm.library.find(base) is not None or objects.is_module(vm, owner):
