@@ -4,6 +4,12 @@ import contextlib
 
 import torch.distributed as dist
 
+Gone = FileNotFoundError
+
+
+class Odd(RuntimeError):
+    pass
+
 
 def main():
     dist.init_process_group("gloo")
@@ -23,6 +29,18 @@ def main():
             pass
         case _:
             dist.barrier()  # <-- DDP401
+    try:
+        if rank == 0:
+            raise Odd
+        dist.barrier()  # <-- DDP401
+    except (Gone, Odd):
+        pass
+    try:
+        if rank == 0:
+            raise Gone("data")
+        dist.barrier()  # <-- DDP401
+    except OSError:
+        pass
     dist.destroy_process_group()
 
 

@@ -4,6 +4,12 @@ import contextlib
 
 import torch.distributed as dist
 
+Gone = FileNotFoundError
+
+
+class Odd(RuntimeError):
+    pass
+
 
 def main():
     dist.init_process_group("gloo")
@@ -29,6 +35,18 @@ def main():
                 dist.barrier()
         case _:
             dist.barrier()
+    try:
+        if rank == 0:
+            raise Odd
+    except (Gone, Odd):
+        pass
+    dist.barrier()
+    try:
+        if rank == 0:
+            raise Gone("data")
+    except OSError:
+        pass
+    dist.barrier()
     dist.destroy_process_group()
 
 

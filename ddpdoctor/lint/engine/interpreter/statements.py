@@ -9,6 +9,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value
+from ddpdoctor.lint.engine.interpreter.errors import catches, is_known
 from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import UNTIL, elements
 from ddpdoctor.lint.engine.interpreter.library.python import FLAGS
@@ -1015,8 +1016,7 @@ def _try(vm: Machine, node: ast.Try) -> bool:
                 why = vm.why("an exception of this rank", handler)
                 error = Value(NOTHING, local("exception", False), why)
                 vm.store.put((vm.frame.scopes[0], handler.name), error)
-            kind = evaluate_quietly(vm, handler.type) if handler.type is not None else EVERY_ERROR
-            vm.emit("caught", "except", handler, kind=kind)
+            vm.emit("caught", "except", handler, kind=_kind(vm, handler))
             return run_block(vm, handler.body)
 
         run(handle, list(raised))
@@ -1036,14 +1036,44 @@ def _try(vm: Machine, node: ast.Try) -> bool:
 def _tried(vm: Machine, node: ast.Try) -> bool:
     """The body of a `try`. Where the rank decides who raises what is caught, those go on there."""
     for number, statement in enumerate(node.body):
-        written = vm.program.written_out(node, raising, number)
-        if written is not None:
-            decides = evaluate_quietly(vm, written.test)
-            if decides.agree.kind == "rank" and isinstance(decides.what, Table):
-                return run_block(vm, [written])
+        if isinstance(statement, ast.If) and any(map(_raised, (statement.body, statement.orelse))):
+            decides = evaluate_quietly(vm, statement.test)
+            handlers = tuple(_handler(vm, node, x) for x in (statement.body, statement.orelse))
+            by_rank = decides.agree.kind == "rank" and isinstance(decides.what, Table)
+            if by_rank and None not in handlers:
+                return run_block(vm, [vm.program.written_out(node, raising, number, handlers)])
         if not run_block(vm, [statement]):
             return False
     return run_block(vm, node.orelse)
+
+
+def _raised(body: list[ast.stmt]) -> ast.Raise | None:
+    """What a block ends with, if that is an error."""
+    last = body[-1] if body else None
+    return last if isinstance(last, ast.Raise) else None
+
+
+def _handler(vm: Machine, node: ast.Try, body: list[ast.stmt]) -> int | None:
+    """The number of the handler that goes on with what a block raises; None if it is not known.
+
+    -1 where it raises nothing.
+    """
+    error = _raised(body)
+    if error is None:
+        return -1
+    raised = evaluate_quietly(vm, error.exc) if error.exc is not None else Value(NOTHING)
+    for number, handler in enumerate(node.handlers):
+        kind = _kind(vm, handler)
+        if raised.what == NOTHING or not is_known(kind):
+            return None
+        if catches(vm, kind.what, raised.what):
+            return None if any(isinstance(x, ast.Raise) for x in ast.walk(handler)) else number
+    return None
+
+
+def _kind(vm: Machine, handler: ast.ExceptHandler) -> Value:
+    """What a handler catches."""
+    return evaluate_quietly(vm, handler.type) if handler.type is not None else EVERY_ERROR
 
 
 def _exception(vm: Machine, node: ast.Try) -> Value:

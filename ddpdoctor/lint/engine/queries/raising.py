@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.errors import catches
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Arm,
@@ -24,14 +23,10 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
-    Class,
     Const,
     Either,
-    Lib,
     Place,
-    Ref,
     Table,
-    Term,
     Tuple,
     Value,
     What,
@@ -151,44 +146,14 @@ def _is_by_own_data(node: Node) -> bool:
 
 def _catching(run: Run, choice: Choice, error: Exit) -> tuple[ast.AST, Arm] | None:
     """The handler that catches an error, and what it does."""
-    kinds = _kinds(run, error.value.what if error.value is not None else NOTHING)
+    raised = error.value.what if error.value is not None else NOTHING
     for arm in choice.arms[1:]:
-        for event in arm.body.items[:1]:
-            if isinstance(event, Event) and event.kind == "caught":
-                caught = event.values["kind"].what
-                several = [each.what for each in caught.items] if isinstance(caught, Tuple) else ()
-                if any(_itself(each) in kinds for each in several or (caught,)):
-                    return event.node, arm
+        event = arm.body.items[0] if arm.body.items else None
+        if not isinstance(event, Event) or event.kind != "caught":
+            continue
+        if catches(run.vm, event.values["kind"].what, raised):
+            return event.node, arm
     return None
-
-
-def _kinds(run: Run, error: What) -> set[What]:
-    """The class of an error, and all that it derives from."""
-    if isinstance(error, Term) and error.op == "result":
-        error = error.args[0]
-    if isinstance(error, Ref):
-        cls = run.vm.objects[error.number].cls
-        error = Class(cls) if cls >= 0 else error
-    if not isinstance(error, Class):
-        return {Lib(each.__name__) for each in _of_python(error).__mro__} | {_itself(error)}
-    own = [*objects.bases(run.vm, error.number)]
-    given = [base.what for each in own for base in run.vm.classes[each].bases]
-    return {Class(each) for each in own}.union(
-        *(_kinds(run, each) for each in given if not isinstance(each, Class))
-    )
-
-
-def _of_python(error: What) -> type:
-    """The class of Python's own that this is; of another library's that it is some Exception."""
-    found = getattr(builtins, error.name, None) if isinstance(error, Lib) else None
-    return found if isinstance(found, type) else Exception
-
-
-def _itself(error: What) -> What:
-    """A class by its own name: `IOError` is OSError."""
-    found = _of_python(error)
-    is_known = isinstance(error, Lib) and hasattr(builtins, error.name)
-    return Lib(found.__name__) if is_known else error
 
 
 def _ends(way: Way, left: Exit | None) -> bool:
