@@ -220,15 +220,16 @@ def all_met(items: list[Node], hears: Callable[[Event], object] = letter) -> Ite
 def _decided_by_rank(node: Choice) -> Choice | None:
     """The same, where the rank decides, alone or together with what else each asks for itself.
 
-    That is `rank == 0 and own`, which some never do. Where it is `rank == 0 or own`, all may.
+    That is `rank == 0 and own`: some never go the way on which something is done. Where it is
+    `rank == 0 or own`, all may.
     """
     what, agree = node.condition.what, node.condition.agree
     if not isinstance(what, Table):
         return None
     if agree.kind == "rank":
         return node
-    true, opened = what.ranks()
-    if agree.kind == "local" and not true and opened != EVERYONE:
+    doing = [arm for arm in node.arms if leaves(arm.body) or any(True for _ in met(arm.body.items))]
+    if agree.kind == "local" and doing and all(arm.mask != EVERYONE for arm in doing):
         return replace(node, condition=Value(what, BY_RANK, node.condition.why))
     return None
 
