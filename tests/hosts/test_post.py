@@ -51,17 +51,22 @@ def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
-def test_messages_go_both_ways_whatever_strangers_do(met: tuple[Meeting, Post, Post]) -> None:
-    here, first, member = met
-    heard: list[bytes] = []
+def speaking(heard: list[bytes]) -> Callable[[Post, Post, bytes], bool]:
+    """Says something, again and again: what is said before both are connected is lost."""
 
     def says(post: Post, other: Post, message: bytes) -> bool:
-        """Again and again: what is said before both are connected is lost."""
         post.send(message)
         time.sleep(0.1)
         heard.extend(other.taken())
         return message in heard
 
+    return says
+
+
+def test_messages_go_both_ways_whatever_strangers_do(met: tuple[Meeting, Post, Post]) -> None:
+    here, first, member = met
+    heard: list[bytes] = []
+    says = speaking(heard)
     until(lambda: says(first, member, b"question"))
     until(lambda: says(member, first, b"answer"))
 
@@ -91,13 +96,7 @@ def test_who_lacks_the_token_and_writes_all_over_the_store_interrupts_and_no_mor
     """In keys that he can guess nothing lies, but newer versions of torch tell him all keys."""
     here, first, member = met
     heard: list[bytes] = []
-
-    def says(post: Post, other: Post, message: bytes) -> bool:
-        post.send(message)
-        time.sleep(0.1)
-        heard.extend(other.taken())
-        return message in heard
-
+    says = speaking(heard)
     until(lambda: says(first, member, b"question"))
     until(lambda: says(member, first, b"answer"))
     store = TCPStore("127.0.0.1", here.ports[1], is_master=False, timeout=timedelta(seconds=60))
