@@ -159,8 +159,12 @@ def _well(disturb: Callable[[Scene, int, int], None], random: Any) -> Case:
 
 
 def _interrupt(scene: Scene) -> None:
-    """Ctrl-C: everything in the foreground gets it."""
-    below = [each.pid for each in scene.below(scene.doctor)]
+    """Ctrl-C: everything in the foreground gets it, once.
+
+    No terminal sends it here, so the doctor hands it on to the launcher: a second one, which comes
+    while a Python process ends of the first, would have it end with 1.
+    """
+    below = [each.pid for each in scene.below(scene.doctor)[1:]]
     scene.send(signal.SIGINT, scene.doctor, *below)
 
 
@@ -226,8 +230,10 @@ def _is_over(scene: Scene) -> bool:
     """
     watched = scene.below(scene.doctor)
     started = {each.pid for one in watched[:1] for each in scene.below(one.pid)}
-    others = {each.pid for each in scene.below(os.getpid())}
-    orphans = others - {scene.doctor, *scene.burners, *(each.pid for each in watched)}
+    orphans = {each.pid for each in scene.living()} - {
+        scene.doctor,
+        *(each.pid for each in watched),
+    }
     scene.send(signal.SIGTERM, *started, *orphans)
     return scene.has_ended() and not orphans
 

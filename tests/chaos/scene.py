@@ -10,6 +10,7 @@ import os
 import random
 import resource
 import shutil
+import signal
 import struct
 import sys
 import tempfile
@@ -68,6 +69,8 @@ class Scene:
         pid = os.fork()
         if pid == 0:
             try:
+                signal.set_wakeup_fd(-1)  # the supervisor's, as its handler is
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 _redirect(self.home, "out", "err")
                 warm.end(main)
             finally:
@@ -109,6 +112,15 @@ class Scene:
         with contextlib.suppress(psutil.Error):
             return psutil.Process(pid).children(recursive=True)
         return []
+
+    def living(self) -> list[psutil.Process]:
+        """All that the trial has started and that has not ended, its burners aside."""
+        found = []
+        for process in self.below(os.getpid()):
+            with contextlib.suppress(psutil.Error):
+                if process.pid not in self.burners and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
 
     def send(self, number: int, *pids: int) -> None:
         """A signal, to those that are still there."""
@@ -342,10 +354,9 @@ def _left(case: Case, scene: Scene, children: Children) -> Iterator[str]:
 def _living(children: Children, scene: Scene) -> list[str]:
     list(children.reap())
     found = []
-    for process in scene.below(os.getpid()):
+    for process in scene.living():
         with contextlib.suppress(psutil.Error):
-            if process.pid not in scene.burners and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(f"{process.pid} {process.status()}, child of {process.ppid()}")
+            found.append(f"{process.pid} {process.status()}, child of {process.ppid()}")
     return found
 
 
