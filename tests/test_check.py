@@ -17,6 +17,7 @@ from ddpdoctor.catalog import Pitfall, Verdict
 from ddpdoctor.check import CheckOptions, check
 from ddpdoctor.check.telling import CheckReport, told
 from ddpdoctor.launch import ForkServer, Job, NoRoom, WorkerGroup
+from ddpdoctor.trial import DEADLINE
 
 EXPECTED = {
     "DDP101": {
@@ -329,6 +330,17 @@ def test_ranks_that_fail_where_the_machine_ran_out_of_something_prove_nothing(
     failed, well = run([reproducer(tmp_path, body + held)], nproc=2).verdicts
     assert (failed.status, well.status) == ("not checked", "holds")
     assert {"disk": "no room left", "memory": "memory was short"}[want] in failed.evidence
+
+
+def test_ranks_that_hang_and_can_write_no_more_are_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ddpdoctor.check.is_full", lambda folder: True)
+    monkeypatch.setattr("ddpdoctor.check._LONG", 0.5)
+    body = '@fix()\ndef f():\n    """it"""\n    import time\n    time.sleep(600)\n'
+    found = verdict(tmp_path, body)
+    assert (found.status, "no room left" in found.evidence) == ("not checked", True), found
+    assert found.seconds < DEADLINE
 
 
 @pytest.mark.parametrize(

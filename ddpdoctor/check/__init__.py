@@ -35,6 +35,8 @@ from ddpdoctor.trial import Commanded, Ending, Forked, Setting, search_path
 _POLL = 0.02
 _MOMENT = 0.5
 """Seconds that forked ranks compute: most are born, trained and gone after half of them."""
+_LONG = 5.0
+"""Seconds after which ranks are not waited for that can write no more: nothing would be proven."""
 _PATIENCE = 20.0
 """Seconds, of the whole check, to wait for room that was there at the start and is taken now."""
 _TORN_DOWN = 3
@@ -261,6 +263,8 @@ class _Trial:
             return None
         ending = self._running.poll()
         if ending is None:
+            if time.monotonic() - self._launched > _LONG:
+                self._expect_room()
             return None
         self.close()
         verdict = judge(self._pitfall, self._variant, ending)
@@ -298,12 +302,16 @@ class _Trial:
 
     def _blame_nobody_for_want(self) -> None:
         """Raise NoRoom if ranks may have failed because this machine ran out of something."""
-        if is_full(self._run_dir):
-            raise NoRoom(f"there is no room left for what ranks write in {self._folder}")
+        self._expect_room()
         if kills_for_memory() > self._killed_before:
             raise NoRoom("the kernel killed processes meanwhile, because memory was short")
         if words := refused(sorted(self._run_dir.glob("rank-*.stderr"))):
             raise NoRoom(f"a rank was refused memory or a thread: {words}")
+
+    def _expect_room(self) -> None:
+        """Raise NoRoom if ranks can write no more."""
+        if is_full(self._run_dir):
+            raise NoRoom(f"there is no room left for what ranks write in {self._folder}")
 
 
 def judge(pitfall: Pitfall, variant: Variant, ending: Ending) -> Verdict:
