@@ -53,10 +53,23 @@ def main() -> None:
     except OSError as error:
         doctor.send({"error": f"there is no folder for temporary files: {error}"})
         return
+    keepers: set[int] = set()
+    try:
+        _get_ready_and_serve(doctor, children, home, also, keepers)
+    except ConnectionError:
+        pass  # it went while it was being told something
+    except BaseException:
+        traceback.print_exc()
+    _end(keepers, children, home)
+
+
+def _get_ready_and_serve(
+    doctor: Channel, children: Children, home: Path, also: list[str], keepers: set[int]
+) -> None:
     with _ending_with(doctor, children, home):
         if complaint := _prepare(doctor, home, also):
             doctor.send({"error": complaint})
-            _end(set(), children, home)
+            return
         _forget_exit_hooks()
         reason = _unfit_to_fork()
         doctor.send({"cold": reason})
@@ -65,8 +78,7 @@ def main() -> None:
         if not reason:
             with contextlib.suppress(OSError):
                 use_huge_pages()
-    keepers = _serve(doctor, children, warm=not reason)
-    _end(keepers, children, home)
+    _serve(doctor, children, keepers, warm=not reason)
 
 
 def _name() -> str:
@@ -143,21 +155,21 @@ def _unfit_to_fork() -> str:
     return ""
 
 
-def _serve(doctor: Channel, children: Children, warm: bool) -> set[int]:
-    """Fork a keeper for every socket the doctor sends, and return them when the doctor is gone."""
-    keepers: set[int] = set()
+def _serve(doctor: Channel, children: Children, keepers: set[int], *, warm: bool) -> None:
+    """Fork a keeper for every socket that the doctor sends, until it is gone.
+
+    Raises ConnectionError if it was killed before it had heard what we said last, and OSError if
+    nothing can be forked: its worlds end in any case.
+    """
     while True:
         ready = wait([doctor.fileno(), children.fileno()])
         if children.fileno() in ready:
             _look_after(children, keepers)
         if doctor.fileno() not in ready:
             continue
-        try:
-            _, descriptors, _, _ = socket.recv_fds(doctor.connection, 1, 1)
-        except ConnectionResetError:  # it was killed before it had heard what we said last
-            return keepers
+        _, descriptors, _, _ = socket.recv_fds(doctor.connection, 1, 1)
         if not descriptors:
-            return keepers
+            return
         with socket.socket(fileno=descriptors[0]) as connection:
             keepers.add(_fork_keeper(connection, children, warm))
 

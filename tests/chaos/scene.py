@@ -253,7 +253,7 @@ def on_busy_cores(case: Case) -> Case:
 
 def with_memory_taken(case: Case) -> Case:
     """The same where nine tenths of what there is are taken: no other verdict, only later."""
-    all_of_it = 6 << 30
+    all_of_it = 7 << 30
 
     def prepare(scene: Scene) -> None:
         case.prepare(scene)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -128,3 +130,23 @@ def test_a_folder_goes_though_a_rank_that_is_ending_still_writes_there(tmp_path:
         writer.kill()
         writer.wait()
     assert not home.exists()
+
+
+def test_a_server_that_can_fork_no_more_takes_its_folder_with_it(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom ddpdoctor.launch import server\n"
+        "def fork(*_):\n    raise BlockingIOError(11, 'no more')\n"
+        "server._fork_keeper = fork\nsys.argv = ['server', sys.argv[1], '']\nserver.main()\n"
+    )
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(theirs.fileno())],
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            pass_fds=[theirs.fileno()],
+            stderr=subprocess.PIPE,
+        )
+        socket.send_fds(ours, [b"w"], [theirs.fileno()])
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, b"no more" in said) == (0, True), said
+    assert [*tmp_path.glob("ddpdoctor-*")] == []
