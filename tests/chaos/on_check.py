@@ -223,9 +223,10 @@ def _await_part(scene: Scene, which: str) -> int:
 
         try:
             pids[:] = [pid] if (pid := _part(scene, which)) else []
-        except psutil.Error:
+            # One that was not given a core yet can have asked for no word of its parent's death.
+            return bool(pids) and (which != "server" or os.getsid(pid) == pid)
+        except (psutil.Error, ProcessLookupError):
             return False
-        return bool(pids)
 
     scene.wait_for(is_there)
     return pids[0] if pids else 0

@@ -49,11 +49,13 @@ class Popen:
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                _as_after_exec(close_fds, pass_fds, (stdin, stdout, stderr), new=start_new_session)
+                _as_after_exec(close_fds, pass_fds, (stdin, stdout, stderr))
                 os.environ.clear()
                 os.environ.update(env)
                 if preexec_fn is not None:
                     preexec_fn()
+                if start_new_session:
+                    os.setsid()  # last: by this it is seen that it has begun
                 end(lambda: _become(command))
             finally:
                 os._exit(1)
@@ -87,11 +89,7 @@ def use() -> None:
     job.subprocess = fork_server.subprocess = stand_in  # type: ignore[attr-defined]
 
 
-def _as_after_exec(
-    close_fds: bool, kept: Sequence[int], streams: Sequence[int | None], *, new: bool
-) -> None:
-    if new:
-        os.setsid()
+def _as_after_exec(close_fds: bool, kept: Sequence[int], streams: Sequence[int | None]) -> None:
     signal.set_wakeup_fd(-1)
     faulthandler.disable()  # pytest's, which no process that it starts has
     for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}:

@@ -239,7 +239,7 @@ def call_function(
     if "cached" in what.flags:
         return _kept(vm, what, args, kwargs, node)
     # A decorator's wrapper is another function each time that it is made.
-    active = sum(frame.function is info and frame.scopes[1:] == what.scopes for frame in vm.frames)
+    active = sum(each.function is info and each.around == what.scopes for each in vm.frames)
     if len(vm.frames) >= MAX_CALLS or active >= 2:
         agree, why = blended([*args, *kwargs.values()])
         return Value(NOTHING, UNKNOWN if not agree.divergent else agree, why)

@@ -171,6 +171,11 @@ class Frame:
     """Names declared global or nonlocal -> their scope."""
     loops: list[LoopRecord] = field(default_factory=list)
 
+    @property
+    def around(self) -> tuple[int, ...]:
+        """The scopes that the function was defined in, also while a comprehension is run."""
+        return self.scopes[self.scopes.index(self.scope) + 1 :]
+
 
 @dataclass(slots=True)
 class Path:
