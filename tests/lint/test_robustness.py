@@ -319,3 +319,68 @@ def test_names_bound_to_each_other_many_times_are_followed_once() -> None:
     started = time.process_time()
     assert not lint_files([path], given={path: text.encode()}).troubles
     assert time.process_time() - started < 20  # some tenths of a second, or for ever
+
+
+def told(path: Path, text: str) -> tuple[list[tuple[str, int]], list[str]]:
+    """The codes and lines of what is found in a program, and the files that were too long."""
+    path.write_text(text)
+    result = lint_files([str(path)])
+    return [(each.code, each.line) for each in result.diagnostics], result.cut
+
+
+BEHIND = """
+def main(batches):
+    dist.init_process_group("gloo")
+    net = DistributedDataParallel(Net())
+    for batch in batches:
+        for half in batch:
+            net(half).mean().backward()
+    if dist.get_rank() == 0:
+        dist.barrier()
+
+main(torch.ones(3, 2, 4))
+"""
+DDP_HEAD = """import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+"""
+
+
+def test_the_layers_of_a_deep_model_use_up_no_fuel_that_what_comes_behind_needs(
+    tmp_path: Path,
+) -> None:
+    layers = "\n".join(
+        f"class Layer{level}(torch.nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        + "".join(f"        self.part{part} = Layer{level - 1}()\n" for part in range(7))
+        + "    def forward(self, x, mask=None):\n"
+        + "".join(f"        x = x + self.part{part}(x, mask)\n" for part in range(7))
+        + "        return x\n"
+        for level in range(1, 5)
+    )
+    first = (
+        "class Layer0(torch.nn.Module):\n    def forward(self, x, mask=None):\n"
+        "        if mask is not None:\n            x = x * mask\n"
+        "        return torch.relu(x.view(-1, 4) * 2 + 1).reshape(x.shape)\n"
+    )
+    text = DDP_HEAD + first + layers + "Net = Layer4\n" + BEHIND
+    barrier = text.splitlines().index("        dist.barrier()") + 1
+    found, cut = told(tmp_path / "train.py", text)
+    assert (("DDP401", barrier) in found, cut) == (True, [])
+
+
+def test_a_function_that_calls_itself_in_comprehensions_is_followed_a_few_times(
+    tmp_path: Path,
+) -> None:
+    text = DDP_HEAD + (
+        "class Net(torch.nn.Linear):\n    def __init__(self):\n        super().__init__(4, 4)\n"
+        "def each(part, do):\n"
+        "    if isinstance(part, tuple):\n        return tuple(each(x, do) for x in part)\n"
+        "    if isinstance(part, list):\n        return [each(x, do) for x in part]\n"
+        "    if isinstance(part, dict):\n        return {k: each(x, do) for k, x in part.items()}\n"
+        "    return do(part)\n"
+    )
+    text += BEHIND.replace("net(half)", "net(each(half, lambda x: x.float()))")
+    barrier = text.splitlines().index("        dist.barrier()") + 1
+    found, cut = told(tmp_path / "train.py", text)
+    assert (("DDP401", barrier) in found, cut) == (True, [])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ddpdoctor.lint.engine.interpreter import methods, objects
+from ddpdoctor.lint.engine.interpreter import methods, objects, quiet
 from ddpdoctor.lint.engine.interpreter.library.call import Call, is_starred, starred
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.python import MADE_ANEW
@@ -243,6 +243,9 @@ def call_function(
     if len(vm.frames) >= MAX_CALLS or active >= 2:
         agree, why = blended([*args, *kwargs.values()])
         return Value(NOTHING, UNKNOWN if not agree.divergent else agree, why)
+    likes = quiet.known(vm, info, args, kwargs)
+    if likes is not None and quiet.is_quiet(vm, likes):
+        return methods.call_unknown(vm, Value(NOTHING, UNKNOWN), args, kwargs, node)
     outside = vm.out
     body = Seq()
     called = Called(node, vm.path, info.name, body, vm.frame.name, _is_handed_in(vm, node, info))
@@ -252,9 +255,12 @@ def call_function(
     vm.out = body
     mask = vm.mask
     try:
-        return _run(
+        result = _run(
             vm, info, what, [*what.bound, *args], {**dict(what.named), **kwargs}, node, on_yield
         )
+        if likes is not None:
+            quiet.note(vm, likes, body.items, result)
+        return result
     finally:
         vm.scopes[:] = scopes
         vm.out = outside

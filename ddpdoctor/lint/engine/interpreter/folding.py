@@ -447,6 +447,9 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     if left.what == MODE and isinstance(right.what, Const):
         is_mode = bool(right.what.value) == isinstance(op, ast.Eq | ast.Is)
         return Value(MODE) if is_mode else Value(term("not", MODE))
+    if equality and isinstance(left.what, Term) and isinstance(right.constant, bool):
+        wanted = right.constant == isinstance(op, ast.Eq | ast.Is)
+        return left if wanted else negated(left)
     what = term(op.__class__.__name__, _part(left), _part(right))
     is_size = isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
     is_size = is_size and not any(isinstance(each, Table) for each in within(what))

@@ -22,6 +22,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     MODE,
     NONE,
     NOTHING,
+    SAME,
     Chosen,
     Class,
     Const,
@@ -46,7 +47,7 @@ from ddpdoctor.lint.engine.trees import Function
 NUMBERED = "#numbered"
 """Of a generator: the counter with which `enumerate` hands on what it yields."""
 MAX_CALLS = 40
-FUEL = 120_000
+FUEL = 180_000
 ALONE = 4_000
 ALL_ALONE = 20_000
 READING = 10_000
@@ -212,6 +213,10 @@ class Machine:
         self.fuel = fuel
         self.enough = fuel // 2
         """As long as there is so much, loops are run in detail."""
+        self.saving = fuel // 4 * 3
+        """With less, what was seen to be `quiet` is not run again."""
+        self.quiet: dict[tuple[int, bool, tuple[object, ...]], int] = {}
+        """How often a function only computed, by what decides it; -1 where it did more."""
         self.made: dict[What, Made] = {}
         """How what is not known was computed, as far as it was seen."""
         self.computations = 0
@@ -225,6 +230,8 @@ class Machine:
         """The tensors that are buffers of a module."""
         self.restored: set[int] = set()
         """The objects that were given a state out of a file."""
+        self.modes: dict[What, bool] = {MODE: True, term("not", MODE): False}
+        """What says whether this is distributed, and with which answer it is."""
         self.joined = False
         """Whether a process group has been joined."""
         self.apart = False
@@ -321,7 +328,13 @@ class Machine:
         """An object made at this place."""
         number = self.site(node, kind or type)
         self.objects[number] = Object(number, type, cls, node, self.path)
-        return Ref(number)
+        made = Ref(number)
+        owners = self.store.owners
+        if self.mask == EVERYONE:
+            owners.pop(made, None)
+        else:
+            owners[made] = owners.get(made, 0) | self.mask
+        return made
 
     def object(self, value: Value) -> Object | None:
         """What is known of the making of an object."""
@@ -434,6 +447,7 @@ class Machine:
             if result is not None:
                 states.append(State(writes, (decided,), self.mask))
                 values.append(result)
+        self._note_mode(condition, arms)
         self.mask = 0
         for state in states:
             self.mask |= state.mask
@@ -473,9 +487,17 @@ class Machine:
             self.computed(value, EITHER, options, node)
         return value
 
+    def _note_mode(self, condition: Value, arms: list[Arm]) -> None:
+        """Note that by this condition alone the process group is joined: else there is one rank."""
+        joining = [arm.holds for arm in arms if _has_init(arm.body)]
+        is_asked = isinstance(condition.what, Term) and condition.agree == SAME
+        if is_asked and len(joining) == 1 and joining[0] is not None:
+            self.modes[condition.what] = joining[0]
+            self.modes[folding.negated(condition).what] = not joining[0]
+
     def _of_the_mode(self, what: Term, paths: list[Path]) -> list[Path]:
         """Of "is this distributed?" the way that is, and that which makes it so."""
-        wanted = True if what == MODE else False if what == term("not", MODE) else None
+        wanted = self.modes.get(what)
         if wanted is None:
             return paths
         first = [path for path in paths if path.holds is wanted]

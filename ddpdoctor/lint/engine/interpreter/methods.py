@@ -182,6 +182,9 @@ def call_duck(
 ) -> Value:
     """A method of something unknown, by what methods of this name do everywhere."""
     vm.note_read(owner, args[0] if args and name in ("get", "pop") else None)
+    put = objects.put_under(vm, owner, args[0]) if args and name == "get" else None
+    if put is not None:
+        return put
     every = [objects.current(vm, each) for each in (owner, *args, *kwargs.values())]
     telling = [each for each in every[1:] if not _tells_where_or_whether(vm, each)]
     agree, why = blended([every[0], *(telling if name not in _CONVERSIONS else ())])

@@ -764,6 +764,9 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
             vm.emit("number", "", node, owner=owner, key=value)
         _set_key(vm, owner, key, value)
         return
+    if isinstance(what, Term) and isinstance(key.constant, str):  # what is kept by others stays
+        vm.store.put((what, f"[{key.constant!r}]"), value)
+        return
     if isinstance(what, Tensor | Term):
         agree, why = blended([current(vm, owner), value, key])
         is_whole = isinstance(key.what, Const)
@@ -845,6 +848,17 @@ def kept(vm: Machine, owner: Value, key: Value) -> Value | None:
     return found if found is not None and found != ABSENT else None
 
 
+def put_under(vm: Machine, owner: Value, key: Value) -> Value | None:
+    """What was put under a key of something unknown, unless all of it was changed since."""
+    if not isinstance(owner.what, Tensor | Term) or not isinstance(key.what, Const):
+        return None
+    found = vm.store.get((owner.what, f"[{key.what.value!r}]"))
+    changed = vm.store.get((owner.what, "~"))
+    if found is None or (changed is None and isinstance(key.constant, str)):
+        return found
+    return found if current(vm, owner).agree.divergent == found.agree.divergent else None
+
+
 def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     """`owner[key]` of a dictionary."""
     if isinstance(key.what, Const):
@@ -897,6 +911,7 @@ def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
 
         vm.store.open()
         made = call_value(vm, factory, [], {}, node)
+        vm.store.owners.pop(made.what, None)  # who looks for it later makes it then
         vm.store.begin_all({**vm.store.close(), (owner.what, name): made})
     set_item(vm, owner, key, made, node)
 
@@ -968,10 +983,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     if (order := order_of(vm, current(vm, owner))) is not None:
         vm.emit("pick", "", node, order=order, index=index)
     agree, why = blended([current(vm, owner), index])
-    if isinstance(index.what, Const) and isinstance(what, Tensor | Term):
-        kept = vm.store.get((what, f"[{index.what.value!r}]"))
-        if kept is not None and current(vm, owner).agree.divergent == kept.agree.divergent:
-            return kept
+    if isinstance(index.what, Const) and (part := put_under(vm, owner, index)) is not None:
+        return part
     if isinstance(what, Ref) and vm.objects[what.number].cls >= 0:
         method = class_attribute(vm, vm.objects[what.number].cls, "__getitem__")
         if method is not None:

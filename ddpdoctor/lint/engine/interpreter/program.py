@@ -431,7 +431,7 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
                 continue
             if left <= 0:
                 return
-            vm.fuel = min(ALONE, left)
+            vm.fuel, vm.saving = min(ALONE, left), 0
             if owner < 0 or owner not in made:
                 made.clear()
                 vm.store.drop(depth)
@@ -473,7 +473,7 @@ def run_forward(run: Run, module: Value) -> tuple[Seq, list[Value]] | None:
         given = _unknown_arguments(vm, vm.functions[found.what.number], skip=1)
     args = [] if given else [Value(Term("parameter", (made.number, "input")), UNKNOWN)]
     outside, vm.out, depth = vm.out, Seq(), vm.store.open()
-    vm.fuel, frames = ALONE, len(vm.frames)
+    vm.fuel, vm.saving, frames = ALONE, 0, len(vm.frames)
     vm.conditions, vm.scopes, vm.tries, vm.mask = [], [], [], EVERYONE
     try:
         forward(vm, module, args, given, made.node)

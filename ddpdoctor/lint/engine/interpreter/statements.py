@@ -165,6 +165,7 @@ def _augmented(vm: Machine, node: ast.AugAssign) -> bool:
         node,
         old=old,
         value=value,
+        owner=NONE if isinstance(target, ast.Name) else evaluate_quietly(vm, target.value),
     )
     objects.bind(vm, target, new)
     return True

@@ -63,6 +63,8 @@ class Store:
     below: Writes = field(default_factory=dict)
     distributed: set[int] = field(default_factory=set)
     """Objects of which two alternatives mean the distributed job: wrappers, samplers."""
+    owners: dict[Any, int] = field(default_factory=dict)
+    """The ranks that have an object, of those that not all have made."""
     now: Writes = field(default_factory=dict)
     layers: list[dict[Key, Value | None]] = field(default_factory=list)
 
@@ -109,7 +111,7 @@ class Store:
 
     def beneath(self) -> Store:
         """The values of the imported modules alone."""
-        return Store(self.below, self.distributed, self.below)
+        return Store(self.below, self.distributed, now=self.below)
 
     @property
     def depth(self) -> int:
@@ -155,8 +157,14 @@ class Store:
         conditions = divergent(states)
         for key in keys:
             old = self.get(key)
-            values = [state.writes.get(key, old) for state in states]
-            self.put(key, self.joined(values, states, conditions, (tag, key)))
+            own = self.owners.get(key[0])
+            if own is not None:  # what becomes of it where nobody has it, nobody sees
+                mine = [state for state in states if state.mask & own] or states
+                by = divergent(mine) if len(mine) > 1 else []
+            else:
+                mine, by = states, conditions
+            values = [state.writes.get(key, old) for state in mine]
+            self.put(key, self.joined(values, mine, by, (tag, key)))
 
     def joined(
         self,

@@ -40,7 +40,15 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
 from ddpdoctor.lint.engine.queries.doing import is_the_starters
-from ddpdoctor.lint.engine.queries.words import Words, classes, has_loops, is_world, letter, speaks
+from ddpdoctor.lint.engine.queries.words import (
+    Words,
+    classes,
+    has_loops,
+    is_world,
+    letter,
+    letters,
+    speaks,
+)
 from ddpdoctor.lint.engine.queries.wrapping import made_by, parts
 from ddpdoctor.lint.engine.trees import targets
 
@@ -354,17 +362,19 @@ class _ByRank:
         if len(spoken) > 1 and all(each == spoken[0] for each in spoken):
             return
         talking = [word for word in spoken if speaks(word)]
-        if len(talking) > 1 and any(has_loops(word) for word in talking):
+        alike = all(letters(each) == letters(talking[0]) for each in talking)
+        if len(talking) > 1 and alike and any(has_loops(word) for word in talking):
             return  # a protocol: who sends and who receives stand in different arms
         for arm, word, left in zip(arms, spoken, exits, strict=True):
             if left is not None and left.kind == "raise":
                 continue
             others = [other for each, other in zip(arms, spoken, strict=True) if each is not arm]
-            heard = [
-                each
-                for each in met(arm.body.items, hears=self.words.hears)
-                if letter(each.event) not in [x for other in others for x in other]
-            ]
+            answered = letters(tuple(others))
+
+            def alone(event: Event, answered: set[tuple[str, str]] = answered) -> bool:
+                return self.words.hears(event) and letter(event) not in answered
+
+            heard = list(met(arm.body.items, hears=alone))
             if not heard or not speaks(word):
                 continue
             self.found.append(

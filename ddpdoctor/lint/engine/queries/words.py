@@ -185,6 +185,16 @@ def has_loops(word: Word) -> bool:
     return any(letter[0] in ("loop", "alt") for letter in word)
 
 
+def letters(word: Word) -> set[tuple[str, str]]:
+    """All that may be said in a word, in its loops and on its other ways as well."""
+    if len(word) == 2 and word[0] in _KINDS and isinstance(word[1], str):
+        return {(word[0], word[1])}
+    return {each for part in word if isinstance(part, tuple) for each in letters(part)}
+
+
+_KINDS = ("collective", "group", "wrap", "backward", "forward")
+
+
 def speaks(word: Word, *, forwards: bool = True) -> bool:
     """Whether anything in a word is heard by other ranks."""
     for each in word:

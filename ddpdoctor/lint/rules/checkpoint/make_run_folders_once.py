@@ -52,7 +52,6 @@ _OWN_NAMES = {
     "chance": "by a random number that each rank draws",
     "machine": "by something of each rank's own process",
     "disk": "by what each rank finds on the disk",
-    "order": "by the order in which each rank sees something",
 }
 
 _DONE = {"make_folder": ("makes", "made"), "remove": ("removes", "removed")}

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Object
@@ -66,7 +67,9 @@ def check(run: Run) -> Iterator[Hit]:
         around = _trained_in(way, backwards)
         if around is None or "no_grad" in event.scopes or _begins_anew(run, event, around):
             continue
-        if isinstance(node, ast.AugAssign) and not isinstance(node.op, ast.Add):
+        if isinstance(node, ast.AugAssign) and (
+            not isinstance(node.op, ast.Add) or _is_told_a_number(way, node.value)
+        ):
             continue
         losses = [
             part
@@ -102,6 +105,31 @@ def check(run: Run) -> Iterator[Hit]:
         )
 
 
+def _is_told_a_number(way: Way, value: ast.expr) -> bool:
+    """Whether it stands where this was asked to be one of Python's numbers, which have no graph."""
+    wanted = ast.dump(value)
+    for step, below in pairwise(way):
+        choice = step.node
+        if isinstance(choice, Choice) and isinstance(choice.node, ast.If):
+            holds = next((arm.holds for arm in choice.arms if arm.body is below.seq), None)
+            test = choice.node.test
+            asked = test.values if isinstance(test, ast.BoolOp) else [test]
+            if holds and all(_asks_for_a_number(each, wanted) for each in asked):
+                return True
+    return False
+
+
+def _asks_for_a_number(test: ast.expr, wanted: str) -> bool:
+    match test:
+        case (
+            ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[asked]), comparators=[kinds])
+            | ast.Call(func=ast.Name(id="isinstance"), args=[asked, kinds])
+        ):
+            named = {each.id for each in ast.walk(kinds) if isinstance(each, ast.Name)}
+            return ast.dump(asked) == wanted and bool(named) and named <= {"int", "float", "bool"}
+    return False
+
+
 def _trained_in(way: Way, backwards: list[tuple[Event, Way]]) -> Loop | None:
     """The innermost loop around that goes backward itself: what it does in one round adds up."""
     trained = [id(loop) for _, to in backwards if (loop := _innermost(to)) is not None]
@@ -112,6 +140,9 @@ def _begins_anew(run: Run, event: Event, around: Loop) -> bool:
     """Whether what is added to was set in the same round of the loop."""
     old = event.values["old"].what
     if isinstance(old, Const) or (isinstance(old, Term) and old.op in _ARITHMETIC):
+        return True
+    holder = run.vm.object(event.values["owner"]) if "owner" in event.values else None
+    if holder is not None and _is_of_one_call(run, holder, event, around):
         return True
     made = run.vm.made.get(old)
     if made is None or made.by == EITHER or made.node is event.node:
@@ -213,8 +244,13 @@ def _is_of_one_step(run: Run, made: Object, way: Way, loop: Loop) -> bool:
         return False
     if any(each is made.node for each in ast.walk(outer.node)):
         return True
-    inner = function_of(run, loop)
-    return function_of(run, made) is inner and function_of(run, outer) is not inner
+    return _is_of_one_call(run, made, loop, outer)
+
+
+def _is_of_one_call(run: Run, made: Object, within: Event | Loop, around: Loop) -> bool:
+    """Whether something is made by the same call of a function, which a loop makes each round."""
+    inner = function_of(run, within)
+    return function_of(run, made) is inner and function_of(run, around) is not inner
 
 
 def _may_not_grow(run: Run, keep: Event, way: Way, loop: Loop) -> bool:

@@ -1,0 +1,96 @@
+"""Functions that do nothing which anybody hears: run a few times, then not.
+
+A deep model has its layers run hundreds of times, each time that a loop or a choice around it is:
+what comes behind it in the program would not be reached. Once fuel gets short, a function that was
+only ever seen to compute is taken for one of which nothing is known but what it is given.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ddpdoctor.lint.engine.interpreter.machine import Frame, FunctionInfo, Machine
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Exit, Node
+from ddpdoctor.lint.engine.interpreter.values import (
+    Class,
+    Const,
+    Func,
+    Lib,
+    Partial,
+    Ref,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+    What,
+)
+
+_ENOUGH = 3
+"""How often it must have been seen to do no more."""
+_COMPUTING = frozenset(
+    {
+        *("add_up", "bare_forward", "bare_method", "cut", "dropout", "iterate", "make", "turn"),
+        "use",
+    }
+)
+_WITHIN_A_FORWARD = _COMPUTING | {"change", "keep", "set_attribute", "set_item"}
+"""There they are events of a tensor's way through a module, elsewhere maybe of a model's state."""
+
+Known = tuple[int, bool, tuple[object, ...]]
+"""A function, whether it is within a forward, and what it is given that may decide what it does."""
+
+
+def known(
+    vm: Machine, info: FunctionInfo, args: list[Value], kwargs: dict[str, Value]
+) -> Known | None:
+    """What stands for calls like this one; None where the rank may decide what it does."""
+    given = (*args, *kwargs.values())
+    if any(each.agree.kind == "rank" for each in given):
+        return None
+    is_within = any(map(_is_forward, vm.frames))
+    return info.number, is_within, tuple(_decisive(vm, each.what) for each in given)
+
+
+def is_quiet(vm: Machine, call: Known) -> bool:
+    """Whether such calls need not be followed any more."""
+    _, is_within, _ = call
+    least = vm.saving if is_within else vm.saving // 3 * 2
+    return vm.fuel < least and vm.quiet.get(call, 0) >= _ENOUGH
+
+
+def note(vm: Machine, call: Known, done: list[Node], result: Value) -> None:
+    """Such a call did this: while fuel is ample, see whether it is more than computing."""
+    times = vm.quiet.get(call, 0)
+    if 0 <= times < _ENOUGH:
+        events = _WITHIN_A_FORWARD if call[1] else _COMPUTING
+        only = all(_computes(each, events) for each in done) and _is_computed(result.what)
+        vm.quiet[call] = times + 1 if only else -1
+
+
+def _is_forward(frame: Frame) -> bool:
+    node = frame.function.node if frame.function is not None else None
+    return isinstance(node, ast.FunctionDef) and node.name == "forward"
+
+
+def _decisive(vm: Machine, what: What) -> object:
+    if isinstance(what, Const | Func | Class | Lib | Partial):
+        return what
+    if isinstance(what, Ref):
+        made = vm.objects[what.number]
+        return made.cls if made.cls >= 0 else made.type
+    return type(what)
+
+
+def _computes(node: Node, events: frozenset[str]) -> bool:
+    if isinstance(node, Event):
+        return node.kind in events
+    if isinstance(node, Exit):
+        return node.kind != "end"
+    inside = [arm.body for arm in node.arms] if isinstance(node, Choice) else [node.body]
+    return all(_computes(each, events) for seq in inside for each in seq.items)
+
+
+def _is_computed(what: What) -> bool:
+    if isinstance(what, Tuple):
+        return all(_is_computed(each.what) for each in what.items)
+    return isinstance(what, Tensor | Term)
