@@ -184,10 +184,21 @@ def _waits(rank: RankEvidence) -> bool:
     stuck = rank.stuck
     if stuck is None or not stuck.waiting or stuck.other_threads_communicate:
         return False
+    if not _has_issued_what_it_awaits(stuck):
+        return False
     innermost = stuck.stack[-1].file
     if "/torch/utils/data/" in innermost:
         return False
     return "/torch/" in innermost or innermost.endswith("/ddpdoctor/watch/collectives.py")
+
+
+def _has_issued_what_it_awaits(stuck: Stuck) -> bool:
+    """Else it went on while it was asked, and what it says is of two moments."""
+    call = stuck.awaited
+    if call is None or call in stuck.waiting:
+        return True
+    pair = pair_key(call.group, call.op, call.peer, call.tag)
+    return stuck.issued.get(pair if call.op in _COUNTERPART else call.group, 0) >= call.seq
 
 
 def _waits_in(rank: RankEvidence) -> tuple[Collective, ...]:

@@ -71,6 +71,8 @@ class Pending:
 
     def __init__(self, log: Log) -> None:
         self.threads: set[int] = set()
+        self.turns: dict[int, int] = {}
+        """By thread: how often it has begun a collective, or begun or ended to wait for one."""
         self.log = log
         self.followed: Fields | None = None
         """The latest call of the user's own whose handle is to be followed."""
@@ -86,6 +88,11 @@ class Pending:
         self._calls: Counter[Frame | None] = Counter()
         self._unwritten: deque[Fields] = deque(maxlen=_KEPT)
         self._written = 0.0
+
+    def turn(self) -> None:
+        """What this thread waits in is another thing than before."""
+        thread = threading.get_ident()
+        self.turns[thread] = self.turns.get(thread, 0) + 1
 
     def outstanding(self) -> list[Fields]:
         """Oldest first."""
@@ -169,11 +176,13 @@ class Pending:
 
     def wait_in(self, work: Any) -> int | None:
         """The main thread begins to wait for `work`; returns what it waited for before."""
+        self.turn()
         before, self._awaited = self._awaited, id(work)
         return before
 
     def waited(self, work: Any, before: int | None) -> None:
         """It waits no more."""
+        self.turn()
         given.awaited(work)
         if self.settles:
             self.settles = False
@@ -188,6 +197,7 @@ class Pending:
 
     def meet(self, members: list[int]) -> None:
         """All ranks are to come to the store, to make a group of these members."""
+        self.turn()
         self._meetings += 1
         self._meeting = {
             "group": MAKING_GROUPS,
@@ -200,6 +210,7 @@ class Pending:
 
     def met(self) -> None:
         """All have come."""
+        self.turn()
         self._meeting = None
 
 
@@ -377,6 +388,7 @@ def _note_pair(pending: Pending, group: Any, op: str, args: tuple[Any, ...]) -> 
 
 def _common(pending: Pending, group: Any, op: str, args: tuple[Any, ...]) -> Fields:
     pending.threads.add(threading.get_ident())
+    pending.turn()
     tensors = _tensors(args)
     fields: Fields = {
         "group": group.group_name,

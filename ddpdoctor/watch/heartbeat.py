@@ -41,12 +41,15 @@ def start(log: Log, pending: Pending) -> None:
     threading.Thread(target=heart.beat_on, name="ddpdoctor", daemon=True).start()
 
 
+_Here = tuple[int, int, int]
+"""Which frame a thread is in, where in it, and its turn: new frames may lie where old ones lay."""
+
+
 @dataclass(slots=True)
 class _Look:
     """Where the main thread was."""
 
-    here: tuple[int, int]
-    """Which frame, and where in it."""
+    here: _Here
     stack: list[Frame]
     """Outermost first."""
     place: Frame | None
@@ -62,7 +65,7 @@ class _Heart:
         self._first = main
         self._issued, self._passes = harmless(pending.issued), harmless(log.passes)
         self._clock = time.pthread_getcpuclockid(main)
-        self._seen: tuple[int, int] | None = None
+        self._seen: _Here | None = None
         self._since = self._cpu = 0.0
         self._is_busy = False
         self._stuck: dict[str, int] | None = None
@@ -77,10 +80,13 @@ class _Heart:
             time.sleep(_BETWEEN_BUSY if self._is_busy else BEAT)
             self._pending.write()
             self._choose()
-            look = _look_at(self._main)
+            look = _look_at(self._main, self._turn())
             if look is None:
                 return
             self._beat(look)
+
+    def _turn(self) -> int:
+        return self._pending.turns.get(self._main, 0)
 
     def _choose(self) -> None:
         """Look at the thread that trains."""
@@ -104,18 +110,26 @@ class _Heart:
         issued = self._issued() or {}
         if look.here != self._seen or cpu - before >= _IDLE * BEAT:
             self._seen, self._since = look.here, now
-            if self._stuck is not None:
-                self._log.write("moved")
-                self._stuck, self._counted = None, now
+            self._note_move(now)
             self._note_work(look, now, issued)
         elif self._stuck == issued:
             self._log.write("still")
         else:
             # Autograd's device threads may issue buckets while the main thread waits in backward.
             since = self._since if self._stuck is None else now
-            self._stuck, self._counts, self._asked = issued, None, 0.0
-            self._log.write("stuck", since=since, **self._told(look, issued))
+            told = self._told(look, issued)
+            if _is_still(self._main, look.here, self._turn()):
+                self._stuck, self._counts, self._asked = issued, None, 0.0
+                self._log.write("stuck", since=since, **told)
+            else:  # It went on meanwhile: what was told is of two moments.
+                self._seen = None
+                self._note_move(now)
         self._tell_alive(now)
+
+    def _note_move(self, now: float) -> None:
+        if self._stuck is not None:
+            self._log.write("moved")
+            self._stuck, self._counted = None, now
 
     def _note_work(self, look: _Look, now: float, issued: dict[str, int]) -> None:
         """Write where the main thread is that has not communicated for a while."""
@@ -157,7 +171,13 @@ def _threads() -> set[int]:
 
 
 @looks_at_others
-def _look_at(thread: int) -> _Look | None:
+def _is_still(thread: int, here: _Here, turn: int) -> bool:
+    frame = sys._current_frames().get(thread)
+    return frame is not None and (id(frame), frame.f_lasti, turn) == here
+
+
+@looks_at_others
+def _look_at(thread: int, turn: int = 0) -> _Look | None:
     """Where a thread is now; None if it has ended.
 
     All that is wanted of its frames at once, and without a pause: as long as they are held, what
@@ -167,7 +187,7 @@ def _look_at(thread: int) -> _Look | None:
     frame = sys._current_frames().get(thread)
     if frame is None:
         return None
-    here, file = (id(frame), frame.f_lasti), frame.f_code.co_filename
+    here, file = (id(frame), frame.f_lasti, turn), frame.f_code.co_filename
     stack = [as_frame(each) for each in outwards(frame)][::-1]
     del frame
     communicates = file.endswith(("/torch/autograd/graph.py", "/ddpdoctor/watch/collectives.py"))

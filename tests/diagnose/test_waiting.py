@@ -181,6 +181,14 @@ def test_ranks_that_were_not_seen_waiting_at_one_instant_prove_nothing() -> None
     assert prove_deadlock(evidence) is None
 
 
+def test_a_rank_that_went_on_while_it_was_asked_proves_nothing() -> None:
+    evidence = Simulation({"0": (0, 1)}, [[Call("0")], [Call("0")]]).evidence(frozenset({1}))
+    asked = evidence.ranks[0].stuck
+    assert asked is not None
+    evidence.ranks[0].stuck = replace(asked, awaited=replace(asked.waiting[0], seq=2))
+    assert prove_deadlock(evidence) is None
+
+
 def test_a_rank_whose_other_threads_communicate_may_still_bring_the_missing_call() -> None:
     evidence = two_ranks_apart().evidence()
     assert evidence.ranks[1].stuck is not None

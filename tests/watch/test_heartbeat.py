@@ -4,8 +4,11 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from ddpdoctor.watch.heartbeat import _look_at
+from ddpdoctor.watch.heartbeat import _Heart, _look_at
 
 
 class Wrapper:
@@ -34,9 +37,103 @@ def test_a_look_at_a_thread_keeps_nothing_of_it_alive() -> None:
     assert held[0]() is None
 
 
+class Job:
+    """A thread that waits again and again, in the same frame; its log, and what is asked of it."""
+
+    steps = forwards = 0
+    trainer = None
+    threads: frozenset[int] = frozenset()
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.turns: dict[int, int] = {}
+        self.on, self.waits = threading.Lock(), threading.Semaphore(0)
+        self.on.acquire()
+        self.goes_on = self.has_ended = False
+
+    def live(self) -> None:
+        me = threading.get_ident()
+        while not self.has_ended:
+            self.turns[me] = self.turns.get(me, 0) + 1
+            self.waits.release()
+            self.on.acquire()
+
+    def go_on(self) -> None:
+        self.on.release()
+        self.waits.acquire()
+
+    def write(self, kind: str, **fields: Any) -> None:
+        self.told.append(kind)
+
+    def outstanding(self) -> list[Any]:
+        if self.goes_on:
+            self.go_on()
+        return []
+
+    def awaited(self) -> None:
+        return None
+
+    def passes(self) -> list[Any]:
+        return []
+
+    def issued(self) -> dict[str, int]:
+        return {"0": 1}
+
+
+@contextmanager
+def beats(job: Job) -> Iterator[Callable[[], None]]:
+    thread = threading.Thread(target=job.live)
+    thread.start()
+    job.waits.acquire()
+    ident = thread.ident or 0
+    log: Any = job
+    heart = _Heart(log, log, ident)
+
+    def beat() -> None:
+        look = _look_at(ident, job.turns[ident])
+        assert look is not None
+        heart._beat(look)
+
+    yield beat
+    job.has_ended = True
+    job.on.release()
+    thread.join(60)
+
+
+def test_a_thread_that_waits_is_told_to_be_stuck() -> None:
+    job = Job()
+    with beats(job) as beat:
+        beat()
+        beat()
+        beat()
+    assert job.told == ["alive", "stuck", "still"]
+
+
+def test_a_thread_that_waits_for_another_thing_at_each_look_is_not_stuck() -> None:
+    job = Job()
+    with beats(job) as beat:
+        beat()
+        job.go_on()
+        beat()
+    assert job.told == ["alive"]
+
+
+def test_what_is_told_of_a_thread_that_goes_on_while_it_is_asked_is_not_written() -> None:
+    job = Job()
+    job.goes_on = True
+    with beats(job) as beat:
+        beat()
+        beat()
+    assert job.told == ["alive"]
+
+
 LEAVING_WHILE_SEEN = """
 import gc, threading
-from ddpdoctor.watch.heartbeat import _look_at
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ddpdoctor.watch.heartbeat import _Heart, _look_at
 
 def visit(threshold):
     below, may_leave, has_left, seen = (threading.Semaphore(0) for _ in range(4))
