@@ -297,6 +297,10 @@ class Training:
     s a reduction followed it, a none did, n it was under no_sync."""
     reductions: int
     """Forward passes that a reduction has followed, ever."""
+    still_since: int = 0
+    """The step from which on all learning rates were zero; 0 if the latest were not."""
+    still_counted: int = 0
+    """Steps that a learning-rate schedule of the optimizer had counted by then."""
     repeats: tuple[int, ...] = ()
     """Of the latest sampled steps: how many passes of one and the same line were reduced."""
     kept_out: str = ""
@@ -329,8 +333,6 @@ class Sample:
     gradients: Mapping[str, str] = field(default_factory=dict)
     rates: tuple[float, ...] = ()
     """Learning rates of the optimizer's groups."""
-    counted: int = 0
-    """Steps that a learning-rate schedule of the optimizer has counted."""
     rates_so_far: str = ""
     """Digest of those of all steps until this one."""
     few: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

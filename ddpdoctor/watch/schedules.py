@@ -1,6 +1,6 @@
 """Records learning-rate schedules: where they are made, and how far they have counted.
 
-Nothing is added to their steps: what one has counted is read off it when a sample is written.
+Nothing is added to their steps: what one has counted is read off it when the rates come to zero.
 """
 
 from __future__ import annotations

@@ -83,6 +83,8 @@ class _Optimizer:
         """The step with which the next window begins that is looked at closely."""
         self.rates = 0
         """Digest of the learning rates of all steps so far."""
+        self.still_since = self.still_counted = 0
+        """The step from which on all rates are zero, and what the schedule had counted by then."""
         self.links: list[tuple[Passes, Link]] = []
 
 
@@ -191,9 +193,18 @@ class _Training:
             self._disturb()
             self._known.append(mine)
         mine.steps += 1
+        moves = False
         for group in optimizer.param_groups:
             if type(rate := group.get("lr")) is float:
                 mine.rates = hash((mine.rates, rate))
+                moves = moves or rate != 0.0
+            else:  # To ask a tensor may wait for a GPU.
+                moves = True
+        if moves:
+            mine.still_since = 0
+        elif not mine.still_since:
+            mine.still_since = mine.steps
+            mine.still_counted = self.schedules.counted(optimizer) or 0
         if mine.steps <= mine.rests_until:
             if mine.steps == mine.rests_until:
                 _wake(mine)
@@ -331,6 +342,8 @@ class _Training:
             steps=mine.steps,
             windows=dict(link.windows),
             reductions=passes.total,
+            still_since=mine.still_since,
+            still_counted=mine.still_counted,
             repeats=passes.repeats[-8:],
             kept_out=passes.kept_out,
             always_used=passes.always_used,
@@ -361,7 +374,6 @@ class _Training:
             optimizer=mine.number,
             step=mine.steps + is_last,
             rates=_rates(mine.optimizer()),
-            counted=self.schedules.counted(mine.optimizer()) or 0,
             rates_so_far=f"{mine.rates & 0xFFFF_FFFF_FFFF_FFFF:x}",
             few=few(parameters),
             reductions=passes.total,

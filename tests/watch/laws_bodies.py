@@ -432,12 +432,12 @@ class EveryRanks(torch.optim.lr_scheduler.LambdaLR):
             self.step()
 
 
-def scheduled(*, planned: int) -> None:
+def scheduled(*, planned: int, steps: int = 40) -> None:
     join()
     model = DistributedDataParallel(nn.Linear(3, 3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     schedule = EveryRanks(optimizer, lambda step: max(0.0, 1 - step / planned))  # the schedule
-    for _ in range(40):
+    for _ in range(steps):
         optimizer.zero_grad()
         model(torch.ones(2, 3)).sum().backward()
         optimizer.step()
@@ -448,6 +448,11 @@ def scheduled(*, planned: int) -> None:
 
 def planned_for_one() -> None:
     scheduled(planned=40)
+
+
+def planned_as_steps_double() -> None:
+    """The rate is 0 from step 33 on, of which the first that is sampled is the last."""
+    scheduled(planned=64, steps=64)
 
 
 def planned_for_all() -> None:

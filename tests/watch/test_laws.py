@@ -56,6 +56,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("split_by_each", "DDP217", "the split"),
         ("split_by_each", "DDP217", "the seed of the split"),
         ("planned_for_one", "DDP211", "the schedule"),
+        ("planned_as_steps_double", "DDP211", "the schedule"),
         ("over", "DDP211", "the plan"),
         ("teachers_apart", "DDP300", "the seed"),
         ("average_on_rank_0", "DDP300", "the average of one"),

@@ -78,7 +78,7 @@ def early(case: Case) -> Iterator[Finding]:
                     if name == "step"
                 ),
             ),
-            cause=f"the learning rate is 0 for the last {zero} of {training.steps} steps or more: "
+            cause=f"the learning rate is 0 for the last {zero} of {training.steps} steps: "
             f"the schedule counts {world} steps for each that is taken, one for every rank, and "
             "was made for the steps of one rank.",
             cure=Cure(
@@ -100,20 +100,12 @@ def _made(ranks: tuple[int, ...], schedules: list[Schedule]) -> Iterator[RankPla
 
 
 def _steps_at_zero(rank: RankEvidence, training: Training) -> int:
-    """How many steps at the end were made at rates of zero alone, or more; 0 if that is few.
+    """How many steps at the end were made at rates of zero alone; 0 if that is few.
 
     Only where the schedule had counted a step for each rank by then.
     """
-    samples = [
-        each
-        for each in rank.samples
-        if (each.wrapper, each.optimizer) == (training.wrapper, training.optimizer) and each.rates
-    ]
-    moving = max((each.step for each in samples if any(each.rates)), default=0)
-    still = next((each for each in samples if each.step > moving), None)
-    if not moving or still is None:
-        return 0
-    taken, world = still.step - 1, rank.world_size
+    taken, world = training.still_since - 1, rank.world_size
     left = training.steps - taken
-    counts_for_all = abs(still.counted - world * taken) <= world
-    return left if counts_for_all and left >= max(_FEW, _SHARE * training.steps) else 0
+    counts_for_all = abs(training.still_counted - world * taken) <= world
+    long = left >= max(_FEW, _SHARE * training.steps)
+    return left if taken > 0 and counts_for_all and long else 0
