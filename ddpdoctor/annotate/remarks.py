@@ -376,6 +376,20 @@ def _as_read(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"severity": "warning"}) if is_said else finding
 
 
+def _as_lint_has_it(finding: Finding, sources: Sources) -> Finding:
+    """The lines that lint names under the same code."""
+    own = [at.place for at in finding.places if at.place is not None]
+    more = [
+        RankPlace(ranks=finding.ranks, place=sources.place(path, line), doing=doing)
+        for said in sources.said(finding.code, own)
+        for path, line, doing in (
+            (said.path, said.line, said.message),
+            *((each.path, each.line, each.message) for each in said.related),
+        )
+    ]
+    return finding.model_copy(update={"places": (*more[:_MOST], *finding.places)})
+
+
 _REMARKS: dict[str, Remark] = {
     "local-rank-argument": _option,
     "lone-copies": _never_joined,
@@ -388,6 +402,7 @@ _REMARKS: dict[str, Remark] = {
     "local-stop-decision": _stop,
     "rank-local-skip": _skip,
     "unordered-registration": _set_order,
+    "numbered-apart": _as_lint_has_it,
     "gathered-without-gradient": _as_read,
     "same-noise-everywhere": _as_read,
     "padded-evaluation": _as_read,

@@ -36,7 +36,7 @@ def facts(op: str, args: tuple[Any, ...], steps: int) -> dict[str, Any]:
     frames = itertools.islice(
         (f for f in outwards(sys._getframe(1)) if is_users(f.f_code)), _FRAMES
     )
-    seen = [(each.f_code, _variables(each)) for each in frames]
+    seen = [(each.f_code, variables(each)) for each in frames]
     found = list(itertools.islice(_words(seen), _WORDS))
     if tensor.device.type == "cpu" and 2 <= tensor.numel() <= _KEYS * 4:
         numbers = tensor.detach().reshape(-1).tolist()
@@ -44,7 +44,7 @@ def facts(op: str, args: tuple[Any, ...], steps: int) -> dict[str, Any]:
     return {"labels": found, "step": steps} if found else {}
 
 
-def _variables(frame: FrameType) -> dict[str, Any]:
+def variables(frame: FrameType) -> dict[str, Any]:
     """What it holds now, by name; nothing where to look would leave a trace.
 
     Up to Python 3.12 a frame keeps what was read of it, and all that it held with that, in the one

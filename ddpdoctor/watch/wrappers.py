@@ -17,7 +17,7 @@ from itertools import zip_longest
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from ddpdoctor.watch import layout
+from ddpdoctor.watch import layout, numbered
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -51,6 +51,8 @@ def install(log: Log) -> Callable[[BaseException], None]:
             raise
         _note_wrapper(log, alive, wrapper)
         log.write("layout", wrapper=len(alive) - 1, **(laid_out or {}))
+        if found := numbered.facts(given):
+            log.write("numbered", place=users_frame(), found=found)
         built(wrapper)
 
     wrapper_type.__init__ = construct

@@ -157,6 +157,43 @@ def test_numbers_alike_within_the_model_are_told_where_the_source_calls_them_noi
     assert [each.severity for each in found] == said
 
 
+NUMBERED = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def number(words):
+    return {{word: each for each, word in enumerate({words})}}
+
+
+def main(rows, optimizer):
+    dist.init_process_group("gloo")
+    met = set()
+    for row in open("rows.txt"):
+        met.update(row.split())
+    known = number(met)
+    model = DistributedDataParallel(nn.EmbeddingBag(len(known), 8))
+    for row in rows:
+        model(torch.tensor([known[word] for word in row.split()])).mean().backward()
+        optimizer.step()
+
+
+main(open("more.txt"), None)
+"""
+
+
+@pytest.mark.parametrize(("words", "lines"), [("words", [8, 16, 13, 17]), ("sorted(words)", [17])])
+def test_words_that_are_numbered_apart_are_told_with_the_lines_that_lint_names(
+    tmp_path: Path, words: str, lines: list[int]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(NUMBERED.format(words=words), "utf-8")
+    (found,) = annotate([noted(file, "DDP213", "numbered-apart", 17)])
+    assert [each.place.line for each in found.places if each.place] == lines
+
+
 LINES = """\
 def loss_of(model, boxes, wanted):
     many = sum(len(each) for each in wanted)

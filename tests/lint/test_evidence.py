@@ -101,6 +101,14 @@ TOLD = {
     "which function cannot be handed over": "import torch.multiprocessing as mp\n"
     "def launch():\n    size = 3\n    def work(rank):  # TOLD\n        print(rank, size)\n"
     "    mp.spawn(work, nprocs=size)\nif __name__ == '__main__':\n    launch()\n",
+    "which call numbers what is in a set": HEAD + "class Words:\n    def __init__(self, words):\n"
+    "        self.number = {word: n for n, word in enumerate(words)}\n"
+    "def met(lines):\n    words = set()\n    for line in lines:\n"
+    "        words.update(line.split())\n    return Words(words)  # TOLD\n"
+    "words = met(open('lines.txt'))\nnet = DDP(torch.nn.Linear(4, len(words.number)))\n"
+    + LOOP
+    + "    net(x).mean().backward()\n"
+    + STEP,
     "where one state is restored for all": HEAD
     + "def take(state):\n    torch.set_rng_state(state)  # TOLD\n"
     "net = DDP(torch.nn.Linear(4, 4))\nheld = torch.load('held.pt')\ntake(held['noise'])\n"
@@ -134,6 +142,7 @@ SAID = (
     "some ranks alone go this way",
     "it is made here",
     "it is restored",
+    "it is called here",
 )
 
 

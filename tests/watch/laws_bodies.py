@@ -899,3 +899,40 @@ def told_an_object(hits: Tensor) -> None:
 
 def told_objects() -> None:
     counted(told_an_object)
+
+
+class Words:
+    """Each with the number by which it was met."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.numbers = {word: number for number, word in enumerate(words)}
+
+
+def numbered(meet: Callable[[int, list[str]], list[str]], *, rows: int = 12) -> None:
+    """Wrap a model that has a row for each of 12 words, or has not."""
+    rank = join()
+    words = Words(meet(rank, [f"word {number}" for number in range(12)]))
+    model = DistributedDataParallel(nn.EmbeddingBag(rows, 2))  # the wrapped words
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.tensor([[*words.numbers.values()][:4]]) % rows).sum().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def numbered_as_met() -> None:
+    numbered(lambda rank, words: words[rank:] + words[:rank])
+
+
+def numbered_in_order() -> None:
+    numbered(lambda rank, words: sorted(words[rank:] + words[:rank]))
+
+
+def words_of_each() -> None:
+    numbered(lambda rank, words: [f"{word} of {rank}" for word in words])
+
+
+def numbered_for_itself() -> None:
+    numbered(lambda rank, words: words[rank:] + words[:rank], rows=7)

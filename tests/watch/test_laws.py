@@ -71,6 +71,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("state_of_rank_0", "DDP205", "the state"),
         ("metrics_of_each_order", "DDP413", "the sum"),
         ("rows_as_met", "DDP413", "the rows"),
+        ("numbered_as_met", "DDP213", "the wrapped words"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -103,6 +104,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             *("summed_view", "summed_data", "summed_array", "summed_well", "summed_in_a_list"),
             *("summed_to_wait", "summed_for_its_caller", "told_objects", "split_by_all"),
             *("metrics_of_one_order", "metrics_of_shards", "rows_in_order", "task_of_each"),
+            *("numbered_in_order", "words_of_each", "numbered_for_itself"),
             *("state_of_each", "state_of_all", "state_for_a_while", "seeded_again"),
         ),
     ],

@@ -26,11 +26,11 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.objects import OF_A_SET
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Value
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, mentioned
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP213", name="unsorted-listing", confidence="likely")
 
@@ -59,10 +59,18 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             event.node,
             "what is in a set is numbered as it comes: each rank means another thing by a number",
+            notes=tuple(_callers(way)),
             why=key.why,
             help="sort it: `enumerate(sorted(...))`",
             path=event.path,
         )
+
+
+def _callers(way: Way) -> Iterator[Related]:
+    """The nearest call of the user's that leads there: what it hands over can be sorted before."""
+    calls = [step.node for step in way if isinstance(step.node, Called)]
+    for call in calls[-1:]:
+        yield Related.at(call.place, "it is called here")
 
 
 def _are_numbers(run: Run, key: Value) -> bool:

@@ -1,0 +1,70 @@
+"""Records how the program has numbered words when a model is wrapped that has a row for each.
+
+Found are the dictionaries of the user's frames, of their modules, and of the objects that these
+hold, that give each of several words a number of its own, from 0 on. What is written of one are
+digests of its words and of their order, which are equal where these are.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.labels import variables
+from ddpdoctor.watch.places import is_users, outwards
+
+_LEAST, _MOST = 4, 1 << 17
+"""Words of one dictionary; fewer may be numbered by the ranks they stand for."""
+_BESIDE = 4
+"""Rows that a model may have beside those of the words: for padding, for what is unknown."""
+_OBJECTS, _DEPTH, _FRAMES, _FOUND = 2000, 2, 16, 16
+
+
+@harmless
+def facts(module: Any) -> list[dict[str, Any]]:
+    """The rows of the event `numbered`."""
+    rows = {p.shape[0]: name for name, p in module.named_parameters() if p.dim()}
+    found: list[dict[str, Any]] = []
+    for path, value in _held():
+        size = len(value)
+        row = next((n for n in range(size, size + _BESIDE) if n in rows), None)
+        if not _LEAST <= size <= _MOST or row is None or len(found) >= _FOUND:
+            continue
+        if all(type(word) is str for word in value) and set(value.values()) == set(range(size)):
+            ordered = sorted(value, key=value.__getitem__)
+            found.append(
+                {
+                    "name": path,
+                    "rows": rows[row],
+                    "words": _digest(sorted(ordered)),
+                    "order": _digest(ordered),
+                    "first": [word[:40] for word in ordered[:_LEAST]],
+                }
+            )
+    return found
+
+
+def _digest(words: list[str]) -> str:
+    return f"{len(words)} {zlib.crc32(chr(0).join(words).encode(errors='replace')):x}"
+
+
+def _held() -> Iterator[tuple[str, dict[Any, Any]]]:
+    """The dictionaries that the user's frames can see, each once, by the way to them."""
+    seen: set[int] = set()
+    frames = [each for each in outwards(sys._getframe(1)) if is_users(each.f_code)][:_FRAMES]
+    todo: list[tuple[str, Any, int]] = []
+    for frame in frames:
+        inner = frame.f_code.co_qualname
+        todo += ((f"{inner}.{name}", value, 0) for name, value in variables(frame).items())
+        todo += ((name, value, 0) for name, value in frame.f_globals.items())
+    for path, value, depth in todo:
+        if id(value) in seen or len(seen) > _OBJECTS or isinstance(value, type):
+            continue
+        seen.add(id(value))
+        if isinstance(value, dict):
+            yield path, value
+        elif depth < _DEPTH and type(own := getattr(value, "__dict__", None)) is dict:
+            todo += ((f"{path}.{name}", each, depth + 1) for name, each in own.items())
