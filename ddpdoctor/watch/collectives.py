@@ -367,6 +367,8 @@ def _note(
         fields["root"] = root
     if (reduce_op := getattr(options, "reduceOp", None)) is not None:
         fields["reduce_op"] = _named(getattr(reduce_op, "op", reduce_op))
+        if pending.log.summing is not None and (op, fields["reduce_op"]) == ("all_reduce", "SUM"):
+            pending.log.summing(group, args[0][0])
     pending.begin(fields)
     return fields
 

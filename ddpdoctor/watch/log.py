@@ -54,6 +54,8 @@ class Log:
         """The thread that wraps models and steps, once one has."""
         self.exchanged = 0
         """Numbers that it has given to other ranks, for them to have as they are."""
+        self.summing: Callable[[Any, Any], None] | None = None
+        """Is to hear of what is about to be summed up over a group."""
         self.in_join = False
         """It is inside of `Join`."""
         self.mixed: list[tuple[str, Frame | None]] | None = None

@@ -13,6 +13,7 @@ from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.means import Means
 from ddpdoctor.watch.replacing import Replaced
+from ddpdoctor.watch.shares import Shares
 
 _LAST = 64
 """No window begins after this step."""
@@ -25,13 +26,14 @@ class Window:
         self.replaced = Replaced()
         self._draws = Draws(log, inside)
         self._means = Means(log, inside)
+        self._shares = Shares(log, inside)
         self._beside = Beside(log, budget, inside)
 
     @harmless
     def open(self, step: int) -> None:
         """Listen until `close`, which comes before this step."""
         if step <= _LAST and self.replaced.begin():
-            for each in (self._draws, self._means, self._beside):
+            for each in (self._draws, self._means, self._shares, self._beside):
                 each.listen(self.replaced)
 
     @harmless
@@ -47,4 +49,5 @@ class Window:
             self.replaced.undo()
             self._draws.write(step)
             self._means.write(step)
+            self._shares.write(step)
             self._beside.write(step, held())

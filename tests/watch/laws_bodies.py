@@ -936,3 +936,70 @@ def words_of_each() -> None:
 
 def numbered_for_itself() -> None:
     numbered(lambda rank, words: words[rank:] + words[:rank], rows=7)
+
+
+def weighed(
+    loss_of: Callable[[Tensor, Tensor], Tensor],
+    *,
+    count: Callable[[int, int], int] = lambda rank, step: 5 + step % 3 + 2 * rank,
+    gradients_by: int = 1,
+) -> None:
+    """Train on a sum over as many targets as this rank has in that step, and the count of all."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(20):
+        own = count(rank, step)
+        optimizer.zero_grad()
+        of_all = torch.tensor(float(own) / 2) * 2  # of no weight
+        dist.all_reduce(of_all)
+        loss_of(model(torch.ones(own, 3)).square().sum(), of_all).backward()
+        if gradients_by > 1:
+            for parameter in model.parameters():
+                assert parameter.grad is not None
+                parameter.grad *= gradients_by
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def divided(total: Tensor, of_all: Tensor) -> Tensor:
+    return total / of_all  # the share
+
+
+def by_the_count_of_all() -> None:
+    weighed(divided)
+
+
+def share_times_ranks() -> None:
+    weighed(lambda total, of_all: total / of_all * dist.get_world_size())
+
+
+def ranks_times_sum() -> None:
+    weighed(lambda total, of_all: dist.get_world_size() * total / of_all)
+
+
+def sum_of_all() -> None:
+    weighed(lambda total, of_all: all_reduce(total) / of_all)
+
+
+def gradients_times_ranks() -> None:
+    weighed(divided, gradients_by=2)
+
+
+def by_the_mean_count() -> None:
+    weighed(lambda total, of_all: total / of_all.div_(dist.get_world_size()))
+
+
+def by_a_constant() -> None:
+    weighed(divided, count=lambda rank, step: 6)
+
+
+def loss_of_all() -> None:
+    """Each rank's mean, and beside it, for the log, that over all ranks."""
+
+    def mean(total: Tensor, of_all: Tensor) -> Tensor:
+        divided(total, of_all).item()
+        return total / 6
+
+    weighed(mean, count=lambda rank, step: 6 + step % 3)
