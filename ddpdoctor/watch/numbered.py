@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
@@ -20,6 +21,7 @@ _LEAST, _MOST = 4, 1 << 17
 """Words of one dictionary; fewer may be numbered by the ranks they stand for."""
 _BESIDE = 4
 """Rows that a model may have beside those of the words: for padding, for what is unknown."""
+_PLAIN = object.__getattribute__
 _OBJECTS, _DEPTH, _FRAMES, _FOUND = 2000, 2, 16, 16
 
 
@@ -28,11 +30,12 @@ def facts(module: Any) -> list[dict[str, Any]]:
     """The rows of the event `numbered`."""
     rows = {p.shape[0]: name for name, p in module.named_parameters() if p.dim()}
     found: list[dict[str, Any]] = []
-    for path, value in _held():
-        size = len(value)
+    for path, held in _held():
+        size = dict.__len__(held)
         row = next((n for n in range(size, size + _BESIDE) if n in rows), None)
         if not _LEAST <= size <= _MOST or row is None or len(found) >= _FOUND:
             continue
+        value = dict.copy(held)
         if all(type(word) is str for word in value) and set(value.values()) == set(range(size)):
             ordered = sorted(value, key=value.__getitem__)
             found.append(
@@ -61,10 +64,22 @@ def _held() -> Iterator[tuple[str, dict[Any, Any]]]:
         todo += ((f"{inner}.{name}", value, 0) for name, value in variables(frame).items())
         todo += ((name, value, 0) for name, value in frame.f_globals.items())
     for path, value, depth in todo:
-        if id(value) in seen or len(seen) > _OBJECTS or isinstance(value, type):
+        if id(value) in seen or len(seen) > _OBJECTS:
             continue
         seen.add(id(value))
-        if isinstance(value, dict):
+        if issubclass(type(value), dict):
             yield path, value
-        elif depth < _DEPTH and type(own := getattr(value, "__dict__", None)) is dict:
-            todo += ((f"{path}.{name}", each, depth + 1) for name, each in own.items())
+        elif depth < _DEPTH:
+            todo += ((f"{path}.{name}", each, depth + 1) for name, each in _own(value).items())
+
+
+def _own(value: Any) -> dict[str, Any]:
+    """What an object holds; nothing of a class, a module, or one whose code would be run for it."""
+    kind = type(value)
+    if issubclass(kind, (type, ModuleType)) or kind.__getattribute__ is not _PLAIN:
+        return {}
+    try:
+        own = _PLAIN(value, "__dict__")
+    except AttributeError:
+        return {}
+    return dict(own) if type(own) is dict else {}
