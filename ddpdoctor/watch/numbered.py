@@ -21,7 +21,7 @@ _LEAST, _MOST = 4, 1 << 17
 """Words of one dictionary; fewer may be numbered by the ranks they stand for."""
 _BESIDE = 4
 """Rows that a model may have beside those of the words: for padding, for what is unknown."""
-_PLAIN = object.__getattribute__
+_PLAIN: Any = object.__getattribute__
 _OBJECTS, _DEPTH, _FRAMES, _FOUND = 2000, 2, 16, 16
 
 
