@@ -25,6 +25,7 @@ _PROVEN = "that these ranks wait for each other for ever is proven; why they par
 _UNSEEN = "the exception is concluded from the source, nobody has seen it"
 _NOT_WAITING = ("ended", "together")
 _CALLERS = 3
+_DECISIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +143,15 @@ def _renamed(
 
 
 def _with_ways(finding: Finding, sources: Sources) -> Finding:
-    """As it was, with the lines that led the parties to where they are."""
+    """As it was, with the lines that led the parties to where they are, and what decided there."""
     known = {each.place for each in finding.places}
     more: list[RankPlace] = []
     for party in _parties(finding, sources):
+        decided = sources.decisions(party) if finding.title == "deadlock" else []
+        more += (
+            RankPlace(ranks=party.at.ranks, place=place, doing="decides on the way there")
+            for place in [each for each in decided if each not in known][:_DECISIONS]
+        )
         more += _calls(party, sources, known)
         known |= {each.place for each in more}
     return finding.model_copy(update={"places": (*finding.places, *more)})

@@ -66,6 +66,11 @@ class Sources:
         elsewhere = other.at.ranks if other is not None else party.gone
         return self._heads.reasons(party.stack, theirs, (party.at.ranks, elsewhere))
 
+    def decisions(self, party: Party) -> list[Place]:
+        """What is decided on its way, from where it is another one than that of the others."""
+        theirs = party.other.stack if party.other is not None else ()
+        return [self.place(*each) for each in self._heads.decisions(party.stack, theirs)]
+
     def by_rank(self, stack: tuple[Line, ...], ranks: Sequence[int]) -> Reason | None:
         """The nearest condition of the rank on the way to a line."""
         found = self._heads.reasons(stack, (), (ranks, ()))

@@ -295,17 +295,31 @@ class Heads:
         common = _common(trail.lines, other.lines)
         if theirs and common == len(trail.lines) == len(other.lines):
             return self._ordered(trail)
-        shared = {turn.identity for turn in other.turns if turn.depth == common}
         found = self._ordered(trail)
-        for distance, turn in enumerate(trail.turns):
-            is_beyond = turn.depth > common or (
-                turn.depth == common and turn.identity not in shared
-            )
-            if not is_beyond:
-                continue
-            beside = turn.depth == common and self._is_beside(trail.lines, other.lines, common)
+        for distance in _beyond(trail, other, common):
+            in_common = trail.turns[distance].depth == common
+            beside = in_common and self._is_beside(trail.lines, other.lines, common)
             found += self._of_turn(trail, distance, ranks, beside)
         return sorted(_nearer_than_a_catch(found), key=_order)
+
+    def decisions(self, mine: Stack, theirs: Stack) -> list[Line]:
+        """The conditions and loops on the way of one that the other does not share, nearest first.
+
+        If there are no others, ranks that stand at both have gone different ways at one of them.
+        """
+        trail, other = self._trail(mine), self._trail(theirs)
+        common = _common(trail.lines, other.lines)
+        turns = [trail.turns[each] for each in _beyond(trail, other, common)]
+        tests = [
+            turn.node.test
+            if isinstance(turn.node, Choice)
+            else turn.over.node
+            if turn.over is not None
+            else turn.node.node
+            for turn in turns
+        ]
+        lines = ((t.node.path, getattr(n, "lineno", 1)) for t, n in zip(turns, tests, strict=True))
+        return list(dict.fromkeys(lines))
 
     def _is_beside(self, mine: Stack, theirs: Stack, common: int) -> bool:
         """Whether the first lines that are not shared stand in one function."""
@@ -696,6 +710,16 @@ def _acted_on(turn: Turn) -> Choice | None:
                 if isinstance(choice, Choice) and choice.condition.agree.kind == "rank":
                     return choice
     return None
+
+
+def _beyond(trail: _Trail, other: _Trail, common: int) -> list[int]:
+    """The numbers of the turns of one way that the other does not share."""
+    shared = {turn.identity for turn in other.turns if turn.depth == common}
+    return [
+        number
+        for number, turn in enumerate(trail.turns)
+        if turn.depth > common or (turn.depth == common and turn.identity not in shared)
+    ]
 
 
 def _may_differ(turn: Turn, beside: bool) -> bool:

@@ -79,7 +79,7 @@ def _own(value: Any) -> dict[str, Any]:
     if issubclass(kind, (type, ModuleType)) or kind.__getattribute__ is not _PLAIN:
         return {}
     try:
-        own = _PLAIN(value, "__dict__")
+        own = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return {}
     return dict(own) if type(own) is dict else {}

@@ -414,6 +414,40 @@ def test_who_returns_from_what_a_loop_calls_skips_a_round(
     assert script.place("the skip", "step") in [each.place for each in refined.places]
 
 
+AVERAGED = """
+def average(net):
+    for weight in net.parameters():  # the loop
+        if weight.grad is not None:  # the condition
+            dist.all_reduce(weight.grad)  # the reduction
+
+def main(net, opt, rows):
+    for row in rows:  # the rows
+        net(row).sum().backward()
+        if len(row) > 3:  # the length
+            average(net)  # the call
+        opt.step()
+        dist.barrier()  # the barrier
+
+main(torch.nn.Linear(3, 3), torch.optim.SGD([torch.zeros(3)], 0.1), [torch.ones(3)] * 9)  # the end
+"""
+
+
+def test_where_no_reason_is_known_what_decided_on_the_ways_is_told(tmp_path: Path) -> None:
+    script = Script(tmp_path, PREAMBLE + AVERAGED)
+    refined = only(
+        finding(
+            script.at(0, "all_reduce #4", "the end", "the call", "the reduction"),
+            script.at(1, "barrier #4", "the end", "the barrier"),
+        )
+    )
+    told = {e.place: e.ranks for e in refined.places if e.doing == "decides on the way there"}
+    functions = {"the loop": "average", "the condition": "average"}
+    decided = {script.place(comment, of): (0,) for comment, of in functions.items()}
+    assert refined.code == "DDP400"
+    assert decided.items() <= told.items()
+    assert script.place("the rows") not in told, "both go through them"
+
+
 @pytest.mark.parametrize(
     ("iterable", "code"),
     [("set(values)", "DDP413"), ("sorted(values)", "DDP418"), ("range(9)", "DDP400")],
