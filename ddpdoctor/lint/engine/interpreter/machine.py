@@ -502,9 +502,9 @@ class Machine:
             return paths
         first = [path for path in paths if path.holds is wanted]
         others = [path for path in paths if path.holds is not wanted]
-        return [*first, *(path for path in others if self._joins(path))]
+        return [*first, *(path for path in others if self.joins(path))]
 
-    def _joins(self, path: Path) -> bool:
+    def joins(self, path: Path) -> bool:
         """Whether a way joins the process group; it is run, and forgotten."""
         outside, mask, frame = self.out, self.mask, self.frame
         returned, yielded = len(frame.returns), len(frame.yields)

@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     FORKED,
     GENERATORS,
+    MODE,
     NONE,
     NOTHING,
     OPEN,
@@ -354,8 +355,20 @@ def _if(vm: Machine, node: ast.If) -> bool:
     known = vm.truth(condition)
     if known is not None and vm.was_seen_in(node.orelse if known else node.body):
         condition = Value(NOTHING, UNKNOWN)
+    if known is False and _is_a_setting(vm, node):
+        condition = Value(MODE)
     paths = vm.ways(condition, _way(vm, node.body), _way(vm, node.orelse))
     return vm.choose(node, node.test, condition, paths) is not None
+
+
+def _is_a_setting(vm: Machine, node: ast.If) -> bool:
+    """Whether a script's own `distributed = False` is what people change before they start it."""
+    if len(vm.frames) > 1 or not isinstance(node.test, ast.Name):
+        return False
+    joins = vm.joins(Path(True, EVERYONE, 0, _way(vm, node.body)))
+    if joins:
+        vm.store.put((vm.frame.scopes[0], node.test.id), Value(MODE))
+    return joins
 
 
 def _match(vm: Machine, node: ast.Match) -> bool:

@@ -64,10 +64,11 @@ def check(run: Run) -> Iterator[Hit]:
                 continue  # it is built only now
             if not _is_below(run, changed, module, inside) or _is_wrapped_again(wraps, module, way):
                 continue
-            if _is_trainable(
-                event, at, [w for each, w in froze if _is_below(run, each, module, inside)]
-            ):
-                continue
+            theirs = _reach(run, changed)
+            below = [(each, w) for each, w in froze if _is_below(run, each, module, inside)]
+            frozen = [w for each, w in below if not theirs.isdisjoint(_reach(run, each))]
+            if _is_unfreezing(event) and below and all(is_after(at, w) for w in frozen):
+                continue  # what froze it has come after the wrap, which knows it
             told.add(id(event.node))
             node, path = _asked_by(run, event, way, inside) or (event.node, event.path)
             yield Hit(
@@ -127,9 +128,10 @@ def _is_unfreezing(event: Event) -> bool:
     return event.kind == "unfreeze" or event.name == "requires_grad"
 
 
-def _is_trainable(event: Event, wrap: Way, froze: list[Way]) -> bool:
-    """Whether it is but unfrozen again: what froze it has come after the wrap, which knows it."""
-    return _is_unfreezing(event) and bool(froze) and all(is_after(wrap, each) for each in froze)
+def _reach(run: Run, value: Value) -> set[int]:
+    """The modules that it is taken from, with their parts."""
+    found = {each for each in mentioned(run, value) if isinstance(each, Ref)}
+    return {each.number for each in found}.union(*(parts(run, each) for each in found))
 
 
 def _is_below(run: Run, changed: Value, module: What, inside: set[int]) -> bool:
