@@ -175,6 +175,22 @@ def keeps_apart(choices: tuple[Choice, ...]) -> Choice | None:
     return next((each for each in reversed(choices) if each.condition.agree.kind == "rank"), None)
 
 
+def where_apart(way: Way, apart: Choice) -> int:
+    """The step of a way from which on its ranks are apart: inside the condition, or behind it.
+
+    Behind it, where the others have left, they are met again where what they left has been left.
+    """
+    for number, step in enumerate(way):
+        if step.node is apart:
+            return number
+        if apart in step.seq.items[: step.index]:
+            around = (
+                n for n in range(number - 1, -1, -1) if isinstance(way[n].node, Called | Loop)
+            )
+            return next(around, 0)
+    raise ValueError("no condition on this way")
+
+
 def synchronises(event: Event) -> bool:
     """Whether no rank gets past it before all have come to it, as to a barrier or a reduction."""
     said = letter(event)

@@ -46,7 +46,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.queries.doing import doers, in_try, keeps_apart
+from ddpdoctor.lint.engine.queries.doing import doers, in_try, keeps_apart, where_apart
 from ddpdoctor.lint.engine.queries.partings import (
     Met,
     is_tried_again,
@@ -94,7 +94,7 @@ def _within(run: Run, attempt: Seq, handlers: list[Seq]) -> Iterator[Hit]:
         apart = keeps_apart(who.choices)
         if apart is None or not who.some or in_try(way):
             continue
-        depth = next(number for number, step in enumerate(way) if step.node is apart)
+        depth = where_apart(way, apart)
         if any(isinstance(step.node, Loop) for step in way[:depth]):
             continue
         followed = (each for step in reversed(way[: depth + 1]) for each in met(step.rest))
@@ -129,7 +129,9 @@ def _missed(left: Exit | None, way: Way, apart: Choice) -> Met | None:
     """What the other ranks go on to, in the function or the loop that is left."""
     if left is None or left.kind not in ("return", "break", "continue"):
         return None
-    outer = next(number for number, step in enumerate(way) if step.node is apart)
+    outer = where_apart(way, apart)
+    if way[outer].node is not apart:  # the others have left as well
+        return None
     for step in reversed(way[: outer + 1]):
         if isinstance(step.node, Called):
             break
