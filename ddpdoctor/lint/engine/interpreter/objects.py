@@ -9,7 +9,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
-from ddpdoctor.lint.engine.interpreter.store import PERHAPS, UNWRAPPED, Key, State
+from ddpdoctor.lint.engine.interpreter.store import PERHAPS, ROWS_OF, UNWRAPPED, Key, State
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     IS_LOCAL_MAIN,
@@ -1220,9 +1220,22 @@ def _stands_for_several(one: Value) -> bool:
     return any(isinstance(each, Term) and each.op == "*" for each in within(one.what))
 
 
+def _of_length(vm: Machine, value: Value, number: int) -> Value | None:
+    """Of what is one of several: the tuples that have so many elements. The others would raise."""
+    kept = vm.store.get((value.what, ROWS_OF))
+    rows = kept.what.items if kept is not None and isinstance(kept.what, Tuple) else ()
+    fitting = [
+        each for each in rows if isinstance(each.what, Tuple) and len(each.what.items) == number
+    ]
+    if not fitting:
+        return None
+    by = [value] if value.agree.divergent else []
+    return vm.store.joined(list(fitting), [State({})] * len(fitting), by, value.what)
+
+
 def _unpack(vm: Machine, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
-    found = content(vm, value)
     star = next((i for i, each in enumerate(targets) if isinstance(each, ast.Starred)), None)
+    found = content(vm, value) or (_of_length(vm, value, len(targets)) if star is None else None)
     if found is not None and isinstance(found.what, Tuple):
         items = found.what.items
         if star is None and len(items) == len(targets):

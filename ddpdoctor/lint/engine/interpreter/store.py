@@ -39,6 +39,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
 Key = tuple[Any, str]
 """(scope or object, name)."""
 Writes = dict[Key, Value]
+ROWS_OF = "#tuples"
+"""Of what is another thing on each way: the tuples among them."""
 UNWRAPPED = "the wrapper is taken off"
 PERHAPS = "#perhaps"
 """Of a wrapper: it may be something unknown instead, such as another library's."""
@@ -255,7 +257,20 @@ class Store:
             return Tensor(hash(tag), frozenset().union(*(each.of for each in made)))
         if made and not conditions:
             return made[0]
-        return Term("joined", (hash(tag),)) if tag is not None else NOTHING
+        if tag is None:
+            return NOTHING
+        rows = [row for each in options.values() for row in self._rows(each)]
+        joined = Term("joined", (hash(tag),))
+        if rows:
+            self.put((joined, ROWS_OF), Value(Tuple(tuple(rows))))
+        return joined
+
+    def _rows(self, value: Value) -> tuple[Value, ...]:
+        """The tuples that something may be."""
+        if isinstance(value.what, Tuple):
+            return (value,)
+        kept = self.get((value.what, ROWS_OF))
+        return kept.what.items if kept is not None and isinstance(kept.what, Tuple) else ()
 
 
 def _elements(contents: list[Value], conditions: list[Value]) -> list[Value]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddpdoctor.lint.engine.interpreter import reading
+from ddpdoctor.lint.engine.interpreter import objects, reading
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -18,6 +18,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Ref,
     Table,
     Tensor,
+    Term,
     Tuple,
     Value,
     within,
@@ -152,6 +153,8 @@ def _behind(run: Run, value: Value | None, depth: int) -> set[int]:
     if isinstance(what, Tensor):
         loader = run.vm.batches.get(what.site)
         return {loader.number} if loader is not None else set()
+    if isinstance(what, Term) and what.op == "element":  # of one of several loaders
+        return numbers(Value(what.args[0]))
     items = what.items if isinstance(what, Tuple) else ()
     items = (what.element,) if isinstance(what, Many) else items
     return {number for each in items for number in _behind(run, each, depth - 1)}
@@ -195,17 +198,31 @@ def _is_alike(sample: Event) -> bool:
     return all(each.agree == SAME for each in (count, *items))
 
 
-def _holds_own(run: Run, data: Value) -> bool:
-    """Whether a data set is made of what the rank alone has read, or is told the rank."""
+def _holds_own(run: Run, data: Value, depth: int = _DEPTH) -> bool:
+    """Whether a data set is made of what the rank alone has read, or is told the rank.
+
+    So is one that is made of several of which one is.
+    """
     made = run.vm.object(data)
     held = run.vm.store.of(data.what) if made is not None else {"": data}
+    inner = [Value(Ref(number)) for each in held.values() for number in _made_of(run, each)]
+    if depth and any(_holds_own(run, each, depth - 1) for each in inner):
+        return True
     if made is not None and made.cls >= 0:  # how it goes by that, is not always followed
         own = {name for name, each in held.items() if each.agree.kind == "rank"}
         return any(
             isinstance(each, ast.Attribute) and each.attr in own and isinstance(each.ctx, ast.Load)
-            for each in ast.walk(run.vm.classes[made.cls].node)
+            for base in objects.bases(run.vm, made.cls)
+            for each in ast.walk(run.vm.classes[base].node)
         )
     return any(_is_own(each, ("shard",), _DEPTH) for each in held.values())
+
+
+def _made_of(run: Run, value: Value) -> set[int]:
+    """The objects of the user's that a value is, or that are in it."""
+    content = objects.content(run.vm, value)
+    found = {number for each in objects.held(content or value) for number in numbers(each)}
+    return {each for each in found if run.vm.objects[each].cls >= 0}
 
 
 def is_own_part(run: Run, value: Value) -> bool:

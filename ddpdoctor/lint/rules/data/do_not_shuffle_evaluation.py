@@ -46,7 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
         if one.trains
     }
     for number, event in samplers.items():
-        if "shuffle" in event.values or "rest" in event.values:
+        if "shuffle" in event.values or "rest" in event.values or _is_for_one(event):
             continue
         mine = {loader for loader, sampler in loaders.items() if sampler == number}
         through = [each for each in passes(run) if each.loaders & mine]
@@ -66,6 +66,12 @@ def check(run: Run) -> Iterator[Hit]:
             fix=Fix((edit,)) if edit else None,
             path=event.path,
         )
+
+
+def _is_for_one(sampler: Event) -> bool:
+    """Whether each rank goes through all of it, so that nothing is dealt out, nor padded."""
+    replicas = sampler.values.get("num_replicas")
+    return replicas is not None and replicas.is_const(1)
 
 
 def _evaluates(run: Run, one: Pass) -> bool:
