@@ -470,7 +470,7 @@ def run_forward(run: Run, module: Value) -> tuple[Seq, list[Value]] | None:
         found = vm.store.get((found.what, "__wrapped__")) or found
     given: dict[str, Value] = {}
     if found is not None and isinstance(found.what, Func):
-        given = _unknown_arguments(vm, vm.functions[found.what.number], skip=1)
+        given = unknown_arguments(vm, vm.functions[found.what.number], skip=1)
     args = [] if given else [Value(Term("parameter", (made.number, "input")), UNKNOWN)]
     outside, vm.out, depth = vm.out, Seq(), vm.store.open()
     vm.fuel, vm.saving, frames = ALONE, 0, len(vm.frames)
@@ -551,7 +551,7 @@ def _call_alone(
 ) -> None:
     """Run a function; methods of one class run on one object, which keeps what they have set."""
     has_self = owner >= 0 and "staticmethod" not in what.flags
-    arguments = _unknown_arguments(vm, info, skip=1 if has_self else 0)
+    arguments = unknown_arguments(vm, info, skip=1 if has_self else 0)
     args: list[Value] = []
     if has_self:
         if "classmethod" in what.flags:
@@ -575,7 +575,8 @@ def _is_read(vm: Machine, owner: int, info: FunctionInfo) -> bool:
     return name in ("__init__", "__getitem__", "__iter__") and gives_samples(vm, owner)
 
 
-def _unknown_arguments(vm: Machine, info: FunctionInfo, skip: int = 0) -> dict[str, Value]:
+def unknown_arguments(vm: Machine, info: FunctionInfo, skip: int = 0) -> dict[str, Value]:
+    """Whatever the parameters of a function may be given, but for the first so many."""
     spec = info.node.args
     positional = [*spec.posonlyargs, *spec.args]
     found = {}
@@ -591,7 +592,7 @@ def _instance(vm: Machine, number: int, info: FunctionInfo) -> Value:
     if init is not None:
         init = vm.store.get((init.what, "__wrapped__")) or init
     if init is not None and isinstance(init.what, Func):
-        kwargs = _unknown_arguments(vm, vm.functions[init.what.number], skip=1)
+        kwargs = unknown_arguments(vm, vm.functions[init.what.number], skip=1)
     elif vm.classes[number].fields:
         for name in vm.classes[number].fields:
             kwargs[name] = hinted(vm, Value(term("field", number, name), UNKNOWN), name)

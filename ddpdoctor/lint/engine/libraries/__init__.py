@@ -48,6 +48,7 @@ WORDS = {
     "spawns": "starts the function `target` once per rank",
     "starts": "starts the process that it is a method of, one of the ranks if it is numbered",
     "calls": "calls the function `target`",
+    "runs": "calls its first argument with what the command line gives",
     "calls_on_main": "a decorator: rank 0 alone runs the function",
     "distinct": "a constant that is equal to itself alone",
     "salted": "alike everywhere of a number, another in every process of a text",

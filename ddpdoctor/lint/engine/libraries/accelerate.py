@@ -11,7 +11,7 @@ accelerate.utils.DataLoaderConfiguration                new type=accelerate.util
 accelerate.Accelerator.prepare                          prepares
 accelerate.Accelerator.prepare_model                    prepares
 accelerate.Accelerator.prepare_data_loader              prepares
-accelerate.Accelerator.prepare_optimizer                itself
+accelerate.Accelerator.prepare_optimizer                prepares
 accelerate.Accelerator.prepare_scheduler                prepares
 accelerate.Accelerator.unwrap_model                     event kind=unwrap model=model@0 result=unwrap
 accelerate.Accelerator.backward                         event kind=backward loss=loss@0

@@ -1,8 +1,8 @@
 """PyTorch Lightning and Fabric. Source: their documentation (2.x)."""
 
 _FABRIC = """
-Fabric                          new type=lightning.Fabric
-fabric.Fabric                   new type=lightning.Fabric
+Fabric                          new type=lightning.Fabric devices=devices@2 nodes=num_nodes@3
+fabric.Fabric                   new type=lightning.Fabric devices=devices@2 nodes=num_nodes@3
 """
 _RANK_ZERO = """
 utilities.rank_zero_only                    calls_on_main
@@ -33,14 +33,14 @@ EFFECTS = "\n".join(
 lightning.Fabric.setup                      prepares
 lightning.Fabric.setup_module               prepares
 lightning.Fabric.setup_dataloaders          prepares
-lightning.Fabric.setup_optimizers           itself
+lightning.Fabric.setup_optimizers           prepares
 lightning.Fabric.barrier                    collective op=barrier
 lightning.Fabric.broadcast                  collective op=broadcast result=same
 lightning.Fabric.all_gather                 collective op=all_gather result=same
 lightning.Fabric.all_reduce                 collective op=all_reduce result=same
 lightning.Fabric.backward                   event kind=backward loss=tensor@0
 lightning.Fabric.clip_gradients             event kind=clip
-lightning.Fabric.no_backward_sync           enters scope=no_sync
+lightning.Fabric.no_backward_sync           enters scope=no_sync enabled=enabled@1
 lightning.Fabric.autocast                   enters scope=autocast
 lightning.Fabric.rank_zero_first            enters scope=main_first
 lightning.Fabric.save                       collective op=save

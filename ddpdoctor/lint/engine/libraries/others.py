@@ -14,6 +14,13 @@ _PLATEAU = "new type=torch.optim.lr_scheduler.ReduceLROnPlateau optimizer=optimi
 _HOMES = ("transformers", "transformers.optimization")
 
 _REST = """
+fire.Fire                                               runs
+jsonargparse.CLI                                        runs
+jsonargparse.cli.CLI                                    runs
+jsonargparse.auto_cli                                   runs
+typer.run                                               runs
+tyro.cli                                                runs
+defopt.run                                              runs
 filelock.FileLock                                       enters scope=lock
 filelock.SoftFileLock                                   enters scope=lock
 fasteners.InterProcessLock                              enters scope=lock

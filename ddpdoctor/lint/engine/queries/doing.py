@@ -15,6 +15,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Event,
     Exit,
     Loop,
+    Node,
     Seq,
     Way,
     events,
@@ -23,9 +24,13 @@ from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NOTHING,
     OPEN,
+    Const,
     Table,
+    Term,
     Value,
+    within,
 )
+from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.words import letter
 
@@ -41,6 +46,8 @@ class Doers:
     """Whether flow tells it: no condition of unknown agreement stands before it."""
     choices: tuple[Choice, ...]
     """The conditions that keep the others out, and those that nobody knows."""
+    loops: tuple[Loop, ...] = ()
+    """The loops around it."""
 
     def is_clear(self, *causes: str) -> bool:
         """Whether the rank alone decides who does it, but for what these causes decide."""
@@ -48,13 +55,29 @@ class Doers:
             isinstance(each.condition.what, Table)
             or each.condition.agree.kind == "same"
             or (each.condition.agree.cause in causes and not _asks_for_none(each.test))
+            or (each.condition.agree.kind == "unknown" and self._counts(each.condition.what))
             for each in self.choices
         )
+
+    def _counts(self, what: object) -> bool:
+        """Whether a condition asks how far a loop has come, such as `step % every == 0`."""
+        if not isinstance(what, Term) or what.op not in _ASKING:
+            return False
+        if what.op in COMPARISONS:
+            return any(self._is_counted(each) for side in what.args for each in within(side))
+        return all(map(self._counts, what.args))
+
+    def _is_counted(self, what: object) -> bool:
+        is_counter = isinstance(what, Term) and what.op == "counter"
+        return is_counter or any(what in each.counted for each in self.loops)
 
     @property
     def some(self) -> bool:
         """Whether some ranks do it and others do not."""
         return self.mask not in (0, EVERYONE)
+
+
+_ASKING = {"and", "or", "not", *COMPARISONS}
 
 
 def _asks_for_none(test: ast.AST) -> bool:
@@ -90,7 +113,8 @@ def doers(way: Way) -> Doers:
                 choices.append(step.node)
             if arm.opened or agree.kind == "unknown" or not agree.sure:
                 sure = False
-    return Doers(mask, sure, tuple(choices))
+    loops = tuple(step.node for step in way if isinstance(step.node, Loop))
+    return Doers(mask, sure, tuple(choices), loops)
 
 
 def is_the_starters(way: Way) -> bool:
@@ -239,6 +263,8 @@ def _surely(seq: Seq) -> Iterator[Event]:
             arms = [list(_surely(arm.body)) for arm in node.arms]
             if all(any(synchronises(each) for each in arm) for arm in arms):
                 yield next(each for each in arms[0] if synchronises(each))
+            elif not node.condition.agree.divergent:  # ranks go the way on which a model is wrapped
+                yield from (each for arm in arms for each in arm if each.kind == "wrap")
 
 
 def function_of(run: Run, thing: Event | Called | Loop | Object) -> ast.AST | None:
@@ -256,7 +282,45 @@ def is_distributed(run: Run) -> bool:
     """Whether the program joins a group, wraps a model or starts ranks itself."""
     found = run.answers.get("distributed")
     if found is None:
-        kinds = ("init", "wrap", "collective", "spawn", "prepare", "group")
-        found = any(True for _ in events(run.root, *kinds))
+        kinds = ("init", "spawn", "group", *(() if is_for_one(run) else ("wrap", "prepare")))
+        meets = (way for _, way in events(run.root, "collective"))
+        found = any(True for _ in events(run.root, *kinds)) or any(
+            not (run.is_entry and _is_for_ranks(way)) for way in meets
+        )
         run.answers["distributed"] = found
     return bool(found)
+
+
+def is_for_one(run: Run) -> bool:
+    """Whether all that could start ranks is told to start one."""
+    told = [
+        (event.values["devices"], event.values.get("nodes", Value(Const(1))))
+        for event, _ in events(run.root, "new")
+        if "devices" in event.values
+    ]
+    return bool(told) and all(each.is_const(1) for pair in told for each in pair)
+
+
+def _is_for_ranks(way: Way) -> bool:
+    """Whether a function asks first if there are ranks: none are, where nobody is seen to join.
+
+    It may have another do what it is for.
+    """
+    calls = 0
+    for step in reversed(way):
+        calls += isinstance(step.node, Called)
+        if calls > 1:
+            return False
+        if any(map(_asks_for_ranks, step.seq.items[: step.index])):
+            return True
+    return False
+
+
+def _asks_for_ranks(node: Node) -> bool:
+    if isinstance(node, Called):
+        return any(map(_asks_for_ranks, node.body.items))
+    if not isinstance(node, Event):
+        return False
+    return node.kind == "ask" or (
+        node.kind == "getenv" and node.values["name"].is_const("WORLD_SIZE")
+    )

@@ -39,7 +39,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Why,
 )
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
-from ddpdoctor.lint.engine.queries.doing import is_the_starters
+from ddpdoctor.lint.engine.queries.doing import is_for_one, is_the_starters
 from ddpdoctor.lint.engine.queries.words import (
     Words,
     classes,
@@ -125,7 +125,7 @@ def partings(run: Run) -> list[Parting]:
         if run.spent:  # what makes it right may come where the program was not followed
             found = [each for each in found if any(True for _ in _later(each.way, words))]
             found = [each for each in found if not _is_cut(each)]
-        found = [each for each in found if not is_the_starters(each.way)]
+        found = [each for each in found if not is_the_starters(each.way) and not is_for_one(run)]
         run.answers["partings"] = found
     result: list[Parting] = found
     return result

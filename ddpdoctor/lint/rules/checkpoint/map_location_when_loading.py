@@ -28,7 +28,7 @@ from ddpdoctor.lint.edits import add_argument
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE, Value
-from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.doing import doers, is_for_one
 from ddpdoctor.lint.engine.queries.states import is_of
 from ddpdoctor.lint.rule import About, Fix, Hit
 
@@ -39,7 +39,7 @@ _HAS_DEVICES = re.compile(r"cuda|nccl|device|xpu|accelerat", re.I)
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield loads that all go to the device they were saved from."""
-    if not any(True for _ in events(run.root, "wrap")) or _is_on_the_cpu(run):
+    if not any(True for _ in events(run.root, "wrap")) or _is_on_the_cpu(run) or is_for_one(run):
         return
     for event, way in events(run.root, "load"):
         path, source = event.values.get("path"), run.source(event.path)

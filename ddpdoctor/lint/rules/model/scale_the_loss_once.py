@@ -24,13 +24,22 @@ loss.backward()
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import WORLD, Const, Lib, Term, Value, within
+from ddpdoctor.lint.engine.interpreter.values import (
+    SAME,
+    WORLD,
+    Const,
+    Lib,
+    Term,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.libraries.torch import MEANS
 from ddpdoctor.lint.engine.queries.wrapping import made_by, origins
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -51,12 +60,13 @@ def check(run: Run) -> Iterator[Hit]:
         getattr(event.values["wrapper"].what, "number", 0) for event, _ in events(run.root, "wrap")
     }
     told: set[int] = set()
+    worlds = {WORLD, *_devices(run)}
     for event, _ in events(run.root, "backward") if numbers else ():
         loss = event.values["loss"]
         if not made_by(loss) & numbers or _is_of_all(run, loss):
             continue
         for step in _steps(run, loss):
-            if _is_scaled(run, step) and id(step.node) not in told:
+            if _is_scaled(run, step, worlds) and id(step.node) not in told:
                 told.add(id(step.node))
                 yield Hit(
                     step.node,
@@ -96,23 +106,48 @@ def _steps(run: Run, loss: Value) -> Iterator[Made]:
             stack += step.of
 
 
-def _is_scaled(run: Run, step: Made) -> bool:
+def _devices(run: Run) -> Iterator[What]:
+    """On how many devices a library is told to start ranks, on one machine: one each."""
+    for event, _ in events(run.root, "new"):
+        devices, nodes = event.values.get("devices"), event.values.get("nodes")
+        on_one = nodes is None or nodes.is_const(1)
+        if devices is not None and on_one and isinstance(devices.what, Term):
+            yield devices.what
+
+
+def _is_scaled(run: Run, step: Made, worlds: Collection[What]) -> bool:
     if step.by not in _SCALES or len(step.of) < 2:
         return False
     one, other = step.of[:2]
-    if step.by == "Mult" and _is_by_world(one):
+    if step.by == "Mult" and _is_by_world(one.what, worlds):
         one, other = other, one
-    return one.agree.divergent and _is_by_world(other) and _is_mean(run, one)
+    if not one.agree.divergent or not _is_mean(run, one):
+        return False
+    # Who divides by more than the ranks may have multiplied by some of that before.
+    divides = _SCALES[step.by] == "divided" and other.agree == SAME
+    is_bare = not any(each.by in _SCALES for each in _steps(run, one))
+    return _is_by_world(other.what, worlds) or (
+        divides and is_bare and any(_is_by_world(each, worlds) for each in _factors(other.what))
+    )
 
 
-def _is_by_world(value: Value) -> bool:
+def _factors(what: object) -> Iterator[object]:
+    if isinstance(what, Term) and what.op == "Mult":
+        for each in what.args:
+            yield from _factors(each)
+    else:
+        yield what
+
+
+def _is_by_world(what: object, worlds: Collection[What]) -> bool:
     """Whether it is the world size, or a multiple of it by numbers alone."""
-    parts = [each for each in within(value.what) if not isinstance(each, Term)]
-    terms = [each for each in within(value.what) if isinstance(each, Term)]
-    return (
-        WORLD in terms
-        and all(each == WORLD or each.op in ("Mult", "float", "int") for each in terms)
-        and all(isinstance(each, Const) for each in parts)
+    if what in worlds:
+        return True
+    if not isinstance(what, Term) or what.op not in ("Mult", "float", "int"):
+        return False
+    by_world = [_is_by_world(each, worlds) for each in what.args]
+    return any(by_world) and all(
+        each or isinstance(arg, Const) for each, arg in zip(by_world, what.args, strict=True)
     )
 
 
@@ -121,8 +156,9 @@ def _is_mean(run: Run, value: Value) -> bool:
     ends = []
     for step in _steps(run, value):
         ends += [each for each in step.of if _made(run, each) is not None]
-    ends = [each for each in ends or [value] if _made(run, each).by not in _LINEAR]  # type: ignore[union-attr]
-    return bool(ends) and all(_averages(_made(run, each)) for each in ends)
+    made = [_made(run, each) for each in ends or [value]]
+    made = [each for each in made if each is None or each.by not in _LINEAR]
+    return bool(made) and all(map(_averages, made))
 
 
 def _made(run: Run, value: Value) -> Made | None:

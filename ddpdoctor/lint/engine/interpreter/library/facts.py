@@ -355,6 +355,21 @@ def _calls(vm: Machine, call: Call) -> Value:
     return Value(Partial(first, tuple(call.args[1:]), tuple(own)))
 
 
+def _runs(vm: Machine, call: Call) -> Value:
+    """A function is called with what the command line gives, which is alike on all ranks."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+    from ddpdoctor.lint.engine.interpreter.program import unknown_arguments
+
+    what = call.first.what
+    inner = (vm.store.get((what, "__wrapped__")) or call.first).what
+    if not isinstance(what, Func) or not isinstance(inner, Func):
+        return Value(identity(vm, call.name, call.args, call.node), SAME)
+    given = unknown_arguments(vm, vm.functions[inner.number], skip=len(what.bound))
+    given = {name: each for name, each in given.items() if name not in dict(what.named)}
+    alike = {name: Value(e.what, SAME) if e.agree == UNKNOWN else e for name, e in given.items()}
+    return call_value(vm, call.first, [], alike, call.node)
+
+
 def _refers(vm: Machine, call: Call) -> Value:
     """Who calls it gets what it was given."""
     return Value(Partial(Value(Lib("weakref.ref()")), (call.first,)))
@@ -365,12 +380,10 @@ def _enters(vm: Machine, call: Call) -> Value:
     throws = call.given("throws")
     if throws is not None and throws.is_const(True):
         scope = "plain"
-    made = vm.new(call.node, "scope", kind=scope)
-    vm.store.put((made, "scope"), Value(Const(scope)))
-    if call.args:
-        vm.store.put((made, "of"), call.args[0])
-    for role, value in call.roles().items():
-        vm.store.put((made, role), value)
+    enabled = call.given("enabled")
+    if enabled is not None:
+        ways = vm.ways(enabled, lambda: _scope(vm, call, scope), lambda: _scope(vm, call, "plain"))
+        return vm.choose(call.node, _asked(call, "enabled"), enabled, ways) or NONE
     if (
         call.args
         and isinstance(call.args[0].what, Func)
@@ -379,7 +392,28 @@ def _enters(vm: Machine, call: Call) -> Value:
         from ddpdoctor.lint.engine.interpreter.methods import _decorated
 
         return _decorated(call.args, "no_grad")
+    return _scope(vm, call, scope)
+
+
+def _scope(vm: Machine, call: Call, scope: str) -> Value:
+    made = vm.new(call.node, "scope", kind=scope)
+    vm.store.put((made, "scope"), Value(Const(scope)))
+    if call.args:
+        vm.store.put((made, "of"), call.args[0])
+    for role, value in call.roles().items():
+        vm.store.put((made, role), value)
+    if scope == "no_sync":
+        vm.emit("scope", scope, call.node, of=call.first, scope=Value(made))
     return Value(made)
+
+
+def _asked(call: Call, role: str) -> ast.AST:
+    """The argument that plays a role, as it is written."""
+    for each, parameter, position in call.effect.parameters():
+        if each == role and isinstance(call.node, ast.Call):
+            named = (word.value for word in call.node.keywords if word.arg == parameter)
+            return next(named, None) or call.node.args[position]
+    return call.node
 
 
 def _ends(vm: Machine, call: Call) -> Value:
@@ -414,6 +448,7 @@ HANDLERS: dict[str, Handler] = {
     "itself": _itself,
     "calls": _calls,
     "refers": _refers,
+    "runs": _runs,
     "enters": _enters,
     "ends": _ends,
 }
