@@ -31,7 +31,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME, Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -181,8 +181,37 @@ def _is_made_for_itself(run: Run, event: Event, mask: int) -> bool:
         own = made.values.get("result" if made.kind == "copy" else "object")
         if own is not None and isinstance(own.what, Ref | Term):
             makers.setdefault(own.what, doers(way).mask)
+    if target.what not in makers and (alone := _called_by(run, target)) is not None:
+        return not alone & ~mask
     options = _set_as(run, target) if target.what not in makers else [target]
     return bool(options) and all(not makers.get(each.what, EVERYONE) & ~mask for each in options)
+
+
+def _called_by(run: Run, value: Value) -> int | None:
+    """The ranks that call what gives a value, if that is something unknown."""
+    made, mask = run.vm.made.get(value.what), EVERYONE
+    if made is None or not isinstance(made.node, ast.Call):
+        return None
+    calls = [made.node, *_call_of_function(run, made)]
+    for choice, way in walk(run.root):
+        if not isinstance(choice, Choice) or not isinstance(choice.node, ast.If):
+            continue
+        for arm in choice.arms:
+            body = choice.node.body if arm.holds else choice.node.orelse
+            if any(each in calls for part in body for each in ast.walk(part)):
+                mask &= arm.mask & doers(way).mask
+    return mask
+
+
+def _call_of_function(run: Run, made: Made) -> list[ast.AST]:
+    """The call of the function that makes something, if there is one alone."""
+    source = run.source(made.path)
+    function = source.function(made.node) if source is not None else None
+    name = getattr(function, "name", None)
+    calls = {
+        each.node for each, _ in walk(run.root) if isinstance(each, Called) and each.name == name
+    }
+    return list(calls) if len(calls) == 1 else []
 
 
 def _set_as(run: Run, value: Value) -> list[Value]:

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     RANK,
@@ -90,13 +90,16 @@ def check(run: Run) -> Iterator[Hit]:
                 )
             continue
         who = doers(way)
-        if root.agree.sure and who.is_clear() and _differs(root, who.mask):
+        is_clear = who.is_clear()
+        together = is_clear or all(_is_said_once(event, each) for each in who.choices)
+        if root.agree.sure and together and _differs(root, who.mask):
             what = root.what
             whom = "itself" if what == RANK else "another rank"
             yield Hit(
                 event.node,
                 f"every rank names {whom} as the root of {event.name}(): nobody gets anything",
                 help="one root for all ranks, such as 0",
+                confidence="certain" if is_clear else "likely",
                 path=event.path,
             )
         elif root.agree.sure and root.agree.divergent and not isinstance(root.what, Table):
@@ -166,6 +169,14 @@ def _is_one_of_many(run: Run, group: Value) -> bool:
         event.node is made.node and any(isinstance(step.node, Loop) for step in way)
         for event, way in events(run.root, "group")
     )
+
+
+def _is_said_once(event: Event, choice: Choice) -> bool:
+    """Whether all ranks must go one way: those who went the other would have to join in there."""
+    if isinstance(choice.condition.what, Table) or choice.condition.agree.kind == "same":
+        return True
+    said = [any(e.name == event.name for e, _ in events(arm.body)) for arm in choice.arms]
+    return choice.condition.agree.kind == "unknown" and sum(said) == 1
 
 
 def _differs(root: Value, mask: int) -> bool:

@@ -29,13 +29,15 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
     IS_MAIN,
     LOCAL_RANK,
+    NONE,
     RANK,
     Place,
     Term,
     Value,
     What,
 )
-from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made
+from ddpdoctor.lint.engine.queries.sharding import LOADER, SAMPLER, deals, dealt, made
+from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -58,6 +60,29 @@ def check(run: Run) -> Iterator[Hit]:
             path=event.path,
         )
     yield from _dealt_out(run)
+    yield from _shuffled_before(run)
+
+
+def _shuffled_before(run: Run) -> Iterator[Hit]:
+    """Data sets that each rank shuffles by a seed of its own, and of which it gets a part."""
+    told: set[int] = set()
+    loaders = made(run, LOADER)
+    for number in sorted(dealt(run) & loaders.keys()):
+        for _, how in computed_from(run, loaders[number].values.get("dataset", NONE)):
+            seed = next((each for each in how.of[1:] if each.agree.kind == "rank"), None)
+            if how.by != "shuffle" or seed is None or id(how.node) in told:
+                continue
+            told.add(id(how.node))
+            yield Hit(
+                how.node,
+                "the order is shuffled by a seed of the rank's own: the parts overlap, others are "
+                "lost",
+                notes=(Related.at(loaders[number].place, "each rank gets its part of this"),),
+                why=seed.why,
+                help="one seed for all ranks; a per-rank generator is for noise alone",
+                confidence="likely",
+                path=how.path,
+            )
 
 
 def _dealt_out(run: Run) -> Iterator[Hit]:

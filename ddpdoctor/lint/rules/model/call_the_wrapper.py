@@ -34,7 +34,16 @@ from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref, Value, What, text
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    Ref,
+    Table,
+    Value,
+    What,
+    is_device,
+    text,
+)
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.reducing import shared_in
 from ddpdoctor.lint.engine.queries.sharding import loops
@@ -102,8 +111,18 @@ def _left_out(run: Run) -> Iterator[Hit]:
 
 def _is_a_shard(run: Run, modules: set[int]) -> bool:
     """Whether a module is told its rank: it may hold a part of a model that no rank has whole."""
-    held = (value for each in modules for value in run.vm.store.of(Ref(each)).values())
-    return any(each.agree.kind == "rank" for each in held)
+    held = (pair for each in modules for pair in run.vm.store.of(Ref(each)).items())
+    return any(
+        value.agree.kind == "rank" and name != "#device" and not _is_a_device(value)
+        for name, value in held
+    )
+
+
+def _is_a_device(value: Value) -> bool:
+    """Whether it says where a module is, which is another place on each rank."""
+    what = value.what
+    named = isinstance(what, Table) and all(isinstance(each, str) for each in what.entries)
+    return named or is_device(what)
 
 
 def _left_out_by(wrap: Event, forward: Event, optimizer: Event) -> Hit:
