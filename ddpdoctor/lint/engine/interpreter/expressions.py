@@ -30,6 +30,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    Why,
     blended,
     how_many,
     local,
@@ -458,8 +459,8 @@ def _yield(vm: Machine, node: ast.Yield) -> Value:
     value = evaluate(vm, node.value)
     frame = vm.frame
     own = [each for each in vm.conditions[frame.conditions :] if each.agree.kind == "rank"]
-    if own and frame.on_yield is None and not value.agree.divergent:
-        value = Value(value.what, local("data", False), own[0].why)
+    if own and frame.on_yield is None:
+        value = _dealt(value, own[0].why)
     counted = next((each for each in vm.conditions[frame.conditions :] if _of_own_data(each)), None)
     if counted is not None:
         counted = Value(counted.what, counted.agree, vm.why(KEPT, node, counted.why))
@@ -469,6 +470,14 @@ def _yield(vm: Machine, node: ast.Yield) -> Value:
         return frame.on_yield(value)
     vm.emit("yielded", "", node)
     return Value(NOTHING, UNKNOWN)
+
+
+def _dealt(value: Value, why: Why | None) -> Value:
+    """What a generator yields to some ranks and not to others, with all its parts."""
+    what = value.what
+    if isinstance(what, Tuple):
+        what = Tuple(tuple(_dealt(each, why) for each in what.items))
+    return value if value.agree.divergent else Value(what, local("data", False), why)
 
 
 def _of_own_data(condition: Value) -> bool:
