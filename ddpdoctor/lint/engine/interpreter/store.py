@@ -45,6 +45,9 @@ UNWRAPPED = "the wrapper is taken off"
 PERHAPS = "#perhaps"
 """Of a wrapper: it may be something unknown instead, such as another library's."""
 
+TOLD = "#told"
+"""Under which it is kept by which collective all ranks were given what a tensor holds."""
+
 
 @dataclass(slots=True)
 class State:
@@ -189,9 +192,10 @@ class Store:
                 return first
             return self.joined(list(present), [State({})] * len(present), [], tag)
         table = _by_mask(present, states)
-        agree, why = blended(present)
+        told = _all_told(present, states)
+        agree, why = (SAME, None) if told else blended(present)
         same_what = all(each.what == first.what for each in present)
-        if conditions and not same_what:
+        if conditions and not same_what and not told:
             condition_agree, condition_why = blended(conditions)
             condition_agree = _by_number(present, condition_agree)
             if table is None or condition_agree.kind == "local":
@@ -271,6 +275,14 @@ class Store:
             return (value,)
         kept = self.get((value.what, ROWS_OF))
         return kept.what.items if kept is not None and isinstance(kept.what, Tuple) else ()
+
+
+def _all_told(values: list[Value], states: list[State]) -> bool:
+    """Whether on each way it is what a collective has given to all ranks, the same on each."""
+    told = [
+        state.writes.get((value.what, TOLD)) for value, state in zip(values, states, strict=True)
+    ]
+    return all(each is not None and told[0] is not None and each == told[0] for each in told)
 
 
 def _elements(contents: list[Value], conditions: list[Value]) -> list[Value]:

@@ -12,6 +12,7 @@ from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler
 from ddpdoctor.lint.engine.interpreter.library.facts import inside, is_world, wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.store import TOLD
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -60,6 +61,8 @@ def _collective(vm: Machine, call: Call) -> Value:
         new = UNKNOWN if subset and shared.agree.kind != "same" else SAME
         objects.touch(vm, shared, new)
         event.values["filled"] = _filled(vm, shared, new, call.node)
+        if new == SAME:
+            vm.store.put((shared.what, TOLD), Value(Const(operation), SAME))
     given_to_root = values.get("collects")
     if given_to_root is not None:
         agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)
