@@ -79,11 +79,14 @@ def test_why_a_server_has_ended_is_told_though_the_folder_of_the_run_went_first(
 ) -> None:
     (tmp_path / "torch.py").write_text("import sys; sys.exit('torch refuses')")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with ForkServer() as server:
-        folder = server.fresh_run_dir()
+
+    def launch(server: ForkServer) -> None:
+        folder = server.fresh_run_dir()  # or here already: the server takes its folder with it
         shutil.rmtree(folder, ignore_errors=True)
-        with pytest.raises(LaunchError, match="torch refuses"):
-            server.launch(Job(f"{BODIES}:tell", 1, folder))
+        server.launch(Job(f"{BODIES}:tell", 1, folder))
+
+    with ForkServer() as server, pytest.raises(LaunchError, match="torch refuses"):
+        launch(server)
 
 
 def test_a_server_with_a_second_thread_is_not_forked_from(

@@ -355,20 +355,27 @@ def _if(vm: Machine, node: ast.If) -> bool:
     known = vm.truth(condition)
     if known is not None and vm.was_seen_in(node.orelse if known else node.body):
         condition = Value(NOTHING, UNKNOWN)
-    if known is False and _is_a_setting(vm, node):
-        condition = Value(MODE)
+    if known is not None and (setting := _setting(vm, node, known)) is not None:
+        condition = setting
     paths = vm.ways(condition, _way(vm, node.body), _way(vm, node.orelse))
     return vm.choose(node, node.test, condition, paths) is not None
 
 
-def _is_a_setting(vm: Machine, node: ast.If) -> bool:
-    """Whether a script's own `distributed = False` is what people change before they start it."""
-    if len(vm.frames) > 1 or not isinstance(node.test, ast.Name):
-        return False
-    joins = vm.joins(Path(True, EVERYONE, 0, _way(vm, node.body)))
-    if joins:
-        vm.store.put((vm.frame.scopes[0], node.test.id), Value(MODE))
-    return joins
+def _setting(vm: Machine, node: ast.If, known: bool) -> Value | None:
+    """What a script's own `distributed = False` decides: people change it before they start it."""
+    match node.test:
+        case ast.Name(id=name):
+            is_off, joining = not known, node.body
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
+            is_off, joining = known, node.orelse
+        case _:
+            return None
+    if len(vm.frames) > 1 or not is_off or not joining:
+        return None
+    if not vm.joins(Path(None, EVERYONE, 0, _way(vm, joining))):
+        return None
+    vm.store.put((vm.frame.scopes[0], name), Value(MODE))
+    return Value(MODE) if joining is node.body else folding.negated(Value(MODE))
 
 
 def _match(vm: Machine, node: ast.Match) -> bool:

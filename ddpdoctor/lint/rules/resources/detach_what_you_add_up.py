@@ -65,7 +65,7 @@ def check(run: Run) -> Iterator[Hit]:
     for event, way in events(run.root, "add_up"):
         node, value = event.node, event.values["value"]
         around = _trained_in(way, backwards)
-        if around is None or "no_grad" in event.scopes or _begins_anew(run, event, around):
+        if around is None or "no_grad" in event.scopes or _begins_anew(run, event, way, around):
             continue
         if isinstance(node, ast.AugAssign) and (
             not isinstance(node.op, ast.Add) or _is_told_a_number(way, node.value)
@@ -113,6 +113,8 @@ def _is_told_a_number(way: Way, value: ast.expr) -> bool:
         if isinstance(choice, Choice) and isinstance(choice.node, ast.If):
             holds = next((arm.holds for arm in choice.arms if arm.body is below.seq), None)
             test = choice.node.test
+            if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+                test, holds = test.operand, holds is False
             asked = test.values if isinstance(test, ast.BoolOp) else [test]
             if holds and all(_asks_for_a_number(each, wanted) for each in asked):
                 return True
@@ -136,13 +138,16 @@ def _trained_in(way: Way, backwards: list[tuple[Event, Way]]) -> Loop | None:
     return next((loop for loop in reversed(loops(way)) if id(loop) in trained), None)
 
 
-def _begins_anew(run: Run, event: Event, around: Loop) -> bool:
+def _begins_anew(run: Run, event: Event, way: Way, around: Loop) -> bool:
     """Whether what is added to was set in the same round of the loop."""
     old = event.values["old"].what
     if isinstance(old, Const) or (isinstance(old, Term) and old.op in _ARITHMETIC):
         return True
     holder = run.vm.object(event.values["owner"]) if "owner" in event.values else None
-    if holder is not None and _is_of_one_call(run, holder, event, around):
+    calls: list[Event | Called] = [step.node for step in way if isinstance(step.node, Called)]
+    if holder is not None and any(
+        _is_of_one_call(run, holder, each, around) for each in (event, *calls)
+    ):
         return True
     made = run.vm.made.get(old)
     if made is None or made.by == EITHER or made.node is event.node:
@@ -247,7 +252,7 @@ def _is_of_one_step(run: Run, made: Object, way: Way, loop: Loop) -> bool:
     return _is_of_one_call(run, made, loop, outer)
 
 
-def _is_of_one_call(run: Run, made: Object, within: Event | Loop, around: Loop) -> bool:
+def _is_of_one_call(run: Run, made: Object, within: Event | Loop | Called, around: Loop) -> bool:
     """Whether something is made by the same call of a function, which a loop makes each round."""
     inner = function_of(run, within)
     return function_of(run, made) is inner and function_of(run, around) is not inner
