@@ -243,7 +243,7 @@ def call_function(
     if len(vm.frames) >= MAX_CALLS or active >= 2:
         agree, why = blended([*args, *kwargs.values()])
         return Value(NOTHING, UNKNOWN if not agree.divergent else agree, why)
-    likes = quiet.known(vm, info, args, kwargs)
+    likes = quiet.known(vm, info, [*what.bound, *args], {**dict(what.named), **kwargs})
     if likes is not None and quiet.is_quiet(vm, likes):
         return methods.call_unknown(vm, Value(NOTHING, UNKNOWN), args, kwargs, node)
     outside = vm.out

@@ -489,9 +489,10 @@ class Machine:
 
     def _note_mode(self, condition: Value, arms: list[Arm]) -> None:
         """Note that by this condition alone the process group is joined: else there is one rank."""
+        if not isinstance(condition.what, Term) or condition.agree != SAME:
+            return
         joining = [arm.holds for arm in arms if _has_init(arm.body)]
-        is_asked = isinstance(condition.what, Term) and condition.agree == SAME
-        if is_asked and len(joining) == 1 and joining[0] is not None:
+        if len(joining) == 1 and joining[0] is not None:
             self.modes[condition.what] = joining[0]
             self.modes[folding.negated(condition).what] = not joining[0]
 

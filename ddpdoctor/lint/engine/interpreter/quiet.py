@@ -8,6 +8,7 @@ only ever seen to compute is taken for one of which nothing is known but what it
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.machine import Frame, FunctionInfo, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Exit, Node
@@ -36,8 +37,18 @@ _COMPUTING = frozenset(
 _WITHIN_A_FORWARD = _COMPUTING | {"change", "keep", "set_attribute", "set_item"}
 """There they are events of a tensor's way through a module, elsewhere maybe of a model's state."""
 
-Known = tuple[int, bool, tuple[object, ...]]
+Key = tuple[int, bool, tuple[object, ...]]
 """A function, whether it is within a forward, and what it is given that may decide what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What stands for calls like one."""
+
+    like: Key
+    """With objects of the same classes."""
+    same: Key
+    """With the same objects: what one of them holds may decide, too."""
 
 
 def known(
@@ -48,23 +59,30 @@ def known(
     if any(each.agree.kind == "rank" for each in given):
         return None
     is_within = any(map(_is_forward, vm.frames))
-    return info.number, is_within, tuple(_decisive(vm, each.what) for each in given)
+    like = tuple(_decisive(vm, each.what) for each in given)
+    same = tuple(
+        each.what if isinstance(each.what, Ref) else by
+        for each, by in zip(given, like, strict=True)
+    )
+    return Known((info.number, is_within, like), (info.number, is_within, same))
 
 
 def is_quiet(vm: Machine, call: Known) -> bool:
     """Whether such calls need not be followed any more."""
-    _, is_within, _ = call
-    least = vm.saving if is_within else vm.saving // 3 * 2
-    return vm.fuel < least and vm.quiet.get(call, 0) >= _ENOUGH
+    least = vm.saving if call.like[1] else vm.saving // 3 * 2
+    if vm.fuel >= least or vm.quiet.get(call.like, 0) < _ENOUGH:
+        return False
+    return vm.quiet.get(call.same, 0) > 0
 
 
 def note(vm: Machine, call: Known, done: list[Node], result: Value) -> None:
-    """Such a call did this: while fuel is ample, see whether it is more than computing."""
-    times = vm.quiet.get(call, 0)
+    """Such a call did this: see whether it is more than computing, until that is known."""
+    times = min(vm.quiet.get(call.like, 0), vm.quiet.get(call.same, 0))
     if 0 <= times < _ENOUGH:
-        events = _WITHIN_A_FORWARD if call[1] else _COMPUTING
+        events = _WITHIN_A_FORWARD if call.like[1] else _COMPUTING
         only = all(_computes(each, events) for each in done) and _is_computed(result.what)
-        vm.quiet[call] = times + 1 if only else -1
+        for key in {call.like, call.same}:
+            vm.quiet[key] = vm.quiet.get(key, 0) + 1 if only else -1
 
 
 def _is_forward(frame: Frame) -> bool:

@@ -124,7 +124,11 @@ def _is_told_a_number(way: Way, value: ast.expr) -> bool:
 def _asks_for_a_number(test: ast.expr, wanted: str) -> bool:
     match test:
         case (
-            ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[asked]), comparators=[kinds])
+            ast.Compare(
+                left=ast.Call(func=ast.Name(id="type"), args=[asked]),
+                ops=[ast.Eq() | ast.Is() | ast.In()],
+                comparators=[kinds],
+            )
             | ast.Call(func=ast.Name(id="isinstance"), args=[asked, kinds])
         ):
             named = {each.id for each in ast.walk(kinds) if isinstance(each, ast.Name)}
