@@ -384,3 +384,31 @@ def test_a_function_that_calls_itself_in_comprehensions_is_followed_a_few_times(
     barrier = text.splitlines().index("        dist.barrier()") + 1
     found, cut = told(tmp_path / "train.py", text)
     assert (("DDP401", barrier) in found, cut) == (True, [])
+
+
+def test_a_layer_that_communicates_is_not_taken_for_its_like_that_only_computes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Machine.__init__
+
+    def begin_short(vm: Machine, *args: Any) -> None:
+        begin(vm, *args)
+        vm.saving = 10 * vm.fuel
+
+    monkeypatch.setattr(Machine, "__init__", begin_short)
+    text = DDP_HEAD + (
+        "class Part(torch.nn.Module):\n    def __init__(self, together):\n"
+        "        super().__init__()\n        self.together = together\n"
+        "    def forward(self, x):\n        if self.together:\n            dist.all_reduce(x)\n"
+        "        return x * 2\n"
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        + "".join(f"        self.part{n} = Part({n == 11})\n" for n in range(12))
+        + "    def forward(self, x):\n"
+        + "".join(f"        x = self.part{n}(x)\n" for n in range(12))
+        + "        return x\n"
+        "def main():\n    dist.init_process_group('gloo')\n    net = Net()\n"
+        "    if dist.get_rank() == 0:\n        net(torch.ones(3))\n"
+        "main()\n"
+    )
+    found, _ = told(tmp_path / "train.py", text)
+    assert ("DDP401", text.splitlines().index("        net(torch.ones(3))") + 1) in found
