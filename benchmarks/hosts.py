@@ -24,6 +24,7 @@ from ddpdoctor.hosts.messages import Meeting
 from ddpdoctor.observation import Observation
 
 _PLACE = ["/home/u/train.py", 42, "main"]
+_WAY = [["/home/u/train.py", 90, "<module>"], ["/home/u/train.py", 71, "fit"], _PLACE]
 _TORCH = ["/site-packages/torch/distributed/distributed_c10d.py", 5356, "barrier"]
 _WELL = 10
 """Seconds of a job that is well."""
@@ -31,6 +32,8 @@ _POLL = 0.2
 _LONGEST = 60.0
 _OWN = b"99999999"
 """Stands for digits that are other ones on each rank: what is alike packs too well."""
+_OWN_TIME = 77777777.5
+"""Stands for a time that is another one on each rank."""
 _PRIME = 48_271
 
 
@@ -90,12 +93,21 @@ class _Host:
         """Have all ranks write this; what is `unread` their doctor need not look at itself."""
         for reader in self.readers:
             rank = reader.evidence.rank
+            own = _own(line, rank)
             if not unread:
-                reader.take([line])
-            own = line.replace(_OWN, b"%08d" % (rank * _PRIME % 10**8)) if unread else line
+                reader.take([own])
             self.logs[rank].lines.append(own)
             if lasts:
                 self.told[rank].append(line)
+
+
+def _own(line: bytes, rank: int) -> bytes:
+    """The line with that rank's own numbers, and its own times within the last 0.1 s."""
+    own = line.replace(_OWN, b"%08d" % (rank * _PRIME % 10**8))
+    if (blank := str(_OWN_TIME).encode()) in own:
+        time = json.loads(own)["t"] - rank * _PRIME % 1000 / 10_000
+        own = own.replace(blank, b"%.4f" % time)
+    return own
 
 
 class _Simulation:
@@ -118,6 +130,7 @@ class _Simulation:
             self._write(host, "start", lasts=True, **start)
             group = {"name": "0", "ranks": spans(range(self.size)), "backend": "nccl"}
             self._write(host, "group", lasts=True, **group, timeout=600, place=_PLACE)
+            self._write(host, "way", lasts=True, number=1, frames=_WAY)
 
     def _write(
         self,
@@ -136,7 +149,7 @@ class _Simulation:
             return
         for rank in self._ours:
             with (self._folder / LOG_NAME.format(rank=rank)).open("ab") as log:
-                log.write(line + b"\n")
+                log.write(_own(line, rank) + b"\n")
 
     def train(self) -> None:
         """A second of it: what each rank writes of its steps, losses, data and waits."""
@@ -163,9 +176,10 @@ class _Simulation:
         """All ranks wait from now on; those of the first host elsewhere than all others."""
         for host in (None, *self.hosts):
             op = "barrier" if host is None else "all_reduce"
-            call = {"group": "0", "seq": 413, "op": op, "begun": self.now, "place": _PLACE}
-            stuck = {"stack": [_PLACE, _TORCH], "place": _PLACE, "waiting": [call]}
-            self._write(host, "stuck", since=self.now, issued={"0": 413}, **stuck)
+            call = {"group": "0", "seq": 413, "op": op, "begun": _OWN_TIME, "place": _PLACE}
+            stuck = {"stack": [*_WAY, _TORCH], "place": _PLACE, "waiting": [{**call, "way": 1}]}
+            stuck |= {"awaited": {**call, "way": 1}, "issued": {"0": 413}, "forwards": 413}
+            self._write(host, "stuck", since=_OWN_TIME, **stuck)
 
     def step(self, kind: str, **fields: Any) -> bool:
         """One poll of all doctors; whether the first one has a proof."""

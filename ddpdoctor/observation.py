@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ddpdoctor.diagnose import Deadlock, prove_deadlock
-from ddpdoctor.evidence import Evidence, Fate, RankEvidence, RankReader, log_of
+from ddpdoctor.evidence import Evidence, Fate, RankEvidence, RankReader, Saying, log_of
 
 SETTLING = 0.5
 """Seconds that a proven deadlock is held back for ranks that are not part of it."""
@@ -38,7 +38,7 @@ class Observation:
         """The ranks that log here, and are none of another host's."""
         return [self.evidence.ranks[rank] for rank in sorted(self._here)]
 
-    def tell(self, rank: int, lines: Iterable[bytes], ahead: float) -> None:
+    def tell(self, rank: int, lines: Iterable[bytes | Saying], ahead: float) -> None:
         """Take in what a rank of another host wrote, whose clock is behind by so much.
 
         Raises IndexError where this cannot be.

@@ -10,7 +10,7 @@ Hilbrich et al. 2012.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -63,49 +63,59 @@ def communicating(evidence: Evidence, *, at_once: bool = False) -> Deadlock | No
     """
     ranks = {rank.rank: rank for rank in evidence.ranks}
     gone = {r for r, rank in ranks.items() if rank.fate is not None and not rank.fate.killed_by_us}
-    waiting = {r: rank for r, rank in ranks.items() if r not in gone and _waits(rank)}
+    waiting = [party for party in _parties(ranks, gone) if _waits(party[0])]
 
     while True:
         absent = _absent(waiting, ranks, gone)
-        free = [
-            r for r, rank in waiting.items() if not all(absent[_key(r, c)] for c in _waits_in(rank))
-        ]
-        if not free:
+        held = [party for party in waiting if all(absent[key] for key in _keys(party[0]))]
+        if len(held) == len(waiting):
             break
-        for r in free:
-            del waiting[r]
+        waiting = held
     if not waiting:
         return None
 
+    stopped = {rank.rank: rank for party in waiting for rank in party}
     missing = tuple(sorted(gone & {member for members in absent.values() for member in members}))
-    seen_together = min(_stuck(rank).seen for rank in waiting.values())
-    since = max(_stuck(rank).since for rank in waiting.values())
+    seen_together = min(_stuck(rank).seen for rank in stopped.values())
+    since = max(_stuck(rank).since for rank in stopped.values())
     ended = [fate.time + GONE_GRACE for r in missing if (fate := ranks[r].fate) is not None]
-    if max([since, *ended]) > seen_together and not at_once:
+    if evidence.cut is not None:
+        since = min(since, evidence.cut)
+    elif max([since, *ended]) > seen_together and not at_once:
         return None
-    stopped = {r: ranks[r] for r in (*gone, *waiting)}
-    blocked = tuple(
-        Blocked(r, first, _stuck(rank), _others(absent[_key(r, first)], rank, first, stopped))
-        for r, rank in sorted(waiting.items())
-        for first in _waits_in(rank)[:1]
-    )
-    return Deadlock(blocked, missing, since)
+    stopped |= {r: ranks[r] for r in gone}
+    blocked = (each for party in waiting for each in _blocked(party, absent, stopped))
+    return Deadlock(tuple(sorted(blocked, key=lambda each: each.rank)), missing, since)
+
+
+def _blocked(
+    party: _Party, absent: dict[_Key, tuple[int, ...]], stopped: dict[int, RankEvidence]
+) -> Iterator[Blocked]:
+    """For whom the ranks of a party wait."""
+    (first, *_), (key, *_) = _waits_in(party[0]), _keys(party[0])
+    theirs = absent[key]
+    if party[0].rank in theirs:
+        theirs = _others(party[0], first, stopped)
+    for rank in party:
+        own = _waits_in(rank)[0]
+        yield Blocked(rank.rank, own, _stuck(rank), theirs)
 
 
 def held_up(evidence: Evidence) -> list[Blocked]:
     """The ranks that wait in a collective, and for whom: members that have not come to it."""
     ranks = {rank.rank: rank for rank in evidence.ranks}
     late: dict[_Key, tuple[int, ...]] = {}
-    found = []
-    for number, rank in ranks.items():
-        if not _waits(rank) or not (awaited := _waits_in(rank)):
+    found: list[Blocked] = []
+    for party in _parties(ranks, set()):
+        if not _waits(party[0]) or not (calls := _waits_in(party[0])):
             continue
-        first, key = awaited[0], _key(number, awaited[0])
+        first, key = calls[0], _key(party[0].rank, calls[0])
         if key not in late:
-            members = _members(rank, first, ranks)
-            late[key] = tuple(m for m in members if not _arrived(ranks[m], number, first))
-        found.append(Blocked(number, first, _stuck(rank), late[key]))
-    return found
+            have_arrived = _arrivals(party[0].rank, first)
+            members = _members(party[0], first, ranks)
+            late[key] = tuple(m for m in members if not have_arrived(ranks[m]))
+        found += (Blocked(r.rank, _waits_in(r)[0], _stuck(r), late[key]) for r in party)
+    return sorted(found, key=lambda each: each.rank)
 
 
 def culprits(deadlock: Deadlock, ranks: Sequence[RankEvidence] = ()) -> tuple[int, ...]:
@@ -165,8 +175,10 @@ def _beyond(
             return each.stuck.place == held.stuck.place
         return (normal_op(then.op), then.place) == (normal_op(call.op), call.place)
 
-    here = [each.rank for each in later if is_with_them(each)]
-    return here, [each.rank for each in later if each.rank not in here]
+    here = {each.rank: is_with_them(each) for each in later}
+    return [r for r, is_here in here.items() if is_here], [
+        r for r, is_here in here.items() if not is_here
+    ]
 
 
 def normal_op(op: str) -> str:
@@ -207,6 +219,42 @@ def _waits_in(rank: RankEvidence) -> tuple[Collective, ...]:
     return stuck.waiting if stuck.awaited is None else (stuck.awaited,)
 
 
+_Party = list[RankEvidence]
+"""Ranks that wait alike: what is so for the first of them is so for all."""
+_Kind = tuple[int, ...]
+
+
+def _kind(rank: RankEvidence) -> _Kind | None:
+    """Which wait it is that this rank shares with others.
+
+    None where it may be its own: it sends or receives, or what it had called before is known.
+    """
+    if rank.collectives:
+        return None
+    stuck = _stuck(rank)
+    for call in (*stuck.waiting, stuck.awaited):
+        if call is not None and call.op in _COUNTERPART:
+            return None
+    return id(stuck.waiting), id(stuck.stack), id(stuck.issued), id(stuck.awaited)
+
+
+def _parties(ranks: dict[int, RankEvidence], gone: set[int]) -> list[_Party]:
+    """Those that stand still, by how they do; there may be 100 000, and few ways."""
+    found: list[_Party] = []
+    alike: dict[_Kind, _Party] = {}
+    for number, rank in ranks.items():
+        if rank.stuck is None or number in gone:
+            continue
+        kind = _kind(rank)
+        if kind is None or kind not in alike:
+            found.append([rank])
+            if kind is not None:
+                alike[kind] = found[-1]
+        else:
+            alike[kind].append(rank)
+    return found
+
+
 _Key = tuple[str, int, str, int | None, int | None, int]
 
 
@@ -217,35 +265,54 @@ def _key(rank: int, collective: Collective) -> _Key:
     return collective.group, collective.seq, op, me, collective.peer, collective.tag
 
 
+def _keys(rank: RankEvidence) -> list[_Key]:
+    return [_key(rank.rank, call) for call in _waits_in(rank)]
+
+
 def _absent(
-    waiting: dict[int, RankEvidence], ranks: dict[int, RankEvidence], gone: set[int]
+    waiting: list[_Party], ranks: dict[int, RankEvidence], gone: set[int]
 ) -> dict[_Key, tuple[int, ...]]:
     """For each collective that somebody waits in: its members that can never come to it."""
+    stopped = gone | {rank.rank for party in waiting for rank in party}
     absent: dict[_Key, tuple[int, ...]] = {}
-    for rank in waiting.values():
+    for rank, *_ in waiting:
         for collective in _waits_in(rank):
             key = _key(rank.rank, collective)
             if key not in absent:
+                have_arrived = _arrivals(rank.rank, collective)
                 absent[key] = tuple(
                     member
                     for member in _members(rank, collective, ranks)
-                    if (member in gone or member in waiting)
-                    and not _arrived(ranks[member], rank.rank, collective)
+                    if member in stopped and not have_arrived(ranks[member])
                 )
     return absent
 
 
 def _others(
-    absent: tuple[int, ...], rank: RankEvidence, own: Collective, stopped: dict[int, RankEvidence]
+    rank: RankEvidence, own: Collective, stopped: dict[int, RankEvidence]
 ) -> tuple[int, ...]:
-    """Whom it waits for; of calls that share a key and do not fit, those of the other party.
+    """Whom it waits for where calls share a key and do not fit: those of the other party.
 
     Who still runs may come: only those that are `stopped` never can.
     """
-    if rank.rank not in absent:
-        return absent
     members = (stopped[each] for each in _members(rank, own, stopped) if each in stopped)
-    return tuple(each.rank for each in members if not _arrived(each, rank.rank, own))
+    have_arrived = _arrivals(rank.rank, own)
+    return tuple(each.rank for each in members if not have_arrived(each))
+
+
+def _arrivals(rank: int, collective: Collective) -> Callable[[RankEvidence], bool]:
+    """Whether a member has arrived: of those that wait alike it is reckoned once."""
+    known: dict[_Kind, bool] = {}
+
+    def has_arrived(member: RankEvidence) -> bool:
+        kind = _kind(member) if member.stuck is not None else None
+        if kind is None:
+            return _arrived(member, rank, collective)
+        if kind not in known:
+            known[kind] = _arrived(member, rank, collective)
+        return known[kind]
+
+    return has_arrived
 
 
 def _members(

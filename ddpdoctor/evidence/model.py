@@ -176,6 +176,8 @@ class Evidence:
     """So many processes the kernel has killed meanwhile, for want of memory."""
     one_time: bool = True
     """The times of all ranks can be compared: they are of one clock, or were brought to one."""
+    cut: float | None = None
+    """All that stand still did so at this instant, whatever the clocks of their hosts say."""
     behind: bool = False
     """Hosts have not told all that their ranks are compared by; who waits, they have."""
     damaged: bool = False

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from ddpdoctor.evidence.checking import check
 from ddpdoctor.evidence.clock import Clock, shift
 from ddpdoctor.evidence.event import KINDS
+from ddpdoctor.evidence.likeness import Saying
 from ddpdoctor.evidence.model import RankEvidence
 from ddpdoctor.evidence.run_directory import CUT_SHORT, DAMAGED, LOG_NAME, boot, open_file
 from ddpdoctor.evidence.spans import fits
@@ -109,15 +110,18 @@ class RankReader:
         before, self.evidence.cut_short = self.evidence.cut_short, self._log.cut_short
         return bool(lines) or self.evidence.cut_short != before
 
-    def take(self, lines: Iterable[bytes]) -> None:
+    def take(self, lines: Iterable[bytes | Saying]) -> None:
         """Take in some lines, from wherever they come."""
         for line in lines:
             try:
-                self._take(json.loads(line))
+                if isinstance(line, Saying):
+                    self._take_saying(line)
+                else:
+                    self._take(json.loads(line))
             except DAMAGED:
                 self.unreadable += 1
 
-    def take_from(self, lines: Iterable[bytes], ahead: float) -> None:
+    def take_from(self, lines: Iterable[bytes | Saying], ahead: float) -> None:
         """Take in lines of another host, whose clock is behind by so much."""
         self._ahead = ahead
         self.take(lines)
@@ -145,6 +149,15 @@ class RankReader:
         if kind == "group" and not fits(event["ranks"], world):
             raise IndexError("a group has members beyond the world")
         self._apply(event)
+
+    def _take_saying(self, saying: Saying) -> None:
+        if saying.is_understood(self.evidence):
+            saying.apply(self.evidence, self.shift or 0.0)
+            return
+        event = saying.event()
+        passes = event.get("passes", ())
+        self._take(event)
+        saying.understood(self.evidence, passes)
 
     def _apply(self, event: dict[str, Any]) -> None:
         kind, time = event.pop("k"), event.pop("t")

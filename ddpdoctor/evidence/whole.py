@@ -4,6 +4,7 @@ from ddpdoctor.evidence import events  # noqa: F401 - that it registers itself
 from ddpdoctor.evidence.checking import changed
 from ddpdoctor.evidence.clock import Clock
 from ddpdoctor.evidence.event import KINDS
+from ddpdoctor.evidence.likeness import Saying, Words, folded, told
 from ddpdoctor.evidence.model import Evidence, RankEvidence
 from ddpdoctor.evidence.reader import LogReader, RankReader
 from ddpdoctor.evidence.records import (
@@ -80,15 +81,18 @@ __all__ = [
     "RankReader",
     "Sample",
     "Sampler",
+    "Saying",
     "Seed",
     "StateLoad",
     "Stuck",
     "Training",
+    "Words",
     "Wrapper",
     "attempt_name",
     "attempt_number",
     "boot",
     "changed",
+    "folded",
     "log_of",
     "logs",
     "named",
@@ -97,5 +101,6 @@ __all__ = [
     "pair_key",
     "signal_name",
     "spans",
+    "told",
     "world_size",
 ]

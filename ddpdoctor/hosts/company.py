@@ -7,6 +7,7 @@ What each sends is in the order in which it happened, and begins anew with each 
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from abc import ABC, abstractmethod
@@ -17,11 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 from ddpdoctor.diagnose import may_be_deadlocked
 from ddpdoctor.diagnose.detectors.host_lost import LONG
-from ddpdoctor.evidence import DAMAGED, Evidence, Fate, LogReader, RankEvidence
+from ddpdoctor.evidence import (
+    DAMAGED,
+    Evidence,
+    Fate,
+    LogReader,
+    RankEvidence,
+    Saying,
+    Words,
+    folded,
+    told,
+)
 from ddpdoctor.hosts.messages import PROTOCOL, Meeting, opened, sealed
 from ddpdoctor.hosts.outbox import Outbox
 from ddpdoctor.hosts.post import Post, StorePost
-from ddpdoctor.hosts.rounds import Cut, Rounds, answer, later, seen_at_once
+from ddpdoctor.hosts.rounds import Cut, Rounds, answer, holds, later, seen_at_once
 from ddpdoctor.hosts.shared import EitherPost, FolderPost
 
 if TYPE_CHECKING:
@@ -43,6 +54,16 @@ _BEATS = 2000
 """Signs of life that the first doctor can well take in a second: more hosts give fewer each."""
 _FLOW = 200_000.0
 """Bytes a second that it can well take, of all hosts, of what ranks are compared by."""
+_FEW = 4
+"""Of ranks that wait alike so many are asked what they had called."""
+_KINDS = 64
+"""Of so many kinds of waits, at most; those of the fewest ranks first."""
+_MANY = 1000
+"""Ranks of whose evidence it takes long to look through all for cycles of objects."""
+_RARELY = 100_000, 20, 20
+"""How often that is done then; there are none but by accident."""
+_LONG_WAIT = 5.0
+"""Seconds of a wait after which it is asked for them, too, where there may be no deadlock."""
 _SPARING = 5.0
 """Once that took none for a deadlock, it is not looked for one for so many times as long."""
 
@@ -193,7 +214,8 @@ class Member(Company):
             self._answered = number
         more = [*self._outbox.more(now)] if is_time else []
         if lines or more:
-            news["lines"] = [(rank, line.decode("utf-8", "replace")) for rank, line in lines + more]
+            fold = folded if self._outbox.spares else told
+            news["lines"] = fold(lines + more)
         if news or is_time:
             news["behind"] = self._outbox.is_behind
             size = self._send(news, now)
@@ -231,6 +253,8 @@ class Member(Company):
                 self.first, self._beat = str(said["first"]), float(said["beat"])
                 if isinstance(number := said.get("round"), int):
                     self._asked = later(self._asked, number, now)
+                for rank in self._logs.keys() & said.get("calls", ()):
+                    self._outbox.tell_calls(rank)
                 if said.get("end"):
                     self.told_to_end = self.verdict = str(said["end"])
                 if "verdict" in said:
@@ -278,12 +302,17 @@ class First(Company):
         self._disputed: dict[int, str] = {}
         """Ranks of which two doctors tell, and what to say of it."""
         self._rounds = Rounds()
+        self._words = Words()
+        if ledger.evidence.world_size > _MANY:
+            gc.set_threshold(*_RARELY)
+        self._has_asked: dict[int, float] = {}
+        """Ranks whose calls were asked for, and since when they waited."""
         self._known_since: dict[int, float] = {}
         """When it was heard how a rank of another host ended."""
         self._mine: tuple[int, float] | None = None
         self._next_beat = self._next_search = 0.0
-        self._of_cut: tuple[Cut, Evidence] | None = None
-        """The latest, and what it shows."""
+        self._of_cut: tuple[Cut, dict[int, float], Evidence | None] | None = None
+        """The latest, the waits that it speaks of on our clock, and what it shows."""
         self._has_ended = False
         """It was said that the job is to be ended: who falls silent now does as it was told."""
 
@@ -335,19 +364,20 @@ class First(Company):
                 self._mine = None
         talking = {name for name, host in self._hosts.items() if not host.done}
         self._rounds.close({"", *talking}, now)
-        if self._rounds.is_due(now) and self._may_be_deadlocked(evidence, now):
-            question = self._rounds.ask(now)
-            self._mine = question, now
-            self._say(round=question)
+        if self._rounds.is_due(now) and now >= self._next_search:
+            if self._may_be_deadlocked(evidence, now):
+                question = self._rounds.ask(now)
+                self._mine = question, now
+                self._say(round=question, calls=self._wanted(evidence, now))
+            elif wanted := self._wanted(evidence, now - _LONG_WAIT):
+                self._say(calls=wanted)
         if now > self._next_beat:
             self._next_beat = now + self._beat
             self._say()
         cut = self._rounds.cut
         if self._is_early(evidence, now) or not cut.since:
             return replace(evidence, one_time=False)
-        if self._of_cut is None or self._of_cut[0] is not cut:
-            self._of_cut = cut, self._at_once(cut, evidence)
-        return self._of_cut[1]
+        return self._at_once(cut, evidence)
 
     def has_concluded(self, now: float) -> bool:
         """All have told their last, or were not heard of for long."""
@@ -365,23 +395,45 @@ class First(Company):
 
     def _may_be_deadlocked(self, evidence: Evidence, now: float) -> bool:
         """Whether it is worth asking; while ranks only wait long, the cores are the job's."""
-        if now < self._next_search:
-            return False
         began = time.thread_time()
         found = may_be_deadlocked(evidence)
         took = time.thread_time() - began
         self._next_search = now if found else now + _SPARING * took
         return found
 
+    def _wanted(self, evidence: Evidence, before: float) -> list[int]:
+        """Ranks that stand for those that wait alike: what they called before is worth knowing.
+
+        Of those alone that have waited since `before`.
+        """
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for rank in evidence.ranks:
+            stuck = rank.stuck
+            if stuck is not None and stuck.since <= before and rank.rank in self._told_by:
+                kind = stuck.place, id(stuck.waiting), id(stuck.stack)
+                if len(few := alike.setdefault(kind, [])) < _FEW:
+                    few.append(rank.rank)
+        stand = [rank for few in sorted(alike.values(), key=len)[:_KINDS] for rank in few]
+        since = {r: stuck.since for r in stand if (stuck := evidence.ranks[r].stuck) is not None}
+        wanted = [rank for rank in stand if self._has_asked.get(rank) != since[rank]]
+        self._has_asked |= since
+        return wanted
+
     def _at_once(self, cut: Cut, evidence: Evidence) -> Evidence:
         """What is known, with only those waiting that did so in that cut; and all that did."""
-        since = {rank: began + self._ledger.ahead(rank) for rank, began in cut.since.items()}
+        if self._of_cut is None or self._of_cut[0] is not cut:
+            since = {rank: began + self._ledger.ahead(rank) for rank, began in cut.since.items()}
+            self._of_cut = cut, since, None
+        _, since, known = self._of_cut
         gone = {
             rank.rank
             for rank in evidence.ranks
             if rank.fate and self._known_since.get(rank.rank, rank.fate.time) < cut.time
         }
-        return seen_at_once(evidence, since, gone, cut.time)
+        if known is None or not holds(known, since, gone):
+            known = seen_at_once(evidence, since, gone, cut.time)
+            self._of_cut = cut, since, known
+        return known
 
     def _say(self, **content: Any) -> None:
         head = {"v": PROTOCOL, "first": os.uname().nodename, "beat": self._beat}
@@ -419,10 +471,15 @@ class First(Company):
             self._say(anew=sender)
             return
         host.number, host.heard = number, now
-        told: dict[int, list[bytes]] = {}
-        for rank, line in said.get("lines", ()):
-            told.setdefault(int(rank), []).append(line.encode())
-        for rank, lines in told.items():
+        by_rank: dict[int, list[bytes | Saying]] = {}
+        for who, line in said.get("lines", ()):
+            if isinstance(who, int):
+                by_rank.setdefault(who, []).append(line.encode())
+                continue
+            word = self._words.word(line)
+            for rank, *own in who:
+                by_rank.setdefault(int(rank), []).append(Saying(word, own))
+        for rank, lines in by_rank.items():
             if (other := self._hosts[self._told_by.get(rank, sender)]) is not host:
                 self._disputed[rank] = (
                     f"{host.name} says that it runs rank {rank}, which runs on {other.name}"

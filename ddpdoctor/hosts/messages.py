@@ -12,7 +12,7 @@ from typing import Any
 from ddpdoctor.evidence import DAMAGED
 from ddpdoctor.hosts.secret import secret
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Doctors of another one are told, and not listened to."""
 MOST = 1 << 20
 """Bytes of a message, packed."""

@@ -1,9 +1,9 @@
 """What a doctor has to tell of its ranks: all that they write, or as much as there is room for.
 
 On a few hosts all of it is told, in its order. On many the first doctor can take little of each:
-then a rank's state goes first (it begins, joins, waits for a while, fails), with the calls that led
-to a wait; a wait that is over at once is not told at all; and what ranks are compared by goes as
-there is room for it, in its order, or is lost. That this is so is told with it.
+then a rank's state goes first (it begins, joins, waits for a while, fails); the calls that led to a
+wait go if they are asked for; a wait that is over at once is not told at all; and what ranks are
+compared by goes as there is room for it, in its order, or is lost. That this is so is told with it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Outbox:
     def __init__(self, room: float = inf) -> None:
         self.room = room
         """Bytes a second that may be sent for what ranks are compared by."""
-        self._spares = room < _AMPLE
+        self.spares = room < _AMPLE
+        """There is little room."""
         self.has_lost = False
         """There was never room for something."""
         self._first = deque[tuple[int, bytes]]()
@@ -68,11 +69,11 @@ class Outbox:
     @property
     def is_behind(self) -> bool:
         """Not all is told that ranks are compared by."""
-        return bool(self._rest) or self.has_lost
+        return bool(self._rest) or self.has_lost or not self._waiting.isdisjoint(self._calls)
 
     def allow(self, room: float, ranks: int) -> None:
         """So many bytes a second may be sent of so many ranks."""
-        self.room, self._spares = room, room < _AMPLE * ranks
+        self.room, self.spares = room, room < _AMPLE * ranks
 
     def put(self, rank: int, line: bytes, now: float) -> None:
         """Take in what a rank has written."""
@@ -81,7 +82,7 @@ class Outbox:
             self._heartbeats[rank, kind] = line
             return
         self._heartbeats.pop((rank, b"still"), None)  # it may have moved since
-        if not self._spares and not self._rest:
+        if not self.spares and not self._rest:
             self._first.append((rank, line))
         elif kind in _WAITS:
             self._waits[rank] = now, line
@@ -114,14 +115,17 @@ class Outbox:
     def tell_calls(self, rank: int) -> None:
         """What it called, and that it waits, is to be told now."""
         self._first += ((rank, line) for line in self._calls.pop(rank, ()))
-        if (wait := self._waits.pop(rank, None)) is not None:
-            self._first.append((rank, wait[1]))
-            self._waiting.add(rank)
+        self._tell_wait(rank)
 
     def lasting_waits(self, now: float) -> None:
         """Those that last are to be told."""
         for rank in [r for r, (since, _) in self._waits.items() if now - since >= _LONG]:
-            self.tell_calls(rank)
+            self._tell_wait(rank)
+
+    def _tell_wait(self, rank: int) -> None:
+        if (wait := self._waits.pop(rank, None)) is not None:
+            self._first.append((rank, wait[1]))
+            self._waiting.add(rank)
 
     def batch(self, most: int) -> Iterator[tuple[int, bytes]]:
         """What is to be told first, up to so many bytes."""
@@ -133,12 +137,12 @@ class Outbox:
 
     def more(self, now: float) -> Iterator[tuple[int, bytes]]:
         """What there is room for besides."""
-        if self._spares:
+        if self.spares:
             gained = (now - self._credited) * self.room
             self._credit = min(self._credit + gained, max(_LEAST, _BURST * self.room))
         self._credited = now
         size = 0
-        while self._rest and (not self._spares or size < self._credit * _PACKED):
+        while self._rest and (not self.spares or size < self._credit * _PACKED):
             rank, line = self._rest.popleft()
             size += len(line)
             self._size -= len(line)

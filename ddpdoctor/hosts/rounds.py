@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, fields, replace
 from math import inf
 
-from ddpdoctor.evidence import Evidence, RankEvidence, changed
+from ddpdoctor.evidence import Evidence, RankEvidence
 
 PAUSE = 0.5
 """Seconds from the end of a round to the next: so long ranks get to notice that one has gone."""
@@ -101,22 +101,29 @@ def seen_at_once(
     """The evidence of a cut: who waited from `time` on, and who had ended by then.
 
     `since` says when the wait had begun that the cut speaks of; a rank that has another by now has
-    moved.
+    moved. What needs no change is not copied: it is to be asked before each use whether it `holds`.
     """
     ranks = []
     for rank in evidence.ranks:
         stuck, fate = rank.stuck, rank.fate
-        if stuck is None and fate is None:
+        waited = stuck is not None and since.get(rank.rank) == stuck.since
+        if fate is None and (stuck is None or waited):
             ranks.append(rank)
             continue
         known = _copy(rank)
-        known.stuck = known.fate = None
-        if stuck is not None and since.get(rank.rank) == stuck.since:
-            known.stuck = changed(stuck, since=min(stuck.since, time), seen=time + PAUSE)
-        if fate is not None and rank.rank in gone:
-            known.fate = changed(fate, time=min(fate.time, time))
+        known.stuck = stuck if waited else None
+        known.fate = fate if rank.rank in gone else None
         ranks.append(known)
-    return replace(evidence, ranks=ranks, one_time=True)
+    return replace(evidence, ranks=ranks, one_time=True, cut=time)
+
+
+def holds(known: Evidence, since: Mapping[int, float], gone: Set[int]) -> bool:
+    """Whether the evidence of a cut still shows that cut: most ranks in it live on."""
+    return all(
+        (rank.fate is None or rank.rank in gone)
+        and (rank.stuck is None or since.get(rank.rank) == rank.stuck.since)
+        for rank in known.ranks
+    )
 
 
 def _copy(rank: RankEvidence) -> RankEvidence:

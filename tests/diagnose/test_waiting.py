@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.diagnose import prove_deadlock
-from ddpdoctor.diagnose.waiting import Blocked, Deadlock, culprits
-from ddpdoctor.evidence import Collective, Fate, Place, Stuck
+from ddpdoctor.diagnose.waiting import Blocked, Deadlock, culprits, held_up
+from ddpdoctor.evidence import Collective, Evidence, Fate, Place, Stuck
 from tests.diagnose.simulation import NOW, Call, Simulation
 
 OPS = ["all_reduce", "barrier", "broadcast"]
@@ -87,6 +88,72 @@ def test_what_is_called_dead_on_the_way_never_moves_later(
     deadlock = prove_deadlock(simulation.evidence(frozenset(running)))
     left = simulation.finish()
     assert deadlock is None or {b.rank for b in deadlock.blocked} <= left
+
+
+def sharing(evidence: Evidence) -> Evidence:
+    """The same, with equal parts of waits being one and the same, as of ranks that wait alike."""
+    known: dict[Any, Any] = {}
+
+    def one(part: Any) -> Any:
+        return known.setdefault(repr(part), part)
+
+    ranks = []
+    for rank in evidence.ranks:
+        if (stuck := rank.stuck) is not None:
+            parts = (one(stuck.waiting), one(stuck.stack), one(stuck.issued), one(stuck.awaited))
+            waiting, stack, issued, awaited = parts
+            stuck = replace(stuck, waiting=waiting, stack=stack, issued=issued, awaited=awaited)
+        ranks.append(replace(rank, stuck=stuck))
+    return replace(evidence, ranks=ranks)
+
+
+@settings(max_examples=300)
+@given(broken_programs(), moves, st.sets(st.integers(0, 4)), st.booleans())
+def test_of_ranks_that_wait_alike_it_is_told_as_of_each_of_them(
+    simulation: Simulation, choices: list[int], running: set[int], with_calls: bool
+) -> None:
+    simulation.run(choices)
+    found = simulation.evidence(frozenset(running))
+    for rank in found.ranks:
+        rank.collectives = rank.collectives if with_calls else []
+        if rank.stuck is not None:
+            calls = tuple(replace(call, begun=0.0) for call in rank.stuck.waiting)
+            rank.stuck = replace(rank.stuck, waiting=calls)
+    shared = sharing(found)
+    assert prove_deadlock(shared) == prove_deadlock(found)
+    assert held_up(shared) == held_up(found)
+
+
+def test_of_ranks_that_wait_alike_each_waits_for_the_other_party_alone() -> None:
+    """All call all_reduce with the same number, two of a hundred with another size."""
+    everyone = tuple(range(100))
+    found = Simulation({"0": everyone}, [[Call("0")]] * 100).evidence()
+    parties = [
+        (Collective("0", 1, "all_reduce", 0.0, Place("train.py", 9, "step"), ((size,),)),)
+        for size in (4, 8)
+    ]
+    for rank in found.ranks:
+        assert rank.stuck
+        rank.stuck = replace(rank.stuck, waiting=parties[rank.rank < 2])
+    deadlock = prove_deadlock(sharing(found))
+    assert deadlock is not None
+    assert {each.waits_for for each in deadlock.blocked[:2]} == {everyone[2:]}
+    assert {each.waits_for for each in deadlock.blocked[2:]} == {(0, 1)}
+
+
+def test_who_receives_waits_for_a_message_of_its_own() -> None:
+    """Ranks 0 and 1 both receive from rank 2, which has sent to rank 0 alone and is gone."""
+    found = Simulation({"0": (0, 1, 2)}, [[Call("0")]] * 3).evidence()
+    receives = (Collective("0", 1, "recv", 0.0, Place("train.py", 9, "step"), peer=2),)
+    for rank in found.ranks[:2]:
+        assert rank.stuck
+        rank.stuck = replace(rank.stuck, waiting=receives)
+    sender = found.ranks[2]
+    sender.collectives = [replace(receives[0], op="send", peer=0)]
+    sender.stuck, sender.fate = None, Fate(2, 1, 0, None, NOW - 5)
+    deadlock = prove_deadlock(sharing(found))
+    assert deadlock is not None
+    assert [each.rank for each in deadlock.blocked] == [1]
 
 
 def two_ranks_apart() -> Simulation:

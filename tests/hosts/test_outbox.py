@@ -41,14 +41,19 @@ def test_where_there_is_little_a_wait_that_ends_at_once_is_not_told_and_state_go
     assert told(outbox) == ["start", "collective", "exception", "loss", "file"]
 
 
-def test_a_wait_that_lasts_is_told_with_the_calls_that_led_to_it_and_its_end() -> None:
+def test_a_wait_that_lasts_is_told_and_its_end_and_the_calls_that_led_to_it_if_asked_for() -> None:
     outbox = Outbox(10.0)
     outbox.put(0, line("collective", rows=[1]), 0.0)
     outbox.put(0, line("stuck"), 0.0)
     outbox.lasting_waits(0.4)
     assert told(outbox) == []
+    assert not outbox.is_behind
     outbox.lasting_waits(0.6)
-    assert told(outbox) == ["collective", "stuck"]
+    assert told(outbox) == ["stuck"]
+    assert outbox.is_behind
+    outbox.tell_calls(0)
+    assert told(outbox) == ["collective"]
+    assert not outbox.is_behind
     outbox.put(0, line("moved"), 2.0)
     assert told(outbox) == ["moved"]
 
@@ -83,12 +88,15 @@ def test_a_deadlock_of_many_hosts_is_proven_and_nothing_is_concluded_from_what_i
     hosts: Hosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(company, "_FLOW", 1.0)
+    call = {"group": "0", "op": "broadcast", "begun": 1.0, "seq": 1}
+    hosts.write(1, line("collective", rows=[call]).decode() + "\n")
     for _ in range(3000):
         hosts.write(1, line("loss", values=["x" * 1000]).decode() + "\n")
     steps = [prove_deadlock(hosts.step()) is not None for _ in range(20)]
     assert steps.index(True) <= 16  # 4 s
     evidence = hosts.observations[0].evidence
     assert evidence.behind
+    assert [call.seq for call in evidence.ranks[1].collectives] == [1]
     assert hosts.first.not_seen() == [
         "not all that ranks of 1 of 1 other hosts did: it is more than the first can take, so "
         "nothing is concluded from what they did not do"

@@ -27,7 +27,9 @@ def detect(case: Case) -> Iterator[Finding]:
     ranks = case.evidence.ranks
     made = {rank.rank: _made(rank) for rank in ranks}
     caught = {
-        rank.rank: error for rank in ranks if (error := _left_out(rank, _lacks(made, rank.rank)))
+        rank.rank: error
+        for rank in ranks
+        if rank.thrown and (error := _left_out(rank, _lacks(made, rank.rank)))
     }
     if not caught or len(caught) == len(ranks):
         return

@@ -18,12 +18,15 @@ LONG = 7.0
 def detect(case: Case) -> Iterator[Finding]:
     """Its ranks may be well, and the link alone be down: evidence of the host, and no proof."""
     lost = [rank for rank in case.evidence.ranks if rank.unheard > LONG and rank.fate is None]
+    if not lost:
+        return
     absent = {rank.rank for rank in lost}
-    waits = [each for each in held_up(case.evidence) if absent & {*each.waits_for}]
-    waits = [each for each in waits if each.rank not in absent]
+    held = [each for each in held_up(case.evidence) if each.rank not in absent]
+    for_them = {id(each.waits_for): not absent.isdisjoint(each.waits_for) for each in held}
+    waits = [each for each in held if for_them[id(each.waits_for)]]
     broken = [each for each in (*case.raised, *case.casualties) if each.rank.rank not in absent]
     others = case.died or any(not is_casualty(each.exception) for each in broken)
-    if not lost or not (waits or broken) or others:
+    if not (waits or broken) or others:
         return
     case.explain(*case.raised)
     ranks = tuple(sorted(absent))

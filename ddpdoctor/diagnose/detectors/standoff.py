@@ -94,6 +94,8 @@ def _together(case: Case, deadlock: Deadlock) -> Iterator[RankPlace]:
     group = deadlock.blocked[0].collective.group
     numbers = [b.collective.seq for b in deadlock.blocked if b.collective.group == group]
     ranks = tuple(sorted({*(b.rank for b in deadlock.blocked), *deadlock.gone}))
+    if case.evidence.behind:  # what most had called was not told
+        ranks = tuple(rank for rank in ranks if case.evidence.ranks[rank].collectives)
     if len(ranks) < 2 or any(b.collective.op in ("send", "recv") for b in deadlock.blocked):
         return
     call = last_together([case.evidence.ranks[rank] for rank in ranks], group, min(numbers))

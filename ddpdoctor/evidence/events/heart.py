@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,13 +20,23 @@ _PAUSES = 32
 @event("stuck", lasts=False)
 def stuck(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """The main thread has idled in one call."""
-    _remember(rank, rank.stuck or rank.working, time)
-    for loader, number, batches in given.pop("passes", ()):
-        passes = rank.loaders[loader].epochs if loader < len(rank.loaders) else {}
-        if number in passes:
-            passes[number] = replace(passes[number], reached=batches)
-    rank.forwards = given.pop("forwards", None)
-    rank.stuck, rank.working = _stuck(rank, given, time), None
+    passes, forwards = given.pop("passes", ()), given.pop("forwards", None)
+    stand(rank, _stuck(rank, given, time), passes, forwards)
+
+
+def stand(
+    rank: RankEvidence,
+    stuck: Stuck,
+    passes: Sequence[tuple[int, int, int]],
+    forwards: int | None,
+) -> None:
+    """Note that it stands still, in these passes over its loaders, after so many forward passes."""
+    _remember(rank, rank.stuck or rank.working, stuck.seen)
+    for loader, number, batches in passes:
+        epochs = rank.loaders[loader].epochs if loader < len(rank.loaders) else {}
+        if number in epochs:
+            epochs[number] = replace(epochs[number], reached=batches)
+    rank.forwards, rank.stuck, rank.working = forwards, stuck, None
 
 
 @event("still", lasts=False)
