@@ -4,7 +4,8 @@ Hosts are simulated: each has logs of the shape that real ranks write, a trainin
 of them (a step every 100 ms, a wait now and then), and a real `Member` that tells of them; what
 they send goes straight to a real `First`. Told are the bytes that come to the first host in a
 second while all is well, the share of a core that they cost, and how long it takes from the last
-rank's blocking to the proof of a deadlock, on this machine, with all of it in one process.
+rank's blocking to the findings on a deadlock that is proven, on this machine, with all of it in one
+process.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
-from ddpdoctor.diagnose import prove_deadlock
+from ddpdoctor.annotate import annotate
+from ddpdoctor.diagnose import diagnose, prove_deadlock
+from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import LOG_NAME, Evidence, LogReader, RankReader, spans
 from ddpdoctor.hosts.company import First, Member
 from ddpdoctor.hosts.messages import Meeting
@@ -182,7 +185,7 @@ class _Simulation:
             self._write(host, "stuck", since=_OWN_TIME, **stuck)
 
     def step(self, kind: str, **fields: Any) -> bool:
-        """One poll of all doctors; whether the first one has a proof."""
+        """One poll of all doctors; whether the first one has a proof, and told what it means."""
         said, self.wire.sent = self.wire.sent, []
         self._write(None, kind, **fields)
         for host in self.hosts:
@@ -197,6 +200,8 @@ class _Simulation:
         known = self.observation.evidence
         evidence = self.first.look(known, known.ranks[: len(self._ours)], self.now)
         proven = prove_deadlock(evidence) is not None
+        if proven:
+            assert [each.certainty for each in located(annotate(diagnose(evidence)), evidence)]
         took = time.process_time() - began
         self.first_cpu += took
         self.now += max(_POLL, took)  # the first doctor is as slow as it is
@@ -231,7 +236,7 @@ def main() -> None:
         job.bytes, began = 0, job.now
         while not job.step("still"):
             assert job.now - began < _LONGEST, "there is no proof"
-        print(f"deadlock proven {job.now - began:.1f} s after it, by {job.bytes / 1e6:.2f} MB")
+        print(f"deadlock told {job.now - began:.1f} s after it, by {job.bytes / 1e6:.2f} MB")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"memory of all doctors together: {peak:.0f} MB at most")
 

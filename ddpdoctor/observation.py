@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 from ddpdoctor.diagnose import Deadlock, prove_deadlock
@@ -38,7 +37,7 @@ class Observation:
         """The ranks that log here, and are none of another host's."""
         return [self.evidence.ranks[rank] for rank in sorted(self._here)]
 
-    def tell(self, rank: int, lines: Iterable[bytes | Saying], ahead: float) -> None:
+    def tell(self, rank: int, line: bytes | Saying, ahead: float) -> None:
         """Take in what a rank of another host wrote, whose clock is behind by so much.
 
         Raises IndexError where this cannot be.
@@ -47,7 +46,7 @@ class Observation:
             raise IndexError(f"rank {rank} is none of another host's")
         reader = self._told.get(rank) or self._reader(rank, self._told)
         self._here.pop(rank, None)
-        reader.take_from(lines, ahead)
+        reader.take_from(line, ahead)
         self._note(reader)
 
     def ahead(self, rank: int) -> float:

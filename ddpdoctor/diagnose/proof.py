@@ -20,5 +20,4 @@ def may_be_deadlocked(evidence: Evidence) -> bool:
     """Whether there were a deadlock if all that are known to wait did so at one time."""
     if not any(rank.stuck for rank in evidence.ranks):
         return False
-    found = waiting.communicating(evidence, at_once=True) or joining.stranded(evidence)
-    return found is not None
+    return waiting.may_communicate_no_more(evidence) or joining.stranded(evidence) is not None

@@ -56,66 +56,140 @@ class Deadlock:
     """When the last of them began to wait."""
 
 
-def communicating(evidence: Evidence, *, at_once: bool = False) -> Deadlock | None:
-    """The ranks that wait for each other in collectives. Waiting that may yet end is none.
-
-    With `at_once` it is taken for granted that all waits were seen at one time.
-    """
-    ranks = {rank.rank: rank for rank in evidence.ranks}
-    gone = {r for r, rank in ranks.items() if rank.fate is not None and not rank.fate.killed_by_us}
-    waiting = [party for party in _parties(ranks, gone) if _waits(party[0])]
-
-    while True:
-        absent = _absent(waiting, ranks, gone)
-        held = [party for party in waiting if all(absent[key] for key in _keys(party[0]))]
-        if len(held) == len(waiting):
-            break
-        waiting = held
-    if not waiting:
+def communicating(evidence: Evidence) -> Deadlock | None:
+    """The ranks that wait for each other in collectives. Waiting that may yet end is none."""
+    held = _Held(evidence)
+    if not held.parties:
         return None
-
-    stopped = {rank.rank: rank for party in waiting for rank in party}
-    missing = tuple(sorted(gone & {member for members in absent.values() for member in members}))
-    seen_together = min(_stuck(rank).seen for rank in stopped.values())
-    since = max(_stuck(rank).since for rank in stopped.values())
+    ranks, gone = held.ranks, held.gone
+    waiting = {rank.rank: rank for party in held.parties for rank in party}
+    missing = tuple(sorted(gone & {member for absent in held.absent.values() for member in absent}))
+    seen_together = min(_stuck(rank).seen for rank in waiting.values())
+    since = max(_stuck(rank).since for rank in waiting.values())
     ended = [fate.time + GONE_GRACE for r in missing if (fate := ranks[r].fate) is not None]
     if evidence.cut is not None:
         since = min(since, evidence.cut)
-    elif max([since, *ended]) > seen_together and not at_once:
+    elif max([since, *ended]) > seen_together:
         return None
-    stopped |= {r: ranks[r] for r in gone}
-    blocked = (each for party in waiting for each in _blocked(party, absent, stopped))
+    blocked = (each for party in held.parties for each in held.blocked(party))
     return Deadlock(tuple(sorted(blocked, key=lambda each: each.rank)), missing, since)
 
 
-def _blocked(
-    party: _Party, absent: dict[_Key, tuple[int, ...]], stopped: dict[int, RankEvidence]
-) -> Iterator[Blocked]:
-    """For whom the ranks of a party wait."""
-    (first, *_), (key, *_) = _waits_in(party[0]), _keys(party[0])
-    theirs = absent[key]
-    if party[0].rank in theirs:
-        theirs = _others(party[0], first, stopped)
-    for rank in party:
-        own = _waits_in(rank)[0]
-        yield Blocked(rank.rank, own, _stuck(rank), theirs)
+def may_communicate_no_more(evidence: Evidence) -> bool:
+    """Whether there were a deadlock if all waits had been seen at one time."""
+    return bool(_Held(evidence).parties)
 
 
 def held_up(evidence: Evidence) -> list[Blocked]:
     """The ranks that wait in a collective, and for whom: members that have not come to it."""
-    ranks = {rank.rank: rank for rank in evidence.ranks}
+    standing = _Standing({rank.rank: rank for rank in evidence.ranks}, set())
     late: dict[_Key, tuple[int, ...]] = {}
     found: list[Blocked] = []
-    for party in _parties(ranks, set()):
+    for party in standing.parties:
         if not _waits(party[0]) or not (calls := _waits_in(party[0])):
             continue
         first, key = calls[0], _key(party[0].rank, calls[0])
         if key not in late:
-            have_arrived = _arrivals(party[0].rank, first)
-            members = _members(party[0], first, ranks)
-            late[key] = tuple(m for m in members if not have_arrived(ranks[m]))
+            has_arrived = standing.arrivals(party[0].rank, first)
+            members = _members(party[0], first, standing.ranks)
+            late[key] = tuple(member for member in members if not has_arrived(member))
         found += (Blocked(r.rank, _waits_in(r)[0], _stuck(r), late[key]) for r in party)
     return sorted(found, key=lambda each: each.rank)
+
+
+_Party = list[RankEvidence]
+"""Ranks that wait alike: what is so for the first of them is so for all."""
+
+
+class _Standing:
+    """The ranks that stand still, by how they do: there may be 100 000, and few ways."""
+
+    def __init__(self, ranks: dict[int, RankEvidence], gone: set[int]) -> None:
+        self.ranks, self.gone = ranks, gone
+        self.parties: list[_Party] = []
+        self._number: dict[int, int] = {}
+        """That of a rank's party."""
+        alike: dict[_Kind | int, int] = {}
+        for rank in ranks.values():
+            if rank.stuck is None or rank.rank in gone:
+                continue
+            kind = _kind(rank, rank.stuck)
+            if (number := alike.get(kind)) is None:
+                number = alike[kind] = len(self.parties)
+                self.parties.append([])
+            self.parties[number].append(rank)
+            self._number[rank.rank] = number
+
+    def arrivals(self, rank: int, collective: Collective) -> Callable[[int], bool]:
+        """Whether a member has arrived: of those that wait alike it is reckoned once."""
+        known: dict[int, bool] = {}
+        ranks, numbers = self.ranks, self._number
+
+        def has_arrived(member: int) -> bool:
+            if (number := numbers.get(member)) is None:
+                return _arrived(ranks[member], rank, collective)
+            if number not in known:
+                known[number] = _arrived(ranks[member], rank, collective)
+            return known[number]
+
+        return has_arrived
+
+
+class _Held(_Standing):
+    """The greatest set of ranks each of which waits for one that is gone, or held itself."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        ranks = {rank.rank: rank for rank in evidence.ranks}
+        fates = ((r, rank.fate) for r, rank in ranks.items())
+        super().__init__(ranks, {r for r, fate in fates if fate and not fate.killed_by_us})
+        self.parties = [party for party in self.parties if _waits(party[0])]
+        while True:
+            self.stopped = self.gone | {rank.rank for party in self.parties for rank in party}
+            self.absent = self._absent()
+            held = [p for p in self.parties if all(self.absent[key] for key in _keys(p[0]))]
+            if len(held) == len(self.parties):
+                break
+            self.parties = held
+
+    def _absent(self) -> dict[_Key, tuple[int, ...]]:
+        """For each collective that somebody waits in: its members that can never come to it."""
+        absent: dict[_Key, tuple[int, ...]] = {}
+        for rank, *_ in self.parties:
+            for key, collective in zip(_keys(rank), _waits_in(rank), strict=True):
+                if key not in absent:
+                    absent[key] = self._missing(rank, collective)
+        return absent
+
+    def _missing(self, rank: RankEvidence, collective: Collective) -> tuple[int, ...]:
+        """Who still runs may come: only those that are `stopped` never can."""
+        has_arrived, stopped = self.arrivals(rank.rank, collective), self.stopped
+        members = _members(rank, collective, self.ranks)
+        return tuple(each for each in members if each in stopped and not has_arrived(each))
+
+    def blocked(self, party: _Party) -> Iterator[Blocked]:
+        """For whom its ranks wait; of calls that share a key and do not fit, the other party."""
+        for first, key in zip(_waits_in(party[0])[:1], _keys(party[0])[:1], strict=True):
+            theirs = self.absent[key]
+            if party[0].rank in theirs:
+                theirs = self._missing(party[0], first)
+            for rank in party:
+                yield Blocked(rank.rank, _waits_in(rank)[0], _stuck(rank), theirs)
+
+
+_Kind = tuple[int, ...]
+
+
+def _kind(rank: RankEvidence, stuck: Stuck) -> _Kind | int:
+    """Which wait it is that this rank shares with others.
+
+    Its own where it sends or receives, or where what it had called before is known.
+    """
+    if rank.collectives:
+        return rank.rank
+    for call in (*stuck.waiting, stuck.awaited):
+        if call is not None and call.op in _COUNTERPART:
+            return rank.rank
+    return id(stuck.waiting), id(stuck.stack), id(stuck.issued), id(stuck.awaited)
 
 
 def culprits(deadlock: Deadlock, ranks: Sequence[RankEvidence] = ()) -> tuple[int, ...]:
@@ -219,42 +293,6 @@ def _waits_in(rank: RankEvidence) -> tuple[Collective, ...]:
     return stuck.waiting if stuck.awaited is None else (stuck.awaited,)
 
 
-_Party = list[RankEvidence]
-"""Ranks that wait alike: what is so for the first of them is so for all."""
-_Kind = tuple[int, ...]
-
-
-def _kind(rank: RankEvidence) -> _Kind | None:
-    """Which wait it is that this rank shares with others.
-
-    None where it may be its own: it sends or receives, or what it had called before is known.
-    """
-    if rank.collectives:
-        return None
-    stuck = _stuck(rank)
-    for call in (*stuck.waiting, stuck.awaited):
-        if call is not None and call.op in _COUNTERPART:
-            return None
-    return id(stuck.waiting), id(stuck.stack), id(stuck.issued), id(stuck.awaited)
-
-
-def _parties(ranks: dict[int, RankEvidence], gone: set[int]) -> list[_Party]:
-    """Those that stand still, by how they do; there may be 100 000, and few ways."""
-    found: list[_Party] = []
-    alike: dict[_Kind, _Party] = {}
-    for number, rank in ranks.items():
-        if rank.stuck is None or number in gone:
-            continue
-        kind = _kind(rank)
-        if kind is None or kind not in alike:
-            found.append([rank])
-            if kind is not None:
-                alike[kind] = found[-1]
-        else:
-            alike[kind].append(rank)
-    return found
-
-
 _Key = tuple[str, int, str, int | None, int | None, int]
 
 
@@ -267,52 +305,6 @@ def _key(rank: int, collective: Collective) -> _Key:
 
 def _keys(rank: RankEvidence) -> list[_Key]:
     return [_key(rank.rank, call) for call in _waits_in(rank)]
-
-
-def _absent(
-    waiting: list[_Party], ranks: dict[int, RankEvidence], gone: set[int]
-) -> dict[_Key, tuple[int, ...]]:
-    """For each collective that somebody waits in: its members that can never come to it."""
-    stopped = gone | {rank.rank for party in waiting for rank in party}
-    absent: dict[_Key, tuple[int, ...]] = {}
-    for rank, *_ in waiting:
-        for collective in _waits_in(rank):
-            key = _key(rank.rank, collective)
-            if key not in absent:
-                have_arrived = _arrivals(rank.rank, collective)
-                absent[key] = tuple(
-                    member
-                    for member in _members(rank, collective, ranks)
-                    if member in stopped and not have_arrived(ranks[member])
-                )
-    return absent
-
-
-def _others(
-    rank: RankEvidence, own: Collective, stopped: dict[int, RankEvidence]
-) -> tuple[int, ...]:
-    """Whom it waits for where calls share a key and do not fit: those of the other party.
-
-    Who still runs may come: only those that are `stopped` never can.
-    """
-    members = (stopped[each] for each in _members(rank, own, stopped) if each in stopped)
-    have_arrived = _arrivals(rank.rank, own)
-    return tuple(each.rank for each in members if not have_arrived(each))
-
-
-def _arrivals(rank: int, collective: Collective) -> Callable[[RankEvidence], bool]:
-    """Whether a member has arrived: of those that wait alike it is reckoned once."""
-    known: dict[_Kind, bool] = {}
-
-    def has_arrived(member: RankEvidence) -> bool:
-        kind = _kind(member) if member.stuck is not None else None
-        if kind is None:
-            return _arrived(member, rank, collective)
-        if kind not in known:
-            known[kind] = _arrived(member, rank, collective)
-        return known[kind]
-
-    return has_arrived
 
 
 def _members(

@@ -110,21 +110,24 @@ class RankReader:
         before, self.evidence.cut_short = self.evidence.cut_short, self._log.cut_short
         return bool(lines) or self.evidence.cut_short != before
 
-    def take(self, lines: Iterable[bytes | Saying]) -> None:
+    def take(self, lines: Iterable[bytes]) -> None:
         """Take in some lines, from wherever they come."""
         for line in lines:
             try:
-                if isinstance(line, Saying):
-                    self._take_saying(line)
-                else:
-                    self._take(json.loads(line))
+                self._take(json.loads(line))
             except DAMAGED:
                 self.unreadable += 1
 
-    def take_from(self, lines: Iterable[bytes | Saying], ahead: float) -> None:
-        """Take in lines of another host, whose clock is behind by so much."""
+    def take_from(self, line: bytes | Saying, ahead: float) -> None:
+        """Take in a line of another host, whose clock is behind by so much."""
         self._ahead = ahead
-        self.take(lines)
+        try:
+            if isinstance(line, Saying):
+                self._take_saying(line)
+            else:
+                self._take(json.loads(line))
+        except DAMAGED:
+            self.unreadable += 1
 
     def close(self) -> None:
         """Read no more."""

@@ -364,7 +364,8 @@ class First(Company):
                 self._mine = None
         talking = {name for name, host in self._hosts.items() if not host.done}
         self._rounds.close({"", *talking}, now)
-        if self._rounds.is_due(now) and now >= self._next_search:
+        all_live = not any(rank.fate for rank in evidence.ranks)
+        if self._rounds.is_due(now, all_live=all_live) and now >= self._next_search:
             if self._may_be_deadlocked(evidence, now):
                 question = self._rounds.ask(now)
                 self._mine = question, now
@@ -471,23 +472,13 @@ class First(Company):
             self._say(anew=sender)
             return
         host.number, host.heard = number, now
-        by_rank: dict[int, list[bytes | Saying]] = {}
         for who, line in said.get("lines", ()):
             if isinstance(who, int):
-                by_rank.setdefault(who, []).append(line.encode())
+                self._tell(sender, who, line.encode())
                 continue
             word = self._words.word(line)
             for rank, *own in who:
-                by_rank.setdefault(int(rank), []).append(Saying(word, own))
-        for rank, lines in by_rank.items():
-            if (other := self._hosts[self._told_by.get(rank, sender)]) is not host:
-                self._disputed[rank] = (
-                    f"{host.name} says that it runs rank {rank}, which runs on {other.name}"
-                )
-                continue
-            self._ledger.tell(rank, lines, host.ahead)
-            self._told_by[rank] = sender
-            host.ranks.add(rank)
+                self._tell(sender, rank, Saying(word, own))
         for fate in (Fate(**given) for given in said.get("fates", ())):
             if fate.rank in host.ranks:
                 self.fates[fate.rank] = replace(
@@ -500,6 +491,19 @@ class First(Company):
             self._rounds.hear(sender, int(asked), theirs)
         host.behind = bool(said.get("behind"))
         host.done = host.done or bool(said.get("done"))
+
+    def _tell(self, sender: str, rank: int, line: bytes | Saying) -> None:
+        """Take in what a rank of that host wrote."""
+        host = self._hosts[sender]
+        if rank not in host.ranks:
+            if (other := self._hosts[self._told_by.get(rank, sender)]) is not host:
+                self._disputed[rank] = (
+                    f"{host.name} says that it runs rank {rank}, which runs on {other.name}"
+                )
+                return
+            self._told_by[rank] = sender
+            host.ranks.add(rank)
+        self._ledger.tell(rank, line, host.ahead)
 
 
 def meet(

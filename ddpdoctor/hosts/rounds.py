@@ -21,7 +21,10 @@ from math import inf
 from ddpdoctor.evidence import Evidence, RankEvidence
 
 PAUSE = 0.5
-"""Seconds from the end of a round to the next: so long ranks get to notice that one has gone."""
+"""Seconds between two rounds: so long ranks get to notice that one has gone.
+
+While none has gone, every other round may follow the one before at once.
+"""
 PATIENCE = 1.5
 """Seconds that an answer may take."""
 _LOOKS = 3
@@ -50,7 +53,8 @@ class Rounds:
         self.cut = Cut(-inf, {})
         """What the last two rounds have shown."""
         self._asked = self._over = -inf
-        self._is_open = False
+        self._is_open = self._is_first = False
+        """A round is going on; the one before it was long ago."""
         self._looks = 0
         """How often it was looked since the question."""
         self._answers: dict[str, Mapping[int, float]] = {}
@@ -71,13 +75,15 @@ class Rounds:
             self.cut = Cut(self._over, unmoved)
             self._before, self._over, self._is_open = named, now, False
 
-    def is_due(self, now: float) -> bool:
+    def is_due(self, now: float, *, all_live: bool = False) -> bool:
         """Whether it is time for the next question."""
-        return not self._is_open and now - self._over >= PAUSE
+        has_paused = now - self._over >= PAUSE
+        return not self._is_open and (has_paused or (all_live and self._is_first))
 
     def ask(self, now: float) -> int:
         """The number of the next round, which begins."""
         self.number += 1
+        self._is_first = now - self._over >= PAUSE
         self._asked, self._answers, self._is_open, self._looks = now, {}, True, 0
         return self.number
 

@@ -102,7 +102,7 @@ def test_what_is_told_together_is_understood_as_if_each_rank_had_said_it(
             together[who].take([line.encode()])
             continue
         for rank, *own in who:
-            together[rank].take([Saying(words.word(line), own)])
+            together[rank].take_from(Saying(words.word(line), own), 0.0)
     for one, other in zip(alone, together, strict=True):
         assert one_by_one(one.evidence) == one_by_one(other.evidence)
         assert one.unreadable == other.unreadable == 0
@@ -119,7 +119,7 @@ def test_the_wait_of_many_ranks_is_one_line_and_one_thing() -> None:
     assert ranks[1] == (1, 3.0, 1.001)
     words, known = Words(), [RankReader(Path(), rank, 100) for rank in range(100)]
     for reader, (_, *own) in zip(known, ranks, strict=True):
-        reader.take([Saying(words.word(line), own)])
+        reader.take_from(Saying(words.word(line), own), 0.0)
     stuck = [reader.evidence.stuck for reader in known]
     assert stuck[7] is not None
     assert stuck[8] is not None
@@ -132,7 +132,8 @@ def test_numbers_that_cannot_be_cost_a_line(own: list[Any]) -> None:
     said = {"k": "stuck", "t": 2.0, "since": 1.0, "stack": [PLACE], "place": PLACE, "waiting": []}
     word = Words().word(json.dumps(said, separators=(",", ":")))
     reader = RankReader(Path(), 0, 2)
-    reader.take([Saying(word, [2.0, 1.0]), Saying(word, own)])
+    for each in ([2.0, 1.0], own):
+        reader.take_from(Saying(word, each), 0.0)
     assert reader.unreadable == 1
     assert reader.evidence.stuck is not None
     assert reader.evidence.stuck.seen == 2.0

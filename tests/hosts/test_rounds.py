@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,9 +77,9 @@ class Network:
         return [(to, message) for _, to, message in here]
 
 
-def go_on(rounds: Rounds, hosts: Set[str], now: float) -> int | None:
+def go_on(rounds: Rounds, hosts: Set[str], now: float, *, all_live: bool = False) -> int | None:
     rounds.close(hosts, now)
-    return rounds.ask(now) if rounds.is_due(now) else None
+    return rounds.ask(now) if rounds.is_due(now, all_live=all_live) else None
 
 
 def waited(host: Host, rank: int, begun: float, ended: float) -> bool:
@@ -91,9 +93,10 @@ def waited(host: Host, rank: int, begun: float, ended: float) -> bool:
     st.integers(1, 3),
     st.floats(0, 0.9),
     st.floats(0.001, 3),
+    st.booleans(),
 )
 def test_who_is_in_a_cut_waited_at_its_instant_and_who_waits_for_ever_gets_into_one(
-    seed: int, number: int, each: int, loss: float, delay: float
+    seed: int, number: int, each: int, loss: float, delay: float, all_live: bool
 ) -> None:
     random = Random(seed)
     hangs_at = random.uniform(3.0, 12.0)
@@ -106,6 +109,7 @@ def test_who_is_in_a_cut_waited_at_its_instant_and_who_waits_for_ever_gets_into_
     calm_from = hangs_at + 0.5
     longest = ROUNDS * (PATIENCE + PAUSE) + 1
     now, cut = 0.0, rounds.cut
+    paused = 0.0 if all_live else PAUSE
     while now < calm_from + longest and len(cut.since) < len(owner):
         now += TICK
         calm = now >= calm_from
@@ -122,7 +126,7 @@ def test_who_is_in_a_cut_waited_at_its_instant_and_who_waits_for_ever_gets_into_
                 if waits is not None:
                     host.answered = question
                     network.send("first", (name, question, waits), now, calm=calm)
-        question = go_on(rounds, hosts.keys(), now + first)
+        question = go_on(rounds, hosts.keys(), now + first, all_live=all_live)
         if question is not None:
             for name in hosts:
                 network.send(name, question, now, calm=calm)
@@ -131,7 +135,7 @@ def test_who_is_in_a_cut_waited_at_its_instant_and_who_waits_for_ever_gets_into_
             instant = cut.time - first
             for rank, since in cut.since.items():
                 host = owner[rank]
-                assert waited(host, rank, since - host.ahead, instant + PAUSE)
+                assert waited(host, rank, since - host.ahead, instant + paused)
                 assert since - host.ahead <= instant + ROUNDING
     assert len(cut.since) == len(owner), "all wait, and it was not seen"
 
@@ -146,6 +150,20 @@ def test_a_host_that_does_not_answer_leaves_out_its_own_ranks_alone() -> None:
             cuts.append(rounds.cut)
     assert len(cuts) > 2
     assert cuts[-1].since == {0: 1.0}
+
+
+@pytest.mark.parametrize(("all_live", "pauses"), [(False, [0.5, 0.5, 0.5]), (True, [0, 0.5, 0])])
+def test_while_no_rank_has_gone_every_other_round_follows_at_once(
+    all_live: bool, pauses: list[float]
+) -> None:
+    rounds, now, asked_at = Rounds(), 100.0, []
+    for _ in range(200):
+        now += 0.01
+        if (asked := go_on(rounds, {"here"}, now, all_live=all_live)) is not None:
+            asked_at.append(now)
+            rounds.hear("here", asked, {0: 1.0})
+    found = [later - before for before, later in pairwise(asked_at)]
+    assert found[:3] == pytest.approx([each + 0.01 for each in pauses], abs=0.02)
 
 
 def test_a_rank_that_has_moved_between_two_rounds_is_in_no_cut() -> None:
