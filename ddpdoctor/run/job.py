@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
@@ -77,6 +77,14 @@ class RunningCommand:
     def send(self, number: int) -> None:
         """Send a signal to the command itself, as it would have got it without the doctor."""
         self._process.send_signal(number)
+
+    def kill(self, processes: Set[int]) -> None:
+        """Kill those of these processes that are the command, or that it has started."""
+        with contextlib.suppress(psutil.Error):
+            command = psutil.Process(self.pid)
+            for process in (command, *command.children(recursive=True)):
+                if process.pid in processes:
+                    process.kill()
 
     def end(self, ranks: Iterable[int]) -> None:
         """End the command, all its descendants, and `ranks` wherever they hang."""

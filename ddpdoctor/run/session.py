@@ -22,7 +22,10 @@ _POLL_CLOSELY = 0.03
 _OF_ONE = ("--cpu", "--num_processes", "--num-processes")
 """Who says one of these to accelerate knows of --num_processes."""
 _REACTION = 6.0
-"""Seconds after a signal in which it shows whether ranks that outlive their launcher react."""
+"""Seconds after a signal in which it shows whether ranks that outlive their launcher react.
+
+And whether their launcher does that has outlived them.
+"""
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,9 @@ def _follow(
             elif worlds.are_deaf_since(signals.asked_at):
                 session.ended_for = signals.asked_to_end
                 job.end(worlds.living)
+            elif time.monotonic() > signals.asked_at + _REACTION and worlds.idle_agents:
+                session.ended_for = signals.asked_to_end
+                job.kill(worlds.idle_agents)
             if worlds.latest is not None:
                 audience.look(worlds.latest, watcher.stall)
                 reading.go_on(worlds.latest.evidence)

@@ -197,6 +197,11 @@ class WatchedWorld:
         """The processes of torchrun's that have started its ranks here."""
         return {rank.agent for rank in self._ours() if rank.agent}
 
+    @property
+    def agents_at_work(self) -> set[int]:
+        """Those of them that have a rank which has not ended."""
+        return {rank.agent for rank in self._ours() if rank.fate is None}
+
     def asked_to_end(self) -> None:
         """Note that somebody has asked the job to end."""
         self.evidence.asked_to_end = True
@@ -364,6 +369,15 @@ class Worlds:
         others = [world for world in self.all if not world.idles_since(moment)]
         alive = any(world.living for world in others)
         return alive and all(world.is_deaf_since(moment) for world in others)
+
+    @property
+    def idle_agents(self) -> set[int]:
+        """The processes of torchrun's whose ranks have all ended.
+
+        They wait for those of other hosts, for up to 5 minutes, and hear no signal meanwhile.
+        """
+        agents = {agent for world in self.all for agent in world.agents}
+        return agents - {agent for world in self.all for agent in world.agents_at_work}
 
     def close(self) -> None:
         """Watch for no more deaths."""

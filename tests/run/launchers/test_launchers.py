@@ -343,3 +343,33 @@ def test_an_interrupt_ends_all_of_it(launcher: Launcher, begin) -> None:
     report = run.report
     assert report["ended_by"] == "signal"
     assert report["findings"] == [], "it trained"
+
+
+LEAVES_FIRST = """
+import time
+
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+dist.barrier()
+if dist.get_rank() == 1:
+    time.sleep(2)
+    raise SystemExit(3)
+"""
+
+
+def test_an_agent_that_waits_in_vain_for_that_of_another_host_ends_when_it_is_asked_to(
+    begin, tmp_path: Path
+) -> None:
+    script, port = tmp_path / "leaves.py", free_port()
+    script.write_text(LEAVES_FIRST)
+    agent = ["torchrun", "--nnodes=2", "--nproc-per-node=1", "--master-addr=127.0.0.1"]
+    agent += [f"--master-port={port}", "--node-rank"]
+    run = begin([*agent, "0", str(script)])
+    other = [*agent, "1", str(script)]
+    assert subprocess.run(other, env=environment(tmp_path, {}), timeout=120).returncode == 1
+    assert run.process.poll() is None
+    run.process.terminate()
+    code, _, err = run.ended()
+    assert code == 128 + signal.SIGTERM, err
+    assert run.report["ended_by"] == "signal"
