@@ -59,7 +59,9 @@ class Outbox:
         self._waiting: set[int] = set()
         """Ranks of which a wait was told, and not its end."""
         self._calls: dict[int, deque[bytes]] = {}
-        self._credit, self._credited = _LEAST, 0.0
+        self._credit = 0.0
+        self._credited: float | None = None
+        """When that was reckoned."""
 
     @property
     def has_first(self) -> bool:
@@ -138,7 +140,8 @@ class Outbox:
     def more(self, now: float) -> Iterator[tuple[int, bytes]]:
         """What there is room for besides."""
         if self.spares:
-            gained = (now - self._credited) * self.room
+            # None to begin with: what thousands had saved up would come all at once.
+            gained = (now - self._credited) * self.room if self._credited is not None else 0.0
             self._credit = min(self._credit + gained, max(_LEAST, _BURST * self.room))
         self._credited = now
         size = 0

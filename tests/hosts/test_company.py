@@ -69,8 +69,10 @@ class Hosts:
         self.now = 20.0
 
     def write(self, rank: int, text: str) -> None:
+        """Have the rank write it, in as few bytes as ranks do."""
         with (self.folders[rank] / LOG_NAME.format(rank=rank)).open("a") as log:
-            log.write(text)
+            for line in text.splitlines():
+                log.write(json.dumps(json.loads(line), separators=(",", ":")) + "\n")
 
     def beat(self, *ranks: int) -> None:
         for rank in ranks:
