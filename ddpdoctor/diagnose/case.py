@@ -66,7 +66,7 @@ class Case:
         raised = [
             Raised(rank, ending)
             for rank in evidence.ranks
-            if (ending := _failed(rank) or _lost_a_peer(rank))
+            if (rank.exceptions or rank.thrown) and (ending := _failed(rank) or _lost_a_peer(rank))
         ]
         self.raised = [each for each in raised if not is_casualty(each.exception)]
         self.casualties = [each for each in raised if is_casualty(each.exception)]
@@ -219,9 +219,13 @@ def first_line(message: str, limit: int = 120) -> str:
 def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:
     """The ranks that wait, together where they wait for the same at the same line; fewest first."""
     together: dict[tuple[str, int, Place | None], list[Blocked]] = {}
+    parties: dict[tuple[int, int], list[Blocked]] = {}
     for each in blocked:
-        where = (_doing(each), each.collective.seq, each.stuck.place)
-        together.setdefault(where, []).append(each)
+        alike = id(each.collective), id(each.stuck.stack)  # shared by ranks that wait alike
+        if alike not in parties:
+            where = (_doing(each), each.collective.seq, each.stuck.place)
+            parties[alike] = together.setdefault(where, [])
+        parties[alike].append(each)
     return [
         RankPlace(
             ranks=tuple(each.rank for each in side),

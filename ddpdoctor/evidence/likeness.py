@@ -29,7 +29,10 @@ _FOUND = {
 }
 _NUMBERS = re.compile(f'("(?:t|since|begun|waits|steps)":){_NUMBER}'.encode())
 _WAY = re.compile(r'"way":([0-9]+)')
-_is_number: Final = check(float)
+_RIGHT: Final = {
+    kind: tuple(check(int if name == "steps" else float) for name in names)
+    for kind, names in _OWN.items()
+}
 _KEPT = 1024
 """Words that are remembered."""
 
@@ -64,8 +67,12 @@ class Saying:
     def is_understood(self, rank: RankEvidence) -> bool:
         """Whether it says of this rank what it said of another one."""
         word = self.word
-        if len(self.own) != len(_OWN[word.kind]) or not all(map(_is_number, self.own)):
+        right = _RIGHT[word.kind]
+        if len(self.own) != len(right):
             return False
+        for is_right, number in zip(right, self.own, strict=True):
+            if not is_right(number):
+                return False
         if word.kind != "stuck":
             return True
         if word.stuck is None:
@@ -132,7 +139,7 @@ def folded(lines: Iterable[tuple[int, bytes]]) -> list[tuple[Any, str]]:
             at[said] = len(found)
             found.append(([], _text(line)))
         last[rank] = at[said]
-        found[at[said]][0].append((rank, *map(float, own.groups())))
+        found[at[said]][0].append((rank, *map(json.loads, own.groups())))
     return found
 
 

@@ -32,7 +32,7 @@ from ddpdoctor.evidence import (
 from ddpdoctor.hosts.messages import PROTOCOL, Meeting, opened, sealed
 from ddpdoctor.hosts.outbox import Outbox
 from ddpdoctor.hosts.post import Post, StorePost
-from ddpdoctor.hosts.rounds import Cut, Rounds, answer, holds, later, seen_at_once
+from ddpdoctor.hosts.rounds import PAUSE, Cut, Rounds, answer, holds, later, seen_at_once
 from ddpdoctor.hosts.shared import EitherPost, FolderPost
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ _RARELY = 100_000, 20, 20
 """How often that is done then; there are none but by accident."""
 _LONG_WAIT = 5.0
 """Seconds of a wait after which it is asked for them, too, where there may be no deadlock."""
+_HOLD = 2.0
+"""Seconds after a question in which nothing is sent that can wait."""
 _SPARING = 5.0
 """Once that took none for a deadlock, it is not looked for one for so many times as long."""
 
@@ -212,7 +214,9 @@ class Member(Company):
         if is_open and (waits := answer(ranks, asked, now)) is not None:
             news["answer"] = [number, [[rank, since] for rank, since in waits.items()]]
             self._answered = number
-        more = [*self._outbox.more(now)] if is_time else []
+        # While there may be a deadlock, the first doctor has no time for more.
+        holds = self._outbox.spares and (self._outbox.all_wait or now - self._asked[1] < _HOLD)
+        more = [*self._outbox.more(now)] if is_time and not holds else []
         if lines or more:
             fold = folded if self._outbox.spares else told
             news["lines"] = fold(lines + more)
@@ -311,8 +315,8 @@ class First(Company):
         """When it was heard how a rank of another host ended."""
         self._mine: tuple[int, float] | None = None
         self._next_beat = self._next_search = 0.0
-        self._of_cut: tuple[Cut, dict[int, float], Evidence | None] | None = None
-        """The latest, the waits that it speaks of on our clock, and what it shows."""
+        self._of_cut: Evidence | None = None
+        """What the latest shows."""
         self._has_ended = False
         """It was said that the job is to be ended: who falls silent now does as it was told."""
 
@@ -364,10 +368,10 @@ class First(Company):
                 self._mine = None
         talking = {name for name, host in self._hosts.items() if not host.done}
         self._rounds.close({"", *talking}, now)
-        all_live = not any(rank.fate for rank in evidence.ranks)
-        if self._rounds.is_due(now, all_live=all_live) and now >= self._next_search:
+        if self._rounds.is_due(now) and now >= self._next_search:
             if self._may_be_deadlocked(evidence, now):
-                question = self._rounds.ask(now)
+                told = {rank.rank: rank.stuck.since for rank in evidence.ranks if rank.stuck}
+                question = self._rounds.ask(now, told)
                 self._mine = question, now
                 self._say(round=question, calls=self._wanted(evidence, now))
             elif wanted := self._wanted(evidence, now - _LONG_WAIT):
@@ -422,18 +426,14 @@ class First(Company):
 
     def _at_once(self, cut: Cut, evidence: Evidence) -> Evidence:
         """What is known, with only those waiting that did so in that cut; and all that did."""
-        if self._of_cut is None or self._of_cut[0] is not cut:
-            since = {rank: began + self._ledger.ahead(rank) for rank, began in cut.since.items()}
-            self._of_cut = cut, since, None
-        _, since, known = self._of_cut
+        known = self._of_cut
         gone = {
             rank.rank
             for rank in evidence.ranks
-            if rank.fate and self._known_since.get(rank.rank, rank.fate.time) < cut.time
+            if rank.fate and self._known_since.get(rank.rank, rank.fate.time) < cut.time - PAUSE
         }
-        if known is None or not holds(known, since, gone):
-            known = seen_at_once(evidence, since, gone, cut.time)
-            self._of_cut = cut, since, known
+        if known is None or known.cut != cut.time or not holds(known, cut.since, gone):
+            known = self._of_cut = seen_at_once(evidence, cut.since, gone, cut.time)
         return known
 
     def _say(self, **content: Any) -> None:
@@ -487,7 +487,10 @@ class First(Company):
                 self._known_since.setdefault(fate.rank, now)
         if "answer" in said:
             asked, waits = said["answer"]
-            theirs = {int(rank): float(since) for rank, since in waits if rank in host.ranks}
+            ahead = self._ledger.ahead
+            theirs = {
+                rank: float(since) + ahead(rank) for rank, since in waits if rank in host.ranks
+            }
             self._rounds.hear(sender, int(asked), theirs)
         host.behind = bool(said.get("behind"))
         host.done = host.done or bool(said.get("done"))

@@ -59,6 +59,7 @@ class Outbox:
         self._waiting: set[int] = set()
         """Ranks of which a wait was told, and not its end."""
         self._calls: dict[int, deque[bytes]] = {}
+        self._ranks = 1
         self._credit = 0.0
         self._credited: float | None = None
         """When that was reckoned."""
@@ -69,13 +70,18 @@ class Outbox:
         return bool(self._first)
 
     @property
+    def all_wait(self) -> bool:
+        """All ranks were told to wait: it may be for ever."""
+        return len(self._waiting) >= self._ranks
+
+    @property
     def is_behind(self) -> bool:
         """Not all is told that ranks are compared by."""
         return bool(self._rest) or self.has_lost or not self._waiting.isdisjoint(self._calls)
 
     def allow(self, room: float, ranks: int) -> None:
         """So many bytes a second may be sent of so many ranks."""
-        self.room, self.spares = room, room < _AMPLE * ranks
+        self.room, self.spares, self._ranks = room, room < _AMPLE * ranks, ranks
 
     def put(self, rank: int, line: bytes, now: float) -> None:
         """Take in what a rank has written."""

@@ -1,15 +1,16 @@
 """Proves that ranks of several hosts waited at one instant, whatever their clocks say.
 
-The first doctor asks all others in rounds: who waits, and since when? A doctor answers when it has
-seen its ranks after the question came, and names those that it saw waiting. A round is over when
-all have answered, or one has not for too long and so names nobody; only then the next is asked.
+Each doctor tells the first one who waits, and since when. Where that may be a deadlock, the first
+asks all others: who waits now, and since when? A doctor answers when it has seen its ranks after
+the question came, and names those that it saw waiting. A round is over when all have answered, or
+one has not for too long and so names nobody; only then the next is asked.
 
-A rank that is named in two rounds in a row, with the same beginning of its wait, has waited without
-a break from before its first answer until after the second question came. All first answers had
-arrived before the second question was asked. At any instant between the two, which is one of the
-first doctor's own, all these ranks waited at once. No two clocks were compared, and a message that
-is late, lost or doubled can only leave ranks out. This is a consistent cut (Chandy and Lamport
-1985, Mattern 1989), and waiting is stable: what `diagnose.waiting` proves of it will always hold.
+A rank that was told of before the question was asked, and is named in the answer with the same
+beginning of its wait, has waited without a break from before it was told of until after the
+question came. At the instant at which it was asked, which is one of the first doctor's own, all
+these ranks waited at once. No two clocks were compared, and a message that is late, lost or doubled
+can only leave ranks out. This is a consistent cut (Chandy and Lamport 1985, Mattern 1989), and
+waiting is stable: what `diagnose.waiting` proves of it will always hold.
 """
 
 from __future__ import annotations
@@ -21,10 +22,7 @@ from math import inf
 from ddpdoctor.evidence import Evidence, RankEvidence
 
 PAUSE = 0.5
-"""Seconds between two rounds: so long ranks get to notice that one has gone.
-
-While none has gone, every other round may follow the one before at once.
-"""
+"""Seconds between two rounds; and for which a rank must be gone: so long others get to notice."""
 PATIENCE = 1.5
 """Seconds that an answer may take."""
 _LOOKS = 3
@@ -41,7 +39,7 @@ class Cut:
     time: float
     """An instant at which they did, on the clock of the first doctor."""
     since: Mapping[int, float]
-    """When each had begun to, on the clock of its host."""
+    """When each had begun to, as it was told."""
 
 
 class Rounds:
@@ -51,14 +49,14 @@ class Rounds:
         self.number = 0
         """Of the round that was asked last."""
         self.cut = Cut(-inf, {})
-        """What the last two rounds have shown."""
+        """What the last round has shown."""
         self._asked = self._over = -inf
-        self._is_open = self._is_first = False
-        """A round is going on; the one before it was long ago."""
+        self._is_open = False
         self._looks = 0
         """How often it was looked since the question."""
+        self._told: Mapping[int, float] = {}
+        """Who waited, and since when, by what was known as it was asked."""
         self._answers: dict[str, Mapping[int, float]] = {}
-        self._before: dict[int, float] = {}
 
     def hear(self, host: str, number: int, waiting: Mapping[int, float]) -> None:
         """Take in an answer; one to an earlier round tells nothing any more."""
@@ -71,20 +69,19 @@ class Rounds:
         is_late = now - self._asked > PATIENCE and self._looks > _LOOKS
         if self._is_open and (hosts <= self._answers.keys() or is_late):
             named = {rank: since for each in self._answers.values() for rank, since in each.items()}
-            unmoved = {rank: s for rank, s in named.items() if self._before.get(rank) == s}
-            self.cut = Cut(self._over, unmoved)
-            self._before, self._over, self._is_open = named, now, False
+            unmoved = {rank: s for rank, s in named.items() if self._told.get(rank) == s}
+            self.cut = Cut(self._asked, unmoved)
+            self._over, self._is_open = now, False
 
-    def is_due(self, now: float, *, all_live: bool = False) -> bool:
+    def is_due(self, now: float) -> bool:
         """Whether it is time for the next question."""
-        has_paused = now - self._over >= PAUSE
-        return not self._is_open and (has_paused or (all_live and self._is_first))
+        return not self._is_open and now - self._over >= PAUSE
 
-    def ask(self, now: float) -> int:
-        """The number of the next round, which begins."""
+    def ask(self, now: float, told: Mapping[int, float]) -> int:
+        """The number of the next round, which begins; `told` says who waits, and since when."""
         self.number += 1
-        self._is_first = now - self._over >= PAUSE
-        self._asked, self._answers, self._is_open, self._looks = now, {}, True, 0
+        self._asked, self._told, self._answers = now, told, {}
+        self._is_open, self._looks = True, 0
         return self.number
 
 
