@@ -128,6 +128,7 @@ def main() -> None:
         examine(filter(hanging, chosen))
         return
     well = [p for p in chosen if not p.marks and p.launch == "torchrun" and p.nproc % 2 == 0]
+    well = [p for p in well if "127.0.0.1" not in p.script.read_text()]  # right on one host alone
     examine((well[n % len(well)] for n in range(options.healthy)), 0.05, 0.02)
 
 

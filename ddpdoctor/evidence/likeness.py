@@ -80,8 +80,10 @@ class Saying:
         return all(rank.ways.get(number) == way for number, way in word.ways.items())
 
     def understood(self, rank: RankEvidence, passes: Sequence[tuple[int, int, int]]) -> None:
-        """Remember what it said of this rank."""
+        """Remember what it said of this rank, if it is a wait."""
         word = self.word
+        if word.kind != "stuck":
+            return
         word.stuck, word.forwards, word.passes = rank.stuck, rank.forwards, passes
         numbers = map(int, _WAY.findall(word.line))
         word.ways = {number: rank.ways[number] for number in numbers if number in rank.ways}

@@ -197,7 +197,7 @@ class Member(Company):
             for line in log.poll():
                 self._outbox.put(rank.rank, line, now)
         fates = {r.rank: r.fate for r in ranks if r.fate and self._told_fates.get(r.rank) != r.fate}
-        for number in fates:
+        for number in fates if not self.told_to_end else ():
             self._outbox.tell_calls(number)
         self._outbox.lasting_waits(now)
         is_time = now > self._next_beat

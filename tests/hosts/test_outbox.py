@@ -7,6 +7,7 @@ import json
 import pytest
 
 from ddpdoctor.diagnose import prove_deadlock
+from ddpdoctor.evidence import Fate
 from ddpdoctor.hosts import company
 from ddpdoctor.hosts.outbox import Outbox
 from tests.hosts.test_company import AHEAD, Hosts, hosts
@@ -104,3 +105,24 @@ def test_a_deadlock_of_many_hosts_is_proven_and_nothing_is_concluded_from_what_i
     ]
     assert evidence.ranks[1].groups
     assert hosts.now + AHEAD > 0
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_what_a_rank_had_called_comes_with_its_end_unless_the_doctor_has_ended_it(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch, ended: bool
+) -> None:
+    """Of 100 000 ranks it would keep the first doctor from its report."""
+    monkeypatch.setattr(company, "_FLOW", 1.0)
+    for _ in range(3):
+        hosts.step()
+    if ended:
+        hosts.first.end("DDP401 something")
+    hosts.step()
+    call = {"group": "0", "op": "broadcast", "begun": 1.0, "seq": 1}
+    hosts.write(1, line("collective", rows=[call]).decode() + "\n")
+    hosts.observations[1].evidence.ranks[1].fate = Fate(1, 1, None, 9, 1.0)
+    for _ in range(6):
+        hosts.step()
+    assert hosts.first.fates.keys() == {1}
+    known = hosts.observations[0].evidence.ranks[1].collectives
+    assert len(known) == (0 if ended else 1)
