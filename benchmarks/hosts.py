@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import resource
 import tempfile
 import time
@@ -24,6 +26,7 @@ from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import LOG_NAME, Evidence, LogReader, RankReader, spans
 from ddpdoctor.hosts.company import First, Member
 from ddpdoctor.hosts.messages import Meeting
+from ddpdoctor.hosts.post import StorePost
 from ddpdoctor.observation import Observation
 
 _PLACE = ["/home/u/train.py", 42, "main"]
@@ -33,6 +36,9 @@ _WELL = 10
 """Seconds of a job that is well."""
 _POLL = 0.2
 _LONGEST = 60.0
+_WRITERS = 2
+_SIZE = 300
+"""Bytes of a message, about."""
 _OWN = b"99999999"
 """Stands for digits that are other ones on each rank: what is alike packs too well."""
 _OWN_TIME = 77777777.5
@@ -208,12 +214,55 @@ class _Simulation:
         return proven
 
 
+def _write(meeting: Meeting, messages: int, go: Any) -> None:
+    """A process of its own: the messages of many doctors."""
+    from torch.distributed import TCPStore
+
+    store = TCPStore(meeting.host, meeting.ports[0], is_master=False, wait_for_workers=False)
+    go.wait()
+    for _ in range(messages):
+        number = store.add(f"{meeting.drawer}/in", 1)
+        store.set(f"{meeting.drawer}/in/{number}", os.urandom(_SIZE))  # type: ignore[arg-type]
+
+
+def through_the_store(messages: int) -> None:
+    """How long one message of each host takes to the first doctor by a real store and courier."""
+    meeting = Meeting.of("127.0.0.1:29500", 2, f"benchmark-{os.getpid()}")
+    assert meeting is not None
+    post = StorePost(meeting, first=True)
+    while not post.taken():
+        time.sleep(0.05)
+    spawn = multiprocessing.get_context("spawn")
+    go = spawn.Barrier(_WRITERS + 1)
+    args = (meeting, messages // _WRITERS, go)
+    writers = [spawn.Process(target=_write, args=args) for _ in range(_WRITERS)]
+    for writer in writers:
+        writer.start()
+    go.wait()
+    began, come, written = time.monotonic(), 0, 0.0
+    while come < messages // _WRITERS * _WRITERS:
+        come += len(post.taken())
+        if not written and not any(writer.is_alive() for writer in writers):
+            written = time.monotonic() - began
+        time.sleep(0.03)
+    took = time.monotonic() - began
+    post.close()
+    print(
+        f"{come} messages of {_SIZE} bytes through the store: {took:.1f} s; "
+        f"{_WRITERS} clients on the same cores wrote them within {written or took:.1f} s"
+    )
+
+
 def main() -> None:
     """Run it, and print a line for each number."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=64)
     parser.add_argument("--ranks", type=int, default=8, help="on each host")
+    parser.add_argument("--store", action="store_true", help="only one message of each, for real")
     given = parser.parse_args()
+    if given.store:
+        through_the_store(given.hosts)
+        return
     with tempfile.TemporaryDirectory() as folder:
         job = _Simulation(Path(folder), given.hosts, given.ranks)
         for _ in range(15):
