@@ -126,6 +126,8 @@ class Made:
     """The `no_sync` that was entered."""
     order: int
     """Which computation of the program it was."""
+    mask: int
+    """The ranks that computed it."""
 
 
 @dataclass(slots=True)
@@ -312,7 +314,7 @@ class Machine:
         if isinstance(value.what, Tensor | Term) and value.what != NOTHING:
             self.computations += 1
             inside, order = self.inside, self.computations
-            self.made[value.what] = Made(by, of, node, self.path, inside, order)
+            self.made[value.what] = Made(by, of, node, self.path, inside, order, self.mask)
         return value
 
     def note_read(self, owner: Value, key: Value | None = None) -> None:

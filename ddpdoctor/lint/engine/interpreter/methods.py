@@ -247,6 +247,8 @@ def call_duck(
         why = vm.why("a tensor holds this rank's own data", node)
     if any(word in name.lower() for word in _SHARING):
         agree, why = UNKNOWN, None
+    if agree.divergent and name in _PARTS_OF_MODULES and not args:
+        agree, why = UNKNOWN, None  # how many there are is its class's doing, whatever it was given
     _hand_over(vm, args, kwargs)
     if any(not isinstance(each.what, Const) for each in (*args, *kwargs.values())):
         _open_up(vm, owner, agree, why)
@@ -255,6 +257,14 @@ def call_duck(
     site = vm.site(node, "value")
     made = objects.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))
     return vm.computed(made, name, (owner, *args, *kwargs.values()), node)
+
+
+_PARTS_OF_MODULES = frozenset(
+    {
+        *("parameters", "named_parameters", "buffers", "named_buffers"),
+        *("modules", "named_modules", "children", "named_children"),
+    }
+)
 
 
 def _open_up(vm: Machine, owner: Value, agree: Agreement, why: Why | None) -> None:

@@ -189,9 +189,10 @@ def _is_made_for_itself(run: Run, event: Event, mask: int) -> bool:
 
 def _called_by(run: Run, value: Value) -> int | None:
     """The ranks that call what gives a value, if that is something unknown."""
-    made, mask = run.vm.made.get(value.what), EVERYONE
+    made = run.vm.made.get(value.what)
     if made is None or not isinstance(made.node, ast.Call):
         return None
+    mask = made.mask
     calls = [made.node, *_call_of_function(run, made)]
     for choice, way in walk(run.root):
         if not isinstance(choice, Choice) or not isinstance(choice.node, ast.If):

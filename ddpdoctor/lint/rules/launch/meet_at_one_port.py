@@ -24,13 +24,16 @@ mp.spawn(worker, args=(world_size,), nprocs=world_size)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Const, Term, Value, within
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.rule import About, Hit, Related
 
+_SET = Term("set", ("MASTER_PORT",))
+_UNSET = Term("not", (_SET,))
 ABOUT = About(code="DDP118", name="ranks-meet-nowhere", confidence="certain")
 
 
@@ -43,7 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
         if event.kind == "setenv":
             value = event.values["value"]
             if event.values["name"].is_const("MASTER_PORT"):
-                several = doers(way).mask.bit_count() > 1
+                several = doers(way).mask.bit_count() > 1 and not _is_alone(way, starts)
                 picked = (event, way) if _is_its_own(value) and several else None
             elif event.values["name"].is_const("RANK"):
                 is_one_process = isinstance(value.what, Const)
@@ -68,6 +71,19 @@ def _is_its_own(port: Value) -> bool:
     """Whether the process picks it, whichever way it goes: others may have it from a launcher."""
     joined = (each for each in within(port.what) if isinstance(each, Term) and each.op == "joined")
     return port.agree.kind == "local" and not any(joined)
+
+
+def _is_alone(way: Way, starts: set[int]) -> bool:
+    """Whether it is where the variable is not set: whoever starts several processes sets it."""
+    if _process(way, starts):
+        return False  # those that the program has started have what it gave them
+    for step, inside in pairwise(way):
+        apart = step.node
+        if isinstance(apart, Choice):
+            is_first = apart.arms[0].body is inside.seq
+            if apart.condition.what == (_UNSET if is_first else _SET):
+                return True
+    return False
 
 
 def _process(way: Way, starts: set[int]) -> list[int]:

@@ -59,12 +59,12 @@ def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
     told: set[int] = set()
     inside: list[Event] = []
     unreduced: list[tuple[Hit, set[What]]] = []
-    scopes: dict[int, Event | None] = {}  # of each forward, when it ran last
+    scopes: dict[int, list[Event | None]] = {}  # of each forward, as it ran since the last backward
     for event, _ in events(run.root, "enter", "exit", "forward", "backward", "step"):
         if event.kind == "enter" and "no_sync" in event.name:
             inside.append(event)
         elif event.kind == "forward":
-            scopes[id(event.node)] = inside[-1] if inside else None
+            scopes.setdefault(id(event.node), []).append(inside[-1] if inside else None)
         elif event.kind == "exit":
             inside = [each for each in inside if not ends(event, each)]
         elif event.kind == "step":
@@ -72,9 +72,12 @@ def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
             unreduced = []
         elif event.kind == "backward" and "no_grad" not in event.scopes:
             forwards = [
-                replace(each, inside=scopes.get(id(each.node), each.inside))
+                replace(each, inside=None if None in ran else ran[-1])
+                if (ran := scopes.get(id(each.node)))
+                else each
                 for each in _forwards(run, event.values["loss"], held)
             ]
+            scopes = {}
             within = [made for made in forwards if made.inside is not None]
             models = {made.of[0].what for made in forwards}
             if inside and forwards and not within:

@@ -26,6 +26,7 @@ def masked_loss(out, mask):
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -38,6 +39,8 @@ from ddpdoctor.lint.rule import About, Hit, Related
 ABOUT = About(code="DDP308", name="no-loss-on-one-rank", confidence="likely")
 
 _CONSTANTS = re.compile(r"^(new_)?(tensor|zeros|ones|full|empty|FloatTensor)(_like)?$")
+_COUNTS = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "short", "int", "long"})
+"""Types of which no tensor can be a loss, or a part of one."""
 _LOSS = re.compile(r"loss|training_step|criterion", re.I)
 
 
@@ -72,7 +75,10 @@ def _is_constant(run: Run, value: Value | None) -> bool:
     if value is None or not isinstance(value.what, Tensor | Term) or made_by(value):
         return False
     made = run.vm.made.get(value.what)
-    return made is not None and _CONSTANTS.match(made.by) is not None
+    if made is None or _CONSTANTS.match(made.by) is None or not isinstance(made.node, ast.Call):
+        return False
+    types = [keyword.value for keyword in made.node.keywords if keyword.arg == "dtype"]
+    return not any(text(each).rpartition(".")[2] in _COUNTS for each in types)
 
 
 def _learnt(run: Run) -> set[What]:
