@@ -98,7 +98,7 @@ class Words:
                     return tuple(found), left
             elif isinstance(node, Loop):
                 inner, left = self.of(node.body, rank)
-                if inner:
+                if not _is_silent(inner):
                     found.append(("loop", inner))
                 if left in ("end", "assert"):
                     return tuple(found), left
@@ -139,6 +139,22 @@ class Words:
         found.append(("alt", *ways))
         kinds = {way[1] for way in ways}
         return tuple(found), kinds.pop() if len(kinds) == 1 else ""
+
+
+def _is_silent(word: Word) -> bool:
+    """Whether in a round of a loop nothing is said, and no way goes further than out of the loop.
+
+    Where nothing is said it is all one whether a round is gone through to its end.
+    """
+    for each in word:
+        if each[0] != "alt":
+            return False
+        for way in each[1:]:
+            told = len(way) == 2 and isinstance(way[1], str)
+            said, left = way if told else (way, "")
+            if left not in ("", "continue", "break") or not _is_silent(said):
+                return False
+    return True
 
 
 def _may_return(seq: Seq, bit: int) -> bool:
