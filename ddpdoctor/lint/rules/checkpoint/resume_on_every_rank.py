@@ -103,6 +103,8 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
             continue
         if run.is_entry and not _is_used_by_others(run, event, way, who.mask, order):
             continue
+        if not run.is_entry and _is_set_elsewhere(event.values.get("object")):
+            continue
         if _is_wrapped_later(run, event, wraps, order) or _is_shared_later(run, event, order):
             continue
         told.add(id(apart))
@@ -185,6 +187,12 @@ def _is_made_for_itself(run: Run, event: Event, mask: int) -> bool:
         return not alone & ~mask
     options = _set_as(run, target) if target.what not in makers else [target]
     return bool(options) and all(not makers.get(each.what, EVERYONE) & ~mask for each in options)
+
+
+def _is_set_elsewhere(value: Value | None) -> bool:
+    """Whether it is an attribute that its class does not set: a subclass may keep it alone."""
+    what = value.what if value is not None else None
+    return isinstance(what, Term) and what.op == "of" and isinstance(what.args[0], Ref)
 
 
 def _called_by(run: Run, value: Value) -> int | None:
