@@ -1,6 +1,10 @@
+import sys
+from pathlib import Path
+
 import torch
 from accelerate import Accelerator
 from averaging import Average
+from torch import nn
 
 
 class Trainer:
@@ -17,3 +21,20 @@ class Trainer:
         self.optimizer.load_state_dict(data["optimizer"])
         if self.accelerator.is_main_process:
             self.average.load_state_dict(data["average"])  # <-- DDP513
+
+    def step(self, x):
+        self.optimizer.zero_grad()
+        self.accelerator.backward(self.model(x).pow(2).mean())
+        self.optimizer.step()
+        self.average.update()
+
+
+def main():
+    trainer = Trainer(nn.Linear(4, 1), Path("saved"))
+    trainer.resume(int(sys.argv[1]))
+    for _ in range(8):
+        trainer.step(torch.randn(8, 4))
+
+
+if __name__ == "__main__":
+    main()
