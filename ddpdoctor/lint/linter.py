@@ -230,11 +230,12 @@ def roots(paths: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     folders = list(dict.fromkeys(str(Path(path).parent) for path in paths))
     # Sources that came without their project's files: what they have in common is their root.
-    common = Path(os.path.commonpath([str(Path(folder).absolute()) for folder in folders]))
+    whole = {folder: Path(os.path.normpath(Path.cwd() / folder)) for folder in folders}
+    common = Path(os.path.commonpath(list(whole.values())))
     for folder in folders:
-        root = project_root(Path(folder).absolute()) or common
-        here = Path.cwd()
-        base = str(root.relative_to(here)) if root.is_relative_to(here) else str(root)
+        root = project_root(whole[folder]) or common
+        # As the files below it are named: what they import is looked for among these.
+        base = str(root) if Path(folder).is_absolute() else os.path.relpath(root)
         found[base] = None
         found[f"{base}/src"] = None
     return list(found)

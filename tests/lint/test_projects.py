@@ -51,3 +51,29 @@ def test_a_script_finds_its_package_above_the_folder_in_which_lint_is_called(
     assert [(each.path, each.line, each.code) for each in found] == [
         ("../seg/hooks.py", 8, "DDP401")
     ]
+
+
+def test_the_same_is_found_however_the_sources_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sources that came without their project's files, and a project beside them."""
+    drivers, utils, beside = (tmp_path / each for each in ("code/drivers", "code/utils", "mine"))
+    for folder in (drivers, utils, beside):
+        folder.mkdir(parents=True)
+    (beside / "pyproject.toml").touch()
+    (utils / "waiting.py").write_text(
+        "import torch.distributed as dist\ndef together():\n    dist.barrier()\n"
+    )
+    (drivers / "train.py").write_text(
+        "import torch.distributed as dist\nfrom utils.waiting import together\n"
+        "dist.init_process_group('gloo')\nif dist.get_rank() == 0:\n    together()\n"
+    )
+
+    def found(here: Path, name: str) -> list[tuple[str, int, str]]:
+        monkeypatch.chdir(here)
+        result = lint(list(collect([name])))
+        return [(Path(each.path).name, each.line, each.code) for each in result.diagnostics]
+
+    named = [(beside, "../code"), (drivers, ".."), (tmp_path, "code"), (tmp_path / "code", ".")]
+    named += [(here, str(tmp_path / "code")) for here in (tmp_path, beside, drivers)]
+    assert {tuple(found(*each)) for each in named} == {(("train.py", 5, "DDP401"),)}
