@@ -12,6 +12,8 @@ from ddpdoctor.evidence import Evidence, Fate, RankEvidence, RankReader, Saying,
 
 SETTLING = 0.5
 """Seconds that a proven deadlock is held back for ranks that are not part of it."""
+SETTLING_ELSEWHERE = 1.5
+"""The same where ranks of other hosts are asked for, by a round or two more."""
 
 
 class Observation:
@@ -112,4 +114,5 @@ class Observation:
         self._first_proven = self._first_proven or now
         alive = sum(rank.fate is None for rank in self.evidence.ranks)
         complete = len(deadlock.blocked) == alive
-        return deadlock if complete or now - self._first_proven > SETTLING else None
+        patience = SETTLING_ELSEWHERE if self._told else SETTLING
+        return deadlock if complete or now - self._first_proven > patience else None
