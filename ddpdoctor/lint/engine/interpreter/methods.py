@@ -85,6 +85,12 @@ _TEXT_METHODS = frozenset(
 _MAX_PARTS = 16
 _LISTINGS = ("iterdir", "glob", "rglob")
 _ARCCOS = ("acos", "arccos")
+_PARTS_OF_MODULES = frozenset(
+    {
+        *("parameters", "named_parameters", "buffers", "named_buffers"),
+        *("modules", "named_modules", "children", "named_children"),
+    }
+)
 _SHARING = ("reduce", "gather", "sync", "broadcast", "all_")
 
 
@@ -257,14 +263,6 @@ def call_duck(
     site = vm.site(node, "value")
     made = objects.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))
     return vm.computed(made, name, (owner, *args, *kwargs.values()), node)
-
-
-_PARTS_OF_MODULES = frozenset(
-    {
-        *("parameters", "named_parameters", "buffers", "named_buffers"),
-        *("modules", "named_modules", "children", "named_children"),
-    }
-)
 
 
 def _open_up(vm: Machine, owner: Value, agree: Agreement, why: Why | None) -> None:

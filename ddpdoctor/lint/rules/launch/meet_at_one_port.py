@@ -24,7 +24,6 @@ mp.spawn(worker, args=(world_size,), nprocs=world_size)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Way, events
@@ -32,8 +31,6 @@ from ddpdoctor.lint.engine.interpreter.values import Const, Term, Value, within
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.rule import About, Hit, Related
 
-_SET = Term("set", ("MASTER_PORT",))
-_UNSET = Term("not", (_SET,))
 ABOUT = About(code="DDP118", name="ranks-meet-nowhere", confidence="certain")
 
 
@@ -46,7 +43,7 @@ def check(run: Run) -> Iterator[Hit]:
         if event.kind == "setenv":
             value = event.values["value"]
             if event.values["name"].is_const("MASTER_PORT"):
-                several = doers(way).mask.bit_count() > 1 and not _is_alone(way, starts)
+                several = doers(way).mask.bit_count() > 1 and not _is_alone(event, way, starts)
                 picked = (event, way) if _is_its_own(value) and several else None
             elif event.values["name"].is_const("RANK"):
                 is_one_process = isinstance(value.what, Const)
@@ -73,17 +70,18 @@ def _is_its_own(port: Value) -> bool:
     return port.agree.kind == "local" and not any(joined)
 
 
-def _is_alone(way: Way, starts: set[int]) -> bool:
-    """Whether it is where the variable is not set: whoever starts several processes sets it."""
+def _is_alone(event: Event, way: Way, starts: set[int]) -> bool:
+    """Whether it is picked where none is set: whoever starts several processes sets one."""
     if _process(way, starts):
         return False  # those that the program has started have what it gave them
-    for step, inside in pairwise(way):
-        apart = step.node
-        if isinstance(apart, Choice):
-            is_first = apart.arms[0].body is inside.seq
-            if apart.condition.what == (_UNSET if is_first else _SET):
-                return True
-    return False
+    if event.name == "setdefault":
+        return True
+    asked = [step.node.condition for step in way if isinstance(step.node, Choice)]
+    parts = (part for each in (*asked, event.values["value"]) for part in within(each.what))
+    return any(
+        isinstance(part, Term) and part.op in ("set", "env") and part.args[:1] == ("MASTER_PORT",)
+        for part in parts
+    )
 
 
 def _process(way: Way, starts: set[int]) -> list[int]:

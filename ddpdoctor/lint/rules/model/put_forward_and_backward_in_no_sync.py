@@ -63,7 +63,7 @@ def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
     for event, _ in events(run.root, "enter", "exit", "forward", "backward", "step"):
         if event.kind == "enter" and "no_sync" in event.name:
             inside.append(event)
-        elif event.kind == "forward":
+        elif event.kind == "forward" and "no_grad" not in event.scopes:
             scopes.setdefault(id(event.node), []).append(inside[-1] if inside else None)
         elif event.kind == "exit":
             inside = [each for each in inside if not ends(event, each)]
@@ -72,19 +72,20 @@ def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
             unreduced = []
         elif event.kind == "backward" and "no_grad" not in event.scopes:
             forwards = [
-                replace(each, inside=None if None in ran else ran[-1])
-                if (ran := scopes.get(id(each.node)))
-                else each
+                replace(each, inside=scopes.get(id(each.node), [each.inside])[-1])
                 for each in _forwards(run, event.values["loss"], held)
             ]
+            is_whole = any(None in scopes.get(id(each.node), ()) for each in forwards)
             scopes = {}
             within = [made for made in forwards if made.inside is not None]
             models = {made.of[0].what for made in forwards}
             if inside and forwards and not within:
                 yield from _first([(_held_backward(event, inside[-1]), models)], told)
-            elif not inside and within and len(within) == len(forwards):
+            elif not inside and within and len(within) == len(forwards) and not is_whole:
                 unreduced += [(hit, models) for hit in _held_forward(event, within[0])]
-            elif not inside and not within:  # where its forward is not known, it may be a whole one
+            elif not inside and (
+                is_whole or not within
+            ):  # where its forward is not known, it may be a whole one
                 unreduced = [each for each in unreduced if forwards and not each[1] <= models]
     yield from _first(unreduced, told)
 
