@@ -219,9 +219,9 @@ def first_line(message: str, limit: int = 120) -> str:
 def sides(blocked: Iterable[Blocked]) -> list[RankPlace]:
     """The ranks that wait, together where they wait for the same at the same line; fewest first."""
     together: dict[tuple[str, int, Place | None], list[Blocked]] = {}
-    parties: dict[tuple[int, int], list[Blocked]] = {}
+    parties: dict[tuple[int, ...], list[Blocked]] = {}
     for each in blocked:
-        alike = id(each.collective), id(each.stuck.stack)  # shared by ranks that wait alike
+        alike = each.stuck.alike
         if alike not in parties:
             where = (_doing(each), each.collective.seq, each.stuck.place)
             parties[alike] = together.setdefault(where, [])

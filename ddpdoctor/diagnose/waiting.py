@@ -189,7 +189,7 @@ def _kind(rank: RankEvidence, stuck: Stuck) -> _Kind | int:
     for call in (*stuck.waiting, stuck.awaited):
         if call is not None and call.op in _COUNTERPART:
             return rank.rank
-    return id(stuck.waiting), id(stuck.stack), id(stuck.issued), id(stuck.awaited)
+    return stuck.alike
 
 
 def culprits(deadlock: Deadlock, ranks: Sequence[RankEvidence] = ()) -> tuple[int, ...]:

@@ -28,6 +28,8 @@ _FOUND = {
     for kind, names in _OWN.items()
 }
 _NUMBERS = re.compile(f'("(?:t|since|begun|waits|steps)":){_NUMBER}'.encode())
+_NAMED_SO = re.compile(rb'"issued":\{[^}]*"(?:t|since|begun|waits|steps)":')
+"""A group of the user's has such a name: its count is no time."""
 _WAY = re.compile(r'"way":([0-9]+)')
 _RIGHT: Final = {
     kind: tuple(check(int if name == "steps" else float) for name in names)
@@ -117,7 +119,7 @@ class Words:
         return word
 
 
-def told(lines: Iterable[tuple[int, bytes]]) -> list[tuple[Any, str]]:
+def unfolded(lines: Iterable[tuple[int, bytes]]) -> list[tuple[Any, str]]:
     """Lines with the rank that wrote each."""
     return [(rank, _text(line)) for rank, line in lines]
 
@@ -132,7 +134,8 @@ def folded(lines: Iterable[tuple[int, bytes]]) -> list[tuple[Any, str]]:
     last: dict[int, int] = {}
     for rank, line in lines:
         kind = _STARTS.get(_start(line))
-        if kind is None or (own := _FOUND[kind].match(line)) is None:
+        own = _FOUND[kind].match(line) if kind is not None else None
+        if own is None or _NAMED_SO.search(line):
             last[rank] = len(found)
             found.append((rank, _text(line)))
             continue

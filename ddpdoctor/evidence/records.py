@@ -425,6 +425,11 @@ class Stuck:
     awaited: Collective | None = None
     """The one that the main thread is waiting in, where that is known."""
 
+    @property
+    def alike(self) -> tuple[int, ...]:
+        """Which wait it is: one for ranks that wait alike, which share its parts, times aside."""
+        return id(self.waiting), id(self.stack), id(self.issued), id(self.awaited)
+
 
 @dataclass(frozen=True, slots=True)
 @checked

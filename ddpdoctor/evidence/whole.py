@@ -4,7 +4,7 @@ from ddpdoctor.evidence import events  # noqa: F401 - that it registers itself
 from ddpdoctor.evidence.checking import changed
 from ddpdoctor.evidence.clock import Clock
 from ddpdoctor.evidence.event import KINDS
-from ddpdoctor.evidence.likeness import Saying, Words, folded, told
+from ddpdoctor.evidence.likeness import Saying, Words, folded, unfolded
 from ddpdoctor.evidence.model import Evidence, RankEvidence
 from ddpdoctor.evidence.reader import LogReader, RankReader
 from ddpdoctor.evidence.records import (
@@ -101,6 +101,6 @@ __all__ = [
     "pair_key",
     "signal_name",
     "spans",
-    "told",
+    "unfolded",
     "world_size",
 ]

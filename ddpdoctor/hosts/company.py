@@ -27,7 +27,7 @@ from ddpdoctor.evidence import (
     Saying,
     Words,
     folded,
-    told,
+    unfolded,
 )
 from ddpdoctor.hosts.messages import PROTOCOL, Meeting, opened, sealed
 from ddpdoctor.hosts.outbox import Outbox
@@ -218,8 +218,7 @@ class Member(Company):
         holds = self._outbox.spares and (self._outbox.all_wait or now - self._asked[1] < _HOLD)
         more = [*self._outbox.more(now)] if is_time and not holds else []
         if lines or more:
-            fold = folded if self._outbox.spares else told
-            news["lines"] = fold(lines + more)
+            news["lines"] = (folded if self._outbox.spares else unfolded)(lines + more)
         if news or is_time:
             news["behind"] = self._outbox.is_behind
             size = self._send(news, now)
@@ -411,14 +410,13 @@ class First(Company):
 
         Of those alone that have waited since `before`.
         """
-        alike: dict[tuple[Any, ...], list[int]] = {}
+        alike: dict[tuple[int, ...], list[int]] = {}
         for rank in evidence.ranks:
             stuck = rank.stuck
             if stuck is not None and stuck.since <= before and rank.rank in self._told_by:
-                kind = stuck.place, id(stuck.waiting), id(stuck.stack)
-                if len(few := alike.setdefault(kind, [])) < _FEW:
-                    few.append(rank.rank)
-        stand = [rank for few in sorted(alike.values(), key=len)[:_KINDS] for rank in few]
+                alike.setdefault(stuck.alike, []).append(rank.rank)
+        fewest = sorted(alike.values(), key=len)[:_KINDS]
+        stand = [rank for ranks in fewest for rank in ranks[:_FEW]]
         since = {r: stuck.since for r in stand if (stuck := evidence.ranks[r].stuck) is not None}
         wanted = [rank for rank in stand if self._has_asked.get(rank) != since[rank]]
         self._has_asked |= since

@@ -153,7 +153,8 @@ def waited_at_once(hosts: list[Host], lives: dict[int, Life], proof: Any) -> boo
             return False  # it is known to have moved
         since = stuck.since - known.ahead(each.rank)
         meant.append(lives[each.rank].wait(since - home.ahead))
-    begun = max([a for a, _ in meant] + [lives[rank].ends for rank in proof.gone])
+    # Who waits for a rank that has gone gets a while to notice.
+    begun = max([a for a, _ in meant] + [lives[rank].ends + PAUSE for rank in proof.gone])
     return begun < min(b for _, b in meant)
 
 

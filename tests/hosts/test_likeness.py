@@ -38,7 +38,9 @@ def waits(draw: st.DrawFn) -> dict[str, Any]:
     call = {"group": "0", "seq": draw(st.sampled_from([1, 1, 2])), "op": "barrier", "place": PLACE}
     call |= {"begun": draw(TIMES), "way": draw(st.sampled_from([1, 1, 2]))}
     said = {"k": "stuck", "t": draw(TIMES), "since": draw(TIMES), "stack": [PLACE, TORCH]}
-    said |= {"place": PLACE, "waiting": [call], "awaited": call, "issued": {"0": call["seq"]}}
+    group = draw(st.sampled_from(["0", "0", "steps"]))  # a group may have any name
+    said |= {"place": PLACE, "waiting": [call], "awaited": call, "issued": {group: call["seq"] + 3}}
+    said["issued"][group] += draw(st.sampled_from([0, 0, 1]))
     said |= {"forwards": 3, "passes": [[0, 1, draw(st.sampled_from([2, 2, 3]))]]}
     return said
 
