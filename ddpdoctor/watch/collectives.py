@@ -82,6 +82,7 @@ class Pending:
         self._awaited: int | None = None
         self._meeting: Fields | None = None
         self._meetings = 0
+        self._counts: dict[str, int] = {}
         self._pairs: Counter[str] = Counter()
         self._uncounted: Counter[int] = Counter()
         """By group: how far its sequence number counts what was between two ranks only."""
@@ -114,9 +115,11 @@ class Pending:
         """How many collectives this rank has issued, by name of the group; and pairs of ranks."""
         from torch.distributed import distributed_c10d
 
-        groups: Any = distributed_c10d._world.pg_map
-        counts = {group.group_name: self.count(group) for group in groups}
-        return {**counts, **self._pairs, MAKING_GROUPS: self._meetings}
+        with self.log.looking_at_groups:
+            if not self.log.destroys_groups:
+                groups: Any = distributed_c10d._world.pg_map
+                self._counts = {group.group_name: self.count(group) for group in groups}
+        return {**self._counts, **self._pairs, MAKING_GROUPS: self._meetings}
 
     def count(self, group: Any) -> int:
         """How many collectives of all its members a group has seen on this rank."""

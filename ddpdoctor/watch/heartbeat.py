@@ -6,6 +6,7 @@ Below, "main thread" means the one that trains.
 
 from __future__ import annotations
 
+import atexit
 import sys
 import threading
 import time
@@ -32,13 +33,29 @@ _QUIET = 1.0
 _ALIVE = 1.0
 """Seconds between two signs of life. A rank that gives none is held by C code, or is stopped."""
 
+_LAST_BEAT = 1.0
+"""Seconds for which the end of the interpreter waits for a beat to be over."""
+
 
 def start(log: Log, pending: Pending) -> None:
     """Start the thread; it is a daemon and holds the GIL for some tens of microseconds a beat."""
     main = threading.main_thread().ident
     assert main is not None
     heart = _Heart(log, pending, main)
-    threading.Thread(target=heart.beat_on, name="ddpdoctor", daemon=True).start()
+    thread = threading.Thread(target=heart.beat_on, name="ddpdoctor", daemon=True)
+    thread.start()
+    atexit.register(_end, heart, thread)
+
+
+def _end(heart: _Heart, thread: threading.Thread) -> None:
+    """Let it beat no more: the interpreter is about to end.
+
+    A thread that wants the GIL back after that is ended where it stands (CPython 3.11), and one
+    that stands in torch then aborts the whole process: "terminate called without an active
+    exception".
+    """
+    if thread.is_alive():  # not in a forked child
+        heart.beating.acquire(timeout=_LAST_BEAT)
 
 
 _Here = tuple[int, int, int]
@@ -61,6 +78,8 @@ class _Heart:
     """What the looks at the main thread have shown so far."""
 
     def __init__(self, log: Log, pending: Pending, main: int) -> None:
+        self.beating = threading.Lock()
+        """Held for the length of a beat."""
         self._log, self._pending, self._main = log, pending, main
         self._first = main
         self._issued, self._passes = harmless(pending.issued), harmless(log.passes)
@@ -78,12 +97,13 @@ class _Heart:
     def beat_on(self) -> None:
         while True:
             time.sleep(_BETWEEN_BUSY if self._is_busy else BEAT)
-            self._pending.write()
-            self._choose()
-            look = _look_at(self._main, self._turn())
-            if look is None:
-                return
-            self._beat(look)
+            with self.beating:
+                self._pending.write()
+                self._choose()
+                look = _look_at(self._main, self._turn())
+                if look is None:
+                    return
+                self._beat(look)
 
     def _turn(self) -> int:
         return self._pending.turns.get(self._main, 0)

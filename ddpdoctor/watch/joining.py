@@ -7,7 +7,8 @@ import hashlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from ddpdoctor.watch.places import Frame, users_frame
 _RUN_IDS = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PMIX_NAMESPACE")
 _SCRIPT_LIMIT = 1 << 20
 _POSITION_OF_METHOD = 1
+_A_LOOK = 1.0
+"""Seconds that the destruction of a group waits for a look at it to be over."""
 
 OnRank = Callable[[int, int], None]
 """Called with rank and world size."""
@@ -125,12 +128,30 @@ def _leave(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
     if not subgroup:
         # torch may abort within
         log.write("leaving", place=place, steps=log.steps, forwards=log.forwards)
-    result = original(*args, **kwargs)
+    with _held_by_the_job_alone(log):
+        result = original(*args, **kwargs)
     if subgroup:
         log.write("dissolved", name=subgroup)
     else:
         log.write("left", place=place)
     return result
+
+
+@contextmanager
+def _held_by_the_job_alone(log: Log) -> Iterator[None]:
+    """Keep the groups from the thread that counts what they did.
+
+    Were it the last to hold one it would free it, and torch joins gloo's threads there with the
+    GIL held, which these may want (torch 2.13; see `stack/process_group.py`).
+    """
+    is_held = log.looking_at_groups.acquire(timeout=_A_LOOK)
+    log.destroys_groups = True
+    if is_held:
+        log.looking_at_groups.release()
+    try:
+        yield
+    finally:
+        log.destroys_groups = False
 
 
 @harmless

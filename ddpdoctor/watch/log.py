@@ -56,6 +56,10 @@ class Log:
         """Numbers that it has given to other ranks, for them to have as they are."""
         self.summing: Callable[[Any, Any], None] | None = None
         """Is to hear of what is about to be summed up over a group."""
+        self.looking_at_groups = threading.Lock()
+        """Held while a thread that is not the job's holds process groups."""
+        self.destroys_groups = False
+        """None may be held now: who holds one last frees it, and may wait in there for ever."""
         self.in_join = False
         """It is inside of `Join`."""
         self.mixed: list[tuple[str, Frame | None]] | None = None
@@ -131,7 +135,7 @@ class Log:
         self._early = None
 
     def _after_fork(self) -> None:
-        self._lock = threading.RLock()
+        self._lock, self.looking_at_groups = threading.RLock(), threading.Lock()
         if self.is_open:
             self.silence()
             self._path = None

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+from torch.distributed import distributed_c10d
+
+from ddpdoctor.watch.collectives import Pending
 from ddpdoctor.watch.heartbeat import _Heart, _look_at
+from ddpdoctor.watch.joining import _leave
+from ddpdoctor.watch.log import Log
 
 
 class Wrapper:
@@ -183,3 +189,58 @@ def test_a_thread_may_leave_its_frames_while_it_is_looked_at() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+ASKING_AS_IT_ENDS = """
+import time
+import torch.distributed as dist
+from ddpdoctor.watch import heartbeat
+from ddpdoctor.watch.collectives import Pending
+from ddpdoctor.watch.log import Log
+
+class Asking(Pending):
+    def issued(self):
+        for _ in range(20_000):
+            counts = super().issued()
+        return counts
+
+heartbeat.BEAT = heartbeat._BETWEEN_BUSY = 0.0
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+log = Log()
+heartbeat.start(log, Asking(log))
+time.sleep(0.2)
+"""
+
+
+def test_a_beat_that_asks_torch_is_over_before_the_interpreter_ends() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ASKING_AS_IT_ENDS],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+class Group:
+    group_name = "0"
+
+
+def test_no_group_is_held_by_a_look_while_the_job_destroys_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, looks = Log(), []
+    pending = Pending(log)
+    group = Group()
+    monkeypatch.setitem(distributed_c10d._world.pg_map, group, None)
+    monkeypatch.setattr(pending, "count", lambda group: looks.append(group) or 7)
+    assert pending.issued()["0"] == 7
+
+    def destroy() -> None:
+        assert pending.issued()["0"] == 7
+        assert looks == [group]
+
+    _leave(log, destroy)
+    pending.issued()
+    assert looks == [group, group]
