@@ -95,10 +95,12 @@ class RunningCommand:
             with contextlib.suppress(psutil.Error):
                 others.append(psutil.Process(pid))
         for number in (signal.SIGTERM, signal.SIGKILL):
+            there = [process.pid for process in others if process.is_running()]
+            # Without a pause: a rank that outlives another for a moment has lost it, and says so.
             self._process.send_signal(number)
-            for process in others:
-                with contextlib.suppress(psutil.Error):
-                    process.send_signal(number)
+            for pid in there:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
             _, others = psutil.wait_procs(others, _PATIENCE)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PATIENCE)
