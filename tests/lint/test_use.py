@@ -521,3 +521,10 @@ def test_dropout_alike_on_all_ranks_is_information_and_noise_is_not() -> None:
     (masks,) = lint_files([str(samples / "DDP205_bad.py")]).diagnostics
     (noise,) = lint_files([str(samples / "DDP205_drawn_bad.py")]).diagnostics
     assert (masks.finding().severity, noise.finding().severity) == ("info", "warning")
+
+
+def test_an_old_name_that_is_still_read_is_information() -> None:
+    sample = Path(__file__).parent / "samples" / "DDP109_bad.py"
+    unread, old, _ = lint_files([str(sample)]).diagnostics
+    assert (unread.finding().severity, old.finding().severity) == ("error", "info")
+    assert "still reads" in old.message

@@ -45,6 +45,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     has_identity,
     term,
 )
+from ddpdoctor.lint.engine.libraries.torch import OF_THE_WRAPPER
 
 Arguments = tuple[list[Value], dict[str, Value]]
 
@@ -69,7 +70,8 @@ def call(vm: Machine, node: ast.Call) -> Value:
         args, kwargs = arguments(vm, node, key)
         if vm.watched:
             vm.emit("asked", func.attr, node, owner=owner, by=args[0] if args else NONE)
-        if (model := _wrapped(vm, owner, callee)) is not None:
+        model = _wrapped(vm, owner, callee)
+        if model is not None and not _is_of_every_module(callee, func.attr):
             vm.emit("bare_method", func.attr, node, model=model)
         if isinstance(owner.what, Term) and _is_unknown(callee, owner):
             return methods.call_method(vm, owner, func.attr, args, kwargs, node)
@@ -118,6 +120,11 @@ def _wrapped(vm: Machine, owner: Value, callee: Value) -> Value | None:
     bound = callee.what.bound if isinstance(callee.what, Func) else ()
     through = bound[:1] if vm.type_of(owner) == objects.DDP else ()
     return next((each for each in (owner, *through) if each.what in vm.wrapped), None)
+
+
+def _is_of_every_module(callee: Value, name: str) -> bool:
+    """Whether torch gives it to any module, as `state_dict`: of these, `forward` alone runs it."""
+    return name in OF_THE_WRAPPER and name != "forward" and not isinstance(callee.what, Func)
 
 
 def _is_unknown(callee: Value, owner: Value) -> bool:

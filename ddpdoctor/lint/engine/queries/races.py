@@ -181,7 +181,8 @@ def _lies_in(path: Value | None, folder: Value | None) -> bool:
 def _meets(order: dict[int, int], save: Event, at: Way, load: Event, to: Way) -> bool:
     """Whether no rank can be at the load before the save is done."""
     if order[id(save)] < order[id(load)]:
-        return any(synchronises(each) for each in between(at, to))
+        # What the starter has done is done before there is any rank.
+        return is_the_starters(at) or any(synchronises(each) for each in between(at, to))
     loop = _common_loop(at, to)
     return loop is None or any(synchronises(each) for each in around(loop, at, to))
 

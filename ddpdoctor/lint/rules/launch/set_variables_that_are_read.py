@@ -2,7 +2,8 @@
 
 ## What it does
 Finds variables set in the environment that neither PyTorch nor NCCL reads (any more), and
-variables set after the process group has been initialised.
+variables set after the process group has been initialised. An old name that PyTorch still reads is
+told as information.
 
 ## Why is this bad?
 `NCCL_TIMEOUT` is the best-known: it is in many guides, and nothing reads it. The job behaves as if
@@ -72,7 +73,7 @@ def _unread(node: ast.AST, name: str, path: str) -> Hit | None:
     if row.status == "phantom":
         message = f"{name} has no effect: nothing in PyTorch or NCCL reads it"
     elif row.status == "legacy":
-        message = f"{name} is an old name, which newer versions do not read"
+        message = f"{name} is an old name: PyTorch still reads it, for now"
     else:
         message = f"{name} has no effect any more: newer versions do not read it"
     return Hit(
@@ -81,5 +82,6 @@ def _unread(node: ast.AST, name: str, path: str) -> Hit | None:
         notes=(row.note,) if row.note else (),
         help=row.instead or "drop it",
         confidence=None if row.status == "phantom" else "likely",
+        harmless=row.status == "legacy",
         path=path,
     )
