@@ -246,6 +246,8 @@ class Machine:
         """What is done at exit, by what was registered."""
         self.workers: dict[Event, Seq] = {}
         """What the workers of a loader do, by the making of the loader."""
+        self.read: dict[object, Seq] = {}
+        """What such workers did, by what they are given, when they were last followed to the end."""
         self.own: list[int] = []
         """The scopes of the calls and comprehensions that were run, in order."""
         self.closed_over: set[int] = set()

@@ -25,32 +25,45 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 
 FUEL = 1_500
+UNREAD = "unread"
+"""The event at the end of a reading that was followed no further."""
+_READ = ("dataset", "worker_init_fn", "collate_fn", "start")
 NEW_PROCESSES = ("spawn", "forkserver")
 """How workers begin that have joined no group; one that is forked has what its rank has."""
 _NESTED = 3
 
 
 def read_by_workers(vm: Machine, loader: dict[str, Value], node: ast.AST) -> Seq:
-    """The seeding of a worker, then one sample and one batch; nothing of it lasts."""
-    outside, tries, fuel, lazily = vm.out, vm.tries, vm.fuel, vm.lazily
+    """The seeding of a worker, then one sample and one batch; nothing of it lasts.
+
+    What cannot be followed to its end stands as it was read in an earlier round of a loop. Where it
+    never was, it is told as far as it was followed, and that it goes on.
+    """
+    outside, tries, fuel, lazily, mask = vm.out, vm.tries, vm.fuel, vm.lazily, vm.mask
+    keeps_cut, vm.keeps_cut = vm.keeps_cut, True
+    given = (id(node), tuple((name, each.what) for name, each in loader.items() if name in _READ))
     seq = vm.out = Seq()
     vm.tries, vm.fuel, vm.lazily = [], min(vm.reading, FUEL), frozenset()
     vm.apart = loader.get("start", NONE).is_const(*NEW_PROCESSES)
     vm.reading -= vm.fuel
     depth = vm.store.open()
     try:
-        with contextlib.suppress(Left, Spent):
+        with contextlib.suppress(Left):
             _begin(vm, loader.get("worker_init_fn", NONE), node)
             owned = _of_the_users(vm, loader.get("dataset", NONE), _NESTED)
             samples = (read(vm, each, node) for each in owned)
             for sample in samples if owned else (Value(NOTHING, UNKNOWN),):
                 _collate(vm, loader.get("collate_fn", NONE), sample, node)
-        return seq
+        vm.read[given] = seq
+    except Spent:
+        vm.out = seq
+        vm.emit(UNREAD, "", node)
     finally:
         vm.store.drop(depth)
         vm.out, vm.tries, vm.apart, vm.lazily = outside, tries, False, lazily
         vm.reading += max(vm.fuel, 0)
-        vm.fuel = fuel
+        vm.fuel, vm.keeps_cut, vm.mask = fuel, keeps_cut, mask
+    return vm.read.get(given, seq)
 
 
 def read(vm: Machine, dataset: Value, node: ast.AST) -> Value:

@@ -250,7 +250,8 @@ def _is_own(value: Value, causes: tuple[str, ...], depth: int) -> bool:
 def is_stream(run: Run, loader: Event) -> bool:
     """Whether a loader goes through its data from the beginning, and takes no indices."""
     data = loader.values.get("dataset")
-    return data is not None and reading.is_stream(run.vm, data)
+    several = data.what.options if data is not None and isinstance(data.what, Either) else (data,)
+    return all(each is not None and reading.is_stream(run.vm, each) for each in several)
 
 
 def lone_readings(run: Run) -> list[Seq]:

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES
+from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES, UNREAD
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE
 from ddpdoctor.lint.engine.queries.sharding import (
@@ -58,6 +58,8 @@ def check(run: Run) -> Iterator[Hit]:
         name = _class(run, loader)
         work = run.vm.workers[loader]
         asks = next((event for event, _ in events(work, "ask_worker")), None)
+        if any(True for _ in events(work, UNREAD)):  # it may ask further down than it was followed
+            continue
         in_group = next((event for event, _ in events(work, "ask")), None)
         if _begins_anew(loader) and in_group is not None and not is_dealt_out(run, loader):
             yield Hit(
