@@ -167,3 +167,19 @@ def test_a_mean_of_means_is_a_warning_where_the_program_weighs_its_report(report
     text = HEAD + _MASKED + reported + made
     found = lint(["/nowhere/train.py"], given={"/nowhere/train.py": text.encode()}).diagnostics
     assert [(each.code, each.harmless) for each in found] == [("DDP309", not reports)]
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_loss_of_a_sum_alone_is_only_scaled_and_beside_another_term_it_is_a_warning(
+    own: bool,
+) -> None:
+    text = (
+        HEAD
+        + "class Twins(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.body = torch.nn.Linear(4, 4)\n    def forward(self, x):\n"
+        "        rows = self.body(x)\n        both = rows.T @ rows\n        dist.all_reduce(both)\n"
+        f"        return both.square().sum(){' + rows.abs().mean()' if own else ''}\n"
+        "net = DDP(Twins())\n" + LOOP + "    net(x).backward()\n" + STEP
+    )
+    found = lint(["/nowhere/train.py"], given={"/nowhere/train.py": text.encode()}).diagnostics
+    assert [(each.code, each.harmless) for each in found] == [("DDP316", not own)]

@@ -36,6 +36,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Table,
     Tensor,
     Term,
+    Tuple,
     Value,
     What,
     Why,
@@ -247,7 +248,7 @@ class Machine:
         self.workers: dict[Event, Seq] = {}
         """What the workers of a loader do, by the making of the loader."""
         self.read: dict[object, Seq] = {}
-        """What such workers did, by what they are given, when they were last followed to the end."""
+        """What such workers did when last followed to the end, by what they are given."""
         self.own: list[int] = []
         """The scopes of the calls and comprehensions that were run, in order."""
         self.closed_over: set[int] = set()
@@ -484,8 +485,13 @@ class Machine:
         return self.either(joined, values, node)
 
     def either(self, value: Value, of: list[Value | None], node: ast.AST) -> Value:
-        """Remember of which values one is, where it is a tensor of its own."""
+        """Remember of which values one is, where it is a tensor of its own, or such in a tuple."""
         options = tuple(each for each in of if each is not None)
+        if isinstance(value.what, Tuple):
+            rows = [each.what.items for each in options if isinstance(each.what, Tuple)]
+            for number, part in enumerate(value.what.items):
+                self.either(part, [row[number] for row in rows if number < len(row)], node)
+            return value
         is_new = isinstance(value.what, Tensor) and value.what not in self.made
         if is_new and value.what not in [each.what for each in options]:
             self.computed(value, EITHER, options, node)

@@ -8,8 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Const, Term, Value, text
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Node,
+    Way,
+    events,
+)
+from ddpdoctor.lint.engine.interpreter.values import RANKS, Const, Table, Term, Value, text
 from ddpdoctor.lint.engine.queries.doing import (
     around,
     between,
@@ -182,9 +191,44 @@ def _meets(order: dict[int, int], save: Event, at: Way, load: Event, to: Way) ->
     """Whether no rank can be at the load before the save is done."""
     if order[id(save)] < order[id(load)]:
         # What the starter has done is done before there is any rank.
-        return is_the_starters(at) or any(synchronises(each) for each in between(at, to))
+        if is_the_starters(at) or any(synchronises(each) for each in between(at, to)):
+            return True
+        return _waits_for(at, to)
     loop = _common_loop(at, to)
     return loop is None or any(synchronises(each) for each in around(loop, at, to))
+
+
+def _waits_for(save: Way, load: Way) -> bool:
+    """Whether who loads has been at more meetings by then than who saves before the save.
+
+    The one meeting is beside the load for some and behind it for others: the first goes ahead.
+    """
+    writers, readers = doers(save).mask, doers(load).mask
+    most = max((_meetings(save, rank) for rank in _ranks(writers)), default=0)
+    return all(_meetings(load, rank) > most for rank in _ranks(readers & ~writers))
+
+
+def _ranks(mask: int) -> list[int]:
+    return [rank for rank in range(RANKS) if mask & (1 << rank)]
+
+
+def _meetings(way: Way, rank: int) -> int:
+    """How many meetings a rank comes to before the end of a way, each loop taken as one round."""
+    return sum(_met(node, rank) for step in way for node in step.seq.items[: step.index])
+
+
+def _met(node: Node, rank: int) -> int:
+    if isinstance(node, Event):
+        return synchronises(node)
+    if isinstance(node, Exit):
+        return 0
+    if not isinstance(node, Choice):
+        return sum(_met(each, rank) for each in node.body.items)
+    by_rank = isinstance(node.condition.what, Table)
+    arms = [arm for arm in node.arms if not by_rank or arm.mask & (1 << rank)]
+    met = [sum(_met(each, rank) for each in arm.body.items) for arm in arms]
+    # What is open of a rank's own condition, such as whether there are several, is open for all.
+    return max(met, default=0) if by_rank else min(met, default=0)
 
 
 def _leading_call(at: Way, to: Way) -> Called | None:

@@ -7,7 +7,9 @@ computed from the sum by more than scaling it: a correlation matrix, a variance,
 ## Why is this bad?
 Autograd does not see the collective. The loss is that of all samples, but its gradient reaches this
 rank's alone, and DDP divides that by the number of ranks: the gradient is too small by that factor.
-Nothing raises.
+Nothing raises. Where the loss is of such sums alone, and so the same on all ranks, that is all:
+what divides by the gradient's own size, as Adam does, forgives it, and it is told as information.
+Beside other terms it is a part that weighs too little.
 
 ## Example
 ```python
@@ -30,7 +32,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import Tensor, What
+from ddpdoctor.lint.engine.interpreter.values import Tensor, Value, What
 from ddpdoctor.lint.engine.libraries.torch import VIEWS
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.engine.queries.wrapping import made_by, origins, parts
@@ -40,6 +42,7 @@ ABOUT = About(code="DDP316", name="gathered-without-gradient", confidence="likel
 
 _LINEAR = frozenset({"Add", "Sub", "Mult", "Div", "USub", "mean", "sum", "div_", "mul_", *VIEWS})
 _PARTS = ("diagonal", "diag", "item", "slice", "either", "fill_diagonal_", "triu", "tril")
+_HANDS_ON = ("forward", "scale")
 _ALONE = ("item", "tolist", "detach", "numpy", "float")
 """What has no graph any more."""
 
@@ -51,6 +54,7 @@ def check(run: Run) -> Iterator[Hit]:
         learnt |= parts(run, wrap.values["module"].what) | parts(run, wrap.values["wrapper"].what)
     losses = [event.values["loss"] for event, _ in events(run.root, "backward")] if learnt else []
     used = {each.what for loss in losses for each in origins(run, loss)}
+    scaled = {x.what for loss in losses if _is_alike(run, loss) for x in origins(run, loss)}
     told: set[int] = set()
     for event, _ in events(run.root, "collective"):
         shared = event.values.get("shares")
@@ -63,13 +67,27 @@ def check(run: Run) -> Iterator[Hit]:
         bent = _bent(run, shared.what, used, event.order)
         if bent is not None:
             told.add(id(event.node))
+            is_scaled = shared.what in scaled
             yield Hit(
                 event.node,
-                "the loss is computed from this sum, and only this rank's part has a gradient",
+                "each rank has its own part's gradient of this sum, and DDP takes their mean: the"
+                " loss's gradient, divided by the number of ranks"
+                if is_scaled
+                else "the loss is computed from this sum, and only this rank's part has a gradient",
                 notes=(Related(bent.path, getattr(bent.node, "lineno", 1), "it is used here"),),
                 help="torch.distributed.nn.functional.all_reduce, which autograd knows",
+                harmless=is_scaled,
                 path=event.path,
             )
+
+
+def _is_alike(run: Run, loss: Value) -> bool:
+    """Whether all ranks have the same loss, so that it is of what they share alone."""
+    made = run.vm.made.get(loss.what)
+    while made is not None and made.by in _HANDS_ON and made.of:
+        loss = made.of[-1]  # what the module's own forward has returned
+        made = run.vm.made.get(loss.what)
+    return isinstance(loss.what, Tensor) and loss.agree.kind == "same" and loss.agree.sure
 
 
 def _bent(run: Run, reduced: What, used: set[What], order: int) -> Made | None:

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Way, events, walk
-from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Value, What, text
+from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Tuple, Value, What, text
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -47,19 +47,23 @@ _LOSS = re.compile(r"loss|training_step|criterion", re.I)
 def check(run: Run) -> Iterator[Hit]:
     """Yield constant losses that only some ranks return."""
     returns = [
-        (node, way)
+        (node, way, part)
         for node, way in walk(run.root)
-        if isinstance(node, Exit) and node.kind == "return" and _is_constant(run, node.value)
+        if isinstance(node, Exit) and node.kind == "return"
+        for part in _parts(node.value)
+        if _is_constant(run, part)
     ]
+    filled = _filled(run) if returns else set()
+    returns = [each for each in returns if each[2].what not in filled]
     if not returns:
         return
     learnt = _learnt(run)
     told: set[int] = set()
-    for exit_, way in returns:
+    for exit_, way, part in returns:
         choice = _empty(way)
-        if choice is None or exit_.value is None or id(exit_.node) in told:
+        if choice is None or id(exit_.node) in told:
             continue
-        if exit_.value.what in learnt or _is_called_a_loss(run, way):
+        if part.what in learnt or _is_called_a_loss(run, way):
             told.add(id(exit_.node))
             yield Hit(
                 exit_.node,
@@ -70,15 +74,32 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _is_constant(run: Run, value: Value | None) -> bool:
+def _parts(value: Value | None) -> Iterator[Value]:
+    """What is returned, one by one."""
+    if value is not None and isinstance(value.what, Tuple):
+        yield from value.what.items
+    elif value is not None:
+        yield value
+
+
+def _is_constant(run: Run, value: Value) -> bool:
     """Whether a tensor is made of constants alone."""
-    if value is None or not isinstance(value.what, Tensor | Term) or made_by(value):
+    if not isinstance(value.what, Tensor | Term) or made_by(value):
         return False
     made = run.vm.made.get(value.what)
     if made is None or _CONSTANTS.match(made.by) is None or not isinstance(made.node, ast.Call):
         return False
     types = [keyword.value for keyword in made.node.keywords if keyword.arg == "dtype"]
     return not any(text(each).rpartition(".")[2] in _COUNTS for each in types)
+
+
+def _filled(run: Run) -> set[What]:
+    """The tensors that something else than a constant is written into."""
+    return {
+        event.values["object"].what
+        for event, _ in events(run.root, "change")
+        if "by" in event.values and not isinstance(event.values["by"].what, Const)
+    }
 
 
 def _learnt(run: Run) -> set[What]:
