@@ -73,6 +73,8 @@ def call(vm: Machine, node: ast.Call) -> Value:
         model = _wrapped(vm, owner, callee)
         if model is not None and not _is_of_every_module(callee, func.attr):
             vm.emit("bare_method", func.attr, node, model=model)
+        if func.attr == "__setattr__" and (set_ := _set_by_name(vm, owner, callee, args, node)):
+            return set_
         if isinstance(owner.what, Term) and _is_unknown(callee, owner):
             return methods.call_method(vm, owner, func.attr, args, kwargs, node)
         return call_value(vm, callee, args, kwargs, node)
@@ -81,6 +83,17 @@ def call(vm: Machine, node: ast.Call) -> Value:
         return columns
     args, kwargs = arguments(vm, node)
     return call_value(vm, callee, args, kwargs, node)
+
+
+def _set_by_name(
+    vm: Machine, owner: Value, callee: Value, args: list[Value], node: ast.AST
+) -> Value | None:
+    """`x.__setattr__(name, value)`, or `object.__setattr__(x, name, value)`: as `setattr` does."""
+    if isinstance(callee.what, Func):
+        return None
+    whose, name, value = args if len(args) == 3 else [owner, *args, NONE, NONE][:3]
+    objects.set_named(vm, whose, name, value, node)
+    return NONE
 
 
 def _default_key(vm: Machine, owner: Value, node: ast.Call) -> Value | None:
@@ -581,6 +594,9 @@ def _call_of_super(
         static = "staticmethod" in found.what.flags
         return call_function(vm, found.what, args if static else [self_, *args], kwargs, node)
     base = objects.library_base(vm, frame.owner)
+    if name == "__setattr__" and len(args) == 2:
+        objects.set_named(vm, self_, args[0], args[1], node)
+        return NONE
     if name == "__init__":
         if base == objects.DDP:
             _wrap(vm, self_, args, kwargs, node)

@@ -22,6 +22,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     OPEN,
     RANK,
     SAME,
+    SAME_LIKELY,
     TRUE,
     UNKNOWN,
     WORLD,
@@ -379,6 +380,8 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
         if base:
             return _of_type(vm, owner, base, name, node)
         value = Value(term("of", what, name), UNKNOWN)
+        if (named := vm.store.get((what, NAMED))) is not None and named.agree.kind == "same":
+            return hinted(vm, Value(value.what, SAME_LIKELY), name)
         return value if getter is not None else hinted(vm, value, name)
     if made.type == "argparse.Namespace":
         return _option(vm, what, name, node)
@@ -763,6 +766,13 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
         elif value.agree.cause == "order" and _counts(key.what):
             vm.emit("number", "", node, owner=owner, key=value)
         _set_key(vm, owner, key, value)
+        return
+    made = vm.object(owner)
+    own = class_attribute(vm, made.cls, "__setitem__") if made and made.cls >= 0 else None
+    if own is not None:
+        from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+        call_value(vm, _bound(vm, own, owner, NONE, node), [key, value], {}, node)
         return
     if isinstance(what, Term) and isinstance(key.constant, str):  # what is kept by others stays
         vm.store.put((what, f"[{key.constant!r}]"), value)
@@ -1180,6 +1190,20 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
         vm.emit("buffer", name, node, buffer=old, by=value)
         vm.buffers.add(value.what)
     _rebind(vm, (what, name), value, node)
+
+
+NAMED = "#named"
+"""What an object keeps under names that are not known: the options of a file, of a dictionary."""
+
+
+def set_named(vm: Machine, owner: Value, name: Value, value: Value, node: ast.AST) -> None:
+    """`setattr(owner, name, value)`, whatever the name is."""
+    if isinstance(name.constant, str):
+        set_attribute(vm, owner, name.constant, value, node)
+    elif isinstance(owner.what, Ref):
+        before = vm.store.get((owner.what, NAMED))
+        agree, why = blended([value, name, *([before] if before is not None else [])])
+        vm.store.put((owner.what, NAMED), Value(NOTHING, agree, why))
 
 
 def _rebind(vm: Machine, key: Key, value: Value, node: ast.AST) -> None:

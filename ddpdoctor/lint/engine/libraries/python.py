@@ -100,6 +100,8 @@ json.dump                               event kind=write object=fp@1
 pickle.load                             pure
 pickle.dump                             event kind=write object=file@1
 yaml.*                                  pure
+ruamel.yaml.*                           pure
+ruamel.yaml.YAML                        new type=ruamel.yaml.YAML
 re.*                                    pure
 hashlib.*                               pure
 weakref.proxy                           itself

@@ -91,8 +91,8 @@ def of_python(
         if len(args) == 3 and _tested(vm, "hasattr", args[:2], node).is_const(False):
             return args[2]
         return objects.current(vm, objects.attribute(vm, first, args[1].constant, node))
-    if name == "setattr" and len(args) == 3 and isinstance(args[1].constant, str):
-        objects.set_attribute(vm, first, args[1].constant, args[2], node)
+    if name == "setattr" and len(args) == 3:
+        objects.set_named(vm, first, args[1], args[2], node)
         return NONE
     if name in ("isinstance", "issubclass", "hasattr", "callable", "type"):
         return _tested(vm, name, args, node)
