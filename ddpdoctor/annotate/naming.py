@@ -11,6 +11,16 @@ from ddpdoctor.annotate.source import Sources
 from ddpdoctor.annotate.text import read
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Seq,
+    events,
+    walk,
+)
 from ddpdoctor.lint.engine.interpreter.values import text
 from ddpdoctor.lint.reason import Line, Reason
 
@@ -23,6 +33,7 @@ _STANDOFFS = {
 }
 _PROVEN = "that these ranks wait for each other for ever is proven; why they parted is concluded"
 _UNSEEN = "the exception is concluded from the source, nobody has seen it"
+_HEARD = ("collective", "forward", "backward", "group", "wrap")
 _NOT_WAITING = ("ended", "together")
 _CALLERS = 3
 _DECISIONS = 3
@@ -42,6 +53,8 @@ class Party:
     @property
     def waits(self) -> str:
         """What it does, and where."""
+        if self.at.doing.startswith("raised "):  # that the others were gone
+            return f"the call at {self.at.place}"
         return f"{self.at.doing} ({self.at.place})"
 
 
@@ -68,21 +81,39 @@ def by_its_cause(finding: Finding, sources: Sources) -> Finding:
 
 
 def _standoff(finding: Finding, sources: Sources) -> Finding:
-    """The first reason, the surest of all parties and then the nearest, that has a name."""
+    """The first reason, the surest of all parties and then the nearest, that has a name.
+
+    Who has ended has left every loop: that explains it better than a way out of an inner one, after
+    which the next round begins.
+    """
+    has_ended = finding.title == "early-exit"
     found = [
-        (reason.rank, number, reason.distance, reason, party)
+        (
+            (reason.rank, has_ended and not reason.is_outermost),
+            number,
+            reason.distance,
+            reason,
+            party,
+        )
         for number, party in enumerate(_parties(finding, sources))
         for reason in sources.reasons(party)
-        if _is_asked(finding, reason)
+        if _is_asked(finding, reason, party) and not _is_made_either_way(reason, party, sources)
     ]
     for *_, reason, party in sorted(found, key=lambda each: each[:3]):
         if name := _name(finding, reason, party, sources):
-            return _renamed(finding, name, reason, party, sources)
+            exit_ = reason.turn.exit
+            more = exit_ is not None and any(
+                each.turn.exit is exit_ and each.turn.node is not reason.turn.node
+                for *_, each, _ in found
+            )
+            return _renamed(finding, name, reason, party, sources, alone=not more)
     return _with_ways(finding, sources)
 
 
-def _is_asked(finding: Finding, reason: Reason) -> bool:
-    """Whether this kind of reason may be that of a finding which has its own name already."""
+def _is_asked(finding: Finding, reason: Reason, party: Party) -> bool:
+    """Whether this kind of reason may be that of a finding, which may have its own name already."""
+    if reason.left == "end" and finding.title == "deadlock" and not party.gone:
+        return False  # who leaves there has ended, and waits nowhere
     if finding.code == "DDP408":
         return reason.kind == "order"  # that only its members make a group is what it says
     if finding.code in ("DDP403", "DDP417"):
@@ -111,9 +142,12 @@ def _parties(finding: Finding, sources: Sources) -> Iterator[Party]:
 
 
 def _renamed(
-    finding: Finding, name: Name, reason: Reason, party: Party, sources: Sources
+    finding: Finding, name: Name, reason: Reason, party: Party, sources: Sources, *, alone: bool
 ) -> Finding:
-    """With the culprits' place and the decision first, and the way there; then the others."""
+    """With the culprits' place and the decision first, and the way there; then the others.
+
+    `alone`: whether nothing else that ranks may answer differently leads to the same way out.
+    """
     ranks = party.at.ranks
     at = sources.place(reason.path, reason.line)
     places = [party.at, RankPlace(ranks=ranks, place=at, doing=name.doing)]
@@ -126,7 +160,7 @@ def _renamed(
     # Of two equal sides, those that refresh, or go on looping, are named: the source is about them.
     is_tie = name.code in ("DDP418", "DDP505") and not finding.ranks
     is_theirs = is_tie or name.code in ("DDP401", "DDP406")
-    concluded = finding.certainty == "proven" and not reason.fits
+    concluded = finding.certainty == "proven" and not (reason.fits and alone)
     parted = (_PROVEN,) if concluded and finding.title == "deadlock" else ()
     return finding.model_copy(
         update={
@@ -188,7 +222,7 @@ def _name(finding: Finding, reason: Reason, party: Party, sources: Sources) -> N
         return _by_rank(finding, reason, party, sources)
     if reason.kind == "exception":
         return _after_exception(reason, party)
-    if reason.cause == "disk":
+    if reason.cause == "disk" and not (reason.left == "break" and len(reason.chain) > 1):
         return _by_the_disk(reason, party)
     if reason.left == "continue":
         return _skip(f"the step {_because(reason)}")
@@ -244,7 +278,10 @@ def _by_rank(finding: Finding, reason: Reason, party: Party, sources: Sources) -
         reason.left == "end" or (reason.left == "return" and reason.is_outermost)
     ):
         return _leave(f"{party.waits} {reason.told}")
-    if reason.turn.shape == "left":
+    has_left = reason.turn.shape == "left" or (
+        finding.title == "early-exit" and reason.left == "break" and not party.at.phase
+    )
+    if has_left:
         line = f"the loop around {party.at.place} is left by `{reason.word}` under"
         told = f"{line} `{text(reason.test)}` ({reason.where})"
         return _stop(told) if reason.left == "break" else _leave(told)
@@ -264,6 +301,47 @@ def _by_rank(finding: Finding, reason: Reason, party: Party, sources: Sources) -
         f"{party.waits} {reason.told}: the other ranks never reach it.",
         "Call it on every rank.",
     )
+
+
+def _is_made_either_way(reason: Reason, party: Party, sources: Sources) -> bool:
+    """Whether the arms of a decision call the same: who went another one called it there.
+
+    Those that stand in such an arm are not meant: what they wait for is another than this.
+    """
+    node = reason.turn.node
+    if reason.turn.shape != "arm" or not isinstance(node, Choice):
+        return False
+    if isinstance(node.node, ast.Try | ast.TryStar):
+        return False
+    made = [_called(arm.body) for arm in node.arms]
+    if len(made) < 2 or not made[0] or any(each != made[0] for each in made):
+        return False
+    return not _is_shared(reason, party, sources)
+
+
+def _called(part: Seq) -> list[tuple[str, str]] | None:
+    """What other ranks hear of a part, in its order; None where that depends on something."""
+    calls: list[tuple[str, str]] = []
+    may_have_left = False
+    for node in part.items:
+        if isinstance(node, Exit):
+            return calls
+        inner: list[tuple[str, str]] | None = []
+        if isinstance(node, Event) and node.kind in _HEARD:
+            root = node.values.get("root")
+            inner = [(node.name, repr(root.what) if root is not None else "")]
+        elif isinstance(node, Called):
+            inner = _called(node.body)
+        elif isinstance(node, Choice | Loop):
+            bodies = [arm.body for arm in node.arms] if isinstance(node, Choice) else [node.body]
+            if any(True for body in bodies for _ in events(body, *_HEARD)):
+                return None
+            exits = (each for body in bodies for each, _ in walk(body) if isinstance(each, Exit))
+            may_have_left = may_have_left or any(not each.is_failure for each in exits)
+        if inner is None or (inner and may_have_left):
+            return None
+        calls += inner
+    return calls
 
 
 def _is_shared(reason: Reason, party: Party, sources: Sources) -> bool:

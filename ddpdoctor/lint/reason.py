@@ -45,6 +45,8 @@ Stack = Sequence[Line]
 """Lines of the user's that lead to where a rank is, outermost first."""
 _FUEL = 40_000
 """How far a program is followed, less far than by lint: somebody waits for the verdict."""
+_MORE_FUEL = 400_000
+"""The same, of a program too long for that: without it, nothing is known of where a rank stands."""
 _STEPS = 6
 """So many operations away, what was computed of a thing is still known to be."""
 Kind = Literal["order", "rank", "local", "exception", "open"]
@@ -490,8 +492,16 @@ class Heads:
     def _run(self, file: str) -> list[Run]:
         if file not in self._runs:
             run = run_file(self._program, _library(), file, _FUEL)
+            if run is not None and run.spent and not self._has_come_there(run):
+                run = run_file(self._program, _library(), file, _MORE_FUEL) or run
             self._runs[file] = [run] if run is not None else []
         return self._runs[file]
+
+    def _has_come_there(self, run: Run) -> bool:
+        """Whether a program that is cut off was followed to where its ranks stand."""
+        ends = {self._statement(stack[-1]) for stack in self._stacks if stack[0][0] == run.path}
+        seen = {(event.path, event.place.line) for event, _ in events(run.root, "stand")}
+        return not run.is_entry or ends <= seen
 
     def _best(self, stack: tuple[Line, ...]) -> tuple[Way, list[int | None]] | None:
         """The way to the innermost line that fits the stack best; a function alone, if need be."""
@@ -763,6 +773,8 @@ def _sent(turn: Turn, mine: Sequence[int], theirs: Sequence[int]) -> bool | None
     here, there = (mine, theirs) if turn.shape in ("arm", "loop") else (theirs, mine)
     if may.issuperset(here) and may.isdisjoint(there):
         return True
+    if turn.shape == "passed" and may.isdisjoint(here) and surely.issuperset(there):
+        return False  # it sends out just those that are still here
     if not may or (surely.issuperset(here) and surely.issuperset(there)):
         return False
     return None

@@ -719,3 +719,200 @@ def test_the_condition_under_which_a_model_uses_what_was_skipped_is_told(
     refined = only(finding(raised, reads, title="unused-parameters", ranks=(0,)))
     told = [each.place.line for each in refined.places[2:] if each.place]
     assert told == ([script.place("asks").line] if "asks" in asks else [])
+
+
+CACHE = """
+import os
+def load(rank, path):
+    if os.path.exists(path):
+        return torch.load(path)  # the look
+    if rank == 0:
+        torch.save(build(), path)
+        dist.{one}  # the wait
+    else:
+        dist.{other}
+    return torch.load(path)
+def main(path):
+    dist.init_process_group("gloo")
+    data = load(dist.get_rank(), path)  # the call
+    DDP(torch.nn.Linear(data, 1))  # the wrap
+main("cache.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "code", "told"),
+    [
+        ("broadcast(torch.zeros(1), src=0)", "DDP513", "the look"),
+        ("all_reduce(torch.zeros(1))", "DDP401", "rank == 0"),
+    ],
+)
+def test_a_rank_condition_with_the_same_collective_in_both_arms_is_not_the_reason(
+    tmp_path: Path, other: str, code: str, told: str
+) -> None:
+    """A rank that came late has found the file; by the other arm it would have taken part."""
+    one = "broadcast(torch.zeros(1), src=0)"
+    script = Script(tmp_path, PREAMBLE + CACHE.format(one=one, other=other))
+    refined = only(
+        finding(
+            script.at(0, "broadcast #1", "the call", "the wait"),
+            script.at(1, "all_gather #1", "the wrap"),
+        )
+    )
+    assert refined.code == code
+    assert refined.certainty == ("evidence" if code == "DDP513" else "proven")
+    assert told in refined.cause or refined.places[1].place == script.place(told, "load")
+
+
+STOPS = """
+def epoch(model, data):
+    for x in data:
+        loss = model(x)
+        loss.backward()  # the backward
+        if loss.item() > 9:
+            break  # the inner break
+import os
+def resumed(path):
+    if os.path.exists(path):
+        return torch.load(path)["epoch"]
+    return 0
+def main(path, data):
+    dist.init_process_group("gloo")
+    model = DDP(torch.nn.Linear(2, 1))
+    for _ in range({rounds}):  # the epochs
+        epoch(model, data)  # the call
+main("last.pt", [torch.rand(2)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("rounds", "place"),
+    [("resumed(path), 9", "the epochs"), ("9", "the inner break")],
+)
+def test_who_has_ended_has_left_the_outermost_loop(tmp_path: Path, rounds: str, place: str) -> None:
+    script = Script(tmp_path, PREAMBLE + STOPS.format(rounds=rounds))
+    gone = RankPlace(ranks=(0,), place=None, doing="has ended; last seen here", phase="ended")
+    waiting = script.at(1, "raised RuntimeError: closed", "the call", "the backward")
+    refined = only(finding(gone, waiting, title="early-exit", ranks=(0,)))
+    assert refined.place is not None
+    assert refined.place.line == script.place(place).line
+    assert "raised" not in refined.cause
+
+
+def test_an_exit_of_the_process_is_not_where_a_rank_went_that_waits(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + """
+import sys
+def forward(model, x, own):
+    if len(own) != dist.get_rank():
+        sys.exit("wrong sizes")
+    dist.all_reduce(x)  # the sum
+def main(batches, own):
+    dist.init_process_group("gloo")
+    model = DDP(torch.nn.Linear(2, 1))
+    for x, y in batches:
+        forward(model, x, own)  # the call
+        loss = model(x)
+        if y.sum().item() + dist.get_rank() < 2:
+            continue  # the skip
+        loss.backward()  # the backward
+main([(torch.rand(2), torch.rand(2))], [])
+""",
+    )
+    refined = only(
+        finding(
+            script.at(0, "all_reduce #5", "the call", "the sum"),
+            script.at(1, "all_reduce #5 (backward)", "the backward", phase="backward"),
+        )
+    )
+    assert (refined.code, refined.certainty) == ("DDP307", "evidence")
+    assert refined.places[1].place == script.place("the skip")
+
+
+SAVES = """
+def main(model, data):
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    model = DDP(torch.nn.Linear(2, 1))
+    for x in data:
+        if rank == 0:  # the condition
+            {save}
+        model(x).backward()  # the backward
+main(None, [torch.rand(2)])
+"""
+FAILS = """try:
+                torch.save(model.state_dict(), "model.pt")
+            except OSError:
+                break  # the break"""
+
+
+@pytest.mark.parametrize(
+    ("save", "certainty"), [("break  # the break", "proven"), (FAILS, "evidence")]
+)
+def test_a_way_out_that_more_than_the_rank_decides_on_is_not_proven(
+    tmp_path: Path, save: str, certainty: str
+) -> None:
+    script = Script(tmp_path, PREAMBLE + SAVES.format(save=save))
+    gone = RankPlace(ranks=(0,), place=None, doing="has ended; last seen here", phase="ended")
+    waiting = script.at(1, "raised RuntimeError: closed", "the backward")
+    refined = only(finding(gone, waiting, title="early-exit", ranks=(0,)))
+    assert (refined.code, refined.certainty) == ("DDP405", certainty)
+    assert refined.place == script.place("the break")
+    assert "never reach it" not in refined.cause
+
+
+def test_who_is_sent_out_by_its_rank_is_not_who_stays(tmp_path: Path) -> None:
+    """Rank 1 stands behind it, and so nobody has come to this exit."""
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + """
+def main(x, evaluates):
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    if evaluates:
+        if rank == 0:
+            print(x)
+        else:
+            return
+    while True:
+        dist.all_reduce(x)  # the sum
+        if x.sum().item() + rank > 3:
+            break  # the break
+main(torch.rand(2), input())
+""",
+    )
+    gone = RankPlace(ranks=(0,), place=None, doing="has ended; last seen here", phase="ended")
+    waiting = script.at(1, "raised RuntimeError: closed", "the sum")
+    refined = only(finding(gone, waiting, title="early-exit", ranks=(0,)))
+    assert (refined.code, refined.place) == ("DDP405", script.place("the break"))
+
+
+def test_where_a_rank_stands_is_found_behind_much_else(tmp_path: Path) -> None:
+    """Without what comes before it, nothing would be known of a line far down."""
+    much = "".join(f"    c[{n}] = [{n}, a, b, str(a), len(b), a + b]\n" for n in range(900))
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + f"""
+def options(a, b):
+    c = {{}}
+{much}    return c
+def main(x):
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    for one in range(9):
+        options(one, x)
+    while True:
+        dist.all_reduce(x)  # the sum
+        if x.sum().item() + rank > 3:
+            break  # the break
+main(torch.rand(2))
+""",
+    )
+    gone = RankPlace(ranks=(0,), place=None, doing="has ended; last seen here", phase="ended")
+    waiting = script.at(1, "raised RuntimeError: closed", "the sum")
+    refined = only(finding(gone, waiting, title="early-exit", ranks=(0,)))
+    assert (refined.code, refined.place) == ("DDP405", script.place("the break"))
