@@ -152,7 +152,7 @@ def _renamed(
     at = sources.place(reason.path, reason.line)
     places = [party.at, RankPlace(ranks=ranks, place=at, doing=name.doing)]
     others = [place for place in finding.places if place is not party.at]
-    if name.code in ("DDP405", "DDP410", "DDP418"):
+    if name.code in ("DDP405", "DDP410", "DDP418") or reason.turn.shape == "left":
         places.reverse()
     known = {at, *(each.place for each in finding.places)}
     places += _calls(party, sources, known)
@@ -224,6 +224,15 @@ def _name(finding: Finding, reason: Reason, party: Party, sources: Sources) -> N
         return _after_exception(reason, party)
     if reason.cause == "disk" and not (reason.left == "break" and len(reason.chain) > 1):
         return _by_the_disk(reason, party)
+    if reason.left == "raise" and reason.turn.shape == "left":
+        return Name(
+            "DDP404",
+            "one-rank-raises",
+            f"the loop around {party.at.place} is left by an exception, which is caught outside: "
+            f"{party.waits} {_because(reason)}. The other ranks do not learn of it.",
+            "Share the outcome (all_reduce a flag), and leave on every rank alike.",
+            "is left by an exception",
+        )
     if reason.left == "continue":
         return _skip(f"the step {_because(reason)}")
     if reason.left == "return" and reason.turn.shape == "passed" and _is_a_round(reason, party):

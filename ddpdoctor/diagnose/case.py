@@ -177,7 +177,7 @@ def _lost_a_peer(rank: RankEvidence) -> ExceptionRecord | None:
     """
     if rank.fate is None or rank.fate.exit_code != 0:
         return None
-    in_a_step = (each for each in rank.thrown if each.out_of in ("forward", "backward"))
+    in_a_step = (each for each in rank.thrown if each.out_of in ("forward", "backward", "DDP"))
     lost = next((each for each in in_a_step if is_casualty(each)), None)
     joined_anew = lost is not None and (rank.joining or 0.0) > lost.time
     return None if joined_anew else lost

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from pathlib import PurePath
 from typing import Literal
 
@@ -45,7 +45,7 @@ Stack = Sequence[Line]
 """Lines of the user's that lead to where a rank is, outermost first."""
 _FUEL = 40_000
 """How far a program is followed, less far than by lint: somebody waits for the verdict."""
-_MORE_FUEL = 400_000
+_MORE_FUEL = 320_000
 """The same, of a program too long for that: without it, nothing is known of where a rank stands."""
 _STEPS = 6
 """So many operations away, what was computed of a thing is still known to be."""
@@ -109,6 +109,7 @@ class Reason:
     def rank(self) -> tuple[int, bool, bool, bool]:
         """Lower is surer."""
         is_guess = self.kind == "open" and self.turn.shape == "arm"
+        is_guess = is_guess or self.cause == "exception"  # nobody has seen one
         return _KINDS.index(self.kind), not self.fits, not self.sure, is_guess
 
     @property
@@ -499,12 +500,19 @@ class Heads:
 
     def _has_come_there(self, run: Run) -> bool:
         """Whether a program that is cut off was followed to where its ranks stand."""
-        ends = {self._statement(stack[-1]) for stack in self._stacks if stack[0][0] == run.path}
-        seen = {(event.path, event.place.line) for event, _ in events(run.root, "stand")}
-        return not run.is_entry or ends <= seen
+        stacks = [tuple(map(self._statement, each)) for each in self._stacks]
+        return not run.is_entry or all(
+            any(_is_unbroken(_aligned(lines, stack)) for _, lines in self._matches(stack, [run]))
+            for stack in stacks
+            if stack[0][0] == run.path
+        )
 
     def _best(self, stack: tuple[Line, ...]) -> tuple[Way, list[int | None]] | None:
-        """The way to the innermost line that fits the stack best; a function alone, if need be."""
+        """The way to the innermost line that fits the stack best; a function alone, if need be.
+
+        One that comes there through other lines than the stack is taken for want of a better one.
+        """
+        other: tuple[Way, list[int | None]] | None = None
         for runs in self._candidates(stack):
             found: list[tuple[int, int, int, Way, list[int | None]]] = []
             for way, lines in self._matches(stack, runs):
@@ -513,8 +521,10 @@ class Heads:
                 found.append((count, -len(lines), -len(found), way, matched))
             if found:
                 *_, way, matched = max(found, key=lambda each: each[:3])
-                return way, matched
-        return None
+                if _is_unbroken(matched):
+                    return way, matched
+                other = other or (way, matched)
+        return other
 
     def _candidates(self, stack: tuple[Line, ...]) -> Iterator[list[Run]]:
         for file in dict.fromkeys(file for file, _ in stack):
@@ -536,7 +546,7 @@ class Heads:
             self._alone[key] = []
             for run in self._run(file) if around else ():
                 run.vm.visited.clear()
-                self._alone[key] = list(run_alone(run, around))
+                self._alone[key] = list(run_alone(run, around, _FUEL))
         return self._alone[key]
 
     def _matches(
@@ -585,6 +595,14 @@ def _common(mine: Sequence[Line], theirs: Sequence[Line]) -> int:
     return next((n for n, each in enumerate(alike) if not each), min(len(mine), len(theirs)))
 
 
+def _is_unbroken(matched: list[int | None]) -> bool:
+    """Whether a way, once it has come to a line of a stack, goes through the rest and no other."""
+    inner = list(dropwhile(lambda each: each is None, matched))
+    if not inner or (inner[0] and len(inner) < len(matched)):
+        return False  # through other lines to one of its inner ones
+    return inner == list(range(inner[0] or 0, (inner[0] or 0) + len(inner)))
+
+
 def _aligned(lines: list[Line], stack: tuple[Line, ...]) -> list[int | None]:
     """Of each line of a way, which of the stack it is; None for what the stack does not show."""
     longest = [[0] * (len(stack) + 1) for _ in range(len(lines) + 1)]
@@ -630,6 +648,10 @@ def _turns(way: Way, matched: list[int | None], first: int) -> Iterator[Turn]:
             for exit_, conditions in _exits(node.body.items, ("break", "return", "end")):
                 for choice, arm in conditions:
                     yield Turn("left", choice, arm, exit_, depth=depth, around=node)
+            for exit_, conditions in _exits(node.body.items, ("raise",)):
+                if _is_caught(exit_, _conditions(way[: number + 1]), [c for c, _ in conditions]):
+                    for choice, arm in conditions:
+                        yield Turn("left", choice, arm, exit_, depth=depth, tried=True, around=node)
             yield Turn("loop", node, over=over, depth=depth)
         earlier = step.seq.items[: step.index]
         kinds = ("break", "continue", "return", "end", "raise", "assert")
@@ -661,6 +683,34 @@ def _tried(way: Way) -> bool:
         return True
     stands = (each for step in way for each in step.seq.items[: step.index + 1])
     return any(isinstance(each, Event) and "suppress" in each.scopes for each in stands)
+
+
+def _conditions(way: Way) -> Iterator[tuple[Choice, int]]:
+    """The choices on a way with the arms that it takes, outermost first."""
+    for step, inner in pairwise(way):
+        if isinstance(step.node, Choice):
+            arms = step.node.arms
+            yield step.node, next(n for n, each in enumerate(arms) if each.body is inner.seq)
+
+
+def _is_caught(exit_: Exit, outer: Iterable[tuple[Choice, int]], inner: Iterable[Choice]) -> bool:
+    """Whether what is raised in a loop is caught around it, and not within."""
+    if any(isinstance(each.node, ast.Try | ast.TryStar) for each in inner):
+        return False
+    raised = getattr(exit_.node, "exc", None)
+    name = text(raised.func if isinstance(raised, ast.Call) else raised) if raised else ""
+    return any(
+        _catches(handler, name)
+        for choice, arm in outer
+        if not arm and isinstance(choice.node, ast.Try | ast.TryStar)
+        for handler in choice.node.handlers
+    )
+
+
+def _catches(handler: ast.ExceptHandler, name: str) -> bool:
+    """Whether a handler is for exceptions of this name, or for all."""
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(each is None or text(each) in ("Exception", "BaseException", name) for each in types)
 
 
 def _exits(
@@ -735,6 +785,8 @@ def _beyond(trail: _Trail, other: _Trail, common: int) -> list[int]:
 def _may_differ(turn: Turn, beside: bool) -> bool:
     """Whether ranks may have gone different ways at what nothing is known of."""
     node = turn.node.node
+    if turn.exit is not None and turn.exit.kind == "raise":
+        return False
     if turn.shape == "arm":
         return beside and isinstance(node, ast.If)
     if turn.shape == "passed":

@@ -10,6 +10,7 @@ import pytest
 from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Cure, Finding, Phase, RankPlace
 from ddpdoctor.evidence import Place
+from ddpdoctor.lint import reason
 
 
 class Script:
@@ -916,3 +917,84 @@ main(torch.rand(2))
     waiting = script.at(1, "raised RuntimeError: closed", "the sum")
     refined = only(finding(gone, waiting, title="early-exit", ranks=(0,)))
     assert (refined.code, refined.place) == ("DDP405", script.place("the break"))
+
+
+RAISED_INSIDE = """
+def epoch(model, data):
+    for x in data:
+        loss = model(x)
+        loss.backward()  # the backward
+        if torch.isnan(loss).any():
+            raise RuntimeError("not a number")  # the raise
+def main(data):
+    dist.init_process_group("gloo")
+    model = DDP(torch.nn.Linear(2, 1))
+    try:
+        epoch(model, data)  # the call
+    except {caught}:
+        print("stopped")
+main([torch.rand(2)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("caught", "code"), [("RuntimeError", "DDP404"), ("KeyboardInterrupt", "DDP410")]
+)
+def test_a_loop_that_is_left_by_an_exception_is_left_where_that_is_caught(
+    tmp_path: Path, caught: str, code: str
+) -> None:
+    script = Script(tmp_path, PREAMBLE + RAISED_INSIDE.format(caught=caught))
+    gone = RankPlace(ranks=(0,), place=None, doing="has ended; last seen here", phase="ended")
+    waiting = script.at(1, "raised RuntimeError: closed", "the call", "the backward")
+    refined = only(finding(gone, waiting, title="early-exit", ranks=(0,)))
+    assert refined.code == code
+    if code == "DDP404":
+        assert (refined.place, refined.certainty) == (
+            script.place("the raise", "epoch"),
+            "evidence",
+        )
+
+
+def test_a_way_through_other_lines_than_the_stack_is_not_the_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program is not followed to the second call, and the first is another rank's at best."""
+    monkeypatch.setattr(reason, "_FUEL", 1_200)
+    monkeypatch.setattr(reason, "_MORE_FUEL", 1_300)
+    much = "".join(f"    c[{n}] = [{n}, a, str(a), len(a), a + a]\n" for n in range(400))
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + f"""
+def step(model, x):
+    loss = model(x)  # the forward
+    if loss.item() > 9:
+        raise ValueError("a spike")  # the raise
+    loss.backward()  # the backward
+def much(a):
+    c = {{}}
+{much}    return c
+def train(model, data):
+    for x in data:
+        try:
+            step(model, x)  # the call
+        except ValueError:
+            print("skipped")
+def main(data):
+    dist.init_process_group("gloo")
+    model = DDP(torch.nn.Linear(2, 1))
+    step(model, data[0])
+    much(data)
+    train(model, data)  # the training
+main([torch.rand(2)])
+""",
+    )
+    calls = ("the training", "the call")
+    refined = only(
+        finding(
+            script.at(0, "all_reduce #6 (backward)", *calls, "the backward", phase="backward"),
+            script.at(1, "broadcast #6 (forward)", *calls, "the forward", phase="forward"),
+        )
+    )
+    assert refined.code == "DDP307"
+    assert script.place("the raise", "step") in [each.place for each in refined.places]

@@ -109,7 +109,12 @@ def test_what_was_tried_again_is_no_reason_and_a_step_left_out_is_told_before_a_
 
 @pytest.mark.parametrize(
     ("out_of", "joins", "codes"),
-    [("backward", 40.0, ["DDP410"]), ("backward", 55.0, []), ("collective", 40.0, [])],
+    [
+        ("backward", 40.0, ["DDP410"]),
+        ("DDP", 40.0, ["DDP410"]),
+        ("backward", 55.0, []),
+        ("collective", 40.0, []),
+    ],
 )
 def test_who_catches_that_a_peer_has_left_and_ends_well_has_lost_it_all_the_same(
     out_of: str, joins: float, codes: list[str]

@@ -410,17 +410,18 @@ def run_file(program: Program, library: Library, path: str, fuel: int = FUEL) ->
     return run
 
 
-def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
+def run_alone(run: Run, wanted: set[int], fuel: int = ALONE) -> Iterator[Run]:
     """Run the functions of a file that nobody is seen to call, with whatever arguments.
 
-    `wanted` are the lines of their definitions. Functions that others call come after those.
+    `wanted` are the lines of their definitions. Functions that others call come after those. Each
+    gets so much fuel.
     """
     vm = run.vm
     program: Program = vm.program
     loaded = vm.frames[0].module
     depth = vm.store.depth
     made: dict[int, Value] = {}
-    left = ALL_ALONE
+    left = max(ALL_ALONE, fuel)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
@@ -431,7 +432,7 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
                 continue
             if left <= 0:
                 return
-            vm.fuel, vm.saving = min(ALONE, left), 0
+            vm.fuel, vm.saving = min(fuel, left), 0
             if owner < 0 or owner not in made:
                 made.clear()
                 vm.store.drop(depth)
@@ -449,7 +450,7 @@ def run_alone(run: Run, wanted: set[int]) -> Iterator[Run]:
                 vm.frames[1:] = []
             except Left:
                 pass
-            left -= min(ALONE, left) - max(vm.fuel, 0)
+            left -= min(fuel, left) - max(vm.fuel, 0)
             found.root = vm.root
             yield found
     finally:
