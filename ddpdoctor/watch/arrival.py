@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
@@ -25,7 +26,22 @@ _UNMET = ("EADDRINUSE", "while trying to connect to")
 
 def await_torch(run_dir: Path) -> None:
     """Have this process listen as soon as it has imported torch, if it ever does."""
+    _end_last()
     sys.meta_path.insert(0, _After("torch", lambda torch: listen(run_dir)))
+
+
+@functools.cache
+def _end_last() -> None:
+    """Watch until all that others have registered with atexit is done: what they wait for is seen.
+
+    Called as early as can be, since what is registered first is done last.
+    """
+    atexit.register(_end)
+
+
+def _end() -> None:
+    if (heartbeat := sys.modules.get("ddpdoctor.watch.heartbeat")) is not None:
+        heartbeat.end()
 
 
 class _After(MetaPathFinder):
@@ -63,6 +79,7 @@ def listen(run_dir: Path) -> None:
 
     if not dist.is_available():
         return
+    _end_last()
     # With torch at hand, and not before: a process that never imports it pays nothing.
     from ddpdoctor.watch import joining, last_words, reaping
     from ddpdoctor.watch.watching import Watch

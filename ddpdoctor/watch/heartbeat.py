@@ -6,7 +6,6 @@ Below, "main thread" means the one that trains.
 
 from __future__ import annotations
 
-import atexit
 import sys
 import threading
 import time
@@ -37,6 +36,9 @@ _LAST_BEAT = 1.0
 """Seconds for which the end of the interpreter waits for a beat to be over."""
 
 
+_hearts: list[tuple[_Heart, threading.Thread]] = []
+
+
 def start(log: Log, pending: Pending) -> None:
     """Start the thread; it is a daemon and holds the GIL for some tens of microseconds a beat."""
     main = threading.main_thread().ident
@@ -44,18 +46,19 @@ def start(log: Log, pending: Pending) -> None:
     heart = _Heart(log, pending, main)
     thread = threading.Thread(target=heart.beat_on, name="ddpdoctor", daemon=True)
     thread.start()
-    atexit.register(_end, heart, thread)
+    _hearts.append((heart, thread))
 
 
-def _end(heart: _Heart, thread: threading.Thread) -> None:
-    """Let it beat no more: the interpreter is about to end.
+def end() -> None:
+    """Beat no more: the interpreter is about to end, all that was registered with atexit is done.
 
     A thread that wants the GIL back after that is ended where it stands (CPython 3.11), and one
     that stands in torch then aborts the whole process: "terminate called without an active
     exception".
     """
-    if thread.is_alive():  # not in a forked child
-        heart.beating.acquire(timeout=_LAST_BEAT)
+    for heart, thread in _hearts:
+        if thread.is_alive():  # not in a forked child
+            heart.beating.acquire(timeout=_LAST_BEAT)
 
 
 _Here = tuple[int, int, int]

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from torch.distributed import distributed_c10d
 
+from ddpdoctor.run.job import under_watch
 from ddpdoctor.watch.collectives import Pending
 from ddpdoctor.watch.heartbeat import _Heart, _look_at
 from ddpdoctor.watch.joining import _leave
@@ -192,35 +195,46 @@ def test_a_thread_may_leave_its_frames_while_it_is_looked_at() -> None:
 
 
 ASKING_AS_IT_ENDS = """
-import time
+import atexit, sys, time
 import torch.distributed as dist
 from ddpdoctor.watch import heartbeat
 from ddpdoctor.watch.collectives import Pending
-from ddpdoctor.watch.log import Log
 
-class Asking(Pending):
-    def issued(self):
-        for _ in range(20_000):
-            counts = super().issued()
-        return counts
+once = Pending.issued
 
+def issued(pending):
+    for _ in range(20_000):
+        counts = once(pending)
+    asked.append(time.monotonic())
+    return counts
+
+def waits_as_it_ends():
+    asked.clear()
+    while not asked:
+        time.sleep(0.01)
+
+asked = []
+Pending.issued = issued
 heartbeat.BEAT = heartbeat._BETWEEN_BUSY = 0.0
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-log = Log()
-heartbeat.start(log, Asking(log))
+atexit.register(waits_as_it_ends)
 time.sleep(0.2)
 """
 
 
-def test_a_beat_that_asks_torch_is_over_before_the_interpreter_ends() -> None:
+def test_a_beat_that_asks_torch_is_over_before_the_interpreter_ends_and_not_before_its_hooks(
+    tmp_path: Path,
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ASKING_AS_IT_ENDS],
+        env={**os.environ, **under_watch(tmp_path)},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert list(tmp_path.glob("attempt-*/rank-0.log"))
 
 
 class Group:
