@@ -22,6 +22,11 @@ _HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _SENT_BY_KERNEL = 0x80
+_AT_REST = 1.0
+"""Seconds after which a process that got through less work than `_AT_WORK` does nothing."""
+_AT_WORK = 0.05
+"""Seconds of CPU time."""
+_BUSY = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
 _TO_CONCLUDE = 10.0
 """Seconds after the job's end for which no signal cuts the report short."""
 
@@ -68,6 +73,8 @@ class RunningCommand:
             if file is not None:
                 file.close()
         self.pid = self._process.pid
+        self._seen: dict[int, tuple[float, float]] = {}
+        """By process: the CPU time that it had used when it was last seen to work, and when."""
 
     @property
     def status(self) -> int | None:
@@ -78,13 +85,28 @@ class RunningCommand:
         """Send a signal to the command itself, as it would have got it without the doctor."""
         self._process.send_signal(number)
 
-    def kill(self, processes: Set[int]) -> None:
-        """Kill those of these processes that are the command, or that it has started."""
+    def kill_at_rest(self, processes: Set[int]) -> bool:
+        """Kill those of these that the command has started, or are it, and that do nothing.
+
+        Whether there was one. What is about to end works until it has, on a busy machine for long.
+        """
+        killed = False
         with contextlib.suppress(psutil.Error):
             command = psutil.Process(self.pid)
             for process in (command, *command.children(recursive=True)):
-                if process.pid in processes:
+                if process.pid in processes and self._rests(process):
                     process.kill()
+                    killed = True
+        return killed
+
+    def _rests(self, process: psutil.Process) -> bool:
+        """Whether it has slept for a while."""
+        used, now = sum(process.cpu_times()[:2]), time.monotonic()
+        before, since = self._seen.setdefault(process.pid, (used, now))
+        if used - before > _AT_WORK or process.status() in _BUSY:
+            self._seen[process.pid] = (used, now)
+            return False
+        return now - since > _AT_REST
 
     def end(self, ranks: Iterable[int]) -> None:
         """End the command, all its descendants, and `ranks` wherever they hang."""

@@ -145,9 +145,10 @@ def _follow(
             elif worlds.are_deaf_since(signals.asked_at):
                 session.ended_for = signals.asked_to_end
                 job.end(worlds.living)
-            elif time.monotonic() > signals.asked_at + _REACTION and worlds.idle_agents:
+            elif time.monotonic() > signals.asked_at + _REACTION and job.kill_at_rest(
+                worlds.idle_agents
+            ):
                 session.ended_for = signals.asked_to_end
-                job.kill(worlds.idle_agents)
             if worlds.latest is not None:
                 audience.look(worlds.latest, watcher.stall)
                 reading.go_on(worlds.latest.evidence)
