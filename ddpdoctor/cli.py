@@ -35,6 +35,7 @@ from ddpdoctor.options import (
     ColourOption,
     OutputOption,
     ReportFormatOption,
+    StrictOption,
     split,
 )
 from ddpdoctor.report import output
@@ -143,9 +144,7 @@ def check(
     force: Annotated[
         bool, typer.Option("--force", help="Start ranks even if they do not seem to fit here.")
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 3 if anything could not be checked.")
-    ] = False,
+    strict: StrictOption = False,
     colour: ColourOption = Colour.auto,
     run_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep what the ranks wrote in this folder.")

@@ -53,6 +53,12 @@ ReportFormatOption = Annotated[ReportFormat, typer.Option("--format")]
 FailOnOption = Annotated[
     FailOn, typer.Option(help="Exit with 1 if there is a finding as grave as this.")
 ]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Exit with 1 for any finding, with 3 for what could not be checked."
+    ),
+]
 RedactOption = Annotated[
     bool, typer.Option("--redact", help="Leave paths, source and arguments out.")
 ]

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about
-from ddpdoctor.options import Colour, ColourOption, OutputOption, ReportFormatOption
+from ddpdoctor.options import Colour, ColourOption, OutputOption, ReportFormatOption, StrictOption
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
 
@@ -33,16 +33,15 @@ def env(
     fix: Annotated[
         bool, typer.Option("--fix", help="Print the commands that mend it, for your shell.")
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 for info and for what was not checked.")
-    ] = False,
+    strict: StrictOption = False,
     target: OutputOption = None,
     colour: ColourOption = Colour.auto,
 ) -> None:
     """Describe this machine, and what is wrong with it.
 
     Secrets in the environment are left out. Exit code: 0 healthy or harmless; 1 something will go
-    wrong because of it, or differs between hosts.
+    wrong because of it, or differs between hosts; with --strict, 1 for info too, and 3 for what
+    could not be checked.
     """
     if compare != bool(files):
         raise Complaint("--compare and the FILES of two or more hosts belong together")
@@ -72,5 +71,5 @@ def env(
             output.write(sys.stdout, script)
     else:
         output.deliver(report, format_.value, target, colour.value)
-    fails = report.fails_on("warning") or (strict and bool(report.findings or unknown))
-    raise typer.Exit(fails)
+    fails = report.fails_on("info" if strict else "warning")
+    raise typer.Exit(1 if fails else 3 if strict and unknown else 0)

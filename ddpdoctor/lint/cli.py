@@ -13,6 +13,7 @@ from ddpdoctor.options import (
     Colour,
     ColourOption,
     OutputOption,
+    StrictOption,
     split,
 )
 from ddpdoctor.report.formats import ReportFormat
@@ -42,9 +43,7 @@ def lint(
     write_baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all findings as old ones.")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Fail on likely findings too, not on certain alone.")
-    ] = False,
+    strict: StrictOption = False,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 anyway.")] = False,
     stdin_filename: Annotated[
         str, typer.Option(metavar="FILE", help="The name that standard input goes by.")

@@ -17,7 +17,7 @@ from quick import QUICK_TORCH
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.environment.checks.finding import exported, finding
-from ddpdoctor.environment.model import Limit, SharedMemory
+from ddpdoctor.environment.model import Limit, SharedMemory, Unknown
 from ddpdoctor.environment.remedy import Shell, script, shell_of
 from ddpdoctor.environment.variables import known
 
@@ -272,14 +272,21 @@ def test_a_hostile_value_cannot_leave_its_quotes(diagnose: Diagnose) -> None:
     assert "touch /tmp/owned" in ran.stdout
 
 
-def test_strict_fails_for_what_is_harmless(
+def test_strict_fails_for_what_is_harmless_and_for_what_is_not_known(
     monkeypatch: pytest.MonkeyPatch, environment_with: Callable[..., object]
 ) -> None:
     from ddpdoctor import cli
 
     bare = environment_with({})
     odd = environment_with({"NCCL_DEBUG": "INFO"})
-    for environment, strict, code in ((bare, True, 0), (odd, True, 1), (odd, False, 0)):
+    unseen = environment_with({}, torch=Unknown(unknown="it did not answer"))
+    for environment, strict, code in (
+        (bare, True, 0),
+        (odd, True, 1),
+        (odd, False, 0),
+        (unseen, True, 3),
+        (unseen, False, 0),
+    ):
         monkeypatch.setattr(
             "ddpdoctor.environment.facts.collect", lambda *_, found=environment, **__: found
         )
