@@ -46,6 +46,12 @@ _OPS = {
     "reduce_scatter_tensor_coalesced": "reduce_scatter",
     "alltoall": "all_to_all",
     "alltoall_base": "all_to_all",
+    # The names that torch 2.13 has given to those of single tensors.
+    "all_gather_single": "all_gather",
+    "all_gather_single_coalesced": "all_gather",
+    "reduce_scatter_single": "reduce_scatter",
+    "reduce_scatter_single_coalesced": "reduce_scatter",
+    "all_to_all_single": "all_to_all",
 }
 _BETWEEN_TWO = {"send": "send", "recv": "recv", "recv_anysource": "recv"}
 

@@ -21,7 +21,6 @@ _SMALL = 4096
 _FEW = 8
 """Numbers of which it is written down itself."""
 _FILLED = frozenset({"all_gather", "gather", "all_to_all"})
-_INTO = "all_gather_into_tensor"
 _REDUCED = frozenset({"all_reduce", "reduce"})
 _THEIRS = ("/distributed_c10d.py", "/c10d_logger.py", "/contextlib.py")
 _ASKING = ("get_future", "is_completed", "synchronize", "result", "block_current_stream")
@@ -34,7 +33,7 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if op in _FILLED and args and _share_memory(args[0]):
         found["aliased"] = True
-    inputs = args[1] if op in (*_FILLED, _INTO) and len(args) > 1 else args[0]
+    inputs = args[1] if op in _FILLED and len(args) > 1 else args[0]
     first = _first(inputs)
     if first is not None and first.requires_grad and first.grad_fn is not None:
         found["graph"] = True

@@ -52,6 +52,17 @@ def talk_in_pairs() -> None:
     dist.destroy_process_group()
 
 
+def exchange_in_single_tensors() -> None:
+    """The collectives that work on one tensor for all ranks, under whatever name torch has them."""
+    dist.init_process_group("gloo")
+    world = dist.get_world_size()
+    mine, all_of_it = torch.ones(2), torch.empty(2 * world)
+    dist.all_gather_into_tensor(all_of_it, mine)  # gathered
+    dist.reduce_scatter_tensor(mine, all_of_it)  # scattered
+    dist.all_to_all_single(torch.empty(2 * world), all_of_it)  # exchanged
+    dist.destroy_process_group()
+
+
 def both_send_first() -> None:
     """Each of two ranks sends what the other would have to receive."""
     dist.init_process_group("gloo")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from torch.distributed import distributed_c10d
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import Deadlock, diagnose
@@ -18,6 +21,7 @@ from ddpdoctor.evidence import MAKING_GROUPS, Evidence
 from ddpdoctor.evidence.events.stores import KeyAwaited, KeySet
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
+from ddpdoctor.watch import collectives
 
 BODIES = Path(__file__).with_name("communication_bodies.py")
 PATIENCE = 120.0
@@ -67,6 +71,25 @@ def test_what_is_said_between_two_ranks_is_numbered_by_pair_and_not_with_the_res
     assert sent == [("send", 1, 0, 1), ("send", 1, 7, 1)]
     assert received == [("recv", 0, 0, 1), ("recv", 0, 7, 1), ("send", 2, 0, 1)]
     assert anybody[0][:2] == ("recv", None)
+
+
+def test_what_is_exchanged_in_single_tensors_is_recorded(server: ForkServer) -> None:
+    watched = Watched(server, "exchange_in_single_tensors")
+    assert watched.exit_codes == [0, 0, 0]
+    for rank in watched.evidence.ranks:
+        assert [(c.op, c.seq, c.place and c.place.line) for c in rank.collectives] == [
+            ("all_gather", 1, line("gathered")),
+            ("reduce_scatter", 2, line("scattered")),
+            ("all_to_all", 3, line("exchanged")),
+        ]
+
+
+def test_all_by_which_torch_starts_a_collective_is_listened_to() -> None:
+    source = inspect.getsource(distributed_c10d)
+    called = set(re.findall(r"(?:\bwork = |\breturn )\w*(?:group|pg)\.(\w+)\(", source))
+    assert {"allreduce", "allgather", "barrier", "send"} <= called
+    none = {"rank", "size", "get_group_store", "_get_backend", "_end_coalescing", "split_group"}
+    assert called - none <= {*collectives._OPS, *collectives._BETWEEN_TWO}
 
 
 def test_two_ranks_that_both_send_first_are_proven_dead(server: ForkServer) -> None:
