@@ -315,6 +315,10 @@ class Training:
     """How often gradients were clipped before they were reduced."""
     clipped_scaled: int = 0
     """How often gradients were clipped while they were scaled."""
+    rows_back: int = 0
+    """Rows of what the model gave that a gradient came back of, in sampled passes."""
+    rows_used: int = 0
+    """Those of them whose gradient was not zero."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """Lines: step, forward, held forward, backward, late backward, clip, bypass, grad."""
 

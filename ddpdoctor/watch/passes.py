@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from ddpdoctor.watch.aside import aside
+from ddpdoctor.watch.digests import is_capturing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.places import Frame, is_users, looks_at_others, outwards, users_frame
 
@@ -22,6 +23,8 @@ REDUCED, LONE, HELD = "s", "a", "n"
 """A pass that a reduction followed; one that none followed; one under `no_sync`."""
 
 _PATTERNS, _WINDOW = 16, 64
+_ROWS, _SAMPLES, _NUMBERS = 256, 16, 1 << 21
+"""Rows of what the model gave that are looked at; so many of each pass, of so many numbers."""
 Line = tuple[tuple[int, int], ...]
 """The user's frames of one call."""
 
@@ -77,6 +80,8 @@ class Passes:
         """How often gradients were clipped while a GradScaler's factor was on them."""
         self.probe: Callable[[], None] | None = None
         """Ends what `probes` listens to, if it does."""
+        self.rows_back = self.rows_used = 0
+        """Rows of what the model gave that a gradient came back of, and those that have one."""
         self.graphs_kept = 0
         """Of how many earlier sampled windows the graph was still alive."""
         self.looked_at = 0
@@ -167,6 +172,7 @@ class Passes:
         def before_backward(gradients: Any) -> None:
             if (mine := passes()) is not None:
                 mine._note_backward(held)
+                mine._note_rows(gradients)
 
         node.register_prehook(before_backward)
         if len(self._lines) == 1:
@@ -185,6 +191,16 @@ class Passes:
             inside = not held and not wrapper.require_backward_grad_sync
             kind = "late backward" if outside else "held backward" if inside else "backward"
             self.places[kind] = place
+
+    @harmless
+    def _note_rows(self, gradients: Any) -> None:
+        """Whether what follows the model has made use of all that it gave, or of a part."""
+        if self.rows_back >= _ROWS or gradients[0] is None or gradients[0].dim() < 2:
+            return
+        rows = gradients[0].detach()[:_SAMPLES]
+        if 0 < rows.numel() <= _NUMBERS and not is_capturing([rows]):
+            self.rows_back += len(rows)
+            self.rows_used += int((rows != 0).flatten(1).any(1).sum())
 
     @harmless
     def _note_use(self, wrapper: Any) -> None:

@@ -6,6 +6,7 @@ read. What augmentation changes looks new each time, and says nothing.
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections import Counter
 from typing import Any
@@ -20,6 +21,9 @@ _PASSES = 48
 """Passes of each wrapper that are looked at."""
 _SAMPLES, _ELEMENTS = 16, 256
 """Of so many samples of a batch, so many elements."""
+_WHOLE, _TENSORS, _LARGE = 2, 16, 1 << 21
+"""Passes of each wrapper of which all that is given is looked at, so many tensors of it, and so
+many numbers of the first samples of each."""
 
 
 class Samples:
@@ -41,7 +45,29 @@ class Samples:
         step = max(1, flat.shape[1] // _ELEMENTS)
         rows = flat[:, ::step].contiguous().cpu().numpy()
         digests = [f"{zlib.crc32(row.tobytes()):x}" for row in rows]
+        is_first = self._passes[wrapper] <= _WHOLE
         self._log.write(
-            "given", wrapper=wrapper, step=self._log.steps, rows=digests, place=users_frame()
+            "given",
+            wrapper=wrapper,
+            step=self._log.steps,
+            rows=digests,
+            place=users_frame(),
+            whole=(_whole(inputs, kwargs) or "") if is_first else "",
         )
         return self._passes[wrapper] < _PASSES
+
+
+@harmless
+def _whole(inputs: Any, kwargs: Any) -> str:
+    """A digest of some elements of each tensor; "" if there are many, or one is large."""
+    given = list(itertools.islice(datasets.tensors((inputs, kwargs)), _TENSORS + 1))
+    if len(given) > _TENSORS or is_capturing(given):
+        return ""
+    found = 0
+    for tensor in given:
+        rows = tensor.detach()[:_SAMPLES] if tensor.dim() else tensor.detach()
+        if rows.numel() > _LARGE:
+            return ""
+        flat = rows.reshape(-1)[:: max(1, rows.numel() // _ELEMENTS)]
+        found = zlib.crc32(f"{tuple(tensor.shape)} {flat.tolist()}".encode(), found)
+    return f"{found:x}"

@@ -351,6 +351,8 @@ class _Training:
             late_backward=passes.late_backward,
             clipped_early=passes.clipped_early,
             clipped_scaled=passes.clipped_scaled,
+            rows_back=passes.rows_back,
+            rows_used=passes.rows_used,
             places=passes.places,
         )
 

@@ -128,6 +128,75 @@ def own_samples_chosen() -> None:
     choose(given=False)
 
 
+def windows(*, own: bool, halved: bool = False) -> None:
+    """Go along a text: all ranks along one half of its columns, or each along its own.
+
+    All along one is right where each learns from a part of what the model makes of it.
+    """
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.3), nn.Linear(8, 2))
+    model = DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    columns = torch.randn(8, 60)
+    torch.manual_seed(rank)
+    mine = columns[rank * own :: 2]
+    for step in range(10):
+        optimizer.zero_grad()
+        made = model(mine[:, 6 * step : 6 * step + 6])  # the window
+        loss = (made[rank::2] if halved else made).square().mean()
+        loss.backward()
+        optimizer.step()
+    del model, optimizer, made, loss
+    leave()
+
+
+class Measured(nn.Module):
+    """A model that gives its loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(6, 2)
+
+    def forward(self, rows: Tensor, weight: Tensor) -> Tensor:
+        return (weight * self.inner(rows)).square().mean()
+
+
+def measured(*, own: bool) -> None:
+    """Have the model measure itself: the same samples, weighted alike or by each rank."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(Measured())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    weight = torch.tensor(1.0 + rank * own)
+    for rows in torch.randn(40, 6).split(4):
+        optimizer.zero_grad()
+        model(rows, weight).backward()  # the measured ones
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def measured_alike() -> None:
+    measured(own=False)
+
+
+def measured_by_each() -> None:
+    measured(own=True)
+
+
+def windows_of_one() -> None:
+    windows(own=False)
+
+
+def windows_of_each() -> None:
+    windows(own=True)
+
+
+def windows_halved() -> None:
+    windows(own=False, halved=True)
+
+
 def same_steps() -> None:
     choose(given=True)
 

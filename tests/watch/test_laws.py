@@ -42,6 +42,8 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
     [
         ("same_noise", "DDP205", "the noise"),
         ("same_steps", "DDP205", "the choice"),
+        ("windows_of_one", "DDP202", "the window"),
+        ("measured_alike", "DDP202", "the measured ones"),
         ("an_order_of_each", "DDP217", "the loader"),
         ("dropped_handle", "DDP414", "the dropped one"),
         ("converted", "DDP305", "the conversion"),
@@ -94,6 +96,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             *("average_on_all", "average_sent"),
             "restored_by_all",
             "shards_of_one_order",
+            *("windows_of_each", "windows_halved", "measured_by_each"),
             *("queue_of_all", "queue_of_each"),
             "planned_for_all",
             "one_teacher",

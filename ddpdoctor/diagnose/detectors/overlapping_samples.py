@@ -8,8 +8,10 @@ alike are so in the data, unless the order was another on each rank. The last of
 not count: where ranks shall make equally many, it is filled up with samples from the beginning.
 That this was one epoch is concluded where no loader tells it: ranks report to each other at its
 end, and where they do not, only so many passes count that the epoch must have been longer. What all
-are given in the same pass may be meant (a batch of all ranks): that is told only where what the
-ranks have reduced was the same on all of them too, so that each has done the work of the others.
+are given in the same pass may be meant (a batch of all ranks): that is told only where each has
+done the work of the others, as what the ranks have reduced was the same on all of them too, or
+their losses were; or as all that they were given was the same to begin with, and gradients came
+back of all samples on every rank, so that none took a part of them for itself.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import is_a_replica
 from ddpdoctor.diagnose.shuffles import apart, common
-from ddpdoctor.evidence import RankEvidence, named
+from ddpdoctor.evidence import RankEvidence, Training, named
 from ddpdoctor.evidence.events.given import Given
+from ddpdoctor.evidence.events.losses import Loss
 
 _MANY = 12
 """With so many in common, one that is drawn with putting back would have been given twice."""
@@ -32,6 +35,10 @@ _SHARE = 0.1
 _APART = 6
 """So many times as many in common as one is given twice."""
 _PASSES = 8
+_NEW = 4
+"""So many passes or losses have to be new: a batch that is fitted again and again is meant."""
+_MOST = 0.75
+"""More of the samples than a part that a rank would take for itself."""
 _OF_NUMBERS = ("all_reduce", "reduce", "barrier", "broadcast")
 _ORDERED = "Deal out an order that all ranks share: shuffle with a seed that is the same on all."
 _DEALT = "Give each rank samples of its own: a DistributedSampler, or a slice by rank."
@@ -47,8 +54,8 @@ def detect(case: Case) -> Iterator[Finding]:
         return  # why that is so was told
     for wrapper in range(min(len(rank.wrappers) for rank in ranks)):
         passes = [_passes(rank, wrapper) for rank in ranks]
-        if _do_the_same(case, passes):
-            yield _same_work(ranks, passes[0])
+        if how := _do_the_same(case, wrapper, passes):
+            yield _same_work(ranks, passes[0], how)
             return
         many = max(_of_one_epoch(ranks, passes), min(map(_of_one_loader, ranks, passes))) - 1
         if many < 2:
@@ -92,18 +99,47 @@ def _share(one: dict[str, int], other: dict[str, int], *, again: int) -> bool:
     return len(_in_common(one, other)) >= max(_MANY, _SHARE * fewest, _APART * again)
 
 
-def _do_the_same(case: Case, passes: list[list[Given]]) -> bool:
-    """Whether all were given the same in every pass, and came to the same numbers by themselves."""
+def _do_the_same(case: Case, wrapper: int, passes: list[list[Given]]) -> str:
+    """In words how, if all were given the same in every pass, and made the same of it; else ""."""
     rows = [[given.rows for given in of] for of in passes]
     if len(rows[0]) < _PASSES or any(each != rows[0] for each in rows):
-        return False
-    if len(set().union(*rows[0])) < _MANY or not any(e.code == "DDP421" for e in case.found):
-        return False
-    own = (call for rank in case.evidence.ranks for call in rank.collectives if call.place)
-    return all(call.op in _OF_NUMBERS for call in own)
+        return ""
+    ranks = case.evidence.ranks
+    own = (call for rank in ranks for call in rank.collectives if call.place)
+    if len(set().union(*rows[0])) < _MANY or not all(call.op in _OF_NUMBERS for call in own):
+        return ""
+    if any(each.code == "DDP421" for each in case.found):
+        return "come to the same numbers"
+    if _without_repeats(passes) < _NEW or not (shares := [*_shares_used(ranks, wrapper)]):
+        return ""
+    if _have_the_same_losses(ranks) and min(shares) > _MOST:
+        return "come to the same losses"
+    begun = {of[0].whole for of in passes}
+    is_known = all(any(t.rows_back for t in _trainings(rank, wrapper)) for rank in ranks)
+    if is_known and min(shares) > _MOST and len(begun) == 1 and "" not in begun:
+        return "learn from all of them"
+    return ""
 
 
-def _same_work(ranks: list[RankEvidence], passes: list[Given]) -> Finding:
+def _trainings(rank: RankEvidence, wrapper: int) -> list[Training]:
+    return [training for (number, _), training in rank.training.items() if number == wrapper]
+
+
+def _shares_used(ranks: list[RankEvidence], wrapper: int) -> Iterator[float]:
+    """Of what the model gave, the share that gradients came back of, as far as that was seen."""
+    for rank in ranks:
+        for each in _trainings(rank, wrapper):
+            yield each.rows_used / each.rows_back if each.rows_back else 1.0
+
+
+def _have_the_same_losses(ranks: list[RankEvidence]) -> bool:
+    """Whether their losses were equal to the bit whenever they were looked at, and changed."""
+    of_ranks = [[(each.step, each.value) for each in rank.of(Loss)] for rank in ranks]
+    values = {value for _, value in of_ranks[0]}
+    return len(values) >= _NEW and None not in values and all(of == of_ranks[0] for of in of_ranks)
+
+
+def _same_work(ranks: list[RankEvidence], passes: list[Given], how: str) -> Finding:
     numbers = tuple(rank.rank for rank in ranks)
     return Finding(
         code="DDP202",
@@ -116,7 +152,7 @@ def _same_work(ranks: list[RankEvidence], passes: list[Given]) -> Finding:
             RankPlace(ranks=numbers, place=passes[0].place, doing="gives them"),
         ),
         cause=f"{named(numbers)} train on the same samples in each of {len(passes)} passes, and "
-        f"come to the same numbers: {len(ranks)} times the work of one rank.",
+        f"{how}: {len(ranks)} times the work of one rank.",
         cure=Cure(text=_DEALT),
     )
 

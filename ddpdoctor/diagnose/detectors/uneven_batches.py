@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
-from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.case import Case, is_casualty
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
 from ddpdoctor.evidence import RankEvidence, named
@@ -24,11 +24,19 @@ def detect(case: Case) -> Iterator[Finding]:
     for kin in loaders.kin(case.evidence):
         if len(kin) < len(case.evidence.ranks) or not any(each.trains for each in kin.values()):
             continue
-        if has_parted(case) and (counts := _ran_out(case, kin)):
+        if _is_for_want(case) and (counts := _ran_out(case, kin)):
             consequences = explain_parting(case)
             yield _finding(kin, counts, "ran out of batches first", consequences)
         elif _was_interrupted(case) and (counts := _will_run_out(case, kin)):
             yield _finding(kin, counts, "will run out of batches first", ())
+
+
+def _is_for_want(case: Case) -> bool:
+    """Whether ranks have parted; one that asked for a batch more, and got none, has left."""
+    others = [each for each in case.raised if each.exception.type != "StopIteration"]
+    if len(others) == len(case.raised):
+        return has_parted(case)
+    return not case.died and all(is_casualty(each.exception) for each in others)
 
 
 def _ran_out(case: Case, kin: loaders.Kin) -> dict[int, int] | None:

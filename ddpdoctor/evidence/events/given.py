@@ -23,3 +23,5 @@ class Given:
     """Digests of its first samples."""
     place: Place | None
     """The line that calls the wrapper."""
+    whole: str = ""
+    """Digest of all tensors that it is given, of the first passes; "" if they cannot be read."""
