@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 from ddpdoctor.catalog import RankPlace
@@ -17,6 +18,8 @@ from ddpdoctor.diagnose.waiting import normal_op
 from ddpdoctor.evidence import EXCHANGES, Place, RankEvidence, Sample, Training, Wrapper
 
 _LATEST = 2000
+_INTERVALS = 2
+"""Between so many looks at a training it is seen whether something happens in each step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,5 +211,19 @@ def _averages_by_hand(replica: Replica) -> bool:
 
 
 def exchanges(rank: RankEvidence) -> bool:
-    """Whether its latest collectives give the ranks each other's tensors."""
-    return any(normal_op(each.op) in EXCHANGES for each in rank.collectives[-_LATEST:])
+    """Whether its latest collectives give the ranks each other's tensors as a step is made.
+
+    Parts of a model need that at every step; predictions that are gathered now and then are none.
+    """
+    latest = rank.collectives[-_LATEST:]
+    calls = [each.begun for each in latest if normal_op(each.op) in EXCHANGES]
+    known = latest[0].begun if len(latest) == _LATEST else 0.0
+    looks = {
+        each.step: each.time
+        for each in rank.samples
+        if each.time >= known and (each.gradients or each.wrapper is None)  # no step ends the last
+    }
+    between = [*pairwise(sorted({*looks.values()}))]
+    if not calls or len(between) < _INTERVALS:
+        return bool(calls)
+    return all(any(since < call < until for call in calls) for since, until in between)

@@ -151,6 +151,45 @@ def windows(*, own: bool, halved: bool = False) -> None:
     leave()
 
 
+def second_module(*, wrapped: bool = False, parts: bool = False) -> None:
+    """Train an encoder and a head, and gather predictions now and then.
+
+    The head has to be wrapped too, unless each rank has a part of it, and sends what it makes.
+    """
+    rank = join()
+    torch.manual_seed(0)
+    encoder = DistributedDataParallel(nn.Linear(6, 8))
+    head = nn.Linear(8, 2)
+    if wrapped:
+        head = DistributedDataParallel(head)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+    torch.manual_seed(rank)
+    for step in range(18):
+        optimizer.zero_grad()
+        made = head(encoder(torch.randn(4, 6)))
+        if parts:
+            dist.all_to_all_single(torch.empty(4, 2), made.detach())
+        made.square().mean().backward()
+        optimizer.step()  # the step of both
+        if step % 6 == 5:
+            predictions = [torch.empty(4, 2) for _ in range(2)]
+            dist.all_gather(predictions, made.detach())
+    del encoder, head, optimizer, made
+    leave()
+
+
+def bare_head() -> None:
+    second_module()
+
+
+def wrapped_head() -> None:
+    second_module(wrapped=True)
+
+
+def head_in_parts() -> None:
+    second_module(parts=True)
+
+
 class Measured(nn.Module):
     """A model that gives its loss."""
 
