@@ -41,7 +41,7 @@ def learn(steps=6, after_step=lambda step: None):
 
 
 def well():
-    """Ends its group, which may else end it at Python's end (DDP419)."""
+    """Ends its group, which may else end it at Python's end (DDP411)."""
     dist.init_process_group("gloo")
     train()
     dist.destroy_process_group()
@@ -245,6 +245,12 @@ def recovers():
         dist.recv(torch.ones(1), 1 - dist.get_rank())
     except RuntimeError:
         os.write(1, b"well, then not\n")
+
+
+def never_destroyed():
+    """Leaves gloo's thread much to give back while Python ends, which often aborts the process."""
+    dist.init_process_group("gloo")
+    dist.all_reduce_coalesced([torch.ones(1) for _ in range(4000)])
 
 
 def alone():

@@ -1,16 +1,20 @@
-"""How ranks ended is told, though their parent has taken their exit status away."""
+"""How ranks ended is told, though their parent has taken their exit status away, and what it was."""
 
 from __future__ import annotations
 
+import json
 import platform
 import re
+import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from ddpdoctor.run.fates import Death, Deaths
+from tests.run.conftest import ranks
 
 KERNEL = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
 
@@ -36,6 +40,19 @@ def test_a_status_is_known_though_the_parent_was_quicker(
     assert {death.pid: death.code for death in taken(deaths, 20)} == {
         child.pid: code for child in children
     }
+
+
+def test_who_aborts_at_its_end_is_told_that_it_never_destroyed_its_group(
+    ended: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    """torch 2.13 with gloo; without a doctor as often."""
+    for _ in range(30):
+        code, _, _ = ended(ranks(1, "never_destroyed"), "--format=json", "-o", "report.json")
+        if code:
+            break
+    assert code == signal.SIGABRT
+    (finding,) = json.loads((tmp_path / "report.json").read_text())["findings"]
+    assert (finding["code"], finding["ranks"]) == ("DDP411", [0])
 
 
 def taken(deaths: Deaths, number: int) -> list[Death]:

@@ -1,4 +1,7 @@
-"""DDP419: a race in torch's own teardown ends or holds a rank after all its work is done."""
+"""DDP419, DDP411: a race in torch's own teardown ends or holds a rank after all its work is done.
+
+A rank that destroys its group meets one of them, a rank that never does another.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence import Place, RankEvidence, named
 
 
 @detector(precedence=290)
@@ -21,14 +24,46 @@ def detect(case: Case) -> Iterator[Finding]:
     if not hit or not all(rank.fate and rank.fate.exit_code == 0 for rank in others):
         return
     case.explain(*(each for each in case.died if each.rank in hit))
-    ranks = tuple(rank.rank for rank in hit)
-    yield Finding(
+    kept = [rank for rank in hit if _never_left(rank)]
+    if kept:
+        yield _never_destroyed(kept)
+    if left := [rank for rank in hit if rank not in kept]:
+        yield _raced(left)
+
+
+def _never_left(rank: RankEvidence) -> bool:
+    """Whether it aborted as it exited, with a group that nobody had begun to destroy."""
+    aborted = rank.fate is not None and rank.fate.signal == signal.SIGABRT
+    return aborted and rank.left is None and rank.leaving is None
+
+
+def _never_destroyed(ranks: list[RankEvidence]) -> Finding:
+    """Say what torch 2.13 does: its stack, in a core file, is the one that the page shows."""
+    numbers = tuple(rank.rank for rank in ranks)
+    return Finding(
+        code="DDP411",
+        title="missing-teardown",
+        severity="warning",
+        certainty="evidence",
+        ranks=numbers,
+        places=(
+            RankPlace(ranks=numbers, place=None, doing="was exiting, its group not destroyed"),
+        ),
+        cause=f"{named(numbers)} ended by SIGABRT while Python ended: no line destroyed the process "
+        "group, and a thread of gloo's that gives back the last collective's tensors then aborts "
+        "the process. All work was done before: the results of the run stand.",
+        cure=Cure(text="Call dist.destroy_process_group() as the last thing on every rank."),
+    )
+
+
+def _raced(ranks: list[RankEvidence]) -> Finding:
+    return Finding(
         code="DDP419",
         title="destroy-with-live-wrapper",
         severity="info",
         certainty="evidence",
-        ranks=ranks,
-        places=tuple(_places(hit)),
+        ranks=tuple(rank.rank for rank in ranks),
+        places=tuple(_places(ranks)),
         cause="torch's teardown of gloo races with its own thread (torch 2.13). All work was done "
         "before: the results of the run stand, and this is not a mistake of the script.",
         cure=Cure(text="Delete the wrapper and the optimizer before destroy_process_group()."),
