@@ -1,4 +1,4 @@
-"""How ranks ended is told, though their parent has taken their exit status away, and what it was."""
+"""How ranks ended is told, though their parent has taken their exit status away, and why."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_status_is_known_though_the_parent_was_quicker(
 def test_who_aborts_at_its_end_is_told_that_it_never_destroyed_its_group(
     ended: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
-    """torch 2.13 with gloo; without a doctor as often."""
+    """A race of torch 2.13 with gloo's thread, which is there without a doctor too."""
     for _ in range(30):
         code, _, _ = ended(ranks(1, "never_destroyed"), "--format=json", "-o", "report.json")
         if code:

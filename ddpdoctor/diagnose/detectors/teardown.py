@@ -49,9 +49,9 @@ def _never_destroyed(ranks: list[RankEvidence]) -> Finding:
         places=(
             RankPlace(ranks=numbers, place=None, doing="was exiting, its group not destroyed"),
         ),
-        cause=f"{named(numbers)} ended by SIGABRT while Python ended: no line destroyed the process "
-        "group, and a thread of gloo's that gives back the last collective's tensors then aborts "
-        "the process. All work was done before: the results of the run stand.",
+        cause=f"{named(numbers)} ended by SIGABRT while Python ended: no line destroyed the "
+        "process group, and a thread of gloo's that gives back the last collective's tensors then "
+        "aborts the process. All work was done before: the results of the run stand.",
         cure=Cure(text="Call dist.destroy_process_group() as the last thing on every rank."),
     )
 
