@@ -33,7 +33,8 @@ _STANDOFFS = {
 }
 _PROVEN = "that these ranks wait for each other for ever is proven; why they parted is concluded"
 _UNSEEN = "the exception is concluded from the source, nobody has seen it"
-_HEARD = ("collective", "forward", "backward", "group", "wrap")
+_HEARD = ("collective", "forward", "backward", "group", "wrap", "send", "recv")
+_ANSWERS = {"send": "recv", "recv": "send"}
 _NOT_WAITING = ("ended", "together")
 _CALLERS = 3
 _DECISIONS = 3
@@ -84,12 +85,13 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
     """The first reason, the surest of all parties and then the nearest, that has a name.
 
     Who has ended has left every loop: that explains it better than a way out of an inner one, after
-    which the next round begins.
+    which the next round begins. That one rank talks to another under a condition of its number is
+    how it has to be, and explains something only where nothing else does.
     """
     has_ended = finding.title == "early-exit"
     found = [
         (
-            (reason.rank, has_ended and not reason.is_outermost),
+            (_is_talk(reason), reason.rank, has_ended and not reason.is_outermost),
             number,
             reason.distance,
             reason,
@@ -312,8 +314,19 @@ def _by_rank(finding: Finding, reason: Reason, party: Party, sources: Sources) -
     )
 
 
+def _is_talk(reason: Reason) -> bool:
+    """Whether all that others hear of an arm that the rank decides on is a send or a recv."""
+    node = reason.turn.node
+    if reason.kind != "rank" or reason.turn.shape != "arm" or not isinstance(node, Choice):
+        return False
+    heard = {event.kind for event, _ in events(node.arms[reason.turn.arm].body, *_HEARD)}
+    return bool(heard) and heard <= {*_ANSWERS}
+
+
 def _is_made_either_way(reason: Reason, party: Party, sources: Sources) -> bool:
     """Whether the arms of a decision call the same: who went another one called it there.
+
+    What one receives the other sends, and the other way round, is the same too.
 
     Those that stand in such an arm are not meant: what they wait for is another than this.
     """
@@ -323,7 +336,11 @@ def _is_made_either_way(reason: Reason, party: Party, sources: Sources) -> bool:
     if isinstance(node.node, ast.Try | ast.TryStar):
         return False
     made = [_called(arm.body) for arm in node.arms]
-    if len(made) < 2 or not made[0] or any(each != made[0] for each in made):
+    if len(made) < 2 or not made[0]:
+        return False
+    answered = [(_ANSWERS.get(name, name), root) for name, root in made[0]]
+    is_talk = len(made) == 2 and answered != made[0]
+    if made[1] != answered if is_talk else any(each != made[0] for each in made):
         return False
     return not _is_shared(reason, party, sources)
 

@@ -18,6 +18,7 @@ from ddpdoctor.diagnose.waiting import normal_op
 from ddpdoctor.evidence import EXCHANGES, Place, RankEvidence, Sample, Training, Wrapper
 
 _LATEST = 2000
+_AVERAGING = ("all_reduce", "broadcast", "all_gather", "reduce_scatter")
 _INTERVALS = 2
 """Between so many looks at a training it is seen whether something happens in each step."""
 
@@ -199,15 +200,23 @@ def _first(number: int, replicas: tuple[Replica, ...]) -> Divergence | None:
 
 
 def _averages_by_hand(replica: Replica) -> bool:
-    """Whether the job itself sends tensors about that are as large as the largest parameter."""
+    """Whether the job itself sends tensors about that are as large as the largest parameter.
+
+    It does so again and again, from one line, while it trains: what is sent once makes the ranks
+    alike to begin with, or tells at the end whether they still are.
+    """
     sizes = replica.wrapper.sizes
     telling = {max(sizes, default=0), sum(sizes)} - {0, 1}
-    return any(
-        normal_op(each.op) in ("all_reduce", "broadcast", "all_gather", "reduce_scatter")
-        and each.place is not None
-        and sum(prod(shape) for shape in each.shapes) in telling
-        for each in replica.rank.collectives[-_LATEST:]
-    )
+    calls: dict[Place, list[float]] = {}
+    for each in replica.rank.collectives[-_LATEST:]:
+        if each.place is None or normal_op(each.op) not in _AVERAGING:
+            continue
+        if sum(prod(shape) for shape in each.shapes) in telling:
+            calls.setdefault(each.place, []).append(each.begun)
+    looks = [each.time for each in replica.samples.values() if each.gradients and each.time]
+    if not looks:
+        return bool(calls)
+    return any(min(of) < look < max(of) for of in calls.values() for look in looks)
 
 
 def exchanges(rank: RankEvidence) -> bool:

@@ -82,6 +82,8 @@ class Passes:
         """Ends what `probes` listens to, if it does."""
         self.rows_back = self.rows_used = 0
         """Rows of what the model gave that a gradient came back of, and those that have one."""
+        self.past_for = 0
+        """For so many windows more what goes past the wrapper is looked for."""
         self.graphs_kept = 0
         """Of how many earlier sampled windows the graph was still alive."""
         self.looked_at = 0

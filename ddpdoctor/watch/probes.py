@@ -2,7 +2,7 @@
 
 A step on gradients that no forward pass of the wrapper preceded, or that no reduction followed,
 says that something went past the wrapper, not where. So the calls that can do that are listened to
-until the next step.
+until the next step; if that is right, which takes turns with wrong ones, until a later one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from ddpdoctor.watch.passes import LONE, Passes
 from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards, users_frame
 from ddpdoctor.watch.replacing import Replaced
 
+_WINDOWS = 8
+"""In so many windows the line is looked for, while those that are listened to have other passes."""
+
 
 @harmless
 def after(passes: Passes, window: str) -> None:
@@ -24,12 +27,20 @@ def after(passes: Passes, window: str) -> None:
     if passes.probe is not None:
         passes.probe()
         passes.probe = None
-    if not passes.sampling:
-        return
+    is_sought = passes.past_for > 0
+    if is_sought and window:
+        passes.places.pop(
+            "bypass", None
+        )  # the wrapper was called too: it may be beside its training
+        passes.past_for -= 1
+    elif is_sought and "bypass" in passes.places:
+        passes.past_for = 0
     listen = None
     if not window and "bypass" not in passes.places:
+        passes.past_for = _WINDOWS
+    if passes.past_for:
         listen = _listen_to_modules
-    elif window.endswith(LONE) and "grad" not in passes.places:
+    elif passes.sampling and window.endswith(LONE) and "grad" not in passes.places:
         listen = _listen_to_grad
     replaced = Replaced()
     if listen is not None and (wrapper := passes.wrapper()) is not None and replaced.begin():
@@ -54,6 +65,8 @@ def _listen_to_modules(passes: Passes, replaced: Replaced) -> None:
 
         if id(module) not in modules or passes.inside or not torch.is_grad_enabled():
             return
+        if not any(parameter.requires_grad for parameter in module.parameters()):
+            return  # it is not trained by this
         if "bypass" not in passes.places and (place := _caller(methods)) is not None:
             passes.places["bypass"] = place
             replaced.undo()

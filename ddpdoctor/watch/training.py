@@ -329,7 +329,7 @@ class _Training:
             self._write_sample(passes, wrapper, mine)
         if is_first:
             passes.sampling = mine.steps + 1 == mine.due
-            suspicious = passes.sampling and not window.endswith((REDUCED, HELD))
+            suspicious = (passes.sampling or is_due) and not window.endswith((REDUCED, HELD))
             if passes.probe is not None or suspicious:
                 probes.after(passes, window)
 

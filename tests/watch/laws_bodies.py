@@ -190,6 +190,44 @@ def head_in_parts() -> None:
     second_module(parts=True)
 
 
+def step_on(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def penalised(*, past: bool) -> None:
+    """Take a step on a penalty after each other step: through the wrapper, or past it.
+
+    A generator learns from the model too, past the wrapper, and does not train it.
+    """
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(6, 1))
+    generator = DistributedDataParallel(nn.Linear(3, 6))
+    first, second = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, generator))
+    torch.manual_seed(rank)
+    for _ in range(9):
+        model.requires_grad_(True)
+        step_on(first, model(torch.randn(4, 6)).square().mean())
+        penalised = model.module if past else model
+        step_on(first, penalised(torch.randn(4, 6)).abs().mean())  # the penalty
+        model.requires_grad_(False)
+        step_on(second, model.module(generator(torch.randn(4, 3))).mean())
+    values = torch.cat([each.detach().flatten() for each in model.parameters()])
+    dist.all_gather([torch.empty(7) for _ in range(2)], values)  # whether they are alike
+    del model, generator, first, second, penalised
+    leave()
+
+
+def penalised_past() -> None:
+    penalised(past=True)
+
+
+def penalised_through() -> None:
+    penalised(past=False)
+
+
 class Measured(nn.Module):
     """A model that gives its loss."""
 
