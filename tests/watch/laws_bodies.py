@@ -228,6 +228,34 @@ def penalised_through() -> None:
     penalised(past=False)
 
 
+def played(*, own: bool) -> None:
+    """Learn from episodes of few states: the same on all ranks, or drawn by each."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    dice = random.Random(rank * own)
+    for _ in range(10):
+        optimizer.zero_grad()
+        states = torch.eye(4)[[dice.randrange(4) for _ in range(8)]]
+        value = model(states).square().mean()  # the episode
+        value.backward()
+        optimizer.step()
+        told = torch.stack([value.detach(), torch.tensor(1.0)])
+        dist.all_reduce(told)
+    dist.all_gather_object([None, None], told.tolist())
+    del model, optimizer, value
+    leave()
+
+
+def played_alike() -> None:
+    played(own=False)
+
+
+def played_by_each() -> None:
+    played(own=True)
+
+
 class Measured(nn.Module):
     """A model that gives its loss."""
 

@@ -23,7 +23,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import is_a_replica
+from ddpdoctor.diagnose.replicas import exchanges, is_a_replica
 from ddpdoctor.diagnose.shuffles import apart, common
 from ddpdoctor.evidence import RankEvidence, Training, named
 from ddpdoctor.evidence.events.given import Given
@@ -39,7 +39,6 @@ _NEW = 4
 """So many passes or losses have to be new: a batch that is fitted again and again is meant."""
 _MOST = 0.75
 """More of the samples than a part that a rank would take for itself."""
-_OF_NUMBERS = ("all_reduce", "reduce", "barrier", "broadcast")
 _ORDERED = "Deal out an order that all ranks share: shuffle with a seed that is the same on all."
 _DEALT = "Give each rank samples of its own: a DistributedSampler, or a slice by rank."
 
@@ -105,12 +104,12 @@ def _do_the_same(case: Case, wrapper: int, passes: list[list[Given]]) -> str:
     if len(rows[0]) < _PASSES or any(each != rows[0] for each in rows):
         return ""
     ranks = case.evidence.ranks
-    own = (call for rank in ranks for call in rank.collectives if call.place)
-    if len(set().union(*rows[0])) < _MANY or not all(call.op in _OF_NUMBERS for call in own):
+    is_varied = len(set().union(*rows[0])) >= _MANY or len(set(rows[0])) >= _PASSES
+    if not is_varied or any(map(exchanges, ranks)):
         return ""
     if any(each.code == "DDP421" for each in case.found):
         return "come to the same numbers"
-    if _without_repeats(passes) < _NEW or not (shares := [*_shares_used(ranks, wrapper)]):
+    if len(set(rows[0])) < _NEW or not (shares := [*_shares_used(ranks, wrapper)]):
         return ""
     if _have_the_same_losses(ranks) and min(shares) > _MOST:
         return "come to the same losses"
