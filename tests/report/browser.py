@@ -96,6 +96,10 @@ _USE = """
     if (mark) {
       mark.dispatchEvent(new MouseEvent("click", { bubbles: true }));
       seen.detail = find(".detail").textContent;
+      press("n");
+      seen.next = find(".detail").textContent;
+      press("b");
+      seen.before = find(".detail").textContent;
     }
   }
   const search = find("#search");
@@ -189,6 +193,25 @@ class Browser:
         told = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
         console = [each["params"] for each in self._happened if each["method"] in told]
         return {**seen, "console": console}
+
+    def heard(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Role, name and properties of all that is told to who listens to the page, in order."""
+        self.order("Accessibility.enable")
+        nodes = self.order("Accessibility.getFullAXTree")["nodes"]
+        by_number, ordered, rest = {each["nodeId"]: each for each in nodes}, [], nodes[:1]
+        while rest:
+            ordered.append(node := rest.pop())
+            inner = (by_number.get(each) for each in reversed(node.get("childIds", ())))
+            rest += filter(None, inner)
+        return [
+            (
+                node["role"]["value"],
+                node.get("name", {}).get("value", ""),
+                {each["name"]: each["value"].get("value") for each in node.get("properties", ())},
+            )
+            for node in ordered
+            if not node["ignored"]
+        ]
 
     def use(self) -> dict[str, Any]:
         """What its tools do."""

@@ -144,3 +144,15 @@ def report(*findings: Finding, **changes: Any) -> Report:
         "proven_after": 0.71,
     }
     return of_job("run", [Attempt.of("attempt-0", evidence())], findings, **(fields | changes))
+
+
+def a_crowd(folder: Path) -> Report:
+    """10 000 ranks and 100 000 findings, each of which says something else."""
+    file = script(folder)
+    mild = deadlock(file, code="DDP203", severity="warning")
+    more = (
+        mild.model_copy(update={"ranks": (n % 10_000,), "cause": f"stale {n}"})
+        for n in range(100_000)
+    )
+    world = Attempt.of("attempt-0", blocked_world(file, 10_000))
+    return of_job("run", [world], [deadlock(file), *more], subject=("torchrun",))

@@ -37,7 +37,7 @@ def items(title: str, lines: Iterable[str], most: int = 12) -> str:
     told = list(lines)
     rows = [f"<li>{prose(line)}</li>" for line in told[:most]]
     rows += [f"<li>and {len(told) - most} more</li>"] if len(told) > most else []
-    return f"<h4>{title}</h4>\n<ul>{''.join(rows)}</ul>" if rows else ""
+    return f"<h3>{title}</h3>\n<ul>{''.join(rows)}</ul>" if rows else ""
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -56,15 +56,23 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     return f'<div class="wide"><table>{rest}</table></div>'
 
 
+def spoken(said: str) -> str:
+    """What a picture says to the eye, for who listens to the page; it is inert text already."""
+    return f'<span class="spoken">{said}</span>'
+
+
 def source(excerpt: Excerpt) -> str:
     """Some lines of source, the one that is meant marked."""
     lines = []
     shown = dedent("\n".join(excerpt.lines)).rstrip().split("\n")
     for number, line in enumerate(shown, excerpt.first):
         row = f"<i>{number}</i> {code(line)}"
-        lines.append(f"<mark>{row}</mark>" if number == excerpt.line else row)
+        lines.append(
+            f"<mark>{spoken('this line: ')}{row}</mark>" if number == excerpt.line else row
+        )
     place = text(f"{PurePath(excerpt.file).name}:{excerpt.line}")
-    return f'<pre tabindex="0" data-place="{place}">{chr(10).join(lines)}</pre>'
+    label = f'role="region" aria-label="source at {place}"'
+    return f'<pre tabindex="0" {label} data-place="{place}">{chr(10).join(lines)}</pre>'
 
 
 def code(line: str) -> str:

@@ -37,15 +37,44 @@ for (const figure of document.querySelectorAll(".lanes")) {
     from = 1000 - width;
     show();
   };
+  // All that is drawn in a lane, in the order of time.
+  const told = [...svg.querySelectorAll("g[data-who] > :not(.life)")];
+  const begins = (each) => Number(each.getAttribute("x") ?? /M([\d.]+)/.exec(each.getAttribute("d"))[1]);
+  told.sort((one, other) => begins(one) - begins(other));
+  let chosen = null;
+  const tell = (each) => {
+    chosen?.classList.remove("chosen");
+    chosen = each;
+    chosen.classList.add("chosen");
+    const who = each.parentElement.dataset.who;
+    detail.textContent = `${who ? `${who}, ` : ""}${each.querySelector("title").textContent}`;
+    const place = each.dataset.at;
+    const line = place && [...document.querySelectorAll("[data-place]")]
+      .find((other) => other.dataset.place === place);
+    const stack = line?.closest("article")?.querySelector(".stack");
+    for (const part of [stack, line]) if (part) detail.append(part.cloneNode(true));
+  };
+  const go = (by) => {
+    const here = told.indexOf(chosen);
+    const next = here < 0 ? told.findIndex((each) => begins(each) >= from) : here + by;
+    if (!told[next]) return;
+    tell(told[next]);
+    const at = begins(chosen);
+    if (at < from || at > from + width) {
+      from = at - width / 2;
+      show();
+    }
+  };
   const moves = {
-    p: focus,
+    p: focus, n: () => go(1), b: () => go(-1),
     "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), "0": () => zoom(1e9),
     ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2),
   };
   const bar = document.createElement("p");
   bar.className = "tools";
   for (const [sign, said] of [["+", "Zoom in"], ["-", "Zoom out"], ["0", "All"],
-    ["p", "The parting"], ["ArrowLeft", "Earlier"], ["ArrowRight", "Later"]]) {
+    ["p", "The parting"], ["ArrowLeft", "Earlier"], ["ArrowRight", "Later"],
+    ["b", "Event before"], ["n", "Next event"]]) {
     if (sign === "p" && !hasParted) continue;
     const button = document.createElement("button");
     button.type = "button";
@@ -56,7 +85,9 @@ for (const figure of document.querySelectorAll(".lanes")) {
   figure.querySelector(".legend").before(bar);
   detail.textContent = "Click into a lane to read what was there, and at which line.";
   plot.tabIndex = 0;
-  plot.setAttribute("aria-label", "lanes: plus and minus zoom, arrows move, 0 shows all");
+  plot.setAttribute("aria-label", "lanes: plus and minus zoom, arrows move, 0 shows all, "
+    + "n and b tell the next event and the one before");
+  plot.setAttribute("role", "group");
   // Most of a job is not where its ranks parted: there the view begins, if it is a small part.
   if (around < 500) focus();
   plot.addEventListener("keydown", (event) => {
@@ -78,14 +109,7 @@ for (const figure of document.querySelectorAll(".lanes")) {
     held = event.clientX;
   });
   plot.addEventListener("click", (event) => {
-    const title = event.target.querySelector?.("title");
-    if (!title) return;
-    detail.textContent = title.textContent;
-    const place = event.target.dataset.at;
-    const line = place && [...document.querySelectorAll("[data-place]")]
-      .find((each) => each.dataset.place === place);
-    const stack = line?.closest("article")?.querySelector(".stack");
-    for (const part of [stack, line]) if (part) detail.append(part.cloneNode(true));
+    if (event.target.matches("svg [d], svg [x]")) tell(event.target);
   });
 }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place, named
 from ddpdoctor.report import words
-from ddpdoctor.report.as_html.markup import code, prose, seconds, source, text
+from ddpdoctor.report.as_html.markup import code, prose, seconds, source, spoken, text
 from ddpdoctor.report.lives import Attempt, Call, RankLine, completed
 from ddpdoctor.report.model import Report
 
@@ -42,8 +42,9 @@ def story(report: Report, finding: Finding) -> str:
 def _arrows(parties: list[_Party]) -> str:
     """Who waits in what for whom."""
     rows = [
-        f"<li><b>{text(named(each.who))}</b> <span>{text(waits.doing)}</span> "
-        f"<b>{text(named(waits.waits_for))}</b></li>"
+        f"<li><b>{text(named(each.who))}</b> <span>"
+        f"{spoken('waits in ' if len(each.who) == 1 else 'wait in ')}{text(waits.doing)}"
+        f"{spoken(' for ')}</span> <b>{text(named(waits.waits_for))}</b></li>"
         for each in parties
         if each.who and (waits := each.places[0]).waits_for
     ]
@@ -143,7 +144,8 @@ def _party(report: Report, finding: Finding, party: _Party) -> str:
     waits = f", waits for {text(named(first.waits_for))}" if first.waits_for else ""
     body = "".join(_frames(report, party))
     kind = ' class="culprit"' if to_blame else ""
-    return f"<article{kind}><h3>{who}</h3><p>{prose(first.doing)}{waits}</p>{body}</article>"
+    head = f"<h3>{who}</h3><p>{prose(first.doing)}{waits}</p>"
+    return f'<article{kind} aria-label="{who}">{head}{body}</article>'
 
 
 def _frames(report: Report, party: _Party) -> Iterator[str]:

@@ -94,14 +94,14 @@ def _picture(
 ) -> str:
     said = f'<p class="apart">{text(note)}</p>' if note else ""
     if not series:
-        return f"<div><h4>{text(title)}</h4>{said}</div>" if note else ""
+        return f"<div><h3>{text(title)}</h3>{said}</div>" if note else ""
     points = [point for each in series.values() for point in each]
     xs = sorted({x for x, _, _ in points})
     ys = [y for _, y, _ in points]
     up = Axis(ticks(min(least, *ys), max(ys)), lambda value: f"{value:g} {unit}".strip())
     along = Axis(xs, "{:.0f}".format)
     drawing = curves(title, series, along, up, (0.0, ""))
-    return f'<div><h4>{text(title)}</h4>{said}<div class="wide">{drawing}</div></div>'
+    return f'<div><h3>{text(title)}</h3>{said}<div class="wide">{drawing}</div></div>'
 
 
 def _parameters(attempt: Attempt) -> str:
@@ -148,7 +148,7 @@ def _files(attempt: Attempt) -> Iterator[str]:
     height = _LANE * len(ordered)
     names = "".join(f"<li>{said}</li>" for said, *_ in rows)
     yield (
-        f'<h4>Files over {seconds(span)}</h4><div class="files"><ol>{names}</ol>'
+        f'<h3>Files over {seconds(span)}</h3><div class="files"><ol>{names}</ol>'
         f'<svg viewBox="0 0 1000 {height}" height="{height}" preserveAspectRatio="none" role="img" '
         f'aria-label="files over time, told in the table below">{"".join(drawn)}</svg></div>'
     )
