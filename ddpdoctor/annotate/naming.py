@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from ddpdoctor.annotate.rounds import left_by_others
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.annotate.text import read
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.evidence import Place
+from ddpdoctor.evidence import Place, named
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
     Choice,
@@ -109,7 +110,7 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
                 for *_, each, _ in found
             )
             return _renamed(finding, name, reason, party, sources, alone=not more)
-    return _with_ways(finding, sources)
+    return _left_by_some(finding, sources) or _with_ways(finding, sources)
 
 
 def _is_asked(finding: Finding, reason: Reason, party: Party) -> bool:
@@ -176,6 +177,38 @@ def _renamed(
             "places": (*places, *others),
         }
     )
+
+
+def _left_by_some(finding: Finding, sources: Sources) -> Finding | None:
+    """Why is not known, but some are in a loop, and others behind it: DDP405."""
+    if finding.title != "deadlock" or finding.code != "DDP400":
+        return None
+    for party in _parties(finding, sources):
+        found = left_by_others(party.stack, party.other.stack) if party.other else None
+        path, loop = found or ("", None)
+        if party.other is None or not isinstance(loop, ast.While):
+            continue
+        at = sources.place(path, loop.lineno)
+        here, there = named(party.at.ranks), named(party.other.at.ranks)
+        name = _stop(
+            f"{there} left the loop `while {text(loop.test)}` ({PurePath(path).name}:"
+            f"{loop.lineno}), and {here} went on in it; they have not made equally many rounds, or "
+            "not the same in each"
+        )
+        told = _with_ways(finding, sources)
+        first = RankPlace(ranks=party.at.ranks, place=at, doing=name.doing)
+        return told.model_copy(
+            update={
+                "code": name.code,
+                "title": name.title,
+                "certainty": "evidence",
+                "evidence": (*told.evidence, _PROVEN),
+                "cause": name.cause,
+                "cure": Cure(text=name.cure),
+                "places": (first, *(each for each in told.places if each.place != at)),
+            }
+        )
+    return None
 
 
 def _with_ways(finding: Finding, sources: Sources) -> Finding:

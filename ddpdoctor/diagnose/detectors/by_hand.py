@@ -1,0 +1,193 @@
+"""DDP300: ranks share gradients without a DDP, and what they train is not the same.
+
+Seen at some steps, of all ranks: the gradients were equal to the bit, and changed from step to
+step, so the ranks average them. Proven is then what contradicts that: weights that are not the same
+at any of these steps, as nobody has made them alike to begin with; or, of weights that were alike,
+a gradient that was shared at one step and not at another, where the weights are apart in the end.
+Where one rank has a gradient of one parameter and another one of another, and these two are equal
+to the bit again and again, one reduction has added up both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.detectors.silent_divergence import listed
+from ddpdoctor.diagnose.replicas import differing
+from ddpdoctor.evidence import RankEvidence, named
+from ddpdoctor.evidence.events.by_hand import ByHand
+
+_ENOUGH = 3
+_REDUCE_ALL = (
+    "Reduce the gradients of the same parameters in the same order on every rank, zeros where a "
+    "rank has none."
+)
+
+Look = list[ByHand]
+"""What each rank was about to step on at one step."""
+
+
+@detector(precedence=409)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding, of the first optimizer of which that is so."""
+    ranks = [rank for rank in case.evidence.ranks if rank.groups]
+    if len(ranks) < 2 or any(rank.wrappers for rank in ranks) or not case.ended_well:
+        return
+    for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}):
+        looks = _looks(ranks, optimizer)
+        if len(looks) < _ENOUGH:
+            continue
+        apart = [differing([each.parameters for each in look]) for look in looks]
+        unlike = [_unlike(look) for look in looks]
+        if not _are_new(looks):
+            continue
+        if pairs := _crossed(looks):
+            yield _mixed(ranks, looks[0], *pairs[0])
+            return
+        if not apart[-1]:
+            continue
+        if all(apart) and not any(unlike):
+            yield _begun_apart(ranks, looks[0], apart[0])
+            return
+        if not apart[0] and (names := _shared_at_times(looks, unlike)):
+            yield _missed(ranks, looks, unlike, names)
+            return
+
+
+def _looks(ranks: list[RankEvidence], optimizer: int) -> list[Look]:
+    """Those steps at which all ranks were looked at."""
+    of_ranks = [
+        {each.step: each for each in rank.of(ByHand) if each.optimizer == optimizer}
+        for rank in ranks
+    ]
+    steps = sorted(set.intersection(*map(set, of_ranks)))
+    return [[of[step] for of in of_ranks] for step in steps]
+
+
+def _unlike(look: Look) -> tuple[str, ...]:
+    """The gradients that are not the same on all ranks, those included that some do not have."""
+    held = [set(each.gradients) for each in look]
+    some = held[0].union(*held) - held[0].intersection(*held)
+    return (*differing([each.gradients for each in look]), *sorted(some))
+
+
+def _are_new(looks: list[Look]) -> bool:
+    """Whether gradients change from step to step: such as are zero are alike everywhere."""
+    for of in zip(*looks, strict=True):
+        for name in {name for each in of for name in each.gradients}:
+            seen = [each.gradients[name] for each in of if name in each.gradients]
+            if len(seen) > 1 and len(set(seen)) == 1:
+                return False
+    return True
+
+
+def _shared_at_times(looks: list[Look], unlike: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """The gradients that were not alike at a step, if each was at another one."""
+    world = len(looks[0])
+    shared = {
+        name
+        for look, names in zip(looks, unlike, strict=True)
+        for name in look[0].gradients
+        if name not in names and sum(name in each.gradients for each in look) == world
+    }
+    missed = tuple(dict.fromkeys(name for names in unlike for name in names))
+    return missed if missed and set(missed) <= shared else ()
+
+
+def _crossed(looks: list[Look]) -> list[tuple[str, str, int]]:
+    """Parameters of rank 0 and of another rank that had one and the same gradient, and which rank.
+
+    Neither rank had the other's parameter in use.
+    """
+    counts: Counter[tuple[str, str, int]] = Counter()
+    for look in looks:
+        first = look[0].gradients
+        for rank, other in enumerate(look):
+            by_digest = {
+                digest: name for name, digest in other.gradients.items() if name not in first
+            }
+            counts.update(
+                (name, by_digest[digest], rank)
+                for name, digest in first.items()
+                if name not in other.gradients and digest in by_digest
+            )
+    return [pair for pair, count in counts.items() if count >= _ENOUGH]
+
+
+def _mixed(ranks: list[RankEvidence], look: Look, mine: str, theirs: str, rank: int) -> Finding:
+    numbers = tuple(each.rank for each in ranks)
+    return _finding(
+        numbers,
+        look,
+        f"the gradient of {mine} on rank {ranks[0].rank} and that of {theirs} on rank "
+        f"{ranks[rank].rank} are equal to the bit: one reduction has added up the two, as each "
+        "rank leaves out other parameters.",
+        _REDUCE_ALL,
+        "proven",
+        _lines(ranks, "all_reduce", "reduces what this rank has"),
+    )
+
+
+def _lines(ranks: list[RankEvidence], op: str, doing: str) -> list[RankPlace]:
+    """The line from which such a collective is called most often."""
+    calls = Counter(each.place for each in ranks[0].collectives if each.op == op and each.place)
+    numbers = tuple(rank.rank for rank in ranks)
+    return [RankPlace(ranks=numbers, place=place, doing=doing) for place, _ in calls.most_common(1)]
+
+
+def _begun_apart(ranks: list[RankEvidence], look: Look, names: tuple[str, ...]) -> Finding:
+    numbers = tuple(rank.rank for rank in ranks)
+    return _finding(
+        numbers,
+        look,
+        f"{named(numbers)} step on the same gradients, and hold different weights: "
+        f"{listed(names)} were never made alike, so each rank trains a model of its own by what "
+        "others' models have found.",
+        "Broadcast the weights themselves from rank 0 before the first step, into the parameters "
+        "and not into copies of them.",
+        "proven",
+        _lines(ranks, "broadcast", "broadcasts"),
+    )
+
+
+def _missed(
+    ranks: list[RankEvidence],
+    looks: list[Look],
+    unlike: list[tuple[str, ...]],
+    names: tuple[str, ...],
+) -> Finding:
+    numbers = tuple(rank.rank for rank in ranks)
+    steps = [look[0].step for look, of in zip(looks, unlike, strict=True) if of]
+    return _finding(
+        numbers,
+        looks[-1],
+        f"the gradients of {listed(names)} are shared at some steps and not at others (step "
+        f"{', '.join(map(str, steps[:3]))}): the weights of {named(numbers)} have parted.",
+        _REDUCE_ALL,
+        "evidence",
+        _lines(ranks, "all_reduce", "reduces"),
+    )
+
+
+def _finding(
+    numbers: tuple[int, ...],
+    look: Look,
+    cause: str,
+    cure: str,
+    certainty: Certainty,
+    lines: list[RankPlace],
+) -> Finding:
+    return Finding(
+        code="DDP300",
+        title="silent-divergence",
+        severity="error",
+        certainty=certainty,
+        ranks=numbers,
+        places=(*lines, RankPlace(ranks=numbers, place=look[0].place, doing="optimizer.step()")),
+        cause=cause,
+        cure=Cure(text=cure),
+    )
