@@ -320,7 +320,8 @@ class Training:
     rows_used: int = 0
     """Those of them whose gradient was not zero."""
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Lines: step, forward, held forward, backward, late backward, clip, bypass, grad."""
+    """Lines: step, forward, held forward, backward, late backward, clip, bypass, and what
+    calls that, grad."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ddpdoctor.watch.places import users_frame
 
 _NAMES_LIMIT = 256
 _names: dict[int, dict[int, str]] = {}
-"""By optimizer: the names found for its parameters, by their ids."""
+"""By optimizer: the names found for its parameters, by their ids. Below zero: without a DDP."""
 
 
 @harmless
@@ -31,13 +31,43 @@ def write(log: Log, optimizer: int, step: int, found: list[Any], budget: Budget)
     """Write the digests of their values, each under the best name that can be found."""
     if is_capturing(found):
         return
-    names = _names.get(optimizer)
-    if names is None or any(id(p) not in names for p in found):
-        names = _names[optimizer] = _search(found)
-    values = {names[id(p)]: p for p in found}
+    values = _named(optimizer, found)
     if budget.take(size(values)):
         place = users_frame()
         log.write("sample", optimizer=optimizer, step=step, place=place, parameters=digests(values))
+
+
+def is_one_of_several() -> bool:
+    """Whether this process has joined a group of several."""
+    import torch.distributed as dist
+
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+@harmless
+def write_by_hand(log: Log, number: int, step: int, optimizer: Any, budget: Budget) -> None:
+    """Write the digests of what it holds, and of the gradients that it is about to step on."""
+    found = parameters(optimizer, set())
+    if not found or is_capturing(found):
+        return
+    values = _named(~number, found)
+    gradients = {name: p.grad for name, p in values.items()}
+    if budget.take(size(values) + size(gradients)):
+        log.write(
+            "by-hand",
+            optimizer=number,
+            step=step,
+            parameters=digests(values),
+            gradients=digests(gradients),
+            place=users_frame(),
+        )
+
+
+def _named(optimizer: int, found: list[Any]) -> dict[str, Any]:
+    names = _names.get(optimizer)
+    if names is None or any(id(p) not in names for p in found):
+        names = _names[optimizer] = _search(found)
+    return {names[id(p)]: p for p in found}
 
 
 def _search(found: list[Any]) -> dict[int, str]:

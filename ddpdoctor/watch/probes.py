@@ -7,6 +7,7 @@ until the next step; if that is right, which takes turns with wrong ones, until 
 
 from __future__ import annotations
 
+import itertools
 import sys
 import weakref
 from types import CodeType
@@ -17,6 +18,8 @@ from ddpdoctor.watch.passes import LONE, Passes
 from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards, users_frame
 from ddpdoctor.watch.replacing import Replaced
 
+_PAST = ("bypass", "bypass from")
+"""The line that goes past the wrapper, and the one that calls it."""
 _WINDOWS = 8
 """In so many windows the line is looked for, while those that are listened to have other passes."""
 
@@ -29,9 +32,8 @@ def after(passes: Passes, window: str) -> None:
         passes.probe = None
     is_sought = passes.past_for > 0
     if is_sought and window:
-        passes.places.pop(
-            "bypass", None
-        )  # the wrapper was called too: it may be beside its training
+        for name in _PAST:  # the wrapper was called too: it may be beside its training
+            passes.places.pop(name, None)
         passes.past_for -= 1
     elif is_sought and "bypass" in passes.places:
         passes.past_for = 0
@@ -67,19 +69,18 @@ def _listen_to_modules(passes: Passes, replaced: Replaced) -> None:
             return
         if not any(parameter.requires_grad for parameter in module.parameters()):
             return  # it is not trained by this
-        if "bypass" not in passes.places and (place := _caller(methods)) is not None:
-            passes.places["bypass"] = place
+        if "bypass" not in passes.places and (places := _callers(methods)):
+            passes.places.update(zip(_PAST, places, strict=False))
             replaced.undo()
 
     replaced.hold(register_module_forward_pre_hook(before_call))
 
 
-def _caller(methods: set[CodeType]) -> Frame | None:
-    """The innermost of the user's frames that is not a method of the model itself."""
-    for frame in outwards(sys._getframe(1)):
-        if is_users(frame.f_code) and frame.f_code not in methods:
-            return as_frame(frame)
-    return None
+def _callers(methods: set[CodeType]) -> list[Frame]:
+    """The innermost of the user's frames that are no methods of the model itself."""
+    frames = (f for f in outwards(sys._getframe(1)) if is_users(f.f_code))
+    others = (as_frame(f) for f in frames if f.f_code not in methods)
+    return list(itertools.islice(others, len(_PAST)))
 
 
 def _methods(cls: type) -> list[CodeType]:

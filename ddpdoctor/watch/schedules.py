@@ -12,9 +12,12 @@ from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import users_frame
+from ddpdoctor.watch.places import Frame, users_frame
 
 _MOST = 64
+_LENGTHS = ("total_steps", "T_max", "total_iters")
+_LONG = 16
+"""A schedule of fewer steps is none of steps, but of epochs."""
 
 
 class Schedules:
@@ -23,6 +26,8 @@ class Schedules:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._made: list[weakref.ref[Any]] = []
+        self._places: list[tuple[Frame | None, int | None]] = []
+        """Of each, the line that made it and the way there."""
 
     def listen(self) -> None:
         """Wrap the construction of torch's."""
@@ -51,9 +56,44 @@ class Schedules:
         if len(self._made) < _MOST:
             self._made.append(weakref.ref(scheduler))
             frame = sys._getframe(2)
+            place, way = users_frame(frame), self._log.way(frame)
+            self._places.append((place, way))
             self._log.write(
                 "schedule",
                 total=int(getattr(scheduler, "total_steps", None) or 0),
-                place=users_frame(frame),
-                way=self._log.way(frame),
+                place=place,
+                way=way,
             )
+
+    @harmless
+    def finish(self, steps: dict[int, int]) -> None:
+        """Write how far each has come; `steps` are those of optimizers, by their groups' id."""
+        for reference, (place, way) in zip(self._made, self._places, strict=True):
+            scheduler = reference()
+            if scheduler is None:
+                continue
+            taken = steps.get(id(scheduler.optimizer.param_groups), 0)
+            if taken and (plans := _plans(scheduler)):
+                self._log.write(
+                    "schedule-end",
+                    counted=int(scheduler.last_epoch),
+                    steps=taken,
+                    plans=plans,
+                    place=place,
+                    way=way,
+                )
+
+
+def _plans(scheduler: Any) -> list[int]:
+    """The whole numbers that it was given, or that its functions hold; none of these is called."""
+    found = [getattr(scheduler, name, None) for name in _LENGTHS]
+    for function in getattr(scheduler, "lr_lambdas", ()):
+        if isinstance(function, functools.partial):
+            found += [*function.args, *function.keywords.values()]
+            continue
+        for cell in getattr(function, "__closure__", None) or ():
+            try:
+                found.append(cell.cell_contents)
+            except ValueError:  # it is not filled yet
+                continue
+    return [each for each in found if type(each) is int and each >= _LONG][:_MOST]

@@ -104,6 +104,8 @@ class _Training:
         self._built = 0
         self._optimizers = ByIdentity[_Optimizer]()
         self._known: list[_Optimizer] = []
+        self._unwrapped = ByIdentity[_Optimizer]()
+        """Those that have stepped before there was a DDP."""
         self._finished_at = 0
         self._budget = Budget()
         self.copies = copies.install(self._budget)
@@ -184,7 +186,10 @@ class _Training:
             return
         is_inner = bool(self._stepping) and self._is_stepping()
         self._stepping.append(id(sys._getframe(2)))
-        if is_inner or not self._built:
+        if is_inner:
+            return
+        if not self._built:
+            self._by_hand(optimizer)
             return
         mine = self._optimizers.get(optimizer)
         if mine is None:
@@ -262,6 +267,8 @@ class _Training:
         if steps == self._finished_at:
             return
         self._finished_at = steps
+        of_groups = ((each.optimizer(), each.steps) for each in self._known)
+        self.schedules.finish({id(o.param_groups): n for o, n in of_groups if o is not None})
         for mine in self._known[-_OPTIMIZERS:]:
             for passes, link in mine.links:
                 self._write_use(passes, link, mine)
@@ -400,6 +407,18 @@ class _Training:
         inside = {id(p) for wrapper, _ in self.passes.items() for p in wrapper.module.parameters()}
         if found := outside.parameters(optimizer, inside):
             outside.write(self.log, mine.number, mine.steps, found, self._budget)
+
+    @harmless
+    def _by_hand(self, optimizer: Any) -> None:
+        """A step without any DDP, before which the ranks may have shared gradients themselves."""
+        mine = self._unwrapped.get(optimizer)
+        if mine is None:
+            mine = _Optimizer(len(self._unwrapped.entries), optimizer)
+            self._unwrapped[optimizer] = mine
+        mine.steps += 1
+        if mine.steps == mine.due and outside.is_one_of_several():
+            mine.due = self._due_after(mine.steps)
+            outside.write_by_hand(self.log, mine.number, mine.steps, optimizer, self._budget)
 
 
 def _wake(mine: _Optimizer) -> None:

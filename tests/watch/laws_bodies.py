@@ -256,6 +256,59 @@ def played_by_each() -> None:
     played(own=True)
 
 
+class Experts(nn.Module):
+    """Of two layers of one shape each batch goes through one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.last = nn.Linear(4, 1)
+
+    def forward(self, rows: Tensor, *, second: bool) -> Tensor:
+        made: Tensor = self.last((self.second if second else self.first)(rows))
+        return made
+
+
+def by_hand(*, seeds: bool = False, holes: bool = False, alone: bool = False) -> None:
+    """Average the gradients without a DDP: of weights that each made, or some of them.
+
+    Who never averages trains a model of its own, and may mean to.
+    """
+    rank = join()
+    torch.manual_seed(rank * (seeds or alone))
+    model = Experts()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(10 + rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(6, 4), second=rank == 1).square().mean().backward()
+        for parameter in () if alone else model.parameters():
+            if parameter.grad is None and holes:
+                continue
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            dist.all_reduce(parameter.grad)  # the sum of two
+            parameter.grad /= 2
+        optimizer.step()  # the step by hand
+    leave()
+
+
+def averaged_on_own_weights() -> None:
+    by_hand(seeds=True)
+
+
+def averaged_with_holes() -> None:
+    by_hand(holes=True)
+
+
+def averaged_alike() -> None:
+    by_hand()
+
+
+def models_of_each() -> None:
+    by_hand(alone=True)
+
+
 class Measured(nn.Module):
     """A model that gives its loss."""
 
@@ -606,7 +659,7 @@ class EveryRanks(torch.optim.lr_scheduler.LambdaLR):
             self.step()
 
 
-def scheduled(*, planned: int, steps: int = 40) -> None:
+def scheduled(*, planned: int, steps: int = 40, own: bool = False) -> None:
     join()
     model = DistributedDataParallel(nn.Linear(3, 3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -615,13 +668,24 @@ def scheduled(*, planned: int, steps: int = 40) -> None:
         optimizer.zero_grad()
         model(torch.ones(2, 3)).sum().backward()
         optimizer.step()
-        schedule.count()
+        if own:
+            schedule.step()
+        else:
+            schedule.count()
     del model, optimizer
     leave()
 
 
 def planned_for_one() -> None:
     scheduled(planned=40)
+
+
+def planned_as_if_alone() -> None:
+    scheduled(planned=80, own=True)
+
+
+def planned_for_own() -> None:
+    scheduled(planned=41, own=True)
 
 
 def planned_as_steps_double() -> None:

@@ -4,7 +4,8 @@ A rank makes as many steps in an epoch as its own loader has batches. Whoever di
 ranks and batch loses the sampler's padding and the last, smaller batch; and a schedule may count
 a step for every rank, as one does that accelerate has prepared. Proven where the schedule itself
 says that it is over. Else it has to count a step for every rank, and to have come to a rate of zero
-while steps were still made, in which nothing is learnt.
+while steps were still made, in which nothing is learnt. The other way round, one that was made for
+as many steps as all ranks make together, and counts a rank's own, has come only a part of its way.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import RankEvidence, Training, named
-from ddpdoctor.evidence.events.planned import Schedule
+from ddpdoctor.evidence.events.planned import Schedule, ScheduleEnd
 
 _OVER = re.compile(r"Tried to step (\d+) times\. The (?:specified|total) number of .*?is (\d+)")
 _IN_SCHEDULES = "/torch/optim/lr_scheduler.py"
 _SHARE = 0.1
 """Of the steps, that at least are made at a rate of zero."""
 _FEW = 8
+_LONG, _NEAR = 16, 0.03
+"""The other way: so many steps at least, and so near to those of all ranks."""
+_PARTS = {2: "half", 3: "third", 4: "quarter", 8: "eighth"}
 
 
 @detector(precedence=314)
@@ -86,6 +90,47 @@ def early(case: Case) -> Iterator[Finding]:
                 "it prepared: it then counts the rank's own."
             ),
         )
+
+
+@detector(precedence=469)
+def late(case: Case) -> Iterator[Finding]:
+    """It was made for the steps of all ranks, and the training has ended in the midst of it."""
+    ranks = case.evidence.ranks
+    if len(ranks) < 2 or not case.ended_well:
+        return
+    world = len(ranks)
+    for ends in zip(*(rank.of(ScheduleEnd) for rank in ranks), strict=False):
+        first = ends[0]
+        if any(
+            (e.counted, e.steps, e.plans) != (first.counted, first.steps, first.plans) for e in ends
+        ):
+            continue
+        plan = next((each for each in first.plans if _is_near(each, world * first.counted)), 0)
+        is_own = any(_is_near(each, first.counted) for each in first.plans)
+        if not plan or is_own or abs(first.counted - first.steps) > 1 or first.counted < _LONG:
+            continue
+        numbers = tuple(rank.rank for rank in ranks)
+        yield Finding(
+            code="DDP211",
+            title="schedule-too-long",
+            severity="warning",
+            certainty="evidence",
+            ranks=numbers,
+            places=(
+                RankPlace(ranks=numbers, place=first.place, doing="makes the schedule"),
+                *callers(numbers, first.way, first.place),
+            ),
+            cause=f"the schedule goes by {plan} steps, and has ended after {first.counted}: as "
+            f"each of {world} ranks counts its own, it has come a {_PARTS.get(world, 'part')} of "
+            "its way.",
+            cure=Cure(text="Plan it for a rank's own steps: len(loader) times the epochs."),
+        )
+        return
+
+
+def _is_near(plan: int, steps: int) -> bool:
+    """A last batch more or less in each epoch is none."""
+    return abs(plan - steps) <= max(2, _NEAR * plan)
 
 
 def _says(raised: Raised) -> re.Match[str] | None:

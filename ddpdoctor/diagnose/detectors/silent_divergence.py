@@ -191,7 +191,7 @@ def _past_the_wrapper(found: Divergence) -> _Reason | None:
             "the forward pass goes past the wrapper, so backward reduces nothing: each rank trains "
             f"alone ({listed(found.names)} differ).",
             "Call the wrapper itself in training: model(x), not model.module(x).",
-            ("bypass", "step"),
+            ("bypass", "bypass from", "step"),
         )
     if any(w.endswith("a") for w in windows) and not any(w.endswith("s") for w in windows):
         return _Reason(
@@ -351,6 +351,7 @@ _DOING = {
     "added": "added to the wrapped model",
     "unfrozen": "unfreezes parameters",
     "bypass": "called the module inside the wrapper",
+    "bypass from": "calls it",
     "grad": "torch.autograd.grad()",
     "late backward": "backward() outside of no_sync()",
     "held forward": "forward under no_sync()",

@@ -1,4 +1,4 @@
-"""Learning-rate schedules as they were made."""
+"""Learning-rate schedules, as they were made and as far as they came."""
 
 from __future__ import annotations
 
@@ -17,6 +17,24 @@ class Schedule:
 
     total: int
     """The steps that it was made for; 0 where it does not say."""
+    place: Place | None
+    """The line that made it."""
+    way: tuple[Place, ...] = ()
+    """The user's frames that led there, outermost first."""
+
+
+@record("schedule-end")
+@dataclass(frozen=True, slots=True)
+@checked
+class ScheduleEnd:
+    """How far one has come when the job leaves its process group, or ends."""
+
+    counted: int
+    """The steps that it has counted."""
+    steps: int
+    """Those that its optimizer has taken."""
+    plans: tuple[int, ...]
+    """Numbers that it goes by, as far as it tells them: for how many steps it was made is one."""
     place: Place | None
     """The line that made it."""
     way: tuple[Place, ...] = ()
