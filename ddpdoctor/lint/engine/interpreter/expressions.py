@@ -295,11 +295,16 @@ def _subscript(vm: Machine, node: ast.Subscript) -> Value:
 
 
 def _bounds_of_dimensions(vm: Machine, index: ast.expr) -> list[Value]:
-    """What `x[:, a:b]` is cut at, whichever dimension that is."""
+    """What `x[:, a:b]` or `x[:, a]` is cut at, whichever dimension that is."""
     several = index.elts if isinstance(index, ast.Tuple) else []
-    slices = [each for each in several if isinstance(each, ast.Slice)]
-    written = (x for each in slices for x in (each.lower, each.upper, each.step) if x)
-    return [evaluate(vm, each) for each in written]
+    if not any(isinstance(each, ast.Slice) for each in several):
+        return []
+    bounds = (_written(each) if isinstance(each, ast.Slice) else [each] for each in several)
+    return [evaluate(vm, each) for of in bounds for each in of]
+
+
+def _written(cut: ast.Slice) -> list[ast.expr]:
+    return [each for each in (cut.lower, cut.upper, cut.step) if each]
 
 
 def _cuts_rows(index: ast.expr) -> bool:

@@ -154,7 +154,7 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
     why = vm.why("each rank has its own data", node)
     site = vm.site(node, "batch")
     vm.batches[site] = loader
-    one = Value(Tensor(site), local("data", shards), why)
+    one = Value(Tensor(site), local("data", shards or _is_own_part(vm, loader)), why)
     if _has_equal_batches(vm, loader, shards=shards):
         vm.store.put((one.what, objects.ROWS), Value(NOTHING, SAME))
     made = vm.object(sampler) if sampler is not None else None
@@ -167,6 +167,14 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
             return one, Value(NOTHING, count.agree, count.why)
     uneven = vm.store.get((loader, "#uneven"))
     return one, uneven or Value(NOTHING, SAME if shards else UNKNOWN)
+
+
+def _is_own_part(vm: Machine, loader: Ref) -> bool:
+    """Whether what a loader reads was picked by the rank, as `data[rank::world]` is."""
+    read = vm.store.get((loader, "dataset"))
+    if read is None or not read.agree.sure:
+        return False
+    return read.agree.kind == "rank" or read.agree.cause == "shard"
 
 
 def _has_equal_batches(vm: Machine, loader: Ref, *, shards: bool) -> bool:

@@ -259,6 +259,8 @@ class Machine:
         """What was computed with the rank -> where: the expression, and its file."""
         self.divided: dict[What, tuple[ast.AST, str]] = {}
         """Where a quotient was computed first."""
+        self.lengths: dict[What, What] = {}
+        """What an object of the user's says that its length is -> the object."""
         self.reads: dict[Term, set[str]] = {}
         """What was loaded -> the keys that were read of it, ELSEWHERE where it went on whole."""
         self._rounds: dict[int, list[ast.AST]] = program.rounds

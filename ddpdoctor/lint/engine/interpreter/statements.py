@@ -451,8 +451,12 @@ def run_loop(
     *,
     once: bool = False,
     endless: bool = False,
+    last: Callable[[], Value] | None = None,
 ) -> bool:
-    """Run a body until nothing new comes of it, then go on from all the ways out of it."""
+    """Run a body until nothing new comes of it, then go on from all the ways out of it.
+
+    `last` is the count as the body has left it, where that may be another.
+    """
     if count.agree.divergent and any(isinstance(x, _YIELDS) for x in ast.walk(node)):
         vm.store.put((vm.frame.scope, "#count"), count)
     outside, mask, begun = vm.out, vm.mask, vm.computations
@@ -500,6 +504,7 @@ def run_loop(
         loop = Loop(node, vm.path, count, seq, vm.frame.name, begun=begun, counted=counted)
         outside.items.append(loop)
     head = vm.store.close()
+    count = last() if last is not None else count
     if count.agree.divergent:  # in a round ranks have run as many; after the last one they have not
         head = {
             key: _left(vm, key, [first.get(key), each], count, node) for key, each in head.items()
@@ -836,7 +841,7 @@ def _while(vm: Machine, node: ast.While) -> bool:
     outside = len(vm.out.items)
     # Only what is written as a constant stays one: `while step < until` ends when step has grown.
     endless = known is True and isinstance(node.test, ast.Constant)
-    falls = run_loop(vm, node, first, body, endless=endless)
+    falls = run_loop(vm, node, first, body, endless=endless, last=lambda: seen[0])
     if (loop := _loop_of(vm, node, outside)) is not None:  # it goes on as its body has left it
         loop.count = seen[0]
     if node.orelse and falls:

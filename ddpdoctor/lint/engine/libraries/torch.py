@@ -43,7 +43,7 @@ get_backend                     same
 send                            event kind=send peer=dst@1 tensor=tensor@0 tag=tag@3
 recv                            event kind=recv peer=src@1 tensor=tensor@0 tag=tag@3
 isend                           new type=torch.distributed.Work kind=send
-irecv                           new type=torch.distributed.Work kind=recv
+irecv                           new type=torch.distributed.Work kind=recv fills=tensor@0
 batch_isend_irecv               unknown
 """
 

@@ -195,8 +195,15 @@ def _waits(seq: Seq) -> bool:
 
 
 def keeps_apart(choices: tuple[Choice, ...]) -> Choice | None:
-    """The condition that decides by rank, innermost first."""
-    return next((each for each in reversed(choices) if each.condition.agree.kind == "rank"), None)
+    """The condition that decides by rank, alone or with what else is asked, innermost first."""
+    return next((each for each in reversed(choices) if _is_by_rank(each)), None)
+
+
+def _is_by_rank(choice: Choice) -> bool:
+    condition = choice.condition
+    if condition.agree.kind == "local" and isinstance(condition.what, Table):
+        return any(arm.mask != EVERYONE for arm in choice.arms)
+    return condition.agree.kind == "rank"
 
 
 def where_apart(way: Way, apart: Choice) -> int:

@@ -650,7 +650,7 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
             if by_rank and len(talking) > 1 and any(has_loops(word) for word in talking):
                 return  # a protocol, as in `_ByRank`
             heard = [each for arm, _ in going for each in met(arm.body.items, hears=words.hears)]
-            if heard:
+            if heard and not _is_agreed_on(node, heard, way[-1].rest, words):
                 yield Parting(
                     node.condition,
                     node.node,
@@ -663,6 +663,17 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
                     loop=loop,
                     way=way,
                 )
+
+
+def _is_agreed_on(node: Choice, heard: list[Met], rest: list[Node], words: Words) -> bool:
+    """Whether ranks tell each other of an error before anything else, and nobody waits by then.
+
+    A forward waits for the others where it begins, and what fails in it or behind it fails later.
+    """
+    if not isinstance(node.node, ast.Try) or any(x.event.kind != "forward" for x in heard):
+        return False
+    following = next(met(rest, hears=words.hears), None)
+    return following is not None and following.event.kind == "collective" and following.sure
 
 
 def _loop_around(way: Way) -> Loop | None:

@@ -300,10 +300,12 @@ def _is_within(run: Run, target: Value, wrap: Event) -> bool:
 
 
 def _is_shared_later(run: Run, event: Event, order: dict[int, int]) -> bool:
-    """Whether tensors or objects of this rank reach the others behind it."""
-    target = event.values.get("object")
+    """Whether tensors or objects of this rank reach the others behind it, before they learn on."""
+    target, begun = event.values.get("object"), order[id(event)]
+    steps = (order[id(each)] for each, _ in events(run.root, "step"))
+    until = min((each for each in steps if each > begun), default=len(order))
     return any(
-        order[id(each)] > order[id(event)] and _carries(run, each, target)
+        begun < order[id(each)] < until and _carries(run, each, target)
         for each, _ in events(run.root, "collective")
     )
 

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `break` and `return` in a training loop whose condition comes from a rank's own loss or
-metric, from the clock, or from a file's existence, with nothing shared in between.
+metric, from the clock, or from a file's existence, with nothing shared in between. And those by
+which a rank leaves a loop in which all of them send to each other and receive.
 
 ## Why is this bad?
 The ranks' losses and clocks differ. One rank leaves the loop, the others wait for it in the next
@@ -29,14 +30,18 @@ for epoch in range(epochs):
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Loop, Node, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE
+from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.naming import is_decided
-from ddpdoctor.lint.engine.queries.partings import partings
+from ddpdoctor.lint.engine.queries.partings import leaves, partings
 from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.telling import decides, decision
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP405", name="local-stop-decision", confidence="likely")
 
@@ -45,6 +50,7 @@ _WORDS = {"break": "`break`", "return": "`return`", "end": "end the process", ""
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield exits from a loop that the ranks do not agree on."""
+    yield from _between_neighbours(run)
     for parting in partings(run):
         if parting.condition.agree.cause in ("exception", "disk", "order"):
             continue
@@ -66,3 +72,46 @@ def check(run: Run) -> Iterator[Hit]:
             help="let rank 0 decide and broadcast, or reduce the value first",
             path=path,
         )
+
+
+def _between_neighbours(run: Run) -> Iterator[Hit]:
+    """Loops in which all ranks send and receive, and that one leaves by what it alone has."""
+    found = {id(parting.node) for parting in partings(run)}
+    told: set[int] = set()
+    for node, way in walk(run.root):
+        loop = _left_by(node, way)
+        if loop is None or not isinstance(node, Loop | Choice):
+            continue
+        if id(node.node) in found | told or doers(way).mask != EVERYONE:
+            continue
+        condition = node.count if isinstance(node, Loop) else node.condition
+        agree = condition.agree
+        if agree.kind != "local" or not agree.sure or agree.cause not in _OF_DATA:
+            continue
+        received = next((event for event, _ in events(loop.body, "recv")), None)
+        if received is None or not any(True for _ in events(loop.body, "send")):
+            continue
+        told.add(id(node.node))
+        yield Hit(
+            node.node if isinstance(node, Loop) else node.test,
+            "each rank decides for itself to leave: its neighbour waits for what it would send",
+            notes=(Related.at(received.place, "it waits here"),),
+            why=condition.why,
+            help="reduce the value first, so that all leave in the same round",
+            path=node.path,
+        )
+
+
+_OF_DATA = ("data", "shard", "chance")
+
+
+def _left_by(node: Node, way: Way) -> Loop | None:
+    """The loop that a condition ends, its own or one around it in the same function."""
+    if isinstance(node, Loop):
+        return node if isinstance(node.node, ast.While) else None
+    exits = [leaves(arm.body) for arm in node.arms] if isinstance(node, Choice) else []
+    if None not in exits or not any(each and each.kind in ("break", "return") for each in exits):
+        return None
+    around = (step.node for step in reversed(way[:-1]))
+    nearest = next((each for each in around if isinstance(each, Loop | Called)), None)
+    return nearest if isinstance(nearest, Loop) else None

@@ -91,7 +91,7 @@ def _of_all(run: Run) -> Iterator[Hit]:
             continue
         lengths = [part for each in _lengths(run, given) for part in within(each.what)]
         for loader in (sharded[number] for number in through & sharded.keys()):
-            count = next((each for each in lengths if _is_whole(each, loader)), None)
+            count = next((each for each in lengths if _is_whole(each, loader, run)), None)
             if count is None or WORLD in lengths or any(_divides(each, count) for each in lengths):
                 continue
             told.add(schedule)
@@ -107,16 +107,29 @@ def _of_all(run: Run) -> Iterator[Hit]:
             break
 
 
-def _is_whole(count: object, loader: Event) -> TypeGuard[Term]:
+def _is_whole(count: object, loader: Event, run: Run) -> TypeGuard[Term]:
     """Whether it is the data set's length divided by the loader's batch, and by nothing else."""
-    size, data = loader.values.get("batch_size"), loader.values.get("dataset")
-    if size is None or data is None or not isinstance(count, Term) or count.op not in _DIVIDED:
+    data = loader.values.get("dataset")
+    if data is None or not isinstance(count, Term) or count.op not in _DIVIDED:
         return False
     left, by = count.args
-    return by == size.what and any(
-        isinstance(each, Term) and each.op == "len" and each.args[0] == data.what
+    return by in _batch_sizes(loader) and any(
+        (isinstance(each, Term) and each.op == "len" and each.args[0] == data.what)
+        or (isinstance(each, What) and run.vm.lengths.get(each) == data.what)
         for each in within(left)
     )
+
+
+def _batch_sizes(loader: Event) -> Iterator[What]:
+    """What a loader is told that a batch holds, by name or in a section of its settings."""
+    if (size := loader.values.get("batch_size")) is not None:
+        yield size.what
+    rest = loader.values.get("rest")
+    what = rest.what if rest is not None else None
+    while isinstance(what, Term) and what.op == "call" and what.args[0] == "copy":
+        what = what.args[1]
+    if isinstance(what, Term):
+        yield from (Term("of", (what, "batch_size")), Term("item", (what, Const("batch_size"))))
 
 
 _DIVIDED = ("Div", "FloorDiv")

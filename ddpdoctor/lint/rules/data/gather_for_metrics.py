@@ -2,11 +2,13 @@
 
 ## What it does
 Finds evaluation loops over a loader that accelerate prepared, in which predictions and labels are
-gathered by `accelerator.gather` and nothing takes the last batch's padding off.
+gathered by `accelerator.gather` and nothing takes the last batch's padding off. And those over a
+loader that accelerate was not given, where what all ranks compute of it is gathered.
 
 ## Why is this bad?
 A prepared loader gives every rank as many samples: where the data set does not divide, the last
-batch is filled up with samples from its beginning. They are gathered too, and count twice.
+batch is filled up with samples from its beginning. They are gathered too, and count twice. A loader
+that is not prepared gives every rank all samples: each counts as often as there are ranks.
 
 ## Example
 ```python
@@ -29,17 +31,35 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Tuple, Value, What
-from ddpdoctor.lint.engine.queries.sharding import loops, passes
+from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    Ref,
+    Tensor,
+    Tuple,
+    Value,
+    What,
+)
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.sharding import (
+    LOADER,
+    Pass,
+    dealt,
+    is_dealt_out,
+    loops,
+    made,
+    passes,
+)
 from ddpdoctor.lint.engine.queries.wrapping import origins
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP208", name="padded-evaluation", confidence="likely")
 
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield gathers of predictions and labels with the padding."""
+    yield from _gathered_by_all(run)
     gathers = [(e, way) for e, way in events(run.root, "collective") if _is_plain(e)]
     evaluated = {
         id(each.event.node): each
@@ -60,6 +80,61 @@ def check(run: Run) -> Iterator[Hit]:
                 help="accelerator.gather_for_metrics(...) leaves them out",
                 path=event.path,
             )
+
+
+def _gathered_by_all(run: Run) -> Iterator[Hit]:
+    """Yield loaders of which every rank reads all, and gathers what it has computed."""
+    if not any(True for _ in events(run.root, "prepare_loader")):
+        return
+    gathers = [(e, way) for e, way in events(run.root, "collective") if e.name in _OF_ACCELERATE]
+    loaders, parts = made(run, LOADER), dealt(run)
+    for over in passes(run) if gathers else ():
+        if over.trains or over.loaders & parts or not over.loaders <= loaders.keys():
+            continue
+        if doers(over.way).mask != EVERYONE or any(
+            _is_given(loaders[each]) or is_dealt_out(run, loaders[each]) for each in over.loaders
+        ):
+            continue
+        gathered = next(
+            (e for e, way in gathers if _is_within(way, over) and _is_of(run, e, over)), None
+        )
+        if gathered is not None:
+            loader = loaders[min(over.loaders)]
+            yield Hit(
+                loader.node,
+                "all ranks read all of this loader, and gather it: each sample counts many times",
+                notes=(
+                    Related.at(over.event.place, "it is evaluated on"),
+                    Related.at(gathered.place, "all ranks gather here"),
+                ),
+                help="accelerator.prepare(loader), so that each rank reads its part",
+                path=loader.path,
+            )
+
+
+_OF_ACCELERATE = ("gather", "gather_for_metrics")
+
+
+def _is_given(loader: Event) -> bool:
+    """Whether something may deal out its samples."""
+    values = loader.values
+    given = (values.get(each, NONE) for each in ("sampler", "batch_sampler"))
+    return "rest" in values or any(not each.is_const(None) for each in given)
+
+
+def _is_within(way: Way, over: Pass) -> bool:
+    return any(loop.node is over.event.node for loop in loops(way))
+
+
+def _is_of(run: Run, gather: Event, over: Pass) -> bool:
+    """Whether a batch of this pass is in what is gathered."""
+    given = gather.values.get("gives", NONE)
+    return any(
+        isinstance(one.what, Tensor)
+        and (loader := run.vm.batches.get(one.what.site)) is not None
+        and loader.number in over.loaders
+        for one in origins(run, given)
+    )
 
 
 def _is_plain(event: Event) -> bool:

@@ -2,9 +2,9 @@
 
 ## What it does
 Finds a `DataLoader` without a sampler whose batches are trained on with DDP, where nothing in its
-data set's reading asks for the rank; a sampler that gives all ranks the same indices; and batches
-that are picked by hand, the same on all ranks, be it because what builds the model seeds all of
-them alike again.
+data set's reading asks for the rank; a sampler that gives all ranks the same indices, as one does
+that is told the same rank on all of them; and batches that are picked by hand, the same on all
+ranks, be it because what builds the model seeds all of them alike again.
 
 ## Why is this bad?
 Every rank reads the whole set: N times the work for no speed-up, and where the order is shared, N
@@ -60,6 +60,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
+    SAMPLER,
     Pass,
     dealt,
     is_dealt_out,
@@ -68,6 +69,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     loops,
     made,
     passes,
+    shards,
 )
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -110,7 +112,32 @@ def check(run: Run) -> Iterator[Hit]:
                 help="sampler=DistributedSampler(dataset), and set_epoch in the loop",
                 path=loader.path,
             )
+    yield from _told_alike(run, loaders)
     yield from _picked_alike(run)
+
+
+def _told_alike(run: Run, loaders: dict[int, Event]) -> Iterator[Hit]:
+    """Distributed samplers to which every rank says that it is the same one."""
+    samplers, sharded = made(run, SAMPLER), shards(run)
+    told: set[int] = set()
+    for each in passes(run):
+        if not each.trains or doers(each.way).mask != EVERYONE:
+            continue
+        for number in sorted(each.loaders & sharded.keys()):
+            sampler = samplers[sharded[number]]
+            rank, replicas = (sampler.values.get(name, NONE) for name in ("rank", "num_replicas"))
+            if not isinstance(rank.constant, int) or replicas.is_const(1) or rank.agree != SAME:
+                continue
+            if id(sampler.node) not in told:
+                told.add(id(sampler.node))
+                yield Hit(
+                    sampler.node,
+                    f"every rank is dealt the part of rank {rank.constant}: the rest is never read",
+                    notes=(Related.at(each.event.place, "it is trained on"),),
+                    why=rank.why,
+                    help="give it the rank of the process: rank=dist.get_rank()",
+                    path=sampler.path,
+                )
 
 
 def _picked_alike(run: Run) -> Iterator[Hit]:

@@ -33,7 +33,7 @@ from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Node, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
@@ -45,10 +45,10 @@ from ddpdoctor.lint.engine.interpreter.values import (
     text,
 )
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.engine.queries.reducing import shared_in
+from ddpdoctor.lint.engine.queries.reducing import shared_in, stepped
 from ddpdoctor.lint.engine.queries.sharding import loops
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts
-from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
+from ddpdoctor.lint.rule import About, Confidence, Edit, Fix, Hit, Related, characters
 
 ABOUT = About(code="DDP303", name="bypassed-wrapper", confidence="certain")
 
@@ -66,7 +66,11 @@ def check(run: Run) -> Iterator[Hit]:
             loss, of = event.values["loss"], made_by(event.values["loss"])
             if wrapper.number in of or not (of & inside or module in mentioned(run, loss)):
                 continue
-            if any(_prepares(each, there, wrapper, way) for each, there in _forwards(run, "")):
+            prepare = [x for x in _forwards(run, "") if _prepares(*x, wrapper, way)]
+            learn = [(x, at) for x, at in backwards if wrapper.number in made_by(x.values["loss"])]
+            if any(not _is_used_up(order, x, event, way, learn) for x, _ in prepare):
+                continue
+            if prepare and not _is_stepped(run, order, event, {wrapper, module}):
                 continue
             past = [
                 (each, there)
@@ -77,7 +81,7 @@ def check(run: Run) -> Iterator[Hit]:
             found = _outermost(past)
             if found is not None and id(found.node) not in done:
                 done.add(id(found.node))
-                yield _hit(run, found, wrap)
+                yield _hit(run, found, wrap, "likely" if prepare else ABOUT.confidence)
     yield from _left_out(run)
 
 
@@ -178,7 +182,40 @@ def _prepares(forward: Event, there: Way, wrapper: Ref, backward: Way) -> bool:
     return same and forward.values["model"].what is wrapper
 
 
-def _hit(run: Run, event: Event, wrap: Event) -> Hit:
+def _is_used_up(
+    order: dict[int, int], forward: Event, backward: Event, way: Way, learn: list[tuple[Event, Way]]
+) -> bool:
+    """Whether another backward comes in between: one alone is reduced for each forward.
+
+    Where the forward comes after the backward, it is that of the round before.
+    """
+    around = {id(step.node) for step in way}
+    start, end = order[id(forward)], order[id(backward)]
+    for each, there in learn:
+        number = order[id(each)]
+        between = start < number < end if start < end else number > start or number < end
+        is_sure = all(not isinstance(x.node, Choice) or id(x.node) in around for x in there)
+        if between and is_sure and "no_sync" not in each.scopes:
+            return True
+    return False
+
+
+def _is_stepped(run: Run, order: dict[int, int], backward: Event, weights: set[What]) -> bool:
+    """Whether an optimizer of these weights steps by what a backward has left, and forgets none."""
+    own = [
+        (order[id(each)] < order[id(backward)], order[id(each)], each.kind)
+        for each, _ in events(run.root, "zero_grad", "step")
+        if stepped(each).what in weights or weights & _held(run, stepped(each))
+    ]
+    return bool(own) and min(own)[2] == "step"  # of what comes next, in this round or the one after
+
+
+def _held(run: Run, optimizer: Value) -> set[What]:
+    given = run.vm.store.get((optimizer.what, "parameters"))
+    return mentioned(run, given) if given is not None else set()
+
+
+def _hit(run: Run, event: Event, wrap: Event, confidence: Confidence) -> Hit:
     node = event.node
     said = text(node.func) if isinstance(node, ast.Call) else event.name
     return Hit(
@@ -191,6 +228,7 @@ def _hit(run: Run, event: Event, wrap: Event) -> Hit:
         ),
         help="call the wrapper; what else needs gradients belongs into forward()",
         fix=_fix(run, event, wrap),
+        confidence=confidence,
         path=event.path,
     )
 

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds the output of `all_gather` in a loss that is backwarded, where the own part was not put back
-and `torch.distributed.nn` is not used.
+and `torch.distributed.nn` is not used. Where it was gathered under `no_grad`, or detached for it,
+the loss must compare it with what has a gradient, and itself have a gradient elsewhere in it.
 
 ## Why is this bad?
 The collective copies values, not graphs: the gathered tensor has no gradient at all, also for this
@@ -30,7 +31,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, What
+from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, Value, What
 from ddpdoctor.lint.engine.libraries.torch import PRODUCTS
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by, origins
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -46,7 +47,7 @@ def check(run: Run) -> Iterator[Hit]:
         if isinstance(each.values["wrapper"].what, Ref)
     }
     gathers = events(run.root, "collective")
-    learnt = [(event, way) for event, way in gathers if _loses_a_gradient(event, wrappers)]
+    learnt = [(event, way) for event, way in gathers if _loses_a_gradient(run, event, wrappers)]
     if not learnt:
         return
     used = {
@@ -54,11 +55,15 @@ def check(run: Run) -> Iterator[Hit]:
         for event, _ in events(run.root, "backward")
         for value in origins(run, event.values["loss"])
     }
-    compared = _compared(run, wrappers)
+    compared, attached = _compared(run, wrappers), _compared(run, wrappers, "forward", "detach")
     told: set[int] = set()
     for event, way in learnt:
         filled = event.values["filled"].what
         enters = compared if "no_grad" in event.scopes else used
+        given = event.values["gives"]
+        if not made_by(given):
+            own = _attached(run, given)
+            enters = compared if own is not None and own.what in attached else set()
         if filled in enters and not _is_put_back(run, event) and id(event.node) not in told:
             told.add(id(event.node))
             yield Hit(
@@ -70,12 +75,18 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _loses_a_gradient(event: Event, wrappers: set[int]) -> bool:
+def _loses_a_gradient(run: Run, event: Event, wrappers: set[int]) -> bool:
     """Whether what this rank gives comes out of a wrapper, and is meant to be learnt from."""
     own, filled = event.values.get("gives"), event.values.get("filled")
-    if filled is None or not isinstance(filled.what, Tensor | Term):
+    if own is None or filled is None or not isinstance(filled.what, Tensor | Term):
         return False
-    return bool(made_by(own) & wrappers)
+    return bool((made_by(own) or made_by(_attached(run, own))) & wrappers)
+
+
+def _attached(run: Run, given: Value) -> Value | None:
+    """What was detached to be given, where nothing else was done to it."""
+    made = run.vm.made.get(given.what)
+    return made.of[0] if made is not None and made.by == "detach" and made.of else None
 
 
 def _calls(way: Way) -> Iterator[Related]:
@@ -85,13 +96,16 @@ def _calls(way: Way) -> Iterator[Related]:
         yield Related.at(called.place, f"{called.name}() is given them")
 
 
-def _compared(run: Run, wrappers: set[int]) -> set[What]:
-    """What a loss multiplies with what has a gradient: of two that are learnt together, one."""
+def _compared(run: Run, wrappers: set[int], *until: str) -> set[What]:
+    """What a loss multiplies with what has a gradient: of two that are learnt together, one.
+
+    With what each was computed from, back to such steps.
+    """
     found: set[What] = set()
     for event, _ in events(run.root, "backward"):
         for _, step in computed_from(run, event.values["loss"]):
             if step.by in PRODUCTS and any(made_by(each) & wrappers for each in step.of):
-                found |= {one.what for each in step.of for one in origins(run, each)}
+                found |= {one.what for each in step.of for one in origins(run, each, *until)}
     return found
 
 

@@ -95,11 +95,21 @@ def _is_constant(run: Run, value: Value) -> bool:
 
 def _filled(run: Run) -> set[What]:
     """The tensors that something else than a constant is written into."""
-    return {
+    changed = {
         event.values["object"].what
         for event, _ in events(run.root, "change")
         if "by" in event.values and not isinstance(event.values["by"].what, Const)
     }
+    return changed | {
+        event.values[role].what
+        for event, _ in events(run.root, "recv", "collective", "new")
+        for role in (("tensor",) if event.kind == "recv" else _RECEIVES)
+        if role in event.values
+    }
+
+
+_RECEIVES = ("shares", "collects", "fills", "filled")
+"""What a collective is given to write into."""
 
 
 def _learnt(run: Run) -> set[What]:

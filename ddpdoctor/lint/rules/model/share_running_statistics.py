@@ -3,7 +3,8 @@
 ## What it does
 Finds a mean, a count or the like that a program carries on from step to step by this rank's own
 data (a filter of observations, a centre, a running scale), that never meets those of the others,
-and that goes into what the model is given or into its loss.
+and that goes into what the model is given or into its loss. And a mean or deviation of all samples
+of its own by which a rank shifts or scales them, once, before it trains on them.
 
 ## Why is this bad?
 The ranks share the weights and not what these are used with: each normalises otherwise, and learns
@@ -80,6 +81,21 @@ def check(run: Run) -> Iterator[Hit]:
             for node, path, by in (*_carried(run, used), *_changed(run, used, models, around))
             if used is given or _is_of_a_module(run, by)
         }
+        for step, by in _fitted(run, given, around):
+            if id(step.node) not in told:
+                told.add(id(step.node))
+                yield Hit(
+                    step.node,
+                    "each rank scales its samples by a statistic of its own, and trains one model",
+                    notes=(
+                        Related(by.path, getattr(by.node, "lineno", 1), "this goes by it"),
+                        Related.at(event.place, "what is trained on goes by it"),
+                    ),
+                    why=step.of[0].why,
+                    help="take it of the samples of all ranks: dist.all_reduce of sums and counts",
+                    path=step.path,
+                )
+                break
         fresh = [each for each in found if id(each[0]) not in told]
         told |= {id(node) for node, _ in found}
         if fresh:
@@ -158,6 +174,23 @@ def _is_of_a_module(run: Run, value: Value) -> bool:
     baseline: its gradient is the same in the mean. What modules put out is a target.
     """
     return any(step.by == "forward" for _, step in computed_from(run, value))
+
+
+def _fitted(run: Run, used: list[Value], around: list[Loop]) -> Iterator[tuple[Made, Made]]:
+    """What was taken of many samples before they are trained on, and what they are scaled by it."""
+    for each in used:
+        made = run.vm.made.get(each.what)
+        if made is None or made.by not in _SCALES or made.order > around[0].begun:
+            continue
+        samples, *scales = made.of
+        of = {one.what for one in origins(run, samples)}
+        for scale in scales:
+            for step in _aggregates(run, scale, NOTHING):
+                if of & {one.what for one in origins(run, step.of[0])}:
+                    yield step, made
+
+
+_SCALES = frozenset(["Sub", "Div", "sub", "div"])
 
 
 def _carried(run: Run, used: list[Value]) -> Iterator[tuple[ast.AST, str, Value]]:

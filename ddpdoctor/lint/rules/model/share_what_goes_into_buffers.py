@@ -2,7 +2,8 @@
 
 ## What it does
 Finds buffers of a wrapped model that its forward changes by what it computes of this rank's own
-batch, and that the output is computed from: a queue of keys, a codebook, a centre.
+batch, and that the output is computed from: a queue of keys, a codebook, a centre. And those into
+whose rows the rank's own samples are put between two forwards.
 
 ## Why is this bad?
 DDP sends the buffers of rank 0 to all ranks before each forward. What the others have put into
@@ -25,9 +26,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Exit, Seq, events, walk
-from ddpdoctor.lint.engine.interpreter.values import Tensor, What
-from ddpdoctor.lint.engine.queries.wrapping import origins
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Exit, Seq, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Const, Ref, Tensor, What
+from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.sharding import loops
+from ddpdoctor.lint.engine.queries.wrapping import attributes, origins, parts, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP321", name="buffer-overwritten", confidence="likely")
@@ -43,7 +46,8 @@ def check(run: Run) -> Iterator[Hit]:
         inner = way[-1].rest[0] if way[-1].rest else None
         if "no_grad" in forward.scopes or (kept is not None and kept.is_const(False)):
             continue
-        for event in _filled(run, inner.body) if isinstance(inner, Called) else ():
+        filled = _filled(run, inner.body) if isinstance(inner, Called) else []
+        for event in (*filled, *_put_between(run, forward, way)):
             if id(event.node) not in told:
                 told.add(id(event.node))
                 yield Hit(
@@ -78,6 +82,33 @@ def _filled(run: Run, forward: Seq) -> list[Event]:
             found += [] if follows else [event]
             filled.add(buffer)
     return found
+
+
+def _put_between(run: Run, forward: Event, way: Way) -> Iterator[Event]:
+    """Rows of the rank's own in a wrapper's buffers, put there in the round of a forward."""
+    wrap = wrappers(run).get(forward.values["model"].what)
+    around = loops(way)
+    if wrap is None or not around or doers(way).mask != EVERYONE:
+        return
+    held = attributes(run)
+    own = {
+        value.what
+        for number in parts(run, wrap.values["module"].what)
+        for value in held.get(Ref(number), {}).values()
+    }
+    inside = way[-1].rest[0] if way[-1].rest else None
+    shared = _shared(around[-1].body)
+    rows: What | None = None
+    for event, there in events(around[-1].body, "set_item", "buffer"):
+        if event.kind == "set_item":
+            rows = (
+                None if isinstance(event.values["key"].what, Const) else event.values["owner"].what
+            )
+        elif event.values["buffer"].what == rows and rows in own and _is_own(event):
+            is_in_forward = any(step.node is inside for step in there)
+            if not is_in_forward and event not in shared and doers(there).mask == EVERYONE:
+                yield event
+                return  # the others of this round follow from it
 
 
 def _shared(forward: Seq) -> set[Event]:

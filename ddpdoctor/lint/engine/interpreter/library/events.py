@@ -81,7 +81,7 @@ def _new(vm: Machine, call: Call) -> Value:
         vm.store.put((made, f"#{word}"), value)
     work = Value(made) if type == "torch.distributed.Work" else NONE
     if "**" in call.kwargs or any(each.what == Term("*") for each in call.args):
-        values["rest"] = Value(Term("*"), UNKNOWN)
+        values["rest"] = call.kwargs.get("**", Value(Term("*"), UNKNOWN))
     if call.effect.option("has"):
         values |= by_position(call.args, call.kwargs)
     event = vm.emit("new", call.name, call.node, object=Value(made), work=work, **values)

@@ -183,6 +183,7 @@ def _bounds(vm: Machine, call: Call) -> Value:
         return _pure(vm, call)
     one, count = elements(vm, call.args[0], call.node)
     bound = call.args[1]
+    vm.emit("bound", call.last, call.node, bound=bound)
     if bound.agree.divergent:
         count = bound
     elif count.agree.divergent:
@@ -209,6 +210,8 @@ def _count(vm: Machine, call: Call) -> Value:
             return Value(term("len", source.what, *part), SAME if known or part else UNKNOWN)
         told = _own_length(vm, source, call.node) if call.name == "len" else None
         if told is not None:
+            if isinstance(told.what, Term):
+                vm.lengths[told.what] = source.what
             return told
         if call.name == "len" and isinstance(source.what, Tensor):
             return Value(term("len", source.what), objects.rows(vm, source), source.why)

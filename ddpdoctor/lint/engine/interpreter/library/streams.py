@@ -9,7 +9,9 @@ from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Ste
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
+    SAME,
     Ref,
+    Tensor,
     Term,
     Value,
     local,
@@ -27,10 +29,20 @@ def note_count(vm: Machine, loader: Ref, workers: Seq, node: ast.AST) -> None:
         if any(why.text == KEPT for why in chain):
             why = vm.why(KEPT, node)
             vm.store.put((loader, "#uneven"), Value(NOTHING, local("data", False), why))
-    for event, way in events(workers, "yielded"):
-        if _is_of_own_parts(way):
-            why = vm.why(OWN_LENGTH, event.node)
-            vm.store.put((loader, "#uneven"), Value(NOTHING, local("data", False), why))
+    uneven: Event | None = None
+    for event, way in events(workers, "yielded", "bound"):
+        if event.kind == "bound":
+            uneven = None if _is_agreed_on(event.values["bound"]) else uneven
+        elif _is_of_own_parts(way):
+            uneven = event
+    if uneven is not None:
+        why = vm.why(OWN_LENGTH, uneven.node)
+        vm.store.put((loader, "#uneven"), Value(NOTHING, local("data", False), why))
+
+
+def _is_agreed_on(bound: Value) -> bool:
+    """Whether a number is alike on all ranks and was computed: so may be what each of them has."""
+    return bound.agree == SAME and isinstance(bound.what, Tensor)
 
 
 def _is_of_own_parts(way: tuple[Step, ...]) -> bool:
