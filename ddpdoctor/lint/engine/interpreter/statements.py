@@ -742,7 +742,7 @@ def _is_one_by_one(vm: Machine, node: ast.For | ast.AsyncFor, content: Value) ->
         return False
     if content.agree.divergent and not any(parted):
         return False
-    return not _has(node, *_WAYS_OUT)
+    return not _has(node, ast.Break, *_YIELDS)
 
 
 _WAYS_OUT = (ast.Break, ast.Return, *_YIELDS)

@@ -3,7 +3,8 @@
 ## What it does
 Finds noise that is drawn while training on a rank's own samples, and dropout in a wrapped model,
 where all ranks have seeded their generator alike and never by the rank. And generators that are
-seeded by the rank, and then are all restored to the one state that a checkpoint holds.
+seeded by the rank, and then are all restored to the one state that a checkpoint holds. And seeds by
+another launcher's number (`SLURM_PROCID`, 0 where it is not set) in a job that is joined by `RANK`.
 
 ## Why is this bad?
 Each rank draws the same numbers in the same step: the same times, masks and noise for N different
@@ -53,6 +54,60 @@ def check(run: Run) -> Iterator[Hit]:
     drawn = list(_drawn(run))
     yield from drawn or _dropped(run)
     yield from _restored(run)
+    yield from _by_another_launcher(run)
+
+
+def _by_another_launcher(run: Run) -> Iterator[Hit]:
+    """Seeds by a number that nobody sets who sets the `RANK` by which the job is joined.
+
+    srun and mpirun set no `RANK`: whoever joins by it was started by torchrun, or the like of it.
+    """
+    joins = [event for event, _ in events(run.root, "init")]
+    given = {e.values.get("name", NONE).constant for e, _ in events(run.root, "setenv")}
+    if not joins or "RANK" in given or not all(map(_is_joined_by_the_rank, joins)):
+        return
+    asked = {
+        event.place: event
+        for event, _ in events(run.root, "getenv")
+        if event.values["name"].constant in _OF_OTHERS and "default" in event.values
+    }
+    told: set[ast.AST] = set()
+    kinds = {seeds for seeds, _ in _GENERATORS.values()}
+    for event, way in events(run.root, "seed_all", "new", *kinds):
+        seed = event.values.get("seed")
+        root = seed.why.root.place if seed is not None and seed.why is not None else None
+        read = asked.get(root) if root is not None else None
+        if seed is None or seed.agree.kind != "rank" or read is None or read.node in told:
+            continue
+        if isinstance(read.values["default"].constant, int | str) and doers(way).mask == EVERYONE:
+            told.add(read.node)
+            yield Hit(
+                read.node,
+                f"every rank may seed alike: {read.values['name'].constant} is not set by whoever "
+                "sets the RANK that the job is joined by",
+                notes=(
+                    Related.at(event.place, "it goes into this seed"),
+                    Related.at(joins[0].place, "the job is joined by RANK"),
+                ),
+                help="dist.get_rank()",
+                path=read.path,
+            )
+
+
+_OF_OTHERS = (
+    "SLURM_PROCID",
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "PMIX_RANK",
+    "MV2_COMM_WORLD_RANK",
+)
+
+
+def _is_joined_by_the_rank(init: Event) -> bool:
+    """Whether a process learns which rank it is from `RANK` alone."""
+    values = init.values
+    told = any(not values.get(each, NONE).is_const(None, "env://") for each in ("rank", "method"))
+    return not told and "store" not in values and not values.get("backend", NONE).is_const("mpi")
 
 
 def _drawn(run: Run) -> Iterator[Hit]:

@@ -150,12 +150,14 @@ def _contents(vm: Machine, values: list[Value]) -> tuple[Value, ...]:
     return tuple(objects.content(vm, each) or each for each in values)
 
 
-def inside(vm: Machine, value: Value) -> Value:
-    """A container as what it holds."""
+def inside(vm: Machine, value: Value, depth: int = 2) -> Value:
+    """A container as what it holds, and what that holds in turn."""
     found = objects.content(vm, value)
     if found is None:
         return objects.current(vm, value)
     items = objects.held(found)
+    if depth:
+        items = tuple(inside(vm, each, depth - 1) for each in items)
     if vm.type_of(value) == "dict":
         items = (*items, *(each for _, each in objects.entries(vm, value)))
     agree, why = blended([found, *(objects.current(vm, each) for each in items)])
