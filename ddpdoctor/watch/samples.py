@@ -7,6 +7,7 @@ read. What augmentation changes looks new each time, and says nothing.
 from __future__ import annotations
 
 import itertools
+import sys
 import zlib
 from collections import Counter
 from typing import Any
@@ -52,6 +53,7 @@ class Samples:
             step=self._log.steps,
             rows=digests,
             place=users_frame(),
+            way=self._log.way(sys._getframe(1)),
             whole=(_whole(inputs, kwargs) or "") if is_first else "",
         )
         return self._passes[wrapper] < _PASSES

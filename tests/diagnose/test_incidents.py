@@ -21,6 +21,7 @@ from ddpdoctor.evidence import (
     Stuck,
     Training,
 )
+from ddpdoctor.evidence.events.given import Given
 
 TRAIN = Place("/home/user/train.py", 10, "main")
 INSIDE = Place("/site-packages/torch/distributed/distributed_c10d.py", 1, "all_reduce")
@@ -285,6 +286,26 @@ def test_an_abort_is_told_with_the_forward_in_which_others_lost_the_rank(inside:
     finding = only(three)
     assert finding.title == "rank-died"
     assert ("forward" in {each.phase for each in finding.places}) == inside.endswith("forward")
+
+
+@pytest.mark.parametrize(("after", "told"), [(0, True), (1, True), (9, False)])
+def test_an_abort_where_the_ranks_took_different_passes_is_a_matter_of_order(
+    after: int, told: bool
+) -> None:
+    """Unless they have made many passes since: they were to take other lines."""
+    two = ranks(2)
+    for rank, last in zip(two, (98, 73), strict=True):
+        lines = [*([82, 98] * 3), 82, last, *[82] * after]
+        rank.of(Given).extend(
+            Given(line % 2, step, 40.0 + step, (f"{step}",), replace(TRAIN, line=line))
+            for step, line in enumerate(lines)
+        )
+    end(two[1], None, signal.SIGABRT, at=50.1)
+    two[0].exceptions.append(error(CLOSED, line=100, at=50.0))
+    finding = only(two)
+    assert finding.code == ("DDP402" if told else "DDP400")
+    if told:
+        assert [p.place.line for p in finding.places if p.place] == [98, 73]
 
 
 def test_an_abort_in_a_call_that_the_others_did_not_make_is_a_matter_of_order() -> None:

@@ -4,7 +4,9 @@ gloo sends no names along: what one rank sends as the second piece of DDP's grad
 for the scalar that it wants to reduce. Where the sizes differ it raises on one rank, or aborts it;
 the others lose a peer. So all of them are heard, those too that were ended for it: what each issued
 last, and out of what its exception came. What C++ issues for DDP is not among the calls that Python
-has made, so a rank that has made none of this number was in one of DDP's.
+has made, so a rank that has made none of this number was in one of DDP's. Where Python has made
+none at all, passes of two models may have met: of the first passes it is known which model each
+rank gave its samples to.
 """
 
 from __future__ import annotations
@@ -17,8 +19,11 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Collective, Place, RankEvidence, named
+from ddpdoctor.evidence.events.given import Given
 
 _SIZES = "op.preamble.length <= op.nbytes"
+_SOON, _KNOWN = 2, 40
+"""Passes after the first that was another, and passes of which each is known."""
 _RECENT = 2.0
 """Seconds before the crash in which a rank must have made the call that met another."""
 
@@ -45,6 +50,7 @@ def detect(case: Case) -> Iterator[Finding]:
     when = min(_end(rank) for rank in struck)
     call = _in_question(case, when)
     if call is None:
+        yield from _crossed_passes(case, struck)
         return
     witnesses = [_witness(rank, call) for rank in case.evidence.ranks if rank.groups]
     made = [each for each in witnesses if each.call is not None and each.call.place == call.place]
@@ -56,6 +62,52 @@ def detect(case: Case) -> Iterator[Finding]:
         *(each for each in case.raised if each.rank in struck),
     )
     yield _finding(case, call, made, others, struck)
+
+
+def _crossed_passes(case: Case, struck: list[RankEvidence]) -> Iterator[Finding]:
+    """Ranks that gave their latest samples to different models, or from different lines."""
+    ranks = case.evidence.ranks
+    passes: list[list[Given]] = [rank.of(Given) for rank in ranks]
+    if len(ranks) < 2 or not all(passes):
+        return
+    both = min(map(len, passes))
+    parted = (n for n in range(both) if len({(of[n].wrapper, of[n].place) for of in passes}) > 1)
+    at = next(parted, both)
+    # Each of the first passes is known of; who had more of them may have parted where nobody saw.
+    if at == both or max(map(len, passes)) > min(at + _SOON, _KNOWN):
+        return
+    sides: dict[tuple[int, Place | None], list[tuple[RankEvidence, Given]]] = {}
+    for rank, of in zip(ranks, passes, strict=True):
+        sides.setdefault((of[at].wrapper, of[at].place), []).append((rank, of[at]))
+    parties = sorted(sides.values(), key=len)
+    places = [
+        RankPlace(
+            ranks=tuple(rank.rank for rank, _ in side),
+            place=side[0][1].place,
+            doing=f"gives samples to DDP {side[0][1].wrapper + 1}",
+            phase="backward",
+            stack=side[0][1].way,
+        )
+        for side in parties
+    ]
+    case.explain(
+        *(each for each in case.died if each.rank in struck),
+        *(each for each in case.raised if each.rank in struck),
+    )
+    ways = "; ".join(f"{named(each.ranks)} {each.doing} at {each.place}" for each in places)
+    few = parties[0]
+    yield Finding(
+        code="DDP402",
+        title="collective-order-mismatch",
+        severity="error",
+        certainty="evidence",
+        ranks=tuple(rank.rank for rank, _ in few) if len(few) < len(parties[-1]) else (),
+        places=tuple(places),
+        cause=f"gradients of different passes met: after {at} passes alike {ways}. "
+        f"{named(rank.rank for rank in struck)} got what was not meant for it.",
+        cure=Cure(text="Make the same passes in the same order on every rank."),
+        consequences=case.consequences(),
+    )
 
 
 def _in_question(case: Case, when: float) -> Collective | None:

@@ -23,5 +23,7 @@ class Given:
     """Digests of its first samples."""
     place: Place | None
     """The line that calls the wrapper."""
+    way: tuple[Place, ...] = ()
+    """The user's frames that led to that line, outermost first."""
     whole: str = ""
     """Digest of all tensors that it is given, of the first passes; "" if they cannot be read."""
