@@ -87,12 +87,19 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
 
     Who has ended has left every loop: that explains it better than a way out of an inner one, after
     which the next round begins. That one rank talks to another under a condition of its number is
-    how it has to be, and explains something only where nothing else does.
+    how it has to be, and explains something only where nothing else does. And the disk, which most
+    ranks share, is less likely to be the reason than what each computes of its own data.
     """
     has_ended = finding.title == "early-exit"
     found = [
         (
-            (_is_talk(reason), reason.rank, has_ended and not reason.is_outermost),
+            (
+                _is_talk(reason),
+                reason.rank[0],
+                reason.cause == "disk" and not (has_ended and reason.is_outermost),
+                reason.rank,
+                has_ended and not reason.is_outermost,
+            ),
             number,
             reason.distance,
             reason,
