@@ -21,7 +21,16 @@ def diagnose(evidence: Evidence) -> list[Finding]:
     """All findings about a launch that has ended, or was ended; causes before what they caused."""
     case = Case(evidence)
     for detect in DETECTORS:
+        found: list[Finding] = []
         # Of whole evidence, a detector that fails is a fault of ours, and is told as one.
         with contextlib.suppress(*DAMAGED if evidence.damaged else ()):
-            case.found += detect(case)
+            found += detect(case)
+        # What one line does again and again is one finding: a loader is built for each epoch.
+        for each in found:
+            if not any(_is_again(each, known) for known in case.found):
+                case.found.append(each)
     return case.found
+
+
+def _is_again(found: Finding, other: Finding) -> bool:
+    return (found.code, found.cause, found.places) == (other.code, other.cause, other.places)

@@ -38,6 +38,11 @@ def test_one_order_on_all_ranks_is_proof_that_nothing_deals_samples_out() -> Non
     assert "all 16 samples of Images" in finding.cause
 
 
+def test_a_loader_that_one_line_builds_for_each_epoch_is_one_finding() -> None:
+    found = world([[loader(epoch(order=7)), loader(epoch(order=9))] for _ in range(WORLD)])
+    assert only(found).code == "DDP202"
+
+
 def test_whole_passes_in_orders_of_their_own_are_evidence_of_it() -> None:
     finding = only(world([[loader(epoch(order=rank), plain=True)] for rank in range(WORLD)]))
     assert (finding.code, finding.certainty) == ("DDP202", "evidence")
