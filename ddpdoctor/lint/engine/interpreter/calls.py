@@ -497,8 +497,12 @@ def instantiate(
 ) -> Value:
     """Make an instance of a class of the user's."""
     info = vm.classes[what.number]
-    made = vm.new(node, "", what.number, f"class{what.number}")
+    base = objects.library_base(vm, what.number)
+    is_dict = base == "dict"
+    made = vm.new(node, base if is_dict else "", what.number, f"class{what.number}")
     self_ = Value(made)
+    if is_dict:
+        objects.clear(vm, self_)
     new = objects.class_attribute(vm, what.number, "__new__")
     if new is not None and isinstance(new.what, Func):
         found = call_function(vm, new.what, [Value(what), *args], kwargs, node)
@@ -508,8 +512,10 @@ def instantiate(
     init = objects.class_attribute(vm, what.number, "__init__")
     if init is not None and isinstance(init.what, Func):
         call_function(vm, init.what, [self_, *args], kwargs, node)
-    elif objects.library_base(vm, what.number) == objects.DDP:
+    elif base == objects.DDP:
         _wrap(vm, self_, args, kwargs, node)
+    elif is_dict:
+        methods.call_method(vm, self_, "update", args, kwargs, node)
     elif objects.field_names(vm, what.number):
         _fill(vm, self_, what.number, args, kwargs, node)
     elif args or kwargs:
@@ -600,6 +606,8 @@ def _call_of_super(
     if name == "__init__":
         if base == objects.DDP:
             _wrap(vm, self_, args, kwargs, node)
+        if vm.type_of(self_) == "dict":
+            return methods.call_method(vm, self_, "update", args, kwargs, node)
         from ddpdoctor.lint.engine.interpreter.library.events import derive
 
         effect = vm.library.exact(objects.library_class(vm, frame.owner))
@@ -612,6 +620,8 @@ def _call_of_super(
                 else:
                     vm.store.put((self_.what, keyword), value)
         return NONE
+    if vm.type_of(self_) == "dict":
+        return methods.call_method(vm, self_, name, args, kwargs, node)
     if base:
         return methods.call_method_of(vm, self_, base, name, args, kwargs, node)
     agree, why = blended([*args, *kwargs.values()])

@@ -9,9 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK_LIKELY,
+    LOCAL_RANK,
     MODE,
+    NODE_RANK,
     NOTHING,
     OPEN,
+    RANK,
     RANKS,
     SAME,
     UNKNOWN,
@@ -221,6 +225,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
             found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
             if any(each is not OPEN for each in found):
                 return Value(_table(found, left, right), agree, why)
+        if (of_node := _of_node(op, left, right)) is not None:
+            return Value(of_node, BY_RANK_LIKELY, why)
         if agree.divergent and not {left.what, right.what} & {NOTHING}:
             return Value(term(op.__class__.__name__, left.what, right.what), agree, why)
         return Value(
@@ -236,6 +242,19 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         agree, why = UNKNOWN, None
     name = op.__class__.__name__
     return Value(term(name, _part(left), _part(right)), agree, why)
+
+
+def _of_node(op: ast.operator, rank: Value, number: Value) -> Table | None:
+    """The rank by how many of them there are on a node, whoever says how many that are.
+
+    It may be other groups that so many belong to: they, too, have a first one each.
+    """
+    is_number = isinstance(number.what, Term) and number.what != NOTHING
+    if rank.what != RANK or not is_number or number.agree.divergent:
+        return None
+    if isinstance(op, ast.Mod):
+        return LOCAL_RANK
+    return NODE_RANK if isinstance(op, ast.FloorDiv) else None
 
 
 def _table(found: tuple[Any, ...], *of: Value) -> Table:

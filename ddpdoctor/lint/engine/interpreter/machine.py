@@ -16,6 +16,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Exit,
     Seq,
     events,
+    walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
@@ -51,6 +52,8 @@ MAX_CALLS = 40
 FUEL = 180_000
 ALONE = 4_000
 ALL_ALONE = 20_000
+OF_RANKS = 60_000
+"""More for a function that nobody is seen to call, once it turns out to be a program of ranks."""
 READING = 10_000
 ELSEWHERE = ""
 AT_TOP = 3_000
@@ -214,6 +217,8 @@ class Machine:
         self.visited: dict[int, FunctionInfo] = {}
         """The functions that were run, by their nodes."""
         self.fuel = fuel
+        self.reserve = 0
+        """What is added once, if a process group has been joined when the fuel is spent."""
         self.enough = fuel // 2
         """As long as there is so much, loops are run in detail."""
         self.saving = fuel // 4 * 3
@@ -312,7 +317,15 @@ class Machine:
         """Use fuel. Raises Spent."""
         self.fuel -= amount
         if self.fuel < 0:
-            raise Spent
+            if not self.reserve or not self._is_of_ranks():
+                raise Spent
+            self.fuel += self.reserve
+            self.saving, self.reserve = self.reserve // 4 * 3, 0
+
+    def _is_of_ranks(self) -> bool:
+        """Whether ranks were started, have joined a group, or share a model."""
+        nodes = (node for node, _ in walk(self.root))
+        return self.joined or any(isinstance(x, Event) and x.kind in _OF_RANKS for x in nodes)
 
     def computed(self, value: Value, by: str, of: tuple[Value, ...], node: ast.AST) -> Value:
         """Remember how a value was computed."""
@@ -553,6 +566,9 @@ class Machine:
             return joined
         yes, no = found if options[0].what == chosen.yes else reversed(found)
         return _told_apart(joined, yes, no, chosen.condition, chosen.test)
+
+
+_OF_RANKS = ("init", "spawn", "wrap")
 
 
 def _told_apart(

@@ -76,7 +76,7 @@ _ADDERS = ("add_module", "register_module", "register_parameter")
 _GROWS = ("append", "insert", "extend")
 TAKES = ("pop", "popleft", "remove", "clear")
 _CASES = ("lower", "upper", "strip", "rstrip", "lstrip")
-_TEXT_METHODS = frozenset(
+TEXT_METHODS = frozenset(
     (
         *(*_CASES, "startswith", "endswith", "replace", "format", "removeprefix", "removesuffix"),
         *("split", "rsplit", "partition", "rpartition", "find", "count", "isdigit", "zfill"),
@@ -640,6 +640,11 @@ def _of_dict(
         return NONE
     if name == "copy":
         return owner
+    if name == "__getitem__" and args:
+        return objects.item(vm, owner, args[0], node)
+    if name == "__setitem__" and len(args) == 2:
+        objects.set_item(vm, owner, args[0], args[1], node)
+        return NONE
     agree, why = blended([keys, *args])
     return Value(NOTHING, agree, why)
 
@@ -656,7 +661,7 @@ def _of_text(
         args = [text_of(vm, each, node) for each in args]
         kwargs = {word: text_of(vm, each, node) for word, each in kwargs.items()}
     agree, why = blended([owner, *args, *kwargs.values()])
-    if name in _TEXT_METHODS and not kwargs:
+    if name in TEXT_METHODS and not kwargs:
         made = folding.on_each_rank(functools.partial(_of_this_text, name), (owner, *args))
         if made is not None:
             return _parts_of_text(vm, made, node) or made

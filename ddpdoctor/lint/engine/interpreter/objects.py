@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.store import PERHAPS, ROWS_OF, UNWRAPPED, Key, State
+from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     IS_LOCAL_MAIN,
@@ -372,6 +373,10 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
             return _bound(vm, found, owner, Value(Class(made.cls)), node)
         base = library_base(vm, made.cls)
         getter = class_attribute(vm, made.cls, "__getattr__")
+        if base in ("", "dict") and name not in _OF_A_DICT:
+            got = _of_own_lookup(vm, owner, getter, name, node)
+            if got is not None:
+                return got
         if getter is not None and made.type == DDP and name not in OF_THE_WRAPPER:
             inner = vm.store.get((what, "module"))
             if inner is not None and _asks_the_module(vm, getter):
@@ -384,12 +389,41 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
             return hinted(vm, Value(value.what, SAME_LIKELY), name)
         return value if getter is not None else hinted(vm, value, name)
     if made.type == "argparse.Namespace":
-        return _option(vm, what, name, node)
+        return owner if name == "__dict__" else _option(vm, what, name, node)
     if made.type == LOADER and name == "sampler" and vm.store.get((what, "#prepared")) is None:
         own = vm.new(made.node, SAMPLER, kind=f"sampler {what.number}")
         vm.store.put((own, OF_LOADER), owner)
         return Value(own)
     return _of_type(vm, owner, made.type, name, node)
+
+
+ITSELF = "#itself"
+"""Of a dictionary whose attributes are its entries: `self.__dict__ = self`."""
+_OF_A_DICT = frozenset(dir(dict))
+_GETTING = (Lib("dict.__getitem__"), Lib("dict.get"))
+
+
+def _of_own_lookup(
+    vm: Machine, owner: Value, getter: Value | None, name: str, node: ast.AST
+) -> Value | None:
+    """What an object's `__getattr__`, or its entry of that name, is; None where it is not known."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    is_entry = vm.store.get((owner.what, ITSELF)) is not None
+    if vm.type_of(owner) == "dict" and (is_entry or (getter and getter.what in _GETTING)):
+        return item(vm, owner, Value(Const(name)), node)
+    if getter is None or name.startswith("__") or not _is_run(vm, getter):
+        return None
+    outside, mask = vm.out, vm.mask
+    vm.out = Seq()
+    try:
+        bound = _bound(vm, getter, owner, NONE, node)
+        found = call_value(vm, bound, [Value(Const(name))], {}, node)
+    except Left:
+        return None
+    finally:
+        vm.out, vm.mask = outside, mask
+    return found if found.what != NOTHING or found.agree.divergent else None
 
 
 def _asks_the_module(vm: Machine, getter: Value) -> bool:
@@ -760,15 +794,15 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
         many = Many(one_of(vm, [*held(found), put]), how_many(found.what))
         vm.store.put((what, "[]"), Value(many, found.agree, found.why))
         return
-    if isinstance(what, Ref) and vm.type_of(owner) == "dict":
+    made = vm.object(owner)
+    own = class_attribute(vm, made.cls, "__setitem__") if made and made.cls >= 0 else None
+    if isinstance(what, Ref) and vm.type_of(owner) == "dict" and not _is_run(vm, own):
         if key.agree.cause == "order" and _counts(value.what):
             vm.emit("number", "", node, owner=owner, key=key)
         elif value.agree.cause == "order" and _counts(key.what):
             vm.emit("number", "", node, owner=owner, key=value)
         _set_key(vm, owner, key, value)
         return
-    made = vm.object(owner)
-    own = class_attribute(vm, made.cls, "__setitem__") if made and made.cls >= 0 else None
     if own is not None:
         from ddpdoctor.lint.engine.interpreter.calls import call_value
 
@@ -785,6 +819,14 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
         change(vm, owner, agree, why, value, node)
         if isinstance(key.what, Const):
             vm.store.put((what, f"[{key.what.value!r}]"), value)
+
+
+def _is_run(vm: Machine, method: Value | None) -> bool:
+    """Whether it is a function of the user's that is not being run already: it asks the library."""
+    if method is None or not isinstance(method.what, Func):
+        return False
+    info = vm.functions[method.what.number]
+    return all(each.function is not info for each in vm.frames)
 
 
 def _counts(what: What) -> bool:
@@ -833,6 +875,8 @@ def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None)
         key = Value(pairs[0][0].what, *blended([pairs[0][0], other]))
         set_item(vm, owner, key, pairs[0][1], node)
         return
+    for option in _told_options(vm, other):
+        set_item(vm, owner, option, attribute(vm, other, str(option.constant), node), node)
     # What a model hands out is the rank's own; by which names it does, is not known.
     is_output = isinstance(other.what, Tensor) and bool(other.what.of)
     key = Value(NOTHING, UNKNOWN if is_output else other.agree, other.why)
@@ -841,6 +885,19 @@ def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None)
         agree, why = blended([key, keys(vm, other)])
         key, value = Value(NOTHING, agree, why), get_key(vm, other, Value(NOTHING))
     set_item(vm, owner, key, value, node)
+
+
+def _told_options(vm: Machine, namespace: Value) -> list[Value]:
+    """The names of the options of a command line whose values are known to differ by the rank."""
+    if vm.type_of(namespace) != "argparse.Namespace":
+        return []
+    parser = vm.store.get((namespace.what, "#parser"))
+    options = vm.store.of(parser.what).items() if parser is not None else ()
+    return [
+        Value(Const(name.removeprefix("--")))
+        for name, value in options
+        if name.startswith("--") and value.agree.divergent
+    ]
 
 
 def _pairs(rows: Tuple) -> list[tuple[Value, Value]] | None:
@@ -974,8 +1031,11 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
             return of_environment(vm, name, node)
         return Value(NOTHING, UNKNOWN)
     if isinstance(what, Ref) and vm.type_of(owner) == "dict":
-        _make_default(vm, owner, index, node)
-        return get_key(vm, owner, index)
+        cls = vm.objects[what.number].cls
+        own = class_attribute(vm, cls, "__getitem__") if cls >= 0 else None
+        if not _is_run(vm, own):
+            _make_default(vm, owner, index, node)
+            return get_key(vm, owner, index)
     if is_module(vm, owner) and not _is_counted(index):
         return Value(term("picked", what, index.what), owner.agree, owner.why)
     held = vm.store.get((what, PARTS)) if isinstance(what, Ref) else None
@@ -1183,6 +1243,8 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
             found = class_attribute(vm, made.cls, f"{name}.setter")
             if found is not None:
                 return
+        if made.cls >= 0 and made.type == "dict" and _set_as_item(vm, owner, name, value, node):
+            return
     if isinstance(what, Ref | Term | Tensor):
         vm.emit("set_attribute", name, node, owner=owner, value=value)
     old = vm.store.get((what, name))
@@ -1190,6 +1252,27 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
         vm.emit("buffer", name, node, buffer=old, by=value)
         vm.buffers.add(value.what)
     _rebind(vm, (what, name), value, node)
+
+
+def _set_as_item(vm: Machine, owner: Value, name: str, value: Value, node: ast.AST) -> bool:
+    """Whether an attribute of a dictionary of the user's is one of its entries."""
+    if name == "__dict__" and value.what == owner.what:
+        vm.store.put((owner.what, ITSELF), TRUE)
+        return True
+    made = vm.object(owner)
+    setter = class_attribute(vm, made.cls, "__setattr__") if made is not None else None
+    if vm.store.get((owner.what, ITSELF)) is None and setter is None:
+        return False
+    if not _is_run(vm, setter):
+        if setter is not None and isinstance(setter.what, Func):
+            return False
+        set_item(vm, owner, Value(Const(name)), value, node)
+        return True
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    assert setter is not None
+    call_value(vm, _bound(vm, setter, owner, NONE, node), [Value(Const(name)), value], {}, node)
+    return True
 
 
 NAMED = "#named"

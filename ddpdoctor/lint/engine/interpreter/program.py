@@ -19,6 +19,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     ALONE,
     AT_TOP,
     FUEL,
+    OF_RANKS,
     ClassInfo,
     Frame,
     FunctionInfo,
@@ -248,13 +249,14 @@ class Program:
     def _run_beneath(self, vm: Machine, module: Loaded, statements: list[ast.stmt]) -> None:
         """Run statements for all entry points alike: what they do to libraries is forgotten."""
         into, fuel, joined = vm.store.beneath(), vm.fuel, vm.joined
+        reserve, vm.reserve = vm.reserve, 0
         into.open()
         vm.fuel = AT_TOP
         try:
             with contextlib.suppress(Spent):
                 self._run_at_top(vm, module, statements, into)
         finally:
-            vm.fuel, vm.joined = fuel, joined
+            vm.fuel, vm.joined, vm.reserve = fuel, joined, reserve
             into.drop(1)
             for key, value in into.close().items():
                 if not isinstance(key[0], Lib):
@@ -422,6 +424,7 @@ def run_alone(run: Run, wanted: set[int], fuel: int = ALONE) -> Iterator[Run]:
     depth = vm.store.depth
     made: dict[int, Value] = {}
     left = max(ALL_ALONE, fuel)
+    reserve = OF_RANKS if fuel == ALONE else 0
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
@@ -432,7 +435,7 @@ def run_alone(run: Run, wanted: set[int], fuel: int = ALONE) -> Iterator[Run]:
                 continue
             if left <= 0:
                 return
-            vm.fuel, vm.saving = min(fuel, left), 0
+            vm.fuel, vm.saving, vm.reserve = min(fuel, left), 0, reserve
             if owner < 0 or owner not in made:
                 made.clear()
                 vm.store.drop(depth)
@@ -450,7 +453,11 @@ def run_alone(run: Run, wanted: set[int], fuel: int = ALONE) -> Iterator[Run]:
                 vm.frames[1:] = []
             except Left:
                 pass
-            left -= min(fuel, left) - max(vm.fuel, 0)
+            if vm.reserve < reserve:  # the whole of it was used, and of this as much as there is
+                left, reserve = left - min(fuel, left), vm.fuel if vm.fuel > 0 else 0
+            else:
+                left -= min(fuel, left) - max(vm.fuel, 0)
+            vm.reserve = 0
             found.root = vm.root
             yield found
     finally:

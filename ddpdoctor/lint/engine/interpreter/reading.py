@@ -40,7 +40,7 @@ def read_by_workers(vm: Machine, loader: dict[str, Value], node: ast.AST) -> Seq
     never was, it is told as far as it was followed, and that it goes on.
     """
     outside, tries, fuel, lazily, mask = vm.out, vm.tries, vm.fuel, vm.lazily, vm.mask
-    keeps_cut, vm.keeps_cut = vm.keeps_cut, True
+    keeps_cut, vm.keeps_cut, reserve, vm.reserve = vm.keeps_cut, True, vm.reserve, 0
     given = (id(node), tuple((name, each.what) for name, each in loader.items() if name in _READ))
     seq = vm.out = Seq()
     vm.tries, vm.fuel, vm.lazily = [], min(vm.reading, FUEL), frozenset()
@@ -62,7 +62,7 @@ def read_by_workers(vm: Machine, loader: dict[str, Value], node: ast.AST) -> Seq
         vm.store.drop(depth)
         vm.out, vm.tries, vm.apart, vm.lazily = outside, tries, False, lazily
         vm.reading += max(vm.fuel, 0)
-        vm.fuel, vm.keeps_cut, vm.mask = fuel, keeps_cut, mask
+        vm.fuel, vm.keeps_cut, vm.mask, vm.reserve = fuel, keeps_cut, mask, reserve
     return vm.read.get(given, seq)
 
 

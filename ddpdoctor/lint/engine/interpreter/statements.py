@@ -22,6 +22,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     Spent,
     TryRecord,
 )
+from ddpdoctor.lint.engine.interpreter.methods import TEXT_METHODS
 from ddpdoctor.lint.engine.interpreter.rewriting import raising, suppressing
 from ddpdoctor.lint.engine.interpreter.store import Key, State
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Loop, Seq
@@ -1004,6 +1005,8 @@ def _main_first(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.wit
 
 
 def _try(vm: Machine, node: ast.Try) -> bool:
+    if _finds_its_key(vm, node):
+        return run_block(vm, [*node.body, *node.orelse, *node.finalbody])
     before, outside = vm.mask, vm.out
     condition = _exception(vm, node)
     depth = vm.store.depth
@@ -1057,6 +1060,18 @@ def _try(vm: Machine, node: ast.Try) -> bool:
     if node.finalbody:
         falls = run_block(vm, node.finalbody) and falls
     return falls
+
+
+def _finds_its_key(vm: Machine, node: ast.Try) -> bool:
+    """Whether it asks nothing but one entry of a dictionary, which is there."""
+    asked = getattr(node.body[0], "value", None) if len(node.body) == 1 else None
+    if not isinstance(asked, ast.Subscript) or isinstance(asked.slice, ast.Slice):
+        return False
+    if any(_kinds(each.type) != {"KeyError"} for each in node.handlers):
+        return False
+    owner, key = (evaluate_quietly(vm, each) for each in (asked.value, asked.slice))
+    is_dict = vm.type_of(owner) == "dict" and isinstance(key.what, Const)
+    return is_dict and objects.kept(vm, owner, key) is not None
 
 
 def _tried(vm: Machine, node: ast.Try) -> bool:
@@ -1126,12 +1141,26 @@ def _is_alike(vm: Machine, function: ast.expr) -> bool:
     if not isinstance(function, ast.Name | ast.Attribute):
         return False
     what = evaluate_quietly(vm, function).what
+    if isinstance(what, Func):
+        return _looks_up(vm.functions[what.number].node)
+    if isinstance(what, Partial):
+        return what.callee.constant is not OPEN  # a method of a constant, as `".".join` is
     effect = vm.library.find(what.name) if isinstance(what, Lib) else None
     return what in _CONVERTERS or (effect is not None and effect.does in objects.PROPERTIES)
 
 
+def _looks_up(function: ast.AST) -> bool:
+    """Whether a function of the user's calls nothing but such itself, by their plain names."""
+    called = [each.func for each in ast.walk(function) if isinstance(each, ast.Call)]
+    names = [each.id for each in called if isinstance(each, ast.Name)]
+    methods = [each.attr for each in called if isinstance(each, ast.Attribute)]
+    known = all(Lib(each) in _CONVERTERS for each in names)
+    return known and set(methods) <= TEXT_METHODS and len(names) + len(methods) == len(called)
+
+
 _CONVERTERS = {
     *map(Lib, ("int", "float", "str", "bool", "len", "isinstance", "getattr")),
+    *map(Lib, ("importlib.import_module", "__import__")),
     *(Lib(f"os.path.{name}") for name in ("basename", "dirname", "join", "split", "splitext")),
 }
 

@@ -1,4 +1,4 @@
-"""transformers, DeepSpeed, TorchMetrics, ignite, timm, detectron2, mmengine, fairscale, horovod.
+"""transformers, DeepSpeed, TorchMetrics, ignite, timm, detectron2, mmengine, fairscale, ...
 
 Source: their documentation and signatures.
 """
@@ -87,6 +87,15 @@ horovod.torch.allgather                                 collective result=same
 horovod.torch.broadcast                                 collective result=same
 horovod.torch.broadcast_parameters                      collective
 horovod.torch.broadcast_optimizer_state                 collective
+mpi4py.MPI.COMM_WORLD.Get_rank                          rank
+mpi4py.MPI.COMM_WORLD.Get_size                          world
+mpi4py.MPI.COMM_WORLD.Barrier                           collective op=mpi.barrier
+mpi4py.MPI.COMM_WORLD.barrier                           collective op=mpi.barrier
+mpi4py.MPI.COMM_WORLD.bcast                             collective op=mpi.bcast result=same
+mpi4py.MPI.COMM_WORLD.allgather                         collective op=mpi.allgather result=same
+mpi4py.MPI.COMM_WORLD.allreduce                         collective op=mpi.allreduce result=same
+mpi4py.MPI.COMM_WORLD.gather                            collective op=mpi.gather
+mpi4py.MPI.COMM_WORLD.reduce                            collective op=mpi.reduce
 """
 EFFECTS = "\n".join(
     [f"{home}.get_{name} {_SCHEDULE}" for home in _HOMES for name in _SCHEDULES.split()]

@@ -115,7 +115,9 @@ def _changes(run: Run, seq: Seq, site: int) -> Iterator[Event]:
 def _seen_through(run: Run, view: Value) -> Iterator[int]:
     """The site of a tensor, and of those that it is a view of."""
     what: object = view.what
-    while isinstance(what, Tensor):
+    seen: set[object] = set()
+    while isinstance(what, Tensor) and what not in seen:  # of a round, one of the round before's
+        seen.add(what)
         yield what.site
         made = run.vm.made.get(what)
         what = made.of[0].what if made is not None and made.by in VIEWS else None

@@ -37,6 +37,8 @@ from ddpdoctor.lint.rule import About, Hit, Related
 ABOUT = About(code="DDP201", name="premature-sampler", confidence="likely")
 
 _ASKS = ("collective", "wrap", "query", "group")
+_ELSEWHERE = "mpi."
+"""Before what goes through MPI, which needs no process group of torch's."""
 _LIVES = ("init", "leave", "ask", "prepare", "spawn")
 
 
@@ -49,7 +51,9 @@ def check(run: Run) -> Iterator[Hit]:
     asks = [event for event, _ in lives if event.kind == "ask"]
     told: set[ast.AST] = set()
     for event, way in events(run.root, *_ASKS) if joins else ():
-        if event.node in told or in_try(way) or not is_world(event.values.get("group")):
+        if event.node in told or event.name.startswith(_ELSEWHERE):
+            continue
+        if in_try(way) or not is_world(event.values.get("group")):
             continue
         found = _behind(event, way, lives) or (None if asks else _before(way, joins))
         if found is None:
