@@ -170,6 +170,12 @@ def is_for_all(count: What) -> bool:
     return known and all(len(range(*row)) % RANKS == 0 for row in bounds if 0 not in row[2:])
 
 
+def is_multiple(number: object) -> bool:
+    """Whether a number is a multiple of that of the ranks, whatever it is else made of."""
+    found = [in_round(number, 0, 0, prime) for prime in _PRIMES]
+    return all(isinstance(each, int) and each % RANKS == 0 for each in found)
+
+
 _PRIMES = (1009, 2003)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.store import PERHAPS, ROWS_OF, UNWRAPPED, Key, State
@@ -1146,6 +1147,8 @@ def sliced(
         whole = found if found is not None else current(vm, owner)
         if of_rows and whole.agree.cause in ("order", "chance"):
             vm.emit("deal", "", node, order=whole)
+        if _is_dealt_evenly(vm, owner.what, parts, node):
+            agree, why = UNKNOWN, None  # another part, which is as large
     if found is not None:
         if by.kind != "rank":
             agree, why = blended([found, *parts])
@@ -1161,6 +1164,20 @@ def sliced(
         made = fresh(vm, Value(Tensor(vm.site(node, "slice"), what.of), agree, why))
         return vm.computed(made, "slice", (owner,), node)
     return Value(term("slice", what, *(each.what for each in parts)), agree, why)
+
+
+def _is_dealt_evenly(vm: Machine, what: What, parts: list[Value], node: ast.AST) -> bool:
+    """Whether it is `parts[rank::world]` of as many parts as a multiple of the world."""
+    by_turns = [each.what for each in parts] == [RANK, WORLD] and isinstance(node, ast.Subscript)
+    cut = node.slice if isinstance(node, ast.Subscript) else None
+    if not by_turns or not isinstance(cut, ast.Slice) or cut.upper is not None:
+        return False
+    number = vm.store.get((what, NUMBER))
+    return number is not None and folding.is_multiple(number.what)
+
+
+NUMBER = "#number"
+"""Of what was split: into how many parts."""
 
 
 # --- paths

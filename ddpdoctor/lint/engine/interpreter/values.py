@@ -371,6 +371,8 @@ def term(op: str, *args: Any) -> Term:
     made = Term(op, args)
     if made.size <= _MAX_TERM:
         return made
+    if op == "Mult" and args[1:] == (WORLD,) and has_identity(args):  # a multiple of it, however
+        return Term(op, (Term("large", (next(_LARGE),)), WORLD))
     return Term("large", (next(_LARGE),)) if has_identity(args) else NOTHING
 
 

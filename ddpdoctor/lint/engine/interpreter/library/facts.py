@@ -108,9 +108,14 @@ def _pure(vm: Machine, call: Call) -> Value:
         return given[0] if given else NONE
     every = given + [value for word, value in call.kwargs.items() if word not in OF_THE_KIND]
     agree, why = blended([inside(vm, each) for each in every])
-    return computed(vm, call.name, every, agree, why, call.node)
+    made = computed(vm, call.name, every, agree, why, call.node)
+    if call.name in _SPLITTING and len(call.args) > 1 and isinstance(made.what, Term | Tensor):
+        vm.store.put((made.what, objects.NUMBER), call.args[1])
+    return made
 
 
+_SPLITTING = ("numpy.array_split", "torch.tensor_split")
+"""What gives as many parts as it is told."""
 SALTED = "hash() of a text is another in every process"
 
 
