@@ -270,7 +270,7 @@ def call_function(
     body = Seq()
     called = Called(node, vm.path, info.name, body, vm.frame.name, _is_handed_in(vm, node, info))
     outside.items.append(called)
-    scopes = list(vm.scopes)
+    scopes, born = list(vm.scopes), len(vm.born)
     vm.scopes.extend(what.within)
     vm.out = body
     mask = vm.mask
@@ -279,7 +279,7 @@ def call_function(
             vm, info, what, [*what.bound, *args], {**dict(what.named), **kwargs}, node, on_yield
         )
         if likes is not None:
-            quiet.note(vm, likes, body.items, result)
+            quiet.note(vm, likes, body.items, result, born)
         return result
     finally:
         vm.scopes[:] = scopes

@@ -212,6 +212,8 @@ class Machine:
         self.lazily: frozenset[int] = frozenset()
         """The calls whose generator begins with the loop that goes through it, by their nodes."""
         self.objects: dict[int, Object] = program.objects
+        self.born: list[int] = []
+        """The objects that were made, in order, by number."""
         self.functions: list[FunctionInfo] = program.functions
         self.classes: list[ClassInfo] = program.classes
         self.visited: dict[int, FunctionInfo] = {}
@@ -348,6 +350,7 @@ class Machine:
         """An object made at this place."""
         number = self.site(node, kind or type)
         self.objects[number] = Object(number, type, cls, node, self.path)
+        self.born.append(number)
         made = Ref(number)
         owners = self.store.owners
         if self.mask == EVERYONE:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ddpdoctor.lint.engine.interpreter.machine import Frame, FunctionInfo, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Exit, Node
 from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
     Class,
     Const,
     Func,
@@ -75,12 +76,17 @@ def is_quiet(vm: Machine, call: Known) -> bool:
     return vm.quiet.get(call.same, 0) > 0
 
 
-def note(vm: Machine, call: Known, done: list[Node], result: Value) -> None:
-    """Such a call did this: see whether it is more than computing, until that is known."""
+def note(vm: Machine, call: Known, done: list[Node], result: Value, born: int = 0) -> None:
+    """Such a call did this: see whether it is more than computing, until that is known.
+
+    What it does to what it has made itself is computing, too: that was made after so many.
+    """
     times = min(vm.quiet.get(call.like, 0), vm.quiet.get(call.same, 0))
     if 0 <= times < _ENOUGH:
         events = _WITHIN_A_FORWARD if call.like[1] else _COMPUTING
-        only = all(_computes(each, events) for each in done) and _is_computed(result.what)
+        own = frozenset(vm.born[born:])
+        only = all(_computes(each, events, own) for each in done)
+        only = only and _is_computed(vm, result.what, own)
         for key in {call.like, call.same}:
             vm.quiet[key] = vm.quiet.get(key, 0) + 1 if only else -1
 
@@ -99,16 +105,30 @@ def _decisive(vm: Machine, what: What) -> object:
     return type(what)
 
 
-def _computes(node: Node, events: frozenset[str]) -> bool:
+_OF_ITS_OWN = {
+    **dict.fromkeys(("keep", "set_attribute", "set_item", "take"), "owner"),
+    "copy": "object",
+}
+"""Events that concern nobody else if they are of what was made there, or of a batch: of what."""
+
+
+def _computes(node: Node, events: frozenset[str], own: frozenset[int]) -> bool:
     if isinstance(node, Event):
-        return node.kind in events
+        of = node.values.get(_OF_ITS_OWN.get(node.kind, "")) or NONE
+        is_own = isinstance(of.what, Ref) and of.what.number in own
+        return is_own or of.agree.cause == "data" or node.kind in events
     if isinstance(node, Exit):
         return node.kind != "end"
     inside = [arm.body for arm in node.arms] if isinstance(node, Choice) else [node.body]
-    return all(_computes(each, events) for seq in inside for each in seq.items)
+    return all(_computes(each, events, own) for seq in inside for each in seq.items)
 
 
-def _is_computed(what: What) -> bool:
+def _is_computed(vm: Machine, what: What, own: frozenset[int]) -> bool:
     if isinstance(what, Tuple):
-        return all(_is_computed(each.what) for each in what.items)
+        return all(_is_computed(vm, each.what, own) for each in what.items)
+    if isinstance(what, Ref) and what.number in own:
+        return vm.objects[what.number].cls < 0 and vm.objects[what.number].type in _CONTAINERS
     return isinstance(what, Tensor | Term)
+
+
+_CONTAINERS = ("dict", "list", "set")

@@ -466,7 +466,8 @@ def run_loop(
     seq = Seq()
     first: dict[Any, Value | None] = {}
     counted: dict[What, tuple[What, int | None]] = {}
-    for turn in range(1 if once else _ROUNDS):
+    rounds = 1 if once else _rounds(vm)
+    for turn in range(rounds):
         record = LoopRecord(base - 1, len(vm.conditions))
         vm.frame.loops.append(record)
         vm.store.open()
@@ -499,7 +500,7 @@ def run_loop(
         first = {**heads, **first}
         counted = dict(_counted(first, heads, states))
         passed = frozenset(vm.own[calls:])
-        if not _settle(vm, states, vm.site(node, "loop"), passed) or turn == _ROUNDS - 1:
+        if not _settle(vm, states, vm.site(node, "loop"), passed) or turn == rounds - 1:
             break
     if seq.items:
         loop = Loop(node, vm.path, count, seq, vm.frame.name, begun=begun, counted=counted)
@@ -521,6 +522,16 @@ def run_loop(
         return False
     vm.store.join(ways, vm.site(node, "after"))
     return True
+
+
+def _rounds(vm: Machine) -> int:
+    """How often a body is run at most: less within others, once fuel gets short.
+
+    What only comes about in a later round is not seen then, but what comes behind the loop is.
+    """
+    around = sum(len(frame.loops) for frame in vm.frames)
+    short = sum(vm.fuel < vm.saving // each for each in (2, 4))
+    return max(_ROUNDS - min(short, max(around - 1, 0)), 1)
 
 
 def _begin_what_was_started(vm: Machine) -> None:
