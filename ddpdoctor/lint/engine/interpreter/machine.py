@@ -16,7 +16,6 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Exit,
     Seq,
     events,
-    walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
@@ -51,7 +50,7 @@ NUMBERED = "#numbered"
 MAX_CALLS = 40
 FUEL = 180_000
 ALONE = 4_000
-ALL_ALONE = 20_000
+ALL_ALONE = 40_000
 OF_RANKS = 60_000
 """More for a function that nobody is seen to call, once it turns out to be a program of ranks."""
 READING = 10_000
@@ -212,6 +211,8 @@ class Machine:
         self.lazily: frozenset[int] = frozenset()
         """The calls whose generator begins with the loop that goes through it, by their nodes."""
         self.objects: dict[int, Object] = program.objects
+        self.handed: set[int] = set()
+        """The objects that something unknown was given, or of which something else is asked."""
         self.born: list[int] = []
         """The objects that were made, in order, by number."""
         self.functions: list[FunctionInfo] = program.functions
@@ -220,7 +221,9 @@ class Machine:
         """The functions that were run, by their nodes."""
         self.fuel = fuel
         self.reserve = 0
-        """What is added once, if a process group has been joined when the fuel is spent."""
+        """What is added once, if it is `of_ranks` when the fuel is spent."""
+        self.of_ranks = False
+        """Whether ranks were started, have joined a group, share a model, or meet."""
         self.enough = fuel // 2
         """As long as there is so much, loops are run in detail."""
         self.saving = fuel // 4 * 3
@@ -319,15 +322,10 @@ class Machine:
         """Use fuel. Raises Spent."""
         self.fuel -= amount
         if self.fuel < 0:
-            if not self.reserve or not self._is_of_ranks():
+            if not self.reserve or not self.of_ranks:
                 raise Spent
             self.fuel += self.reserve
             self.saving, self.reserve = self.reserve // 4 * 3, 0
-
-    def _is_of_ranks(self) -> bool:
-        """Whether ranks were started, have joined a group, or share a model."""
-        nodes = (node for node, _ in walk(self.root))
-        return self.joined or any(isinstance(x, Event) and x.kind in _OF_RANKS for x in nodes)
 
     def computed(self, value: Value, by: str, of: tuple[Value, ...], node: ast.AST) -> Value:
         """Remember how a value was computed."""
@@ -373,6 +371,7 @@ class Machine:
     def emit(self, kind: str, name: str, node: ast.AST, /, **values: Value) -> Event:
         """Something was done."""
         inside, order = tuple(self.scopes), self.computations
+        self.of_ranks = self.of_ranks or kind in _OF_RANKS
         event = Event(kind, name, node, self.path, values, inside, self.frame.name, order)
         self.out.items.append(event)
         return event
@@ -571,7 +570,7 @@ class Machine:
         return _told_apart(joined, yes, no, chosen.condition, chosen.test)
 
 
-_OF_RANKS = ("init", "spawn", "wrap")
+_OF_RANKS = ("collective", "init", "spawn", "wrap")
 
 
 def _told_apart(

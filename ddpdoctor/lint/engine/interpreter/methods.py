@@ -144,6 +144,12 @@ def call_method_of(
             return Value(_scope(vm, node, "join", owner))
         if vm.library.exact(f"{type}.{name}") is None:
             type = "torch.nn.Module"
+    if type == "torch.distributed.Work":
+        if isinstance(owner.what, Ref) and name != "wait":
+            vm.handed.add(
+                owner.what.number
+            )  # who asks whether it is done waits in a way of its own
+        return call_duck(vm, owner, name, args, kwargs, node)
     effect = vm.library.find(f"{type}.{name}")
     if effect is None and type in ("torch.nn.Module", "torch.nn.DataParallel"):
         effect = vm.library.find(f"torch.nn.Module.{name}")
@@ -320,6 +326,8 @@ def _hand_over(vm: Machine, args: list[Value], kwargs: dict[str, Value]) -> None
     """What is handed to something unknown may be changed there."""
     for each in (*args, *kwargs.values()):
         vm.note_read(each)
+        if isinstance(each.what, Ref):
+            vm.handed.add(each.what.number)
         if isinstance(each.what, Ref) and vm.type_of(each) in ("list", "set"):
             content = vm.store.get((each.what, "[]"))
             if content is not None and content.agree.kind == "same":

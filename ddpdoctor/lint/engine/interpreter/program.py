@@ -443,6 +443,7 @@ def run_alone(run: Run, wanted: set[int], fuel: int = ALONE) -> Iterator[Run]:
             vm.store.drop(depth + 1)
             vm.out = vm.root = Seq()
             vm.conditions, vm.scopes, vm.tries, vm.joined = [], [], [], False
+            vm.of_ranks = False
             vm.mask = (1 << 16) - 1
             vm.frames = [program._frame(loaded)]
             found = Run(run.path, vm.root, vm, name, info.node.lineno, is_entry=False)

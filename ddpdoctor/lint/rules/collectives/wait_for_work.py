@@ -27,7 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, events, walk
 from ddpdoctor.lint.engine.interpreter.values import OPEN, TRUE
 from ddpdoctor.lint.engine.queries.sharding import numbers
 from ddpdoctor.lint.rule import About, Hit
@@ -39,7 +39,14 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield asynchronous calls whose work is lost."""
     started: dict[int, Event] = {}
     lost: set[int] = set()
-    for event, _ in events(run.root, "collective", "new", "dropped", "wait"):
+    listed: set[int] = set()
+    for event, _ in events(run.root, "collective", "new", "dropped", "keep", "wait"):
+        if event.kind == "keep":
+            kept, lists = numbers(event.values["value"]), numbers(event.values["owner"])
+            if not _is_seen_by_others(run, kept | lists):
+                listed |= kept & started.keys()
+                lost |= kept & started.keys()
+            continue
         works = numbers(event.values.get("work"))
         if event.values.get("async_op", TRUE).constant is OPEN:
             continue  # who calls with it says so, and perhaps nobody does
@@ -50,15 +57,38 @@ def check(run: Run) -> Iterator[Hit]:
         elif works:
             started.update(dict.fromkeys(works, event))
             lost |= works if _is_never_read(run, event) else set()
-    told = {id(started[number].node): started[number] for number in sorted(lost & started.keys())}
-    for event in told.values():
+    told = {id(started[number].node): number for number in sorted(lost & started.keys())}
+    for number in told.values():
+        event = started[number]
         name = event.name.rpartition(".")[2]
         yield Hit(
             event.node,
             f"the work of {name}() is never waited for: its tensor may be half-written",
             help="keep the work and call `.wait()` before the tensor is used",
+            confidence="likely" if number in listed else None,
             path=event.path,
         )
+
+
+def _is_seen_by_others(run: Run, kept: set[int]) -> bool:
+    """Whether any of these objects may be waited for where nobody looks: it is held, or handed on.
+
+    Those that this program asks of each other are seen here.
+    """
+    if run.spent or kept & run.vm.handed:
+        return True
+    if run.is_entry:
+        return False
+    # Of a method that is run alone, other methods of its object may do it.
+    held = (each for named in run.vm.store.held().values() for each in named.items())
+    if "." in run.name and any(numbers(value) & kept for name, value in held if name != "[]"):
+        return True
+    exits = (node for node, way in walk(run.root) if isinstance(node, Exit) and len(way) < _OUT)
+    return any(numbers(each.value) & kept for each in exits)
+
+
+_OUT = 4
+"""As far from the beginning whoever calls what nobody is seen to call may be told by a return."""
 
 
 def _is_never_read(run: Run, event: Event) -> bool:
