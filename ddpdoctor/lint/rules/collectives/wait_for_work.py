@@ -1,7 +1,8 @@
 """Asynchronous work that nobody waits for.
 
 ## What it does
-Finds `async_op=True`, `isend` and `irecv` whose result is thrown away or never used.
+Finds `async_op=True`, `isend` and `irecv` whose result is thrown away or never used, or put into a
+list that nobody goes through.
 
 ## Why is this bad?
 Until `wait()` returns, the tensor may be read half-written or freed while it is being sent.
@@ -42,10 +43,10 @@ def check(run: Run) -> Iterator[Hit]:
     listed: set[int] = set()
     for event, _ in events(run.root, "collective", "new", "dropped", "keep", "wait"):
         if event.kind == "keep":
-            kept, lists = numbers(event.values["value"]), numbers(event.values["owner"])
-            if not _is_seen_by_others(run, kept | lists):
-                listed |= kept & started.keys()
-                lost |= kept & started.keys()
+            kept = numbers(event.values["value"]) & started.keys()
+            if kept and not _is_seen_by_others(run, kept | numbers(event.values["owner"])):
+                listed |= kept
+                lost |= kept
             continue
         works = numbers(event.values.get("work"))
         if event.values.get("async_op", TRUE).constant is OPEN:
