@@ -516,6 +516,8 @@ def instantiate(
         _wrap(vm, self_, args, kwargs, node)
     elif is_dict:
         methods.call_method(vm, self_, "update", args, kwargs, node)
+    elif base == objects.LOADER:
+        _derive(vm, self_, what.number, args, kwargs, node)
     elif objects.field_names(vm, what.number):
         _fill(vm, self_, what.number, args, kwargs, node)
     elif args or kwargs:
@@ -532,6 +534,23 @@ def _wrap(
     module = args[0] if args else kwargs.get("module", Value(NOTHING, UNKNOWN))
     if isinstance(made.what, Ref):
         wrap_in(vm, made.what, module, kwargs, node, "DistributedDataParallel")
+
+
+def _derive(
+    vm: Machine,
+    made: Value,
+    number: int,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> None:
+    """What the initialiser of a library's loader, sampler or container does for such a class."""
+    from ddpdoctor.lint.engine.interpreter.library.events import derive
+
+    base = objects.library_base(vm, number)
+    effect = vm.library.exact(objects.library_class(vm, number))
+    if effect is not None and (base in objects.OF_DATA or effect.option("holds")):
+        derive(vm, made, Call(base, effect, None, args, kwargs, node))
 
 
 def _factory(vm: Machine, number: int, name: str) -> Value | None:
@@ -608,11 +627,7 @@ def _call_of_super(
             _wrap(vm, self_, args, kwargs, node)
         if vm.type_of(self_) == "dict":
             return methods.call_method(vm, self_, "update", args, kwargs, node)
-        from ddpdoctor.lint.engine.interpreter.library.events import derive
-
-        effect = vm.library.exact(objects.library_class(vm, frame.owner))
-        if effect is not None and (base in objects.OF_DATA or effect.option("holds")):
-            derive(vm, self_, Call(base, effect, None, args, kwargs, node))
+        _derive(vm, self_, frame.owner, args, kwargs, node)
         if base == "argparse.Namespace" or not base:
             for keyword, value in kwargs.items():
                 if keyword == "**":

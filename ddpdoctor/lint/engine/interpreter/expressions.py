@@ -494,6 +494,8 @@ def _yield_from(vm: Machine, node: ast.YieldFrom) -> Value:
         return _yield_each(vm, node)
     source = evaluate(vm, node.value)
     one, count = elements(vm, source, node.value)
+    content = objects.content(vm, source) or source
+    vm.emit("iterate", "yield from", node, over=source, element=one, content=content)
     vm.frame.yields.append(one)
     if count.agree.divergent:
         vm.store.put((vm.frame.scope, "#count"), count)

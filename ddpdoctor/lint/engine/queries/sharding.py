@@ -142,7 +142,7 @@ def _fed(run: Run, trained: set[int]) -> set[int]:
 
 def _yields(node: ast.AST) -> bool:
     """Whether a loop hands on what it reads, to be used elsewhere."""
-    return any(isinstance(each, ast.Yield) for each in ast.walk(node))
+    return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(node))
 
 
 def _behind(run: Run, value: Value | None, depth: int) -> set[int]:
@@ -171,7 +171,8 @@ def loops(way: Way) -> list[Loop]:
 def is_dealt_out(run: Run, loader: Event) -> bool:
     """Whether the workers of a loader read what is this rank's, or ask which rank they are of."""
     data = loader.values.get("dataset")
-    if data is not None and (data.agree.divergent or _holds_own(run, data)):
+    own = data is not None and data.agree.divergent and data.agree.cause not in _BY_ACCIDENT
+    if data is not None and (own or _holds_own(run, data)):
         return True
     # What comes of a loop over a rank's own part is that rank's own data.
     causes = ("shard", "data") if is_stream(run, loader) else ("shard",)
@@ -187,6 +188,10 @@ def is_dealt_out(run: Run, loader: Event) -> bool:
         if any(_is_own(each, causes, _DEPTH) for each in deciding):
             return True
     return False
+
+
+_BY_ACCIDENT = ("clock", "disk", "exception", "order", "signal")
+"""By what data may be another on a rank without being its part: a file that it finds, an error."""
 
 
 def _is_alike(sample: Event) -> bool:

@@ -99,7 +99,7 @@ def check(run: Run) -> Iterator[Hit]:
             loader = loaders[number]
             if is_stream(run, loader) or is_dealt_out(run, loader) or _sounds_dealt_out(loader):
                 continue
-            if _is_cut_up(run, each):
+            if _is_cut_up(run, each) or _goes_on_for_ever(run, each):
                 continue
             told.add(number)
             if _is_given(loader):
@@ -138,6 +138,23 @@ def _told_alike(run: Run, loaders: dict[int, Event]) -> Iterator[Hit]:
                     help="give it the rank of the process: rank=dist.get_rank()",
                     path=sampler.path,
                 )
+
+
+def _goes_on_for_ever(run: Run, each: Pass) -> bool:
+    """Whether batches are handed on without an end, in an order that each rank draws for itself.
+
+    Then there is no epoch that all of them go through, and no two train on the same.
+    """
+    around = each.outer[-1].node if each.outer else None
+    if not isinstance(each.event.node, ast.YieldFrom | ast.For) or not isinstance(
+        around, ast.While
+    ):
+        return False
+    hands_on = any(isinstance(x, ast.Yield | ast.YieldFrom) for x in ast.walk(each.event.node))
+    is_endless = isinstance(around.test, ast.Constant) and bool(around.test.value)
+    seeds = (e.values.get("seed") for e, _ in events(run.root, "seed", "seed_all"))
+    by_rank = any(seed is not None and seed.agree.kind == "rank" for seed in seeds)
+    return hands_on and is_endless and by_rank
 
 
 def _picked_alike(run: Run) -> Iterator[Hit]:

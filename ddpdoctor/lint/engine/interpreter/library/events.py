@@ -120,7 +120,8 @@ def derive(vm: Machine, own: Value, call: Call) -> None:
     values = call.roles()
     for role, value in values.items():
         vm.store.put((own.what, role), value)
-    if objects.class_attribute(vm, made.cls, "__iter__") is not None:
+    own_way = objects.class_attribute(vm, made.cls, "__iter__")
+    if own_way is not None and not _goes_on_with_the_base(vm, own_way):
         return
     made.type = call.name
     if "DistributedSampler" in call.name:
@@ -128,6 +129,21 @@ def derive(vm: Machine, own: Value, call: Call) -> None:
     event = vm.emit("new", call.name, call.node, object=own, work=NONE, **values)
     if call.name == objects.LOADER:
         _read(vm, own.what, event)
+
+
+def _goes_on_with_the_base(vm: Machine, method: Value) -> bool:
+    """Whether an `__iter__` goes through what the base's gives: it hands it on in another way."""
+    if not isinstance(method.what, Func):
+        return False
+    asked = (
+        each.func.value
+        for each in ast.walk(vm.functions[method.what.number].node)
+        if isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and each.func.attr == "__iter__"
+    )
+    supers = (each.func for each in asked if isinstance(each, ast.Call))
+    return any(isinstance(each, ast.Name) and each.id == "super" for each in supers)
 
 
 _LAYERS = 4
