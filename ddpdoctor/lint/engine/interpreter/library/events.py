@@ -133,6 +133,7 @@ def derive(vm: Machine, own: Value, call: Call) -> None:
 
 def _goes_on_with_the_base(vm: Machine, method: Value) -> bool:
     """Whether an `__iter__` goes through what the base's gives: it hands it on in another way."""
+    method = vm.store.get((method.what, "__wrapped__")) or method
     if not isinstance(method.what, Func):
         return False
     asked = (
