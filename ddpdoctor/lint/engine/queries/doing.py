@@ -49,12 +49,17 @@ class Doers:
     loops: tuple[Loop, ...] = ()
     """The loops around it."""
 
-    def is_clear(self, *causes: str) -> bool:
-        """Whether the rank alone decides who does it, but for what these causes decide."""
+    def is_clear(self, *causes: str, by_files: bool = False) -> bool:
+        """Whether the rank alone decides who does it, but for what these causes decide.
+
+        What was found on the disk may decide as well, `by_files`: who shares it has found the same.
+        But who asks whether a file is there may be about to make it, once.
+        """
         return all(
             isinstance(each.condition.what, Table)
             or each.condition.agree.kind == "same"
             or (each.condition.agree.cause in causes and not _asks_for_none(each.test))
+            or (by_files and _was_found(each.condition))
             or (each.condition.agree.kind == "unknown" and self._counts(each.condition.what))
             for each in self.choices
         )
@@ -75,6 +80,12 @@ class Doers:
     def some(self) -> bool:
         """Whether some ranks do it and others do not."""
         return self.mask not in (0, EVERYONE)
+
+
+def _was_found(condition: Value) -> bool:
+    """Whether what was found on the disk decides, and not the disk itself."""
+    asks = any(isinstance(each, Term) and each.op == "disk" for each in within(condition.what))
+    return condition.agree.cause == "disk" and not asks
 
 
 _ASKING = {"and", "or", "not", *COMPARISONS}

@@ -51,7 +51,7 @@ def check(run: Run) -> Iterator[Hit]:
         who = doers(way)
         if who.mask.bit_count() < 2 or not (run.is_entry or _belongs_to_a_wrapper(event, run)):
             continue
-        if not who.is_clear("data", "clock") or is_one_after_another(way):
+        if not who.is_clear("data", "clock", by_files=True) or is_one_after_another(way):
             continue
         everyone = who.mask == EVERYONE
         yield Hit(
