@@ -60,11 +60,11 @@ def races(run: Run) -> list[Race]:
 def _races(run: Run) -> Iterator[Race]:
     if run.is_entry and not is_distributed(run):
         return
-    written = events(run.root, "save", "write", "rename", "open")
+    written = events(run.root, "save", "write", "rename", "open", "download")
     saves = [(e, w) for e, w in written if doers(w).some and (e.kind != "open" or _writes(e))]
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     told: set[int] = set()
-    for load, to in events(run.root, "load", "read", "open"):
+    for load, to in events(run.root, "load", "read", "open", "read_data"):
         if load.kind == "open" and not _reads(load):
             continue
         reads = doers(to)

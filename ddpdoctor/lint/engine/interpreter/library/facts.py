@@ -108,10 +108,27 @@ def _pure(vm: Machine, call: Call) -> Value:
         return given[0] if given else NONE
     every = given + [value for word, value in call.kwargs.items() if word not in OF_THE_KIND]
     agree, why = blended([inside(vm, each) for each in every])
+    if call.name.startswith(_DATA_SETS):
+        _open_data_set(vm, call)
     made = computed(vm, call.name, every, agree, why, call.node)
     if call.name in _SPLITTING and len(call.args) > 1 and isinstance(made.what, Term | Tensor):
         vm.store.put((made.what, objects.NUMBER), call.args[1])
     return made
+
+
+_DATA_SETS = "torchvision.datasets."
+"""Classes that have their data in a folder, into which they put it where they are told to."""
+
+
+def _open_data_set(vm: Machine, call: Call) -> None:
+    root, download = call.kwargs.get("root", call.first), call.kwargs.get("download", NONE)
+    if root.is_const(None) or not isinstance(root.what, Const | Term) or root.agree.divergent:
+        return
+    path = Value(term("data", call.name, root.what), UNKNOWN)
+    if download.is_const(True):
+        vm.emit("download", call.last, call.node, path=path)
+    elif download.is_const(None, False):
+        vm.emit("read_data", call.last, call.node, path=path)
 
 
 _SPLITTING = ("numpy.array_split", "torch.tensor_split")
