@@ -19,7 +19,7 @@ from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding, Pitfall, Variant
 from ddpdoctor.diagnose import Deadlock, diagnose
 from ddpdoctor.evidence import Fate, RankEvidence, signal_name
-from ddpdoctor.launch import ForkServer, Job, WorkerGroup
+from ddpdoctor.launch import ForkServer, Job, Lost, WorkerGroup
 from ddpdoctor.launch.processes import share
 from ddpdoctor.observation import Observation
 from ddpdoctor.postmortem import text_log
@@ -106,6 +106,7 @@ class Forked:
     def poll(self) -> Ending | None:
         """Look at it; how it ended, once it has."""
         fates = self._world.poll()
+        _expect_a_keeper(self._world)
         deadlock = self._observation.poll(fates)
         overdue = not self._world.ended and self._is_overdue(fates)
         if not self._world.ended:
@@ -134,9 +135,7 @@ class Forked:
             return "; ".join(f"rank {fate.rank} {_how(fate)}" for fate in failed)
         if deadlock is not None:
             return "a deadlock was proven, and the ranks ended"
-        if overdue:
-            return _endless(DEADLINE)
-        return "the ranks were killed" if any(fate.exit_code != 0 for fate in fates) else ""
+        return _endless(DEADLINE) if overdue else ""
 
 
 class Commanded:
@@ -180,6 +179,7 @@ class Commanded:
         self._worlds.poll()
         deadlocked = bool(self._worlds.deadlocked)
         self._process.poll()
+        _expect_a_keeper(self._process)
         overdue = not self._process.ended and self._is_overdue()
         if not (self._process.ended or deadlocked or overdue):
             return None
@@ -214,6 +214,12 @@ class Commanded:
         """What the command printed tells, where it failed before any process was a rank."""
         files = [(self._job.rank_file(0, kind), None) for kind in ("stdout", "stderr")]
         return annotate(text_log.read_files(files).judge())
+
+
+def _expect_a_keeper(world: WorkerGroup) -> None:
+    """Raise Lost where ranks were killed with theirs: it would be told as a fault of theirs."""
+    if world.lost:
+        raise Lost("the keeper was killed, and its ranks with it")
 
 
 def _overdue(since: float, seconds: float, ranks: Iterable[RankEvidence]) -> bool:

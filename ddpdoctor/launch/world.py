@@ -47,6 +47,8 @@ class WorkerGroup:
         self.began = time.monotonic()
         self.survivors: tuple[int, ...] = ()
         """Processes that could not be killed. Empty, but for a hung kernel call."""
+        self.lost = False
+        """Whether somebody has killed the keeper, and so ranks whose end nobody has seen."""
         self._channel = channel
         self._ranks: tuple[Rank, ...] = ()
         self._fates: list[Fate] = []
@@ -186,6 +188,7 @@ class WorkerGroup:
         now = time.monotonic()
         for rank in self._ranks:
             if rank.rank not in known:
+                self.lost = self.lost or not self._killed
                 fate = Fate(rank.rank, rank.pid, None, signal.SIGKILL, now, killed_by_us=True)
                 self._fates.append(fate)
 
