@@ -487,7 +487,7 @@ def _of_tensor(
     if name == "size" and args and args[0].is_const(0):
         return Value(term("of", owner.what, name, 0), objects.rows(vm, owner), why)
     if name in ("size", "dim", "element_size"):
-        return Value(term("of", owner.what, name), objects.of_size(owner), why)
+        return Value(term("of", owner.what, name), objects.of_size(vm, owner), why)
     if name in _ARCCOS:
         vm.emit("arccos", name, node, of=owner)
     of = made.of
@@ -545,6 +545,7 @@ def _of_container(
         else:
             made = objects.concatenated(vm, node, owner, args[0] if args else owner)
         if name in ("extend", "update"):
+            vm.emit("keep", name, node, owner=owner, value=args[0] if args else NONE)
             merged = objects.content(vm, made)
             assert merged is not None
             vm.store.put((owner.what, "[]"), merged)

@@ -125,7 +125,16 @@ def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
         else:
             vm.store.put((what, "~"), Value(what, agree, why))
     elif isinstance(what, Tensor | Term):
+        if not agree.divergent:
+            vm.store.put((what, _SIZED), Value(what, agree, why))
+        elif vm.store.get((what, _SIZED)) is None:
+            vm.store.put((what, _SIZED), value)
         vm.store.put((what, "~"), Value(what, agree, why))
+
+
+_OF_SIZE = ("shape", "ndim", "dtype", "size")
+_SIZED = "#sized"
+"""Of a tensor that was changed in place: what it was before, and is as large as."""
 
 
 def change(
@@ -145,6 +154,7 @@ def fresh(vm: Machine, value: Value) -> Value:
     """A value that is made here anew, whatever was done to the last one made here."""
     if vm.store.get((value.what, "~")) is not None:
         vm.store.put((value.what, "~"), value)
+        vm.store.put((value.what, _SIZED), value)
     return value
 
 
@@ -317,8 +327,8 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
             return owner  # the same numbers, seen another way
         if name == "data":
             return Value(Tensor(what.site), owner.agree, owner.why)
-        if name in ("shape", "ndim", "dtype", "size"):
-            return Value(term("of", what, name), of_size(owner), owner.why)
+        if name in _OF_SIZE:
+            return Value(term("of", what, name), of_size(vm, owner), owner.why)
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
     if isinstance(what, Const | Table | Tuple | Many):
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
@@ -326,6 +336,8 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         kind = what.args[1] if len(what.args) > 1 else NOTHING
         if isinstance(kind, Const) and isinstance(kind.value, str):
             return Value(Const(kind.value.partition(":")[0]))  # alike, whichever its number is
+    if name in _OF_SIZE and vm.store.get((_memory(what), _SIZED)) is not None:
+        return Value(term("of", what, name), of_size(vm, owner), owner.why)
     return (
         hinted(vm, Value(term("of", what, name), owner.agree, owner.why), name)
         if (owner.agree.kind != "same")
@@ -337,14 +349,15 @@ ROWS = "#rows"
 """Of a batch and its parts: ranks have as many samples in it."""
 
 
-def of_size(tensor: Value) -> Agreement:
-    """Whether ranks have a tensor as large: what is drawn decides what is in it alone."""
-    return UNKNOWN if tensor.agree.cause == "chance" else tensor.agree
+def of_size(vm: Machine, tensor: Value) -> Agreement:
+    """Whether ranks have a tensor as large: what is drawn, or done in place, is what is in it."""
+    agree = (vm.store.get((_memory(tensor.what), _SIZED)) or tensor).agree
+    return UNKNOWN if agree.cause == "chance" else agree
 
 
 def rows(vm: Machine, tensor: Value) -> Agreement:
     """Whether ranks have as many rows of a tensor."""
-    return SAME if vm.store.get((tensor.what, ROWS)) is not None else of_size(tensor)
+    return SAME if vm.store.get((tensor.what, ROWS)) is not None else of_size(vm, tensor)
 
 
 def _field(vm: Machine, what: What, name: str) -> Value:

@@ -58,12 +58,17 @@ def local(cause: Cause, sure: bool = True) -> Agreement:
 
 
 def mix(one: Agreement, other: Agreement) -> Agreement:
-    """The agreement of what is computed from both."""
+    """The agreement of what is computed from both.
+
+    In which order the same things came is the least of what can make a value a rank's own.
+    """
     if one is other or one == other:
         return one
     if _ORDER[one.kind] < _ORDER[other.kind]:
         one, other = other, one
     if one.kind == other.kind:
+        if one.cause != other.cause and "order" in (one.cause, other.cause):
+            return other if one.cause == "order" else one
         return one if one.sure else other
     if one.kind == "rank" and other.kind == "unknown":
         return BY_RANK_LIKELY
@@ -428,7 +433,7 @@ def blended(values: Iterable[Value]) -> tuple[Agreement, Why | None]:
     for each in values:
         new = mix(agree, each.agree)
         if new is not agree:
-            if new.kind != agree.kind or not agree.sure:
+            if new.kind != agree.kind or new.cause != agree.cause or not agree.sure:
                 why = each.why if each.agree.divergent or why is None else why
             agree = new
         elif why is None and each.agree.divergent:

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Seq, events, walk
-from ddpdoctor.lint.engine.interpreter.values import NOTHING, Term, Value, Why
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Term, Tuple, Value, Why
 from ddpdoctor.lint.engine.queries.doing import is_the_starters
 from ddpdoctor.lint.engine.queries.partings import all_met
 from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
@@ -44,7 +44,7 @@ def check(run: Run) -> Iterator[Hit]:
     orders = {
         id(event.node): event
         for event, _ in events(run.root, "iterate")
-        if event.values["element"].agree.cause == "order" and not _counts(event.values["over"])
+        if event.values["element"].agree.cause == "order" and not _has_an_order(event)
     }
     yield from _packed(run, orders)
     for node, way in walk(run.root):
@@ -113,9 +113,15 @@ def _order(run: Run, parts: Value, orders: dict[int, Event]) -> Why | None:
 _GIVEN = ("gives", "collects", "shares")
 
 
-def _counts(over: Value) -> bool:
-    """Whether a loop counts: its numbers come one after the other wherever they begin."""
-    return isinstance(over.what, Term) and over.what.op in ("range", "enumerate")
+def _has_an_order(event: Event) -> bool:
+    """Whether a loop counts, or goes through things that were put there one by one.
+
+    Numbers come one after the other wherever they begin. What was computed from a set may be
+    another value on each rank, and stands at the same place nevertheless.
+    """
+    over = event.values["over"].what
+    counts = isinstance(over, Term) and over.op in ("range", "enumerate")
+    return counts or isinstance(event.values["content"].what, Tuple)
 
 
 def _registers(run: Run, node: Node, inside: Seq) -> bool:
