@@ -32,6 +32,8 @@ UNTIL = Term("until")
 
 PICKED = "#picked"
 """Of a loader: what a sampler of the user's picks for it."""
+SAID = "#said"
+"""Of a loader: how many a sampler of the user's says that it picks."""
 
 
 def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
@@ -157,10 +159,14 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
     one = Value(Tensor(site), local("data", shards or _is_own_part(vm, loader)), why)
     if _has_equal_batches(vm, loader, shards=shards):
         vm.store.put((one.what, objects.ROWS), Value(NOTHING, SAME))
+    from ddpdoctor.lint.engine.interpreter.library.facts import own_length
+
     made = vm.object(sampler) if sampler is not None else None
     if sampler is not None and made is not None and made.cls >= 0:
         picked, count = elements(vm, sampler, node)
         vm.store.put((loader, PICKED), picked)
+        if (said := own_length(vm, sampler, node)) is not None:
+            vm.store.put((loader, SAID), said)
         if picked.agree.divergent:
             one = Value(one.what, local("data", picked.agree.sure), picked.why or why)
         if count.agree.kind == "local":

@@ -143,6 +143,11 @@ def looks_of(run: Run, parting: Parting) -> Iterator[tuple[Event, Way]]:
             yield event, way
 
 
+def restores(run: Run) -> bool:
+    """Whether a program goes on from a file: else it asks for data that others have prepared."""
+    return any(True for _ in events(run.root, "load", "load_state"))
+
+
 def found_meanwhile(run: Run, parting: Parting) -> Iterator[tuple[Event, Event]]:
     """Looks by which ranks decide, each with who writes that file while others may still look."""
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
@@ -151,6 +156,7 @@ def found_meanwhile(run: Run, parting: Parting) -> Iterator[tuple[Event, Event]]
             if (
                 order[id(look)] < order[id(save)]
                 and doers(to).some
+                and doers(at).mask & ~doers(to).mask
                 and same_path(made_by(save), _path(look))
                 and not any(synchronises(each) for each in between(at, to))
                 and not _may_meet(run, order, look, save)

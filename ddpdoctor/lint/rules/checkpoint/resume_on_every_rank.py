@@ -57,7 +57,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, is_the_starters, keeps_apart
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
-from ddpdoctor.lint.engine.queries.races import looks_of
+from ddpdoctor.lint.engine.queries.races import looks_of, restores
 from ddpdoctor.lint.engine.queries.telling import how, operation
 from ddpdoctor.lint.engine.queries.wrapping import attributes, mentioned, origins, parts
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -81,7 +81,7 @@ def check(run: Run) -> Iterator[Hit]:
             path = look.values.get("path") or look.values.get("arg0")
             if path is not None and path.agree.divergent:
                 yield _decided_by_own_file(parting, look, path.agree)
-            elif doers(way).some:
+            elif doers(way).some and restores(run):
                 yield _seen_by_some(run, parting, look, way)
             else:
                 continue

@@ -3,7 +3,8 @@
 ## What it does
 Finds tensors that go into a collective with the rows that this rank has picked: by a mask of its
 own values, by `nonzero`, `unique` or `masked_select`, or joined of a list that grew under a
-condition of its own data.
+condition of its own data. And those with the rows of a batch, of which a sampler deals out what is
+left over to some ranks.
 
 ## Why is this bad?
 A collective takes tensors of one shape. gloo raises on one rank alone, or returns wrong numbers and
@@ -31,16 +32,30 @@ hard = torch.cat([part[:count] for part, count in zip(parts, counts)])
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.iteration import PICKED, SAID
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Step, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NOTHING, Term, Value
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    FALSE,
+    NOTHING,
+    WORLD,
+    Const,
+    Tensor,
+    Term,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS, PICKS_ROWS
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
+from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP403", name="collective-shape-mismatch", confidence="likely")
@@ -61,6 +76,16 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         picked = _picked(run, given)
         if picked is None:
+            dealt = next(_dealt_unequally(run, given), None) if event.name in _AS_LARGE else None
+            if dealt is not None and id(dealt.node) not in told:
+                told.add(id(dealt.node))
+                yield Hit(
+                    dealt.node,
+                    f"some ranks have one sample more, in their last batch, for {event.name}()",
+                    notes=(Related.at(event.place, "it takes as many rows of each rank"),),
+                    help="cut the order to a multiple of the ranks before each takes its part",
+                    path=dealt.path,
+                )
             continue
         told.add(id(event.node))
         yield Hit(
@@ -70,6 +95,48 @@ def check(run: Run) -> Iterator[Hit]:
             help="share the counts first and pad to the largest, or gather objects",
             path=event.path,
         )
+
+
+_AS_LARGE = ("all_gather", "all_gather_into_tensor", "all_reduce", "reduce_scatter_tensor")
+
+
+def _dealt_unequally(run: Run, value: Value) -> Iterator[Made]:
+    """Where a sampler deals out every nth of all there are, though it says that all have as many.
+
+    It counts what is left over for nobody, and gives it to some.
+    """
+    kept = run.vm.store
+    for made in with_all_rows(run, value):
+        for each in made.of[:2]:
+            loader = run.vm.batches.get(each.what.site) if isinstance(each.what, Tensor) else None
+            if loader is None or not (kept.get((loader, "drop_last")) or FALSE).is_const(False):
+                continue
+            said, picked = kept.get((loader, SAID)), kept.get((loader, PICKED))
+            if said is None or picked is None or not _is_rounded_down(said.what):
+                continue
+            for part, step in computed_from(run, picked):
+                if step.by != "element":
+                    if step.by == "slice" and part.agree.cause == "shard" and _is_whole(run, step):
+                        yield step
+                    break
+
+
+def _is_rounded_down(what: What) -> bool:
+    """Whether it is a number that need not divide by the ranks, divided by them."""
+    if not isinstance(what, Term) or what.op != "FloorDiv" or what.args[1] != WORLD:
+        return False
+    return not isinstance(what.args[0], Const) and WORLD not in within(what.args[0])
+
+
+def _is_whole(run: Run, cut: Made) -> bool:
+    """Whether every nth is taken of an order that was neither cut nor filled up before."""
+    index = cut.node.slice if isinstance(cut.node, ast.Subscript) else None
+    if not isinstance(index, ast.Slice) or index.upper is not None or index.step is None:
+        return False
+    step = run.vm.made.get(cut.of[0].what)
+    while step is not None and step.by in ("tolist", "numpy", "cpu") and step.of:
+        step = run.vm.made.get(step.of[0].what)
+    return step is None
 
 
 def _picked(run: Run, value: Value) -> Made | None:

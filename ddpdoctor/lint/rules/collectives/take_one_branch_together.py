@@ -2,7 +2,8 @@
 
 ## What it does
 Finds an `if` on the values of a tensor, with nothing reduced before it, whose two ways lead to
-different collectives; and one on whether a file is there, which some rank writes meanwhile.
+different collectives; and one on whether a file is there, which some rank writes meanwhile, or at
+which some ranks alone look.
 
 ## Why is this bad?
 The tensor differs between ranks, and so does the way they go: one waits in `all_gather`, the other
@@ -33,9 +34,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
-from ddpdoctor.lint.engine.queries.races import found_meanwhile
+from ddpdoctor.lint.engine.queries.races import found_meanwhile, looks_of, restores
 from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -48,6 +50,7 @@ def check(run: Run) -> Iterator[Hit]:
     for parting in partings(run):
         if parting.condition.agree.cause == "disk":
             yield from _late(run, parting)
+            yield from _looked_at_by_some(run, parting)
         if name_of(run, parting) != ABOUT.code:
             continue
         node, path = decision(run, parting)
@@ -57,6 +60,21 @@ def check(run: Run) -> Iterator[Hit]:
             notes=(decides(parting), *raised(run, parting)),
             why=parting.why,
             help="decide on a reduced value, or run the same collectives on both ways",
+            path=path,
+        )
+
+
+def _looked_at_by_some(run: Run, parting: Parting) -> Iterator[Hit]:
+    """What runs only where some ranks find no file, or find it, and the others run in any case."""
+    looks = [] if restores(run) else list(looks_of(run, parting))
+    if any(doers(way).some for _, way in looks):
+        node, path = decision(run, parting)
+        met = operation(parting.met[0])
+        yield Hit(
+            node,
+            f"some ranks alone look at this file, and by it they come to {met}, or do not",
+            notes=(Related.at(parting.met[0].event.place, f"{met} runs on one way alone"),),
+            help=f"take {met} out of the condition, or share what was found",
             path=path,
         )
 

@@ -232,7 +232,7 @@ def _count(vm: Machine, call: Call) -> Value:
             known = sampler is not None and "DistributedSampler" in vm.type_of(sampler)
             part = (PREPARED,) if vm.store.get((source.what, "#prepared")) is not None else ()
             return Value(term("len", source.what, *part), SAME if known or part else UNKNOWN)
-        told = _own_length(vm, source, call.node) if call.name == "len" else None
+        told = own_length(vm, source, call.node) if call.name == "len" else None
         if told is not None:
             if isinstance(told.what, Term):
                 vm.lengths[told.what] = source.what
@@ -282,7 +282,7 @@ def _in_order(content: What, items: list[Value], call: Call) -> Tuple | None:
     return Tuple(tuple(by_word[word] for word in sorted(by_word)))
 
 
-def _own_length(vm: Machine, value: Value, node: ast.AST) -> Value | None:
+def own_length(vm: Machine, value: Value, node: ast.AST) -> Value | None:
     """What an object of the user's says of its length."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
