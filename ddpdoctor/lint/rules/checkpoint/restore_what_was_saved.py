@@ -55,6 +55,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    has_identity,
     within,
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
@@ -97,6 +98,7 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
     restored = read.union(*by_others)
     for save, kept in saves:
         lost = sorted(key for key in kept.keys() - restored if _is_state(key, kept[key]))
+        lost = [key for key in lost if not _is_handed_over(run, key, load, saves)]
         if read <= kept.keys() and lost:
             told.add(id(load.node))
             named = ", ".join(f"`{key}`" for key in lost)
@@ -108,6 +110,20 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
                 path=load.path,
             )
             return
+
+
+def _is_handed_over(run: Run, key: str, load: Event, saves: list[Saved]) -> bool:
+    """Whether something is set behind the load to what was saved before: it never left memory."""
+    before: set[What] = set()
+    saved = {id(save): kept[key].what for save, kept in saves if key in kept}
+    loaded = False
+    for event, _ in events(run.root, "save", "load", "set_attribute"):
+        loaded = loaded or event is load
+        if id(event) in saved and not loaded and has_identity(saved[id(event)]):
+            before.add(saved[id(event)])
+        elif loaded and event.kind == "set_attribute" and event.values["value"].what in before:
+            return True
+    return False
 
 
 def _begun_again(run: Run) -> Iterator[Hit]:
