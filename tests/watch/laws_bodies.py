@@ -309,6 +309,43 @@ def models_of_each() -> None:
     by_hand(alone=True)
 
 
+def evaluated(*, gathered: bool = True, sampled: bool = False) -> None:
+    """Go through a set, and gather what is made of each batch: all of it on every rank, or shares.
+
+    All of it is right where each rank keeps its own result.
+    """
+    join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    data: Dataset[tuple[Tensor, ...]] = TensorDataset(torch.randn(24, 3))
+    sampler = DistributedSampler(data, shuffle=False) if sampled else None
+    loader = DataLoader(data, batch_size=4, sampler=sampler)  # the whole set
+    results = []
+    with torch.no_grad():
+        for (rows,) in loader:
+            made = model.module(rows)
+            if gathered:
+                both = torch.empty(2 * len(made), 1)
+                dist.all_gather_into_tensor(both, made)
+                made = both
+            results.append(made)
+    assert len(torch.cat(results)) == (48 if gathered and not sampled else 24)
+    del model
+    leave()
+
+
+def gathered_twice() -> None:
+    evaluated()
+
+
+def gathered_shares() -> None:
+    evaluated(sampled=True)
+
+
+def kept_by_each() -> None:
+    evaluated(gathered=False)
+
+
 class Measured(nn.Module):
     """A model that gives its loss."""
 
