@@ -28,10 +28,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.objects import OF_LOADER, bases
+from ddpdoctor.lint.engine.interpreter.objects import OF_LOADER, bases, class_attribute
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
-from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, Value
+from ddpdoctor.lint.engine.interpreter.values import Const, Func, Ref, Term, Value
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     SAMPLER,
@@ -135,7 +135,9 @@ def _fixed_seed(run: Run, sampler: Value, epochs: Loop) -> Event | None:
         inside = [step.node for step in way if isinstance(step.node, Called)]
         one = next((each for each in inside if each.name in names), None)
         generator, number = seed.values.get("object"), seed.values.get("seed")
-        if one is None or generator is None or number is None or not _is_fixed(number.what):
+        if one is None or generator is None or number is None:
+            continue
+        if not _is_fixed(number.what, _given(run, made_by.cls)):
             continue
         made_here = any(e.values["object"] == generator for e, _ in events(one.body, "new"))
         if made_here and any(_draws_from(e, generator) for e, _ in events(one.body, *_DRAWS)):
@@ -150,11 +152,21 @@ def _draws_from(draw: Event, generator: Value) -> bool:
     return generator in (draw.values.get("generator"), draw.values.get("object"))
 
 
-def _is_fixed(what: object) -> bool:
-    """Whether it is written so, or an option: alike in every epoch."""
+def _given(run: Run, cls: int) -> int:
+    """The initialiser of a class, by which what it is given is known; 0 where it has none."""
+    init = class_attribute(run.vm, cls, "__init__")
+    init = (run.vm.store.get((init.what, "__wrapped__")) or init) if init is not None else None
+    if init is None or not isinstance(init.what, Func):
+        return 0
+    return id(run.vm.functions[init.what.number].node)
+
+
+def _is_fixed(what: object, given: int) -> bool:
+    """Whether it is written so, an option, or what the sampler was made with."""
     if isinstance(what, Term):
-        fixed = what.op in ("Add", "Sub", "Mult") and all(map(_is_fixed, what.args))
-        return fixed or (what.op == "of" and isinstance(what.args[0], Ref))
+        fixed = what.op in ("Add", "Sub", "Mult") and all(_is_fixed(x, given) for x in what.args)
+        was_given = what.op == "parameter" and what.args[:1] == (given,)
+        return fixed or was_given or (what.op == "of" and isinstance(what.args[0], Ref))
     return isinstance(what, Const)
 
 
