@@ -1153,20 +1153,34 @@ def _is_alike(vm: Machine, function: ast.expr) -> bool:
         return False
     what = evaluate_quietly(vm, function).what
     if isinstance(what, Func):
-        return _looks_up(vm.functions[what.number].node)
+        return _looks_up(vm, what)
     if isinstance(what, Partial):
         return what.callee.constant is not OPEN  # a method of a constant, as `".".join` is
     effect = vm.library.find(what.name) if isinstance(what, Lib) else None
     return what in _CONVERTERS or (effect is not None and effect.does in objects.PROPERTIES)
 
 
-def _looks_up(function: ast.AST) -> bool:
-    """Whether a function of the user's calls nothing but such itself, by their plain names."""
-    called = [each.func for each in ast.walk(function) if isinstance(each, ast.Call)]
+def _looks_up(vm: Machine, function: Func, depth: int = 3) -> bool:
+    """Whether a function of the user's calls nothing but such itself, by their plain names.
+
+    A decorator's calls what it was put on, which it has closed over.
+    """
+    node = vm.functions[function.number].node
+    body = [node.body] if isinstance(node, ast.Lambda) else node.body
+    inside = [each for part in body for each in ast.walk(part)]
+    called = [each.func for each in inside if isinstance(each, ast.Call)]
     names = [each.id for each in called if isinstance(each, ast.Name)]
     methods = [each.attr for each in called if isinstance(each, ast.Attribute)]
-    known = all(Lib(each) in _CONVERTERS for each in names)
-    return known and set(methods) <= TEXT_METHODS and len(names) + len(methods) == len(called)
+    if not set(methods) <= TEXT_METHODS or len(names) + len(methods) != len(called):
+        return False
+    for name in names:
+        closed = (vm.store.get((scope, name)) for scope in function.scopes)
+        held = next((each.what for each in closed if each is not None), None)
+        if Lib(name) not in _CONVERTERS and not (
+            depth and isinstance(held, Func) and _looks_up(vm, held, depth - 1)
+        ):
+            return False
+    return True
 
 
 _CONVERTERS = {
