@@ -1,16 +1,16 @@
 """DDP300: ranks share gradients without a DDP, and what they train is not the same.
 
 Seen at some steps, of all ranks: the gradients were equal to the bit, and changed from step to
-step, so the ranks average them. Proven is then what contradicts that: weights that are not the same
-at any of these steps, as nobody has made them alike to begin with; or, of weights that were alike,
-a gradient that was shared at one step and not at another, where the weights are apart in the end.
-Where one rank has a gradient of one parameter and another one of another, and these two are equal
-to the bit again and again, one reduction has added up both.
+step, so the ranks average them. Proven is then what contradicts that: weights that are not the
+same at any of these steps. And where one rank has a gradient of one parameter and another one of
+another, and these two are equal to the bit, and new, again and again, one reduction has added up
+both. By evidence, of weights that were alike: a gradient that was shared at one step and not at
+another, where the weights are apart in the end.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
@@ -101,21 +101,20 @@ def _shared_at_times(looks: list[Look], unlike: list[tuple[str, ...]]) -> tuple[
 def _crossed(looks: list[Look]) -> list[tuple[str, str, int]]:
     """Parameters of rank 0 and of another rank that had one and the same gradient, and which rank.
 
-    Neither rank had the other's parameter in use.
+    Neither rank had the other's parameter in use. It was another one each time: zeros are alike
+    without any reduction.
     """
-    counts: Counter[tuple[str, str, int]] = Counter()
+    shared: defaultdict[tuple[str, str, int], set[str]] = defaultdict(set)
     for look in looks:
         first = look[0].gradients
         for rank, other in enumerate(look):
             by_digest = {
                 digest: name for name, digest in other.gradients.items() if name not in first
             }
-            counts.update(
-                (name, by_digest[digest], rank)
-                for name, digest in first.items()
-                if name not in other.gradients and digest in by_digest
-            )
-    return [pair for pair, count in counts.items() if count >= _ENOUGH]
+            for name, digest in first.items():
+                if name not in other.gradients and digest in by_digest:
+                    shared[name, by_digest[digest], rank].add(digest)
+    return [pair for pair, digests in shared.items() if len(digests) >= _ENOUGH]
 
 
 def _mixed(ranks: list[RankEvidence], look: Look, mine: str, theirs: str, rank: int) -> Finding:
@@ -144,9 +143,9 @@ def _begun_apart(ranks: list[RankEvidence], look: Look, names: tuple[str, ...]) 
     return _finding(
         numbers,
         look,
-        f"{named(numbers)} step on the same gradients, and hold different weights: "
-        f"{listed(names)} were never made alike, so each rank trains a model of its own by what "
-        "others' models have found.",
+        f"{named(numbers)} step on the same gradients, and hold different weights at each step "
+        f"that was looked at ({listed(names)}): each trains a model of its own by what others' "
+        "models have found.",
         "Broadcast the weights themselves from rank 0 before the first step, into the parameters "
         "and not into copies of them.",
         "proven",

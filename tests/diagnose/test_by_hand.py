@@ -1,0 +1,64 @@
+"""Ranks that share gradients without a DDP: what is proven of them, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose import diagnose
+from ddpdoctor.evidence import Evidence, Fate, Group, Place, RankEvidence
+from ddpdoctor.evidence.events.by_hand import ByHand
+
+STEP = Place("/home/user/train.py", 20, "main")
+Digests = Mapping[str, str]
+
+
+def found(*looks: Sequence[tuple[Digests, Digests]]) -> list[Finding]:
+    """What is said of ranks that held these (weights, gradients) at each step, by rank."""
+    ranks = []
+    for number, of in enumerate(zip(*looks, strict=True)):
+        rank = RankEvidence(number, len(looks[0]), 100 + number, left=60.0)
+        rank.groups = {"0": Group("0", (0, 1), "gloo", 1800.0, STEP)}
+        rank.fate = Fate(number, rank.pid, 0, None, 61.0)
+        for step, (weights, gradients) in enumerate(of, 1):
+            rank.of(ByHand).append(ByHand(0, step, weights, gradients, STEP))
+        ranks.append(rank)
+    return diagnose(Evidence(len(ranks), ranks))
+
+
+def crossed(*gradients: str) -> list[Finding]:
+    """Ranks of which one has used an expert and the other another one, by the gradient of both."""
+    return found(
+        *(
+            [
+                ({"a.weight": f"a{n}"}, {"a.weight": each}),
+                ({"b.weight": f"b{n}"}, {"b.weight": each}),
+            ]
+            for n, each in enumerate(gradients)
+        )
+    )
+
+
+def test_gradients_of_two_parameters_that_change_alike_were_added_up() -> None:
+    (finding,) = crossed("x", "y", "z")
+    assert (finding.code, finding.certainty) == ("DDP300", "proven")
+    assert "a.weight on rank 0 and that of b.weight on rank 1" in finding.cause
+
+
+def test_gradients_that_are_zero_alike_were_not() -> None:
+    assert crossed("zero", "zero", "zero", "x") == []
+
+
+def test_other_weights_under_the_same_gradients_are_told_as_they_were_seen() -> None:
+    (finding,) = found(
+        *(
+            [({"w": f"mine {n}"}, {"w": each}), ({"w": f"theirs {n}"}, {"w": each})]
+            for n, each in enumerate("xyz")
+        )
+    )
+    assert (finding.code, finding.certainty) == ("DDP300", "proven")
+    assert "at each step that was looked at" in finding.cause
+
+
+def test_equal_weights_under_the_same_gradients_are_well() -> None:
+    assert found(*([({"w": f"w{n}"}, {"w": g})] * 2 for n, g in enumerate("xyz"))) == []
