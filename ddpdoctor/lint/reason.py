@@ -17,7 +17,7 @@ from typing import Literal
 
 from ddpdoctor.lint.engine.interpreter.folding import of_world
 from ddpdoctor.lint.engine.interpreter.loading import Loader
-from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME, Machine
 from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -35,6 +35,7 @@ from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.queries.naming import asks_how_many
 from ddpdoctor.lint.engine.queries.partings import leaves
+from ddpdoctor.lint.engine.queries.raising import catching
 from ddpdoctor.lint.engine.queries.telling import steps
 from ddpdoctor.lint.linter import Reader, roots
 from ddpdoctor.lint.rule import Related
@@ -475,7 +476,7 @@ class Heads:
             for runs in (self._run(stack[0][0]), self._run_alone(stack[0][0])):
                 for way, lines in self._matches(stack, runs):
                     trail.lines = tuple(lines)
-                    trail.turns = list(_turns(way, list(range(len(lines))), 0))
+                    trail.turns = list(_turns(self._vm, way, list(range(len(lines))), 0))
                     return trail
         end = len(stack)
         while end:
@@ -486,9 +487,14 @@ class Heads:
                 continue
             way, matched = best
             first = next(number for number, at in enumerate(matched) if at is not None)
-            trail.turns += _turns(way, matched, first)
+            trail.turns += _turns(self._vm, way, matched, first)
             end = matched[first] or 0
         return trail
+
+    @property
+    def _vm(self) -> Machine:
+        """Any of the machines: objects and classes are those of the whole program."""
+        return next(run.vm for runs in self._runs.values() for run in runs)
 
     def _run(self, file: str) -> list[Run]:
         if file not in self._runs:
@@ -626,7 +632,7 @@ def _aligned(lines: list[Line], stack: tuple[Line, ...]) -> list[int | None]:
 # --- the turns of a way
 
 
-def _turns(way: Way, matched: list[int | None], first: int) -> Iterator[Turn]:
+def _turns(vm: Machine, way: Way, matched: list[int | None], first: int) -> Iterator[Turn]:
     """The turns of a way in the functions from the first that the stack has, innermost first."""
     frame = len(matched) - 1
     depth = matched[frame] or 0
@@ -649,7 +655,9 @@ def _turns(way: Way, matched: list[int | None], first: int) -> Iterator[Turn]:
                 for choice, arm in conditions:
                     yield Turn("left", choice, arm, exit_, depth=depth, around=node)
             for exit_, conditions in _exits(node.body.items, ("raise",)):
-                if _is_caught(exit_, _conditions(way[: number + 1]), [c for c, _ in conditions]):
+                if _is_caught(
+                    vm, exit_, _conditions(way[: number + 1]), [c for c, _ in conditions]
+                ):
                     for choice, arm in conditions:
                         yield Turn("left", choice, arm, exit_, depth=depth, tried=True, around=node)
             yield Turn("loop", node, over=over, depth=depth)
@@ -693,24 +701,14 @@ def _conditions(way: Way) -> Iterator[tuple[Choice, int]]:
             yield step.node, next(n for n, each in enumerate(arms) if each.body is inner.seq)
 
 
-def _is_caught(exit_: Exit, outer: Iterable[tuple[Choice, int]], inner: Iterable[Choice]) -> bool:
+def _is_caught(
+    vm: Machine, error: Exit, outer: Iterable[tuple[Choice, int]], inner: Iterable[Choice]
+) -> bool:
     """Whether what is raised in a loop is caught around it, and not within."""
     if any(isinstance(each.node, ast.Try | ast.TryStar) for each in inner):
         return False
-    raised = getattr(exit_.node, "exc", None)
-    name = text(raised.func if isinstance(raised, ast.Call) else raised) if raised else ""
-    return any(
-        _catches(handler, name)
-        for choice, arm in outer
-        if not arm and isinstance(choice.node, ast.Try | ast.TryStar)
-        for handler in choice.node.handlers
-    )
-
-
-def _catches(handler: ast.ExceptHandler, name: str) -> bool:
-    """Whether a handler is for exceptions of this name, or for all."""
-    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(each is None or text(each) in ("Exception", "BaseException", name) for each in types)
+    tried = (c for c, arm in outer if not arm and isinstance(c.node, ast.Try | ast.TryStar))
+    return any(catching(vm, each, error) is not None for each in tried)
 
 
 def _exits(

@@ -920,6 +920,7 @@ main(torch.rand(2))
 
 
 RAISED_INSIDE = """
+Failure = RuntimeError
 def epoch(model, data):
     for x in data:
         loss = model(x)
@@ -938,7 +939,13 @@ main([torch.rand(2)])
 
 
 @pytest.mark.parametrize(
-    ("caught", "code"), [("RuntimeError", "DDP404"), ("KeyboardInterrupt", "DDP410")]
+    ("caught", "code"),
+    [
+        ("RuntimeError", "DDP404"),
+        ("(OSError, Exception)", "DDP404"),
+        ("Failure", "DDP404"),
+        ("KeyboardInterrupt", "DDP410"),
+    ],
 )
 def test_a_loop_that_is_left_by_an_exception_is_left_where_that_is_caught(
     tmp_path: Path, caught: str, code: str

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.errors import catches
+from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Arm,
@@ -135,7 +136,7 @@ def _catchers(run: Run, error: Exit, way: Way) -> Iterator[tuple[int, Choice, as
         if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try):
             continue
         if way[number + 1].seq is choice.arms[0].body:
-            caught = _catching(run, choice, error)
+            caught = catching(run.vm, choice, error)
             if caught is not None:
                 yield number, choice, *caught
 
@@ -144,14 +145,14 @@ def _is_by_own_data(node: Node) -> bool:
     return isinstance(node, Choice) and node.condition.agree.cause in _OWN
 
 
-def _catching(run: Run, choice: Choice, error: Exit) -> tuple[ast.AST, Arm] | None:
+def catching(vm: Machine, choice: Choice, error: Exit) -> tuple[ast.AST, Arm] | None:
     """The handler that catches an error, and what it does."""
     raised = error.value.what if error.value is not None else NOTHING
     for arm in choice.arms[1:]:
         event = arm.body.items[0] if arm.body.items else None
         if not isinstance(event, Event) or event.kind != "caught":
             continue
-        if catches(run.vm, event.values["kind"].what, raised):
+        if catches(vm, event.values["kind"].what, raised):
             return event.node, arm
     return None
 
