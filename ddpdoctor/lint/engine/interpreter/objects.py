@@ -161,11 +161,12 @@ def fresh(vm: Machine, value: Value) -> Value:
 # --- attributes
 
 
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "RANK": RANK,
     "SLURM_PROCID": RANK,
     "OMPI_COMM_WORLD_RANK": RANK,
     "PMI_RANK": RANK,
+    "PMIX_RANK": RANK,
     "MV2_COMM_WORLD_RANK": RANK,
     "LOCAL_RANK": LOCAL_RANK,
     "SLURM_LOCALID": LOCAL_RANK,
@@ -175,6 +176,7 @@ _ENVIRONMENT = {
     "SLURM_NODEID": NODE_RANK,
     "NODE_RANK": NODE_RANK,
 }
+"""What launchers set."""
 _ALIKE = {
     "WORLD_SIZE": WORLD,
     "SLURM_NTASKS": WORLD,
@@ -185,8 +187,8 @@ _ALIKE = {
 
 def of_environment(vm: Machine, name: str, node: ast.AST) -> Value:
     """What an environment variable of a launcher holds."""
-    if name in _ENVIRONMENT:
-        return Value(_ENVIRONMENT[name], BY_RANK, vm.why(f"the launcher sets {name}", node))
+    if name in ENVIRONMENT:
+        return Value(ENVIRONMENT[name], BY_RANK, vm.why(f"the launcher sets {name}", node))
     if name in _ALIKE:
         return Value(_ALIKE[name])
     written = vm.store.get((Lib("os.environ"), name))

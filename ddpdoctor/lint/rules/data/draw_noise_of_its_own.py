@@ -34,9 +34,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.objects import ENVIRONMENT
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Term, Value, What, within
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, RANK, Term, Value, What, within
 from ddpdoctor.lint.engine.libraries.torch import ORDERINGS, VIEWS
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import loops, passes, shards
@@ -94,13 +95,7 @@ def _by_another_launcher(run: Run) -> Iterator[Hit]:
             )
 
 
-_OF_OTHERS = (
-    "SLURM_PROCID",
-    "OMPI_COMM_WORLD_RANK",
-    "PMI_RANK",
-    "PMIX_RANK",
-    "MV2_COMM_WORLD_RANK",
-)
+_OF_OTHERS = [name for name, what in ENVIRONMENT.items() if what == RANK and name != "RANK"]
 
 
 def _is_joined_by_the_rank(init: Event) -> bool:
