@@ -207,7 +207,7 @@ def test_an_interrupt_ends_ranks_that_wait_for_one_that_never_joins(
         time.sleep(0.02)
     for each in living(tmp_path):  # as a terminal does
         each.send_signal(signal.SIGINT)
-    assert within(60, lambda: process.poll() is not None)
+    assert within(20, lambda: process.poll() is not None)
     assert process.returncode == 128 + signal.SIGINT
     assert living(tmp_path) == []
     report = json.loads((tmp_path / "report.json").read_text())
@@ -226,7 +226,7 @@ def test_an_interrupt_ends_ranks_that_wait_where_their_starter_waits_for_them(
         time.sleep(0.02)
     for each in living(tmp_path):  # as a terminal does
         each.send_signal(signal.SIGINT)
-    assert within(60, lambda: process.poll() is not None)
+    assert within(20, lambda: process.poll() is not None)
     assert process.returncode == 128 + signal.SIGINT
     assert living(tmp_path) == []
     report = json.loads((tmp_path / "report.json").read_text())
