@@ -233,17 +233,23 @@ def test_an_abort_while_the_group_is_destroyed_is_that_race_and_one_before_it_is
         assert (finding.code == "DDP419") == (began_to_leave is not None)
 
 
-def test_an_abort_at_the_end_of_who_never_destroyed_its_group_is_told_as_that() -> None:
+@pytest.mark.parametrize(
+    ("fell", "after_it_left"), [(signal.SIGABRT, "DDP419"), (signal.SIGSEGV, "DDP400")]
+)
+def test_who_falls_at_its_end_and_never_destroyed_its_group_is_told_as_that(
+    fell: signal.Signals, after_it_left: str
+) -> None:
     three = ranks()
     for rank in three:
         rank.exiting = 55.0
         end(rank)
-    end(three[1], None, signal.SIGABRT)
+    end(three[1], None, fell)
     finding = only(three)
     assert (finding.code, finding.severity, finding.ranks) == ("DDP411", "warning", (1,))
+    assert fell.name in finding.cause
     assert "destroy_process_group" in finding.cure.text
     three[1].left = 54.0
-    assert only(three).code == "DDP419"
+    assert only(three).code == after_it_left
 
 
 def test_a_rank_that_hung_in_the_teardown_is_told_with_the_line_that_destroys_the_group() -> None:

@@ -49,10 +49,11 @@ def test_who_aborts_at_its_end_is_told_that_it_never_destroyed_its_group(
     for _ in range(30):
         code, _, _ = ended(ranks(1, "never_destroyed"), "--format=json", "-o", "report.json")
         if code:
+            (finding,) = json.loads((tmp_path / "report.json").read_text())["findings"]
+            assert (finding["code"], finding["ranks"]) == ("DDP411", [0])
+        if code == signal.SIGABRT:
             break
-    assert code == signal.SIGABRT
-    (finding,) = json.loads((tmp_path / "report.json").read_text())["findings"]
-    assert (finding["code"], finding["ranks"]) == ("DDP411", [0])
+    assert code == signal.SIGABRT, "it is a segmentation fault more seldom"
 
 
 def taken(deaths: Deaths, number: int) -> list[Death]:

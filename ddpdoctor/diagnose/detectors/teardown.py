@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import Place, RankEvidence, named
+from ddpdoctor.evidence import Place, RankEvidence, named, signal_name
 
 
 @detector(precedence=290)
@@ -32,14 +32,15 @@ def detect(case: Case) -> Iterator[Finding]:
 
 
 def _never_left(rank: RankEvidence) -> bool:
-    """Whether it aborted as it exited, with a group that nobody had begun to destroy."""
-    aborted = rank.fate is not None and rank.fate.signal == signal.SIGABRT
-    return aborted and rank.left is None and rank.leaving is None
+    """Whether it fell as it exited, with a group that nobody had begun to destroy."""
+    fell = rank.fate is not None and rank.fate.signal in (signal.SIGABRT, signal.SIGSEGV)
+    return fell and rank.exiting is not None and rank.left is None and rank.leaving is None
 
 
 def _never_destroyed(ranks: list[RankEvidence]) -> Finding:
     """Say what torch 2.13 does: its stack, in a core file, is the one that the page shows."""
     numbers = tuple(rank.rank for rank in ranks)
+    how = ", ".join(sorted({signal_name(each.fate.signal or 0) for each in ranks if each.fate}))
     return Finding(
         code="DDP411",
         title="missing-teardown",
@@ -49,9 +50,9 @@ def _never_destroyed(ranks: list[RankEvidence]) -> Finding:
         places=(
             RankPlace(ranks=numbers, place=None, doing="was exiting, its group not destroyed"),
         ),
-        cause=f"{named(numbers)} ended by SIGABRT while Python ended: no line destroyed the "
-        "process group, and a thread of gloo's that gives back the last collective's tensors then "
-        "aborts the process. All work was done before: the results of the run stand.",
+        cause=f"{named(numbers)} ended by {how} while Python ended: no line destroyed the process "
+        "group, and a thread of gloo's that gives back the last collective's tensors then takes "
+        "the process down. All work was done before: the results of the run stand.",
         cure=Cure(text="Call dist.destroy_process_group() as the last thing on every rank."),
     )
 
@@ -87,4 +88,6 @@ def _fell(rank: RankEvidence) -> bool:
         return False
     if rank.left is None and rank.exiting is None:
         return rank.leaving is not None and fate.signal == signal.SIGABRT
+    if _never_left(rank):
+        return True
     return fate.signal in (signal.SIGABRT, signal.SIGALRM) or fate.killed_by_us
