@@ -19,6 +19,7 @@ from ddpdoctor.evidence import (
     signal_name,
 )
 from ddpdoctor.evidence.events.losses import Loss
+from ddpdoctor.evidence.events.recorded import Recorded
 
 _MARKS = 40
 _DID = {
@@ -58,7 +59,7 @@ class Mark(_Frozen):
 
 
 class Call(_Frozen):
-    """A collective that the Python code of a rank has issued; DDP's own reductions are not seen."""
+    """A collective that a rank has issued."""
 
     group: str
     seq: int
@@ -68,11 +69,19 @@ class Call(_Frozen):
     place: Place | None = None
     alone: bool = False
     """A send or a recv, which is no collective of the group."""
+    inner: bool = False
+    """No Python code did, but torch itself: DDP, for gradients and buffers. Of these only the
+    latest are known, and of a rank that did not end by itself, those until it last stood still."""
 
     @property
     def key(self) -> CallKey:
         """What the calls of one collective have in common."""
-        return self.group, self.seq, self.op
+        return self.group, self.seq, f"DDP's {self.op}" if self.inner else self.op
+
+    @property
+    def said(self) -> str:
+        """Which it is, in words."""
+        return f"{self.key[2]} #{self.seq}"
 
 
 class RankLine(_Frozen):
@@ -124,7 +133,7 @@ class RankLine(_Frozen):
             stack=stack,
             doing=doing,
             marks=tuple(_marks(rank, zero))[:_MARKS],
-            calls=tuple(_call(each, zero) for each in rank.collectives[-calls:]),
+            calls=tuple(_calls(rank, zero, calls)),
         )
 
 
@@ -232,21 +241,24 @@ def _reached(rank: RankEvidence) -> dict[int, float]:
 
 def _apart(evidence: Evidence) -> dict[str, Any]:
     """The parameters of wrappers whose digests differ between ranks, the first to part first."""
-    digests: dict[tuple[int, int, str], dict[int, set[str]]] = {}
+    digests: dict[tuple[tuple[int, ...], int, int, str], dict[int, set[str]]] = {}
     for rank in evidence.ranks:
         for sample in rank.samples:
+            number = sample.wrapper if sample.wrapper is not None else len(rank.wrappers)
+            # Of ranks that share none, as two rows of a grid, nothing has to be the same.
+            sharing = rank.wrappers[number].ranks[:1] if number < len(rank.wrappers) else ()
             for name, digest in sample.parameters.items() if sample.wrapper is not None else ():
-                key = sample.wrapper or 0, sample.optimizer, name
+                key = sharing, number, sample.optimizer, name
                 digests.setdefault(key, {}).setdefault(sample.step, set()).add(digest)
     apart = {n: by_step for n, by_step in digests.items() if max(map(len, by_step.values())) > 1}
     steps = sorted({step for by_step in apart.values() for step in by_step})[-_STEPS:]
-    one_model = len({wrapper for wrapper, *_ in digests}) == 1
+    one_model = len({wrapper for _, wrapper, *_ in digests}) == 1
     found = [
         Parameter(
             name=name if one_model else f"{name} (model {wrapper})",
             versions=tuple(len(by_step.get(step, ())) for step in steps),
         )
-        for (wrapper, _, name), by_step in apart.items()
+        for (_, wrapper, _, name), by_step in apart.items()
     ]
     found.sort(key=lambda each: [n <= 1 for n in each.versions])
     first: dict[str, Parameter] = {}  # several optimizers of a model look at the same ones
@@ -370,6 +382,20 @@ def _times(rank: RankEvidence) -> Iterator[float]:
     yield from (file.begun for file in rank.files[:1])
 
 
+def _calls(rank: RankEvidence, zero: float, most: int) -> list[Call]:
+    """The latest of Python's, and about half as many of torch's own, in the order of time."""
+    calls = [_call(each, zero) for each in rank.collectives[-most:]]
+    if recorded := rank.of(Recorded):
+        known = {(made.group, made.seq) for made in rank.collectives}
+        inner = {
+            key: Call(group=each.group, seq=each.seq, op=each.op, at=at, inner=True)
+            for each in recorded
+            if (key := (each.group, each.seq)) not in known and (at := each.begun - zero) >= 0
+        }
+        calls += list(inner.values())[-most // 2 :]
+    return sorted(calls, key=lambda call: call.at)
+
+
 def _call(made: Collective, zero: float) -> Call:
     return Call(
         group=made.group,
@@ -395,8 +421,11 @@ def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
     if (stuck := _standstill(rank)) is not None:
         ends = [each.time for each in (*rank.exceptions, rank.fate) if each]
         until = min(ends, default=stuck.seen)
+        # Two looks may have seen it in the same line of two steps: it waits in nothing that it had
+        # not issued.
+        since = max([stuck.since, *(each.begun for each in stuck.waiting[:1])])
         text = f"blocked in {_blocked_in(rank) or 'a call'}"
-        yield mark("blocked", stuck.since, until, text, stuck.place)
+        yield mark("blocked", min(since, until), until, text, stuck.place)
     if rank.fate is not None:
         text = "ended from outside" if rank.fate.killed_by_us else _end(rank.fate)
         yield mark("end", rank.fate.time, rank.fate.time, text)

@@ -36,6 +36,7 @@ class Watch:
         self.log = log = Log()
         self._pending = collectives.install(log)
         joining.install(log)
+        joining.before_leaving(self._pending.last)
         before_exception = wrappers.install(log)
         exceptions.install(log, before_exception)
         arguments.install(log)

@@ -3,11 +3,12 @@
 import contextlib
 import inspect
 import json
+import os
 import re
 import subprocess
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -30,7 +31,7 @@ from ddpdoctor.probe.model import Check, Link, Measured, Point, ProbeReport, Ran
 from ddpdoctor.report import as_json
 from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.job import of_job
-from ddpdoctor.report.lives import Attempt
+from ddpdoctor.report.lives import Attempt, Call, Mark, RankLine
 from ddpdoctor.report.model import Report, render
 
 CAUSE = "the ranks part here, and wait for ever"
@@ -146,24 +147,30 @@ def is_html(text: str) -> None:
 def is_perfetto(text: str) -> None:
     """By the documented format: what each phase must have, and slices that can be stacked."""
     needed = {"X": {"ts", "dur", "tid"}, "i": {"ts", "s"}, "M": {"args"}}
-    needed |= {phase: {"ts", "id", "tid"} for phase in "stf"}
-    threads: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    flows: dict[int, str] = {}
+    threads: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    flows: dict[int, list[tuple[bool, bool]]] = {}
     events = json.loads(text)["traceEvents"]
     for each in events:
         assert needed[each["ph"]] | {"name", "pid"} <= each.keys()
         if each["ph"] == "X":
-            span = each["ts"], each["ts"] + each["dur"]
+            begin = round(each["ts"] * 1000)
+            span = begin, begin + round(each["dur"] * 1000)
             threads.setdefault((each["pid"], each["tid"]), []).append(span)
     for spans in threads.values():
-        spans.sort()
-        assert all(end <= begin + 1e-3 for (_, end), (begin, _) in pairwise(spans))
-    for each in events:
-        if each["ph"] in "stf":
-            flows[each["id"]] = flows.get(each["id"], "") + each["ph"]
-            spans = threads[each["pid"], each["tid"]]
-            assert any(begin <= each["ts"] <= end for begin, end in spans)
-    assert all(re.fullmatch("st*f", flow) for flow in flows.values())
+        assert spans == sorted(spans, key=lambda span: (span[0], -span[1]))
+        around: list[tuple[int, int]] = []
+        for begin, end in spans:
+            assert begin < end
+            while around and around[-1][1] <= begin:
+                around.pop()
+            assert not around or end <= around[-1][1]
+            around.append((begin, end))
+    for each in sorted((e for e in events if "bind_id" in e), key=lambda e: float(e["ts"])):
+        ends = "flow_in" in each, "flow_out" in each
+        flows.setdefault(each["bind_id"], []).append(ends)
+    for first, *between, last in flows.values():
+        assert (first, last) == ((False, True), (True, False))
+        assert {*between} <= {(True, True)}
 
 
 @pytest.mark.parametrize("format_", sorted(set(ReportFormat) - {"perfetto"}))
@@ -186,34 +193,84 @@ def test_a_trace_binds_the_members_of_a_collective_in_the_order_in_which_they_ca
     text = render(parted(tmp_path, 4), "perfetto")
     is_perfetto(text)
     events = json.loads(text)["traceEvents"]
-    first = [(each["ph"], each["pid"]) for each in events if each.get("id") == 1]
-    assert first == [("s", 1), ("t", 2), ("t", 3), ("f", 4)]
+    first = [each for each in events if each.get("bind_id") == 1]
+    assert [each["pid"] for each in first] == [0, 1, 2, 3]
     names = {each["pid"]: each["args"]["name"] for each in events if each["name"] == "process_name"}
-    assert names[1] == "rank 0: blocked in barrier #9, then ended"
-    (waits,) = (e for e in events if e["name"] == "all_reduce #8" and e["pid"] == 1)
+    assert names[0] == "rank 0: blocked in barrier #9, then ended"
+    (waits,) = (e for e in events if e["name"] == "all_reduce #8" and e["pid"] == 0)
     assert waits["dur"] == pytest.approx(200_000)
 
 
-def test_the_trace_processor_reads_what_is_in_a_trace(tmp_path: Path) -> None:
-    """Its package fetches the program itself, once: where it may not, this is skipped."""
+def traced(*lines: RankLine) -> list[dict[str, Any]]:
+    told = Report(
+        command="run",
+        verdict="",
+        attempts=(Attempt(name="a", world_size=len(lines), ranks=lines, seconds=60.0),),
+    )
+    text = render(told, "perfetto")
+    is_perfetto(text)
+    return list(json.loads(text)["traceEvents"])
+
+
+def test_a_slice_lies_within_another_and_ends_it_only_where_it_outlasts_it() -> None:
+    marks = (
+        Mark(kind="blocked", at=12.0, until=60.0, text="blocked"),
+        Mark(kind="paused", at=10.0, until=14.0, text="before"),
+        Mark(kind="paused", at=20.0, until=30.0, text="within"),
+    )
+    events = traced(RankLine(rank=0, pid=1, fate="was ended", marks=marks))
+    spans = {e["name"]: (e["ts"] / 1e6, e["dur"] / 1e6) for e in events if e["ph"] == "X"}
+    assert spans == {"before": (10.0, 2.0), "blocked": (12.0, 48.0), "within": (20.0, 10.0)}
+
+
+def test_a_rank_that_wrote_nothing_is_in_a_trace_and_threads_stand_in_one_order() -> None:
+    """Perfetto leaves out what has no event, and tells a main thread by the process's number."""
+    file = Mark(kind="file", at=1.0, until=2.0, text="saved")
+    call = Call(group="0", seq=1, op="all_reduce", at=1.0)
+    events = traced(
+        RankLine(rank=0, pid=1, fate="was ended", marks=(file,), calls=(call,)),
+        RankLine(rank=1, pid=0, fate="wrote nothing"),
+    )
+    assert [e["name"] for e in events if e["pid"] == 1 and e["ph"] != "M"] == ["wrote nothing"]
+    numbers = {e["tid"]: e["args"] for e in events if e["name"] == "thread_sort_index"}
+    assert numbers == {tid: {"sort_index": tid} for tid in (1, 3, 4)}
+    assert {e["tid"] for e in events} == {1, 3, 4}
+
+
+@contextlib.contextmanager
+def told_by_the_trace_processor(file: Path) -> Iterator[Callable[[str], list[Any]]]:
+    """What it answers to a query for one column; skips where there is none.
+
+    Its package fetches the program itself, once, where it may; DDPDOCTOR_TRACE_PROCESSOR names one
+    that is there already.
+    """
     package = pytest.importorskip("perfetto.trace_processor")
-    file = tmp_path / "trace.json"
-    file.write_text(render(parted(tmp_path, 4), "perfetto"), encoding="utf-8")
+    there = os.environ.get("DDPDOCTOR_TRACE_PROCESSOR")
     try:
-        processor = package.TraceProcessor(trace=str(file))
+        config = package.TraceProcessorConfig(bin_path=there)
+        processor = package.TraceProcessor(trace=str(file), config=config)
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"the trace processor cannot be fetched: {error}")
-
-    def told(query: str) -> list[object]:
-        return [each.told for each in processor.query(query)]
-
     with contextlib.closing(processor):
+        yield lambda query: [each.told for each in processor.query(query)]
+
+
+def test_the_trace_processor_reads_what_is_in_a_trace(tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    report = parted(tmp_path, 4)
+    file.write_text(render(report, "perfetto"), encoding="utf-8")
+    with told_by_the_trace_processor(file) as told:
         named = told("select name as told from process where name glob 'rank *' order by name")
         assert [str(name).partition(":")[0] for name in named] == [f"rank {n}" for n in range(4)]
         assert told("select count() as told from slice where name = 'all_reduce #8'") == [4]
         assert told("select count() as told from flow")[0] == 8 * 3 + 2
-        failed = "select name as told from stats where severity = 'error' and value > 0"
-        assert told(failed) == []
+        joined = "flow join slice a on a.id = slice_out join slice b on b.id = slice_in"
+        assert told(f"select count() as told from {joined} where a.name = b.name") == [8 * 3 + 2]
+        failed = "select name as told from stats where severity in ('error', 'data_loss')"
+        assert told(f"{failed} and value > 0") == []
+        drawn = "select dur as told from slice where name glob 'blocked in *' order by dur"
+        blocked = [m for x in report.attempts[0].ranks for m in x.marks if m.kind == "blocked"]
+        assert told(drawn) == sorted(round((m.until - m.at) * 1e9) for m in blocked)
 
 
 def is_text(text: str) -> None:

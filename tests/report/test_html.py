@@ -19,7 +19,8 @@ from run_samples import SOURCE, a_crowd, blocked_world, deadlock, evil_report, r
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.check.telling import told as of_check
-from ddpdoctor.evidence import ExceptionRecord, Fate, Place, Training
+from ddpdoctor.evidence import Evidence, ExceptionRecord, Fate, Place, Training, Wrapper
+from ddpdoctor.evidence.events.recorded import Recorded
 from ddpdoctor.report.as_html.lanes import lanes
 from ddpdoctor.report.as_html.training import training
 from ddpdoctor.report.drawing import Axis, curves
@@ -208,6 +209,58 @@ def test_a_rank_that_stood_still_before_is_blocked_after_what_it_did(tmp_path: P
     assert page.index("rank 0 saved last.pt") < page.index("rank 0 blocked in a call")
 
 
+def test_a_rank_is_blocked_in_a_call_since_it_was_issued_at_the_earliest(tmp_path: Path) -> None:
+    """Two looks may have seen it in the same line of two steps."""
+    world = blocked_world(script(tmp_path), 2)
+    for rank in world.ranks:
+        assert rank.stuck is not None
+        rank.stuck = replace(rank.stuck, since=108.0)
+    lives = Attempt.of("a", world).ranks
+    blocked = [[round(m.at, 3) for m in line.marks if m.kind == "blocked"] for line in lives]
+    assert blocked == [[9.1], [9.1]]
+
+
+def of_ddp(file: str, size: int = 3) -> Evidence:
+    """DDP's own are interleaved with Python's; rank 2 was ended before it told of its own."""
+    world = blocked_world(file, size)
+    for rank in world.ranks:
+        rank.collectives = [replace(call, seq=2 * call.seq) for call in rank.collectives]
+        numbers = range(1, 19) if rank.rank < size - 1 else ()
+        rank.of(Recorded).extend(
+            Recorded("0", n, "all_reduce", 100.0 + n / 2 + 0.01 * rank.rank) for n in numbers
+        )
+    return world
+
+
+def test_what_ddp_issues_is_linked_and_neither_waited_for_nor_missed(tmp_path: Path) -> None:
+    file = script(tmp_path)
+    attempt = Attempt.of("a", of_ddp(file))
+    own = [[call.seq for call in line.calls if call.inner] for line in attempt.ranks]
+    assert own == [[*range(1, 19, 2)]] * 2 + [[]]
+    drawn = lanes(attempt, ())
+    links = re.findall(r'<path class="link".*?<title>(.*?)</title>', drawn)
+    assert "DDP&#x27;s all_reduce #17 of group 0, called by 2 ranks" in links
+    assert "DDP" not in "".join(re.findall(r'class="(?:lone|wait)".*?</title>', drawn))
+    page = told(render(of_job("run", [attempt], [deadlock(file)], subject=("x",)), "html"))
+    assert "ranks 0-2 did the same until here: all_reduce #16" in page
+    everyone = of_ddp(file)
+    everyone.ranks[2].of(Recorded).extend(everyone.ranks[0].of(Recorded))
+    report = of_job("run", [Attempt.of("a", everyone)], [deadlock(file)], subject=("x",))
+    page = told(render(report, "html"))
+    assert "ranks 0-2 did the same until here: DDP's all_reduce #17 is the last" in page
+
+
+def test_where_nobody_parted_nothing_is_told_of_how_far_all_went(tmp_path: Path) -> None:
+    file = script(tmp_path)
+    world = of_ddp(file)
+    for rank in world.ranks:
+        rank.stuck, rank.fate = None, Fate(rank.rank, rank.pid, 0, None, 112.5)
+    report = of_job("run", [Attempt.of("a", world)], [deadlock(file)], subject=("x",))
+    page = told(render(report, "html"))
+    assert "did the same until here" not in page
+    assert "ranks 0-2 joined the process group" in page
+
+
 def test_a_folder_that_a_library_makes_is_not_drawn_as_what_the_job_did(tmp_path: Path) -> None:
     page = render(parted(tmp_path, 2), "html")
     assert "saved last.pt" in page
@@ -326,6 +379,21 @@ def test_models_are_not_compared_with_each_other(tmp_path: Path) -> None:
     )
     (parted,) = Attempt.of("attempt-0", both).parameters
     assert parted.name == "0.weight (model 1)"
+
+
+def test_ranks_that_share_no_model_are_not_compared(tmp_path: Path) -> None:
+    """Two rows of a grid: 0 and 1 share theirs, 2 and 3 another."""
+    world = blocked_world(script(tmp_path), 4)
+    for rank in world.ranks:
+        row = rank.rank // 2
+        shared = (2 * row, 2 * row + 1)
+        rank.wrappers = [Wrapper(None, ("w",), False, False, ranks=shared)]
+        rank.samples = [replace(each, parameters={"w": f"{row}"}) for each in rank.samples]
+    assert Attempt.of("a", world).parameters_apart == 0
+    last = world.ranks[3].samples
+    last[-1] = replace(last[-1], parameters={"w": "another"})
+    (apart,) = Attempt.of("a", world).parameters
+    assert apart.versions[-1] == 2
 
 
 def test_a_parameter_that_two_optimizers_look_at_is_one(tmp_path: Path) -> None:

@@ -79,6 +79,9 @@ class Job:
             self.go_on()
         return []
 
+    def tell(self) -> None:
+        pass
+
     def awaited(self) -> None:
         return None
 

@@ -89,7 +89,10 @@ for (const figure of document.querySelectorAll(".lanes")) {
     + "n and b tell the next event and the one before");
   plot.setAttribute("role", "group");
   // Most of a job is not where its ranks parted: there the view begins, if it is a small part.
-  if (around < 500) focus();
+  if (around < 500) {
+    focus();
+    detail.prepend("Shown is the end, where the ranks parted; “All” shows the rest. ");
+  }
   plot.addEventListener("keydown", (event) => {
     if (!moves[event.key] || event.ctrlKey || event.metaKey) return;
     event.preventDefault();

@@ -73,7 +73,8 @@ def _steps(attempt: Attempt) -> str:
         for name, points in series.items()
         if len(points) > 1
     }
-    return _picture("Time of a step and rank skew, by step", "ms", told, least=0.0)
+    title = " and ".join(told)
+    return _picture(f"{title[:1].upper()}{title[1:]}, by step", "ms", told, least=0.0)
 
 
 def _metrics(attempt: Attempt) -> str:
