@@ -69,6 +69,8 @@ _LOOK = """
       const box = each.getBoundingClientRect();
       return box.height && (box.height < 24 || box.width < 24);
     }).map((each) => each.textContent),
+    spoken: all(".spoken").filter((each) => getComputedStyle(each).position !== "absolute")
+      .map((each) => each.textContent),
     torn: all("th").filter(torn).map((each) => each.textContent),
     pale: all("body *").filter((each) => written(each) && pale(each))
       .map((each) => `${each.tagName}.${each.className}: ${each.textContent.slice(0, 40)}`),

@@ -513,7 +513,7 @@ def test_in_a_browser_nothing_overflows_and_all_that_can_be_clicked_works(
             told = window.look()
             assert told.pop("overflow") <= 0, shown
             assert told.pop("cut") == 0 or width < 500, shown
-            assert {*told} == {"small", "torn", "pale", "console"}
+            assert {*told} == {"small", "spoken", "torn", "pale", "console"}
             assert [each for each in told.values() if each] == [], shown
             window.picture(tmp_path / f"{shown}.png")
             used = window.use() if scheme == "dark" else {"copied": "copied"}
