@@ -250,6 +250,8 @@ def call_function(
 ) -> Value:
     """Run a function of the user's."""
     info = vm.functions[what.number]
+    if vm.single and _is_alone(vm, what, args):
+        return Value(NOTHING, UNKNOWN)
     on_yield = on_yield or _handed_on(vm, info)
     if "#main" in what.within:
         return _on_main(vm, what, args, kwargs, node)
@@ -288,6 +290,14 @@ def call_function(
         if not body.items and outside.items and outside.items[-1] is called:
             outside.items.pop()
         _see_through(called)
+
+
+def _is_alone(vm: Machine, what: Func, args: list[Value]) -> bool:
+    """Whether it is what another way starts as ranks, and this process runs as the only one."""
+    return any(
+        number == what.number and at < len(args) and type(args[at].constant) is int
+        for number, at in vm.single
+    )
 
 
 def _is_handed_in(vm: Machine, node: ast.AST, info: FunctionInfo) -> bool:

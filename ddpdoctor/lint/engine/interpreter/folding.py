@@ -6,6 +6,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -24,6 +25,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Either,
     Lib,
     Many,
+    Partial,
     Ref,
     Table,
     Tensor,
@@ -219,6 +221,7 @@ def on_each_rank(function: Callable[..., Any], of: Sequence[Value]) -> Value | N
 
 def binary(op: ast.operator, left: Value, right: Value) -> Value:
     """`left op right`."""
+    left, right = _field(left), _field(right)
     agree, why = blended((left, right))
     function = _BINARY.get(op.__class__)
     if isinstance(left.what, Tensor) or isinstance(right.what, Tensor):
@@ -230,7 +233,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         if function and one is not None and other is not None:
             found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
             if any(each is not OPEN for each in found):
-                return Value(_table(found, left, right), agree, why)
+                table = replace(_table(found, left, right), is_counted_on=True)
+                return Value(table, agree, why)
         if (of_node := _of_node(op, left, right)) is not None:
             return Value(of_node, BY_RANK_LIKELY, why)
         if agree.divergent and not {left.what, right.what} & {NOTHING}:
@@ -248,6 +252,13 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         agree, why = UNKNOWN, None
     name = op.__class__.__name__
     return Value(term(name, _part(left), _part(right)), agree, why)
+
+
+def _field(value: Value) -> Value:
+    """A number in what a model gives: with one of its methods nothing could be computed."""
+    what = value.what
+    is_field = isinstance(what, Partial) and isinstance(what.callee.what, Tensor) and not what.bound
+    return Value(what.callee.what, value.agree, value.why) if is_field else value  # type: ignore[union-attr]
 
 
 def _of_node(op: ast.operator, rank: Value, number: Value) -> Table | None:

@@ -251,6 +251,12 @@ class Machine:
         """Whether this is a worker of a loader that begins as a new process, in no group."""
         self.starting: dict[ast.AST, Callable[[], None]] = {}
         """The processes that a loop starts, and that begin when it has been left."""
+        self.starts = False
+        """Whether this is the process of a program that starts its ranks itself: in no group."""
+        self.spawned: list[tuple[int, int]] = []
+        """The functions that were run as ranks, and as which argument each was given its number."""
+        self.single: frozenset[tuple[int, int]] = frozenset()
+        """Those that another way of a choice starts: run here with a number written down, alone."""
         self.keeps_cut = False
         """Whether a loop or choice into which the fuel lasts is told as far as it was followed."""
         self.exits: dict[Event, Seq] = {}
@@ -435,10 +441,11 @@ class Machine:
         live = [path for path in paths if before & path.mask]
         if len(live) == 1 and before & live[0].mask == before:
             return live[0].run()
+        live.sort(key=lambda path: not self._starts(node, path))
         arms: list[Arm] = []
         states: list[State] = []
         values: list[Value | None] = []
-        decided = condition
+        decided, single = condition, self.single
         if condition.agree.divergent:
             why = self.why(BY_SOME, test, condition.why)
             decided = Value(condition.what, condition.agree, why)
@@ -447,7 +454,7 @@ class Machine:
             self.out = Seq()
             depth = self.store.open() + 1
             self.conditions.append(decided)
-            result, is_cut = None, True
+            result, is_cut, started = None, True, len(self.spawned)
             try:
                 result = path.run()
                 is_cut = False
@@ -466,9 +473,12 @@ class Machine:
                 if is_told and (kept or any(each.body.items for each in arms)):
                     choice = Choice(condition, node, test, self.path, arms, self.frame.name)
                     outside.items.append(choice)
+            self.single |= frozenset(self.spawned[started:])
             if result is not None:
                 states.append(State(writes, (decided,), self.mask))
                 values.append(result)
+        if len(states) == len(arms):  # else what follows is the other way
+            self.single = single
         self._note_mode(condition, arms)
         self.mask = 0
         for state in states:
@@ -500,6 +510,24 @@ class Machine:
         if both:
             joined = _told_apart(joined, values[first], values[1 - first], condition, test)
         return self.either(joined, values, node)
+
+    def _starts(self, node: ast.AST, path: Path) -> bool:
+        """Whether ranks may be started on a way: what it does is told of the other ones."""
+        if not isinstance(node, ast.If) or not node.orelse:
+            return False
+        body = node.body if path.holds else node.orelse
+        return any(
+            isinstance(each, ast.Call) and self._named(each.func) in _STARTERS
+            for part in body
+            for each in ast.walk(part)
+        )
+
+    def _named(self, function: ast.expr) -> str:
+        """The last name of what is called, as its library calls it."""
+        name = str(getattr(function, "attr", getattr(function, "id", "")))
+        known = (self.store.get((scope, name)) for scope in self.frame.scopes)
+        found = next((each.what for each in known if each is not None), None)
+        return found.name.rpartition(".")[2] if isinstance(found, Lib) else name
 
     def either(self, value: Value, of: list[Value | None], node: ast.AST) -> Value:
         """Remember of which values one is, where it is a tensor of its own, or such in a tuple."""
@@ -570,6 +598,7 @@ class Machine:
         return _told_apart(joined, yes, no, chosen.condition, chosen.test)
 
 
+_STARTERS = ("spawn", "start_processes", "Process")
 _OF_RANKS = ("collective", "init", "spawn", "wrap")
 
 

@@ -12,7 +12,12 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.folding import DATA_METHODS, is_coarse
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
-from ddpdoctor.lint.engine.interpreter.library.facts import moved, sorted_by_time, text_of
+from ddpdoctor.lint.engine.interpreter.library.facts import (
+    OF_THE_KIND,
+    moved,
+    sorted_by_time,
+    text_of,
+)
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
 from ddpdoctor.lint.engine.interpreter.library.python import of_fields
 from ddpdoctor.lint.engine.interpreter.machine import Machine, Path
@@ -378,7 +383,12 @@ def call_unknown(
 ) -> Value:
     """A call of something of which nothing is known."""
     every = [objects.current(vm, each) for each in (callee, *args, *kwargs.values())]
-    agree, why = blended([each for each in every if not _tells_where_or_whether(vm, each)])
+    kind = OF_THE_KIND if isinstance(callee.what, Lib) else ()  # where a library puts it
+    said = [objects.current(vm, each) for word, each in kwargs.items() if word not in kind]
+    telling = [*every[: 1 + len(args)], *said]
+    telling = [each for each in telling if not _tells_where_or_whether(vm, each)]
+    # Of parts that are as large on all ranks, what is made may be as much.
+    agree, why = blended([each for each in telling if not objects.is_as_large(vm, each)])
     name = ""
     if isinstance(node, ast.Call):
         func = node.func

@@ -362,6 +362,11 @@ def rows(vm: Machine, tensor: Value) -> Agreement:
     return SAME if vm.store.get((tensor.what, ROWS)) is not None else of_size(vm, tensor)
 
 
+def is_as_large(vm: Machine, part: Value) -> bool:
+    """Whether it is a rank's own part of something, and the others' are as large."""
+    return part.agree.kind == "rank" and vm.store.get((part.what, ROWS)) is not None
+
+
 def _field(vm: Machine, what: What, name: str) -> Value:
     """A field of something that all ranks have alike."""
     return Value(term("of", what, name), SAME)
@@ -373,6 +378,9 @@ def _of_library(vm: Machine, name: str, owner: Value, node: ast.AST) -> Value:
         return written
     if name == "torch.distributed.GroupMember.WORLD" or name == "torch.distributed.group.WORLD":
         return NONE
+    effect = vm.library.exact(name)
+    if effect is not None and effect.option("read") == "attribute":
+        return of_rank(vm, effect.does, node, name.removeprefix("mpi4py."))
     return Value(Lib(name))
 
 
@@ -963,6 +971,8 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
         agree, why = blended([rest, key])
         # Whatever it is, who asks for the same key again gets the same.
         same = rest.what == NOTHING and isinstance(key.what, Const)
+        if isinstance(key.what, Const) and agree.cause in ("disk", "exception"):
+            agree, why = UNKNOWN, None  # whether it was put there, and by which ranks: who knows
         return Value(term("item", owner.what, key.what) if same else rest.what, agree, why)
     made = vm.store.get((owner.what, "~"))
     agree, why = blended([made if made is not None else Value(NOTHING, UNKNOWN), key])
@@ -1081,12 +1091,27 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     if isinstance(what, Term) and what.op == "of" and what.args[1] == "shape" and index.is_const(0):
         agree = rows(vm, Value(what.args[0], agree))
         return Value(term("item", what, index.what), agree, why if agree.divergent else None)
+    is_equal_part = _is_one_of_equal_parts(vm, owner, index)
     if isinstance(what, Tensor):
         made = fresh(vm, Value(Tensor(vm.site(node, "item"), what.of), agree, why))
-        if (alike := vm.store.get((what, ROWS))) is not None and isinstance(index.what, Const):
+        alike = vm.store.get((what, ROWS)) if isinstance(index.what, Const) else None
+        alike = Value(NOTHING, SAME) if is_equal_part else alike
+        if alike is not None:
             vm.store.put((made.what, ROWS), alike)
         return vm.computed(made, "item", (owner, index), node)
-    return Value(term("item", what, index.what) if what != NOTHING else NOTHING, agree, why)
+    one = Value(term("item", what, index.what) if what != NOTHING else NOTHING, agree, why)
+    if is_equal_part and one.what != NOTHING:
+        vm.store.put((one.what, ROWS), Value(NOTHING, SAME))
+    return one
+
+
+def _is_one_of_equal_parts(vm: Machine, owner: Value, index: Value) -> bool:
+    """Whether it is `x.split(n // ranks)[rank]`: what is left over makes a part behind the last."""
+    made = vm.made.get(owner.what)
+    if made is None or made.by.rpartition(".")[2] != "split" or len(made.of) < 2:
+        return False
+    size = made.of[1].what
+    return index.what == RANK and isinstance(size, Term) and size.op == "FloorDiv"
 
 
 def _is_counted(index: Value) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -401,6 +402,7 @@ def run_file(program: Program, library: Library, path: str, fuel: int = FUEL) ->
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
         if loaded.is_entry:
+            vm.starts = _starts_ranks(text)
             register_for(vm, text)
             run_block(vm, [each for each in text.tree.body if not text.is_plain_import(each)])
     except (Spent, RecursionError):
@@ -410,6 +412,19 @@ def run_file(program: Program, library: Library, path: str, fuel: int = FUEL) ->
         sys.setrecursionlimit(limit)
     run.root = vm.root
     return run
+
+
+def _starts_ranks(text: Text) -> bool:
+    """Whether a script mentions torch's `spawn`: it hands ranks what they do."""
+    return _OF_SPAWN.search(text.source.text) is not None and any(
+        getattr(each, "attr", "") in _SPAWNS
+        or (isinstance(each, ast.ImportFrom) and any(a.name in _SPAWNS for a in each.names))
+        for each in text.nodes
+    )
+
+
+_OF_SPAWN = re.compile(r"torch\s*\.\s*multiprocessing|from\s+torch\s+import[^#]*multiprocessing")
+_SPAWNS = ("spawn", "start_processes")
 
 
 def run_alone(run: Run, wanted: set[int], fuel: int = ALONE) -> Iterator[Run]:
@@ -443,7 +458,7 @@ def run_alone(run: Run, wanted: set[int], fuel: int = ALONE) -> Iterator[Run]:
             vm.store.drop(depth + 1)
             vm.out = vm.root = Seq()
             vm.conditions, vm.scopes, vm.tries, vm.joined = [], [], [], False
-            vm.of_ranks = False
+            vm.of_ranks = vm.starts = False
             vm.mask = (1 << 16) - 1
             vm.frames = [program._frame(loaded)]
             found = Run(run.path, vm.root, vm, name, info.node.lineno, is_entry=False)

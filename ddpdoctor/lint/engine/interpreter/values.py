@@ -143,6 +143,8 @@ class Table:
     entries: tuple[Any, ...]
     by_world: bool = field(default=False, compare=False)
     """It was computed of the world size: a smaller job's ranks are not the first of the model's."""
+    is_counted_on: bool = field(default=False, compare=False)
+    """It was computed, be it to the same numbers: `rank + host * 8` on the first of the hosts."""
 
     def ranks(self) -> tuple[int, int]:
         """Masks of the ranks for which it is true, and for which it is open."""

@@ -23,7 +23,7 @@ WORDS = {
     "group": "makes a process group, which every rank must do",
     "init": "joins the process group",
     "leave": "leaves the process group",
-    "rank": "the rank",
+    "rank": "the rank; `read=attribute` says that it is no function, here and below",
     "local_rank": "the rank on its node",
     "node_rank": "the number of the node",
     "main": "true on rank 0 alone",

@@ -89,6 +89,8 @@ horovod.torch.broadcast_parameters                      collective
 horovod.torch.broadcast_optimizer_state                 collective
 mpi4py.MPI.COMM_WORLD.Get_rank                          rank
 mpi4py.MPI.COMM_WORLD.Get_size                          world
+mpi4py.MPI.COMM_WORLD.rank                              rank read=attribute
+mpi4py.MPI.COMM_WORLD.size                              world read=attribute
 mpi4py.MPI.COMM_WORLD.Barrier                           collective op=mpi.barrier
 mpi4py.MPI.COMM_WORLD.barrier                           collective op=mpi.barrier
 mpi4py.MPI.COMM_WORLD.bcast                             collective op=mpi.bcast result=same

@@ -32,6 +32,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, RANKS, Const
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.exchanging import never_sent, rings
+from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP417", name="send-recv-deadlock", confidence="likely")
@@ -84,7 +85,8 @@ def _in_one_order(run: Run) -> Iterator[tuple[bool, Event, Event]]:
     for (first, at), (second, to) in pairwise(events(run.root, "send", "recv")):
         if first.kind != second.kind and _is_for_each(first) and _is_for_each(second):
             one, other = doers(at), doers(to)
-            if one.mask == EVERYONE and one.is_clear() and one == other:
+            is_next = is_after(at, to)  # not the other arm of an `if`, for another of the pairs
+            if one.mask == EVERYONE and one.is_clear() and one == other and is_next:
                 yield True, first, second
 
 

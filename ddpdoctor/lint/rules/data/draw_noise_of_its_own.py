@@ -36,10 +36,12 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.objects import ENVIRONMENT
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, RANK, Term, Value, What, within
 from ddpdoctor.lint.engine.libraries.torch import ORDERINGS, VIEWS
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
+from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.sharding import loops, passes, shards
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -116,7 +118,7 @@ def _drawn(run: Run) -> Iterator[Hit]:
         is_wrapped = is_wrapped or event.kind == "wrap"
         if "fork_rng" in event.scopes:
             continue
-        if event.kind in _SEEDS:
+        if event.kind in _SEEDS and not _is_lost(run, way):
             seed = _seed_for_all(event, way)
             again = _call(way) if seed is not None and is_wrapped else None
         if event.kind != "draw":
@@ -175,7 +177,7 @@ def _dropped(run: Run) -> Iterator[Hit]:
     seeds = [
         _seed_for_all(event, way)
         for event, way in events(run.root, *_SEEDS)
-        if "fork_rng" not in event.scopes
+        if "fork_rng" not in event.scopes and not _is_lost(run, way)
     ]
     if seeds and seeds[0] is not None and all(seeds):
         yield Hit(
@@ -248,6 +250,24 @@ def _is_one_file(run: Run, state: Value) -> bool:
             if event.values.get("result", NONE).what in read
         )
     )
+
+
+def _is_lost(run: Run, way: Way) -> bool:
+    """Whether a process seeds itself that starts the ranks anew: each begins with its own numbers.
+
+    Only what is forked goes on with the generators as they are.
+    """
+    if is_spawned(way):
+        return False
+    anew = any(
+        event.name.rpartition(".")[2] in _ANEW
+        and event.values.get("method", NONE).is_const(None, *NEW_PROCESSES)
+        for event, _ in events(run.root, "spawn")
+    )
+    return anew and any(is_spawned(to) for _, to in events(run.root, "wrap"))
+
+
+_ANEW = ("spawn", "start_processes")
 
 
 def _seed_for_all(event: Event, way: Way) -> Event | None:

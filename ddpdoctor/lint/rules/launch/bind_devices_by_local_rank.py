@@ -42,6 +42,7 @@ def check(run: Run) -> Iterator[Hit]:
     for event, way in events(run.root, "set_device", "device", "wrap", "convert"):
         given = [event.values[role] for role in _ROLES if role in event.values]
         by_rank = [value for each in given for value in _parts(run, each) if _is_global(value)]
+        by_rank = [value for value in by_rank if not _is_asked_too_early(run, value)]
         if by_rank and not one_node and not is_spawned(way):  # whose index is that on this machine
             yield Hit(
                 _index(event.node),
@@ -91,6 +92,24 @@ def _is_global(value: Value) -> bool:
         [str(rank) for rank in range(RANKS)],
         [f"cuda:{rank}" for rank in range(RANKS)],
     )
+
+
+def _is_asked_too_early(run: Run, value: Value) -> bool:
+    """Whether a group is asked that this program joins later: what it then goes by is no rank."""
+    root = value.why.root if value.why is not None else None
+    asks = joins = False
+    for event, _ in events(run.root, "query", "ask", "init"):
+        if event.kind == "init":
+            joins = True
+            if not asks:
+                return False
+        elif event.kind == "query" and root is not None and event.place == root.place:
+            if joins:
+                return False
+            asks = True
+        elif event.kind == "ask" and asks and not joins:
+            return False  # who asks again joins where nobody has
+    return asks and joins
 
 
 def _index(node: ast.AST) -> ast.AST:

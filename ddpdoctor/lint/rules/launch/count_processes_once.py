@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, events
-from ddpdoctor.lint.engine.interpreter.values import RANK, Value
+from ddpdoctor.lint.engine.interpreter.values import RANK, Table, Value
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP105", name="wrong-world-size", confidence="certain")
@@ -38,7 +38,7 @@ def check(run: Run) -> Iterator[Hit]:
         calls = [step.node for step in way if isinstance(step.node, Called)]
         spawn = next((spawns[id(c.node)] for c in calls if id(c.node) in spawns), None)
         rank = init.values.get("rank")
-        if spawn is None or rank is None or rank.what != RANK:
+        if spawn is None or rank is None or rank.what != RANK or _is_counted_on(rank):
             continue  # of several machines, whose ranks are counted on
         started, expected = _number(spawn, "processes"), _number(init, "size")
         if started is not None and expected is not None and started < expected:
@@ -49,6 +49,14 @@ def check(run: Run) -> Iterator[Hit]:
                 help="one number for both: hand the world size to the workers",
                 path=init.path,
             )
+
+
+def _is_counted_on(rank: Value) -> bool:
+    """Whether ranks are counted on from those of the hosts before, of which this may be the first.
+
+    Which host it is is written into the script, and another number on each.
+    """
+    return isinstance(rank.what, Table) and rank.what.is_counted_on
 
 
 def _number(event: Event, role: str) -> int | None:

@@ -72,7 +72,7 @@ def asked(vm: Machine, call: Call) -> Value:
         return Value(term("size", group.what), SAME)
     if call.name.endswith(".is_initialized"):
         vm.emit("ask", "is_initialized", call.node)
-        if vm.apart:
+        if vm.apart or (vm.starts and not vm.joined):
             return FALSE
     if call.effect.does in ("rank", "world") and call.name.startswith("torch.distributed."):
         vm.emit("query", call.last, call.node)

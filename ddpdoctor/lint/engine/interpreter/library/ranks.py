@@ -311,20 +311,31 @@ def start(
 
     rank = Value(RANK, BY_RANK, vm.why("each process is given its number", node))
     joined, vm.joined = vm.joined, False
+    starts, vm.starts = vm.starts, False
     told = told or _shared
     shared = [told(vm, each, node) for each in arguments]
     held = vm.store.held()
     for number in objects.parts(held, Tuple(tuple(arguments))):
         for name, value in held.get(Ref(number), {}).items():
             vm.store.put((Ref(number), name), told(vm, value, node))
+    given_ = [rank, *shared] if first else shared
     with contextlib.suppress(Left):
-        call_value(vm, target, [rank, *shared] if first else shared, {}, node)
-    vm.joined = joined
+        call_value(vm, target, given_, {}, node)
+    vm.joined, vm.starts = joined, starts
+    numbers = [at for at, each in enumerate(given_) if each.what == RANK]
+    options = target.what.options if isinstance(target.what, Either) else (target,)
+    functions = [each.what.number for each in options if isinstance(each.what, Func)]
+    vm.spawned += [(each, at) for each in functions for at in numbers[:1]]
 
 
 def _shared(vm: Machine, value: Value, node: ast.AST) -> Value:
     """What one process has drawn, timed or found is the same for all that it hands it to."""
-    return Value(value.what, SAME) if value.agree.kind == "local" else value
+    what = value.what
+    if isinstance(what, Tuple):
+        what = Tuple(tuple(_shared(vm, each, node) for each in what.items))
+    return (
+        Value(what, SAME) if value.agree.kind in ("local", "unknown") else replace(value, what=what)
+    )
 
 
 def _calls_on_main(vm: Machine, call: Call) -> Value:
