@@ -43,7 +43,6 @@ def render(report: Report, page: Page | None = None) -> str:
         name = f"{one_line(attempt.name)}, " if len(report.attempts) > 1 else ""
         events += _attempt(attempt, number * _PER_ATTEMPT, name)
     trace = {
-        "displayTimeUnit": "ms",
         "otherData": {
             "command": f"ddpdoctor {report.command}",
             "verdict": one_line(report.verdict),

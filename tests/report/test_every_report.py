@@ -269,6 +269,19 @@ def test_the_trace_processor_reads_what_is_in_a_trace(tmp_path: Path) -> None:
         failed = "select name as told from stats where severity in ('error', 'data_loss')"
         assert told(f"{failed} and value > 0") == []
         drawn = "select dur as told from slice where name glob 'blocked in *' order by dur"
+        of_events = [
+            e for e in json.loads(file.read_text("utf-8"))["traceEvents"] if e["ph"] in "Xi"
+        ]
+        span = "name || ' ' || ts || ' ' || dur"
+        assert sorted(told(f"select {span} as told from slice")) == sorted(
+            f"{e['name']} {round(e['ts'] * 1000)} {round(e.get('dur', 0) * 1000)}"
+            for e in of_events
+        )
+        order = "extract_arg(arg_set_id, 'process_sort_index_hint')"
+        in_turn = told(f"select name as told from process where name is not null order by {order}")
+        assert [str(name).partition(":")[0] for name in in_turn] == [
+            *("ddpdoctor", "rank 0", "rank 1", "rank 2", "rank 3")
+        ]
         blocked = [m for x in report.attempts[0].ranks for m in x.marks if m.kind == "blocked"]
         assert told(drawn) == sorted(round((m.until - m.at) * 1e9) for m in blocked)
 
