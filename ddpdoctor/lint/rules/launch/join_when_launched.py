@@ -1,12 +1,15 @@
-"""A script that waits to be distributed, and never joins.
+"""A script that waits to be distributed, and never joins, or that joins, and shares nothing.
 
 ## What it does
 Finds a script that asks `dist.is_initialized()` and wraps in DDP if so, but in which nothing joins
-a process group.
+a process group; and one that joins, gives each rank its own part of the data, and trains a model
+whose gradients nobody reduces.
 
 ## Why is this bad?
 torchrun starts N processes and sets RANK; it does not join them. Each believes to be alone: N
-copies train on all the data and overwrite each other's files.
+copies train on all the data and overwrite each other's files. Where they have joined, a sampler
+deals out the data, but only DDP makes the gradients those of all: N models are trained on a part
+each, and one of them is saved.
 
 ## Example
 ```python
@@ -28,9 +31,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.objects import is_module
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.engine.interpreter.tree import Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import NONE, Ref, Tensor, Value
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER, Pass, loops, made, passes, shards
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP115", name="lone-copies", confidence="likely")
 
@@ -42,8 +48,11 @@ _JOINS = re.compile(
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield the question whose answer is always no."""
-    if not run.is_entry or any(True for _ in events(run.root, "init", "spawn")):
+    """Yield the question whose answer is always no, and training that nobody shares."""
+    if not run.is_entry:
+        return
+    yield from _not_shared(run)
+    if any(True for _ in events(run.root, "init", "spawn")):
         return
     asked = next((event for event, _ in events(run.root, "ask")), None)
     if asked is None or not any(True for _ in events(run.root, "wrap")):
@@ -59,3 +68,57 @@ def check(run: Run) -> Iterator[Hit]:
             help="init_process_group() first, where the launcher has set RANK",
             path=asked.path,
         )
+
+
+def _not_shared(run: Run) -> Iterator[Hit]:
+    """Training on a part of the data of a model that is this rank's alone."""
+    joins = [event for event, _ in events(run.root, "init")]
+    if not joins or run.spent or any(True for _ in events(run.root, "wrap", "prepare", "group")):
+        return
+    if any(event.name not in _ONLY_WAITS for event, _ in events(run.root, "collective")):
+        return
+    samplers, sharded = made(run, SAMPLER), shards(run)
+    for event, way in events(run.root, "backward"):
+        around = loops(way)
+        one = next((each for each in passes(run) if _is_of(each, around)), None)
+        own = min(one.loaders & sharded.keys(), default=None) if one is not None else None
+        if own is None or not _is_plain(run, event.values["loss"]):
+            continue
+        if not any(any(each is around[-1] for each in loops(to)) for to in _steps(run)):
+            continue
+        yield Hit(
+            event.node,
+            "nobody shares these gradients: each rank trains a model of its own, on its part",
+            notes=(
+                Related.at(samplers[sharded[own]].place, "each rank is given its part"),
+                Related.at(joins[0].place, "the ranks are joined"),
+            ),
+            help="model = DistributedDataParallel(model), before the first step",
+            path=event.path,
+        )
+        return
+
+
+_ONLY_WAITS = ("barrier", "monitored_barrier")
+
+
+def _steps(run: Run) -> Iterator[Way]:
+    """Steps of torch's own optimizers, which nobody unknown was given."""
+    for event, way in events(run.root, "step"):
+        own = run.vm.object(event.values.get("object", NONE))
+        is_torchs = own is not None and own.type.startswith("torch.optim.")
+        if own is not None and is_torchs and own.number not in run.vm.handed:
+            yield way
+
+
+def _is_of(one: Pass, around: list[Loop]) -> bool:
+    """Whether a pass over a loader is the loop that all this is done in."""
+    begun = one.way[-1].rest[:1]
+    return bool(around) and bool(begun) and begun[0] is around[-1]
+
+
+def _is_plain(run: Run, loss: Value) -> bool:
+    """Whether a loss is that of modules that are known, and that nobody unknown was given."""
+    of = loss.what.of if isinstance(loss.what, Tensor) else frozenset()
+    modules = [Value(Ref(each)) for each in of]
+    return bool(of) and not of & run.vm.handed and all(is_module(run.vm, each) for each in modules)
