@@ -369,6 +369,19 @@ def test_the_layers_of_a_deep_model_use_up_no_fuel_that_what_comes_behind_needs(
     assert (("DDP401", barrier) in found, cut) == (True, [])
 
 
+def test_what_is_looked_at_in_every_loop_does_not_keep_a_program_of_ranks_from_its_end(
+    tmp_path: Path,
+) -> None:
+    looks = "def look0(x):\n    with open(str(x)) as file:\n        return file.read()\n" + "".join(
+        f"def look{n + 1}(x):\n    look{n}(x[0])\n    look{n}(x[1])\n" for n in range(12)
+    )
+    text = DDP_HEAD + "Net = torch.nn.Identity\n" + looks
+    text += BEHIND.replace("            net(", "            look12(half)\n            net(")
+    barrier = text.splitlines().index("        dist.barrier()") + 1
+    found, cut = told(tmp_path / "train.py", text)
+    assert (("DDP401", barrier) in found, cut) == (True, [])
+
+
 def test_a_function_that_calls_itself_in_comprehensions_is_followed_a_few_times(
     tmp_path: Path,
 ) -> None:

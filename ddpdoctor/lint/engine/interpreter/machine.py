@@ -53,6 +53,8 @@ ALONE = 4_000
 ALL_ALONE = 40_000
 OF_RANKS = 60_000
 """More for a function that nobody is seen to call, once it turns out to be a program of ranks."""
+TO_THE_END = 360_000
+"""More for a file that is started and is a program of ranks, to come to its end with."""
 READING = 10_000
 ELSEWHERE = ""
 AT_TOP = 3_000
@@ -330,8 +332,9 @@ class Machine:
         if self.fuel < 0:
             if not self.reserve or not self.of_ranks:
                 raise Spent
-            self.fuel += self.reserve
-            self.saving, self.reserve = self.reserve // 4 * 3, 0
+            self.fuel += self.reserve  # who has saved already goes on to
+            self.saving = 8 * self.fuel if self.saving else self.reserve // 4 * 3
+            self.reserve = 0
 
     def computed(self, value: Value, by: str, of: tuple[Value, ...], node: ast.AST) -> Value:
         """Remember how a value was computed."""

@@ -21,6 +21,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     AT_TOP,
     FUEL,
     OF_RANKS,
+    TO_THE_END,
     ClassInfo,
     Frame,
     FunctionInfo,
@@ -394,6 +395,7 @@ def run_file(program: Program, library: Library, path: str, fuel: int = FUEL) ->
     if text is None:
         return None
     vm = Machine(program, library, fuel)
+    vm.reserve = TO_THE_END if fuel == FUEL else 0
     loaded = program.load(text, entry=text.is_script)
     vm.files.add(path)
     vm.frames.append(program._frame(loaded))

@@ -531,7 +531,8 @@ def _rounds(vm: Machine) -> int:
     """
     around = sum(len(frame.loops) for frame in vm.frames)
     short = sum(vm.fuel < vm.saving // each for each in (2, 4))
-    return max(_ROUNDS - min(short, max(around - 1, 0)), 1)
+    nested = around if vm.fuel < vm.saving // 8 else max(around - 1, 0)
+    return max(_ROUNDS - min(short, nested), 1)
 
 
 def _begin_what_was_started(vm: Machine) -> None:

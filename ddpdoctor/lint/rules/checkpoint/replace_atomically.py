@@ -74,7 +74,9 @@ def _pairs(run: Run) -> Iterator[Saved]:
         id(save.node)
         for number, (save, at) in enumerate(mine)
         for other, (load, to) in enumerate(mine)
-        if _loads(load, save) and (other > number or _loops(at) & _loops(to))
+        if (other > number or _loops(at) & _loops(to))
+        and _loads(load, save)
+        and _may_follow(at, to)
     }
     elsewhere = [each for before in run.earlier for each in file_events(before, "load")]
     for number, (save, at) in enumerate(mine):
@@ -85,6 +87,14 @@ def _pairs(run: Run) -> Iterator[Saved]:
         for save, at in file_events(before, "save"):
             if any(_loads(load, save) for load, _ in mine):
                 yield before, save, at
+
+
+def _may_follow(one: Way, other: Way) -> bool:
+    """Whether a process may do both: not on two ways of which it goes one, once."""
+    for mine, theirs in zip(one, other, strict=False):
+        if mine.node is not theirs.node:
+            return mine.seq is theirs.seq or bool(_loops(one) & _loops(other))
+    return True
 
 
 def _loops(way: Way) -> set[int]:

@@ -41,15 +41,18 @@ ABOUT = About(code="DDP413", name="unordered-collectives", confidence="certain")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield the loops whose order the ranks do not share, and what was packed in such an order."""
-    orders = {
-        id(event.node): event
+    found = [
+        event
         for event, _ in events(run.root, "iterate")
         if event.values["element"].agree.cause == "order" and not _has_an_order(event)
-    }
+    ]
+    orders = {id(event.node): event for event in found}
     yield from _packed(run, orders)
     for node, way in walk(run.root):
         if isinstance(node, Loop) and id(node.node) in orders and not is_the_starters(way):
-            loop, event = node.node, orders[id(node.node)]
+            loop, event = node.node, way[-1].begun or orders[id(node.node)]
+            if event not in found or any(step.begun in found for step in way[:-1]):
+                continue  # what it goes through has an order, or has none for an outer loop's sake
             over = event.values["element"]
             if not isinstance(loop, ast.For | ast.AsyncFor):
                 continue

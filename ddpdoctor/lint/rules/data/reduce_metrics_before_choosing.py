@@ -32,8 +32,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Seq, Way, events, walk
-from ddpdoctor.lint.engine.interpreter.values import Place, Value, What, within
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Seq, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import Const, Place, Term, Value, What, within
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.sharding import passes, shards
 from ddpdoctor.lint.engine.queries.wrapping import origins
@@ -70,9 +70,21 @@ def _chosen(way: Way) -> Choice | None:
             continue
         agree = choice.condition.agree
         arm = next((each for each in choice.arms if each.body is way[number + 1].seq), None)
-        if agree.cause == "data" and agree.sure and arm is not None and arm.writes:
+        by_data = agree.cause == "data" and agree.sure and arm is not None and arm.writes
+        if by_data and not _is_a_count(choice.condition.what, way[:number]):
             return choice
     return None
+
+
+def _is_a_count(what: object, around: Way) -> bool:
+    """Whether a condition asks how far something was counted, as `step % every == 0` does."""
+    if isinstance(what, Term) and what.op in ("and", "or", "not"):
+        return all(_is_a_count(each, around) for each in what.args)
+    if any(isinstance(each, Term) and each.op == "Mod" for each in within(what)):
+        return True
+    counted = {each for step in around if isinstance(step.node, Loop) for each in step.node.counted}
+    added = (each for each in within(what) if isinstance(each, Term) and each.op in ("Add", "Sub"))
+    return any(each.args[0] in counted and isinstance(each.args[1], Const) for each in added)
 
 
 def _skipped_by_one(run: Run) -> Iterator[Hit]:

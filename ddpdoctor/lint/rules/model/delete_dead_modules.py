@@ -183,6 +183,8 @@ def _in_one_arm(run: Run, call: Event, nodes: list[ast.AST]) -> Iterator[Hit]:
         agree = choice.condition.agree
         if agree.kind != "local" or not agree.sure or any(leaves(arm.body) for arm in choice.arms):
             continue
+        if agree.cause == "order":
+            continue  # what comes in another order is in the end the same on all ranks
         for arm in choice.arms:
             within = set(_written(run, choice, arm))
             if all(id(node) in within for node in nodes):

@@ -1,0 +1,35 @@
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(dist.get_rank())
+    net = DistributedDataParallel(nn.Linear(3, 1))
+    learner = torch.optim.SGD(net.parameters(), lr=0.1)
+    rows = TensorDataset(torch.ones(64, 3))
+    sampler = DistributedSampler(rows)
+    hard = 0
+    name = ""
+    for epoch in range(5):
+        sampler.set_epoch(epoch)
+        for (row,) in DataLoader(rows, batch_size=4, sampler=sampler):
+            learner.zero_grad()
+            loss = net(row).square().mean()
+            loss.backward()
+            learner.step()
+            if loss.item() > 3:
+                hard += 1
+            if hard % 100 == 1:
+                name = f"hard-{hard}.pt"
+                if dist.get_rank() == 0:
+                    torch.save(net.module.state_dict(), name)
+    print(name)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
