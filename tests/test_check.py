@@ -16,7 +16,7 @@ from ddpdoctor import catalog
 from ddpdoctor.catalog import Pitfall, Verdict
 from ddpdoctor.check import CheckOptions, check
 from ddpdoctor.check.telling import CheckReport, told
-from ddpdoctor.launch import ForkServer, Job, NoRoom, WorkerGroup
+from ddpdoctor.launch import ForkServer, Job, LaunchError, NoRoom, WorkerGroup
 from ddpdoctor.trial import DEADLINE
 
 EXPECTED = {
@@ -161,6 +161,12 @@ def test_without_gpus_nccl_is_not_checked_rather_than_passed(
     assert {v.status for v in report.verdicts} == {"not checked"}
     assert report.exit_code(asked_by_name=True, strict=False) == 3
     assert report.exit_code(asked_by_name=False, strict=False) == 0
+
+
+def test_without_numpy_no_fix_is_blamed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ddpdoctor.check.find_spec", lambda name: None)
+    with pytest.raises(LaunchError, match="pip install numpy"):
+        run([catalog.load()["DDP101"]], nproc=2)
 
 
 def test_the_evidence_is_kept_where_it_was_asked_for(tmp_path: Path) -> None:

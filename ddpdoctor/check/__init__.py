@@ -19,13 +19,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from ddpdoctor.catalog import Finding, Pitfall, Status, Variant, Verdict
 from ddpdoctor.check.telling import CheckReport
 from ddpdoctor.evidence import named
-from ddpdoctor.launch import ForkServer, Lost, NoRoom
+from ddpdoctor.launch import ForkServer, LaunchError, Lost, NoRoom
 from ddpdoctor.launch.capacity import is_full, kills_for_memory, refused
 from ddpdoctor.launch.gpus import visible
 from ddpdoctor.lint.linter import lint
@@ -81,9 +82,14 @@ def check(
     """Run every variant of the pitfalls, several at a time, and report in the catalogue's order.
 
     `on_start` is called with code and variant, `on_verdict` as each is judged. Raises LaunchError
-    if ranks cannot be started at all, and NoRoom, before anything is, if this machine has not got
-    what so many of them need.
+    if ranks cannot be started at all or would be without NumPy, and NoRoom, before anything is, if
+    this machine has not got what so many of them need.
     """
+    if find_spec("numpy") is None:
+        raise LaunchError(
+            "there is no NumPy, without which torch sends no object between ranks: most fixes "
+            "would fail for that alone; pip install numpy"
+        )
     started, clock = datetime.now(UTC), time.monotonic()
     verdicts: list[Verdict] = []
     everything = sum(len(pitfall.variants) for pitfall in pitfalls)

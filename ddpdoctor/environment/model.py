@@ -95,6 +95,8 @@ class Torch(_Frozen):
     """What CUDA says where it does not start; None where it does, or torch was built without."""
     refused: tuple[tuple[Text, Text], ...] = ()
     """Variables whose value torch refused when it was tried, each with torch's words."""
+    numpy_failure: Text | None = None
+    """What torch says where it cannot use NumPy; None where it can."""
 
 
 class TorchFailure(_Frozen):

@@ -12,12 +12,14 @@ from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, W
 TRAIN = Place("/home/u/train.py", 7, "main")
 SPAWN = Place("/usr/lib/python3.11/multiprocessing/reduction.py", 60, "dump")
 SAVE = Place("/site-packages/torch/serialization.py", 900, "save")
+SEND = Place("/site-packages/torch/distributed/distributed_c10d.py", 3100, "_tensor_to_object")
 
 SAID = {
     "DDP106 devices-not-bound": "RuntimeError: CUDA error: invalid device ordinal",
     "DDP108 unreachable-peer": "DistNetworkError: The client socket has timed out after 600000ms",
     "DDP100 address-not-told-again": "DistStoreError: wait timeout after 60000ms, keys: "
     "/torch.rendezvous.this-run.1/MASTER_ADDR",
+    "DDP400 objects-without-numpy": "RuntimeError: Numpy is not available",
     "DDP116 backend-device-mismatch": "RuntimeError: Tensors must be CUDA and dense",
     "DDP100 cuda-in-forked-process": "RuntimeError: Cannot re-initialize CUDA in forked subprocess",
     "DDP100 group-not-initialised": "ValueError: Default process group has not been initialized, x",
@@ -44,7 +46,7 @@ def ranks_that_raise(*said: str, world: int = 2, frames: tuple[Place, ...] = ())
     ranks = [RankEvidence(rank, world, pid=rank + 1) for rank in range(world)]
     for rank, text in zip(ranks, said, strict=False):
         kind, _, message = text.partition(": ")
-        frames = frames or (TRAIN, SPAWN, SAVE)
+        frames = frames or (TRAIN, SPAWN, SAVE, SEND)
         rank.exceptions = [ExceptionRecord(kind, message, frames, 1.0, TRAIN)]
     return Case(Evidence(world, ranks))
 

@@ -187,6 +187,18 @@ def test_a_torch_that_is_broken_is_named_with_its_words(tmp_path: Path) -> None:
     assert "DDP712" not in [code for code, *_ in found(PYTHONPATH="")]
 
 
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs a torch that can be without NumPy")
+def test_objects_fail_without_numpy_as_env_says(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("raise ModuleNotFoundError('hidden')")
+    code = "import torch.distributed as d; d.init_process_group('gloo', store=d.HashStore(), "
+    code += "rank=0, world_size=1); d.all_gather_object([None], 1); d.destroy_process_group(); "
+    code += "print('joined')"
+    for path, ends in ((str(tmp_path), "RuntimeError: Numpy is not available"), ("", "joined")):
+        assert ends in outcome(code=code, PYTHONPATH=path)
+        told = [how for code, how, _ in found(PYTHONPATH=path) if code == "DDP712"]
+        assert told == (["warning"] if path else [])
+
+
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="needs mpirun")
 @pytest.mark.parametrize(
     ("between", "environ", "code"),

@@ -138,6 +138,15 @@ MESSAGES = (
         "Pass device_ids only where the module is on that GPU; leave it out on CPU.",
     ),
     Message(
+        r"Numpy is not available",
+        "DDP400",
+        "objects-without-numpy",
+        "torch turns the objects that it sends between ranks into NumPy arrays, and cannot use "
+        "NumPy here.",
+        "pip install numpy, into the environment that the ranks are started from.",
+        frames=r"distributed_c10d",
+    ),
+    Message(
         r"[Cc]an'?(t|not) pickle|Can't get local object",
         "DDP117",
         "unpicklable-spawn-arguments",

@@ -24,6 +24,7 @@ from ddpdoctor.environment.model import Environment
 _CHECKS = (
     software.unusable_torch,
     software.not_distributed,
+    software.without_numpy,
     software.nccl_mismatch,
     software.detail_debug,
     values.misread,

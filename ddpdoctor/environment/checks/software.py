@@ -44,6 +44,23 @@ def not_distributed(environment: Environment) -> Iterator[Finding]:
         )
 
 
+def without_numpy(environment: Environment) -> Iterator[Finding]:
+    """DDP712: torch cannot use NumPy, and so sends no objects between ranks."""
+    torch = environment.torch
+    if isinstance(torch, Torch) and torch.backends and torch.numpy_failure is not None:
+        yield finding(
+            "DDP712",
+            "warning",
+            f"PyTorch {torch.version} cannot use NumPy: no object can be sent between ranks",
+            "Install NumPy beside it.",
+            notes=(
+                f"torch says: {torch.numpy_failure}",
+                "all_gather_object, broadcast_object_list and the like raise; tensors are sent",
+            ),
+            commands=("pip install numpy",),
+        )
+
+
 def nccl_mismatch(environment: Environment) -> Iterator[Finding]:
     """DDP710: another NCCL than the one that torch was built against."""
     packages = environment.nccl_packages

@@ -38,6 +38,7 @@ def main() -> None:
         "without_peer_access": _without_peer_access(torch.cuda),
         "cuda_failure": _cuda_failure(torch),
         "refused": _refused(torch),
+        "numpy_failure": _numpy_failure(torch),
     }
     if "nccl" in facts["backends"]:
         facts["nccl_built"] = ".".join(map(str, torch.cuda.nccl.version()[:3]))
@@ -102,6 +103,17 @@ def _cuda_failure(torch: Any) -> str | None:
         torch.cuda.init()
     except Exception as error:
         return _first_line(error)
+    return None
+
+
+def _numpy_failure(torch: Any) -> str | None:
+    """What torch says where it cannot use NumPy, which it needs to send objects between ranks."""
+    try:
+        torch.empty(0).numpy()
+    except RuntimeError as error:
+        return _first_line(error)
+    except Exception:  # another fault of torch's, if any
+        return None
     return None
 
 
