@@ -25,8 +25,8 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     case.explain(*(each for each in case.died if each.rank in hit))
     kept = [rank for rank in hit if _never_left(rank)]
-    if kept:
-        yield _never_destroyed(kept)
+    for how in sorted({rank.fate.signal for rank in kept if rank.fate and rank.fate.signal}):
+        yield _never_destroyed([one for one in kept if one.fate and one.fate.signal == how], how)
     if left := [rank for rank in hit if rank not in kept]:
         yield _raced(left)
 
@@ -37,10 +37,21 @@ def _never_left(rank: RankEvidence) -> bool:
     return fell and rank.exiting is not None and rank.left is None and rank.leaving is None
 
 
-def _never_destroyed(ranks: list[RankEvidence]) -> Finding:
-    """Say what torch 2.13 does: its stack, in a core file, is the one that the page shows."""
+def _never_destroyed(ranks: list[RankEvidence], how: int) -> Finding:
+    """Say what torch 2.13 does: its stack, in a core file, is the one that the page shows.
+
+    Of a segmentation fault no core file was seen.
+    """
     numbers = tuple(rank.rank for rank in ranks)
-    how = ", ".join(sorted({signal_name(each.fate.signal or 0) for each in ranks if each.fate}))
+    if how == signal.SIGABRT:
+        why = ", and a thread of gloo's that gives back the last collective's tensors then aborts"
+        why += " the process."
+        cure = "Call dist.destroy_process_group() as the last thing on every rank."
+    else:
+        why = ", whose threads run on meanwhile. One of gloo's is known to abort ranks so; that it "
+        why += "was the one here is not shown."
+        cure = "Call dist.destroy_process_group() as the last thing on every rank; if it still "
+        cure += "ends so, a core file names the library whose end it is."
     return Finding(
         code="DDP411",
         title="missing-teardown",
@@ -50,10 +61,9 @@ def _never_destroyed(ranks: list[RankEvidence]) -> Finding:
         places=(
             RankPlace(ranks=numbers, place=None, doing="was exiting, its group not destroyed"),
         ),
-        cause=f"{named(numbers)} ended by {how} while Python ended: no line destroyed the process "
-        "group, and a thread of gloo's that gives back the last collective's tensors then takes "
-        "the process down. All work was done before: the results of the run stand.",
-        cure=Cure(text="Call dist.destroy_process_group() as the last thing on every rank."),
+        cause=f"{named(numbers)} ended by {signal_name(how)} while Python ended: no line destroyed "
+        f"the process group{why} All work was done before: the results of the run stand.",
+        cure=Cure(text=cure),
     )
 
 
