@@ -549,6 +549,23 @@ def test_ranks_that_alone_restored_an_optimizer_are_named_where_all_have_read_th
     assert [each.place for each in finding.places] == [at(43)]
 
 
+def test_data_that_a_rank_reads_more_of_is_no_state_that_it_restored() -> None:
+    three = timed(ranks(apart_from=2))
+    for rank in three:
+        for number in range(4):
+            file = f"/data/{rank.rank}-{number}.npy"
+            rank.files.append(FileEvent("load", file, 12.0, 13.0, at(40), by="numpy"))
+    for number in range(4):  # the evaluation of rank 0, before and after
+        for begun in (15.0, 95.0):
+            file = f"/data/val-{number}.npy"
+            three[0].files.append(FileEvent("load", file, begun, begun, at(40), by="numpy"))
+    assert only(three).code == "DDP300"
+    # A state that is read after they had parted is no reason either.
+    three[0].files.append(FileEvent("load", "/data/best.pt", 95.0, 95.0, at(44)))
+    three[0].state_loads.append(StateLoad(96.0, "module", "Net", True, 2, 0, 0, False, at(45)))
+    assert only(three).code == "DDP300"
+
+
 def loaded(rank: int, *, alike: bool, time: float = 25.0) -> StateLoad:
     content = "average" if alike else f"average of {rank}"
     return StateLoad(time, "wrapper", "DDP", True, 2, 0, 0, False, at(45), content)

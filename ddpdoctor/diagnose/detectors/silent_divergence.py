@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,11 +13,10 @@ from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.checkpoint_race import stale_reads
 from ddpdoctor.diagnose.replicas import (
     Divergence,
-    Replica,
     divergences,
     given_to_one,
 )
-from ddpdoctor.evidence import Place, RankEvidence, StateLoad, named
+from ddpdoctor.evidence import FileEvent, Place, RankEvidence, Sample, StateLoad, named
 
 _SHOWN = 3
 _ROUNDING = 2e-6
@@ -392,34 +392,38 @@ def _sides(found: Divergence) -> Iterator[str]:
 
 def _loaded_differently(found: Divergence) -> bool:
     """Some ranks loaded a checkpoint and others did not: that is the cause, not a reason here."""
-    return len({_loads(replica) for replica in found.replicas}) > 1
+    return len(set(_loads(found).values())) > 1
 
 
 def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
     """DDP513: it was not told yet, as what followed the load looked as if it had been shared."""
     if "DDP513" in case.told:
         return
-    loads = {replica.rank.rank: _loads(replica) for replica in found.replicas}
+    loads = _loads(found)
     ranks = tuple(sorted(rank for rank, of in loads.items() if of == max(loads.values())))
-    rank = next(r.rank for r in found.replicas if r.rank.rank == ranks[0])
+    rank, sample = next((r.rank, s) for r, s in found.here() if r.rank.rank == ranks[0])
     others = named(rank for rank in loads if rank not in ranks)
+    is_seen = len({each.state for each in loads.values()}) > 1
+    read = len({each.files for each in loads.values()}) > 1 or not is_seen
     yield Finding(
         code="DDP513",
         title="resume-on-one-rank",
         severity="error",
-        certainty="proven",
+        certainty="proven" if is_seen else "evidence",
         ranks=ranks,
-        places=tuple(_restores(rank, ranks, read=len({read for read, _ in loads.values()}) > 1)),
+        places=tuple(_restores(rank, sample, ranks, read=read)),
         cause=f"only {named(ranks)} restored the state of the training; {others} did not, and "
         f"since then {listed(found.names)} differ ({found.interval}).",
         cure=Cure(text="Load on every rank, or load before the wrap: DDP then sends it to all."),
     )
 
 
-def _restores(rank: RankEvidence, ranks: tuple[int, ...], *, read: bool) -> Iterator[RankPlace]:
+def _restores(
+    rank: RankEvidence, sample: Sample, ranks: tuple[int, ...], *, read: bool
+) -> Iterator[RankPlace]:
     """The lines that load, of the file where not all have read it, else of the optimizer alone."""
-    files = [each for each in rank.files if each.action == "load" and not each.error]
-    if not read or not files:
+    files = [each for each in _files_read(rank, sample) if each.by == "torch"]
+    if not read or not (files := files or _files_read(rank, sample)):
         for load in [each for each in rank.state_loads if each.of == "optimizer"][-1:]:
             yield RankPlace(ranks=ranks, place=load.place, doing="load_state_dict")
         return
@@ -430,10 +434,53 @@ def _restores(rank: RankEvidence, ranks: tuple[int, ...], *, read: bool) -> Iter
     yield from callers(ranks, last.way, last.place)
 
 
-def _loads(replica: Replica) -> tuple[int, int]:
-    files, states = replica.rank.files, replica.rank.state_loads
-    read = sum(each.action == "load" and not each.error for each in files)
-    return read, sum(each.of == "optimizer" for each in states)
+@dataclass(frozen=True, slots=True, order=True)
+class _Loads:
+    """What a rank had loaded as the replicas were seen to differ: nothing later is a cause."""
+
+    files: int
+    """Of which something was then loaded into a model or an optimizer."""
+    optimizers: int
+    alone: int
+    """Lines at which this rank has read a file of torch's, and others none: their use is unseen."""
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """What was seen to become the state of the training."""
+        return self.files, self.optimizers
+
+
+def _loads(found: Divergence) -> dict[int, _Loads]:
+    """By rank. A file that nobody loads into a model is data, of which each rank reads its own."""
+    lines = {
+        replica.rank.rank: {f.place for f in _files_read(replica.rank, s) if f.by == "torch"}
+        for replica, s in found.here()
+    }
+    common = set.intersection(*lines.values())
+    loads: dict[int, _Loads] = {}
+    for replica, sample in found.here():
+        begun = [each.begun for each in _files_read(replica.rank, sample)]
+        states = [each for each in replica.rank.state_loads if each.time < _seen(sample)]
+        since = [0.0, *(each.time for each in states)]
+        files = sum(
+            any(before <= each < state.time for each in begun)
+            for before, state in zip(since, states, strict=False)
+        )
+        optimizers = sum(each.of == "optimizer" for each in states)
+        number = replica.rank.rank
+        loads[number] = _Loads(files, optimizers, len(lines[number] - common))
+    return loads
+
+
+def _files_read(rank: RankEvidence, sample: Sample) -> list[FileEvent]:
+    """Those that were read until then."""
+    files = [each for each in rank.files if each.action == "load" and not each.error]
+    return [each for each in files if each.begun < _seen(sample)]
+
+
+def _seen(sample: Sample) -> float:
+    """When this was seen; some evidence does not say."""
+    return sample.time or math.inf
 
 
 def listed(names: tuple[str, ...]) -> str:
