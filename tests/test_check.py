@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import count
@@ -286,10 +291,27 @@ def test_quick_leaves_out_what_a_launcher_starts_and_counts_it(tmp_path: Path) -
 def test_a_pitfall_that_needs_namespaces_says_why_it_cannot_have_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ddpdoctor.check._without_namespaces", lambda: "no namespaces: EPERM")
+    monkeypatch.setattr("ddpdoctor.check._without", lambda what: f"no {what}: EPERM")
     pitfall = reproducer(tmp_path, '@broken()\ndef f():\n    """it"""')
     (found,) = run([pitfall.model_copy(update={"needs": ("namespaces",)})], nproc=2).verdicts
     assert (found.status, found.evidence) == ("not checked", "no namespaces: EPERM")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, of which it takes a part away")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv of util-linux")
+def test_root_of_a_container_is_told_what_it_may_not_and_blamed_for_nothing() -> None:
+    as_in_docker = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+    check = [sys.executable, "-m", "ddpdoctor", "check", "--nproc=2", "--select=DDP108,DDP604"]
+    ran = subprocess.run(
+        [*as_in_docker, *check, "--format=json"], capture_output=True, text=True, timeout=300
+    )
+    rows = [row for group in json.loads(ran.stdout)["groups"] for row in group["rows"]]
+    seen = {(row[1], row[3].partition(",")[0]) for row in rows}
+    assert seen == {
+        ("not checked", "needs network namespaces"),
+        ("not checked", "needs a mount namespace"),
+    }
+    assert ran.returncode == 3, ran.stderr
 
 
 @pytest.mark.usefixtures("own_server")

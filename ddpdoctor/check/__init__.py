@@ -422,9 +422,7 @@ def _cannot(pitfall: Pitfall, options: CheckOptions) -> str:
         return f"NCCL needs {options.nproc} GPUs for {options.nproc} ranks, {gpus} found"
     if "root" in pitfall.needs and os.geteuid() != 0:
         return "needs root"
-    if "namespaces" in pitfall.needs:
-        return _without_namespaces()
-    return ""
+    return next(filter(None, (_without(what) for what in pitfall.needs)), "")
 
 
 def _speaks_of_another(variant: Variant, options: CheckOptions) -> str:
@@ -434,18 +432,32 @@ def _speaks_of_another(variant: Variant, options: CheckOptions) -> str:
     return f"it speaks of {variant.speaks_of}, and the ranks here are on {_backend(options)}"
 
 
+_MADE_BY = {
+    "namespaces": (
+        "network namespaces",
+        ("unshare", "--net", "ip", "link", "set", "lo", "up"),
+    ),
+    "mounts": ("a mount namespace", ("unshare", "--mount", "--propagation=private", "true")),
+}
+"""What stands in for a second host and for a container's /dev/shm, and how one is made.
+
+Root alone does not make them: in a container as Docker starts it, and in a chroot, it may not.
+"""
+
+
 @cache
-def _without_namespaces() -> str:
-    """Why no network namespace, the stand-in for a second host, can be made here; or ""."""
+def _without(what: str) -> str:
+    """Why something that a pitfall needs cannot be made here, or ""."""
+    if what not in _MADE_BY:
+        return ""
+    name, command = _MADE_BY[what]
     try:
-        made = subprocess.run(
-            ["unshare", "--net", "ip", "link", "set", "lo", "up"], capture_output=True, text=True
-        )
+        made = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
-        return f"needs network namespaces, and unshare cannot be started: {error.strerror}"
+        return f"needs {name}, and unshare cannot be started: {error.strerror}"
     if made.returncode == 0:
         return ""
-    return f"needs network namespaces, which cannot be made here: {made.stderr.strip()}"
+    return f"needs {name}, which cannot be made here: {made.stderr.strip()}"
 
 
 def _lacks_launcher(variant: Variant) -> str:
