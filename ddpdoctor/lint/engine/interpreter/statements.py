@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     SAME,
     TRUE,
     UNKNOWN,
+    Cause,
     Class,
     Const,
     Either,
@@ -62,6 +63,8 @@ _YIELDS = (ast.Yield, ast.YieldFrom)
 MAYBE = "maybe "
 """Before the names of scopes of which one is entered."""
 EVERY_ERROR = Value(Lib("BaseException"))
+_OF_FILES = {"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"}
+"""They ask for a file, as `os.path.exists` does."""
 _ALIKE_ERRORS = frozenset(
     [
         "ImportError",
@@ -1136,10 +1139,11 @@ def _exception(vm: Machine, node: ast.Try) -> Value:
         kinds |= _kinds(handler.type)
     if kinds and (kinds <= _ALIKE_ERRORS or _only_converts(vm, node)):
         return Value(NOTHING, UNKNOWN)
+    cause: Cause = "disk" if kinds and kinds <= _OF_FILES else "exception"
     why = vm.why(
         "an exception may reach this rank alone", node.handlers[0] if node.handlers else node
     )
-    return Value(NOTHING, local("exception", False), why)
+    return Value(NOTHING, local(cause, False), why)
 
 
 def _only_converts(vm: Machine, node: ast.Try) -> bool:

@@ -31,7 +31,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     within,
 )
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
-from ddpdoctor.lint.engine.queries.order import is_spawned
+from ddpdoctor.lint.engine.queries.order import is_spawned, start_of
 from ddpdoctor.lint.engine.queries.words import letter
 
 MAIN = 1
@@ -106,7 +106,10 @@ def doers(way: Way) -> Doers:
     """Who comes to the end of a way: by the arms on it, and by the ranks that left before."""
     mask, sure = 1 if is_the_starters(way) else EVERYONE, True
     choices: list[Choice] = []
+    begun = start_of(way)
     for number, step in enumerate(way):
+        if number <= begun:
+            continue  # decided by the process that starts the ranks, for all of them
         for earlier in step.seq.items[: step.index]:
             if isinstance(earlier, Choice):
                 staying = _staying(earlier)

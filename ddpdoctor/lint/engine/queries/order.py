@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Step, Way
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way
 
 
 def is_after(first: Way, second: Way) -> bool:
@@ -22,7 +22,20 @@ def is_sure(way: Way) -> bool:
 
 def is_spawned(way: Way) -> bool:
     """Whether a function that mp.spawn started is on the way."""
-    return any(isinstance(step.node, Called) and _is_start(step) for step in way)
+    return start_of(way) >= 0
+
+
+def start_of(way: Way) -> int:
+    """Where on the way mp.spawn starts a function, -1 where it does not."""
+    started: list[object] = []
+    found = -1
+    for number, step in enumerate(way):
+        before = step.seq.items[step.index - 1] if step.index else None
+        if isinstance(before, Event) and before.kind == "spawn":
+            started.append(before.node)
+        if isinstance(step.node, Called) and any(each is step.node.node for each in started):
+            found = number  # itself, or the one of several that it may be
+    return found
 
 
 def beyond(first: Way, second: Way) -> Way:
@@ -33,8 +46,3 @@ def beyond(first: Way, second: Way) -> Way:
             break
         shared += 1
     return (*first[shared:], *second[shared:])
-
-
-def _is_start(step: Step) -> bool:
-    before = step.seq.items[step.index - 1] if step.index else None
-    return isinstance(before, Event) and before.kind == "spawn" and before.node is step.node.node

@@ -152,9 +152,12 @@ def _own_size(run: Run, event: Event) -> Value | None:
     return None
 
 
-def _is_alike(run: Run, what: object) -> bool:
+def _is_alike(run: Run, what: object, seen: frozenset[Tensor] = frozenset()) -> bool:
     """Whether it is the size of one element, or a dimension in which all elements are alike."""
     if isinstance(what, Tensor):
+        if what in seen:
+            return False  # a loop computes it of itself, round after round
+        seen |= {what}
         made = run.vm.made.get(what)
         by, of = (made.by, [each.what for each in made.of]) if made is not None else ("", [])
     elif isinstance(what, Term):
@@ -168,10 +171,10 @@ def _is_alike(run: Run, what: object) -> bool:
     if by == "item" and len(of) == 2:
         whole, index = of
         if isinstance(whole, Term) and whole.op == "of" and whole.args[1] == "shape":
-            return index != Const(0) or _is_alike(run, whole.args[0])
+            return index != Const(0) or _is_alike(run, whole.args[0], seen)
         if _is_number(index):
             return not (isinstance(whole, Term) and whole.op == "sorted")
-    return by not in OF_ALL_ELEMENTS and any(_is_alike(run, each) for each in of)
+    return by not in OF_ALL_ELEMENTS and any(_is_alike(run, each, seen) for each in of)
 
 
 def _is_number(index: object) -> bool:
