@@ -209,7 +209,7 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
     left = asked
     if not any(has_effect(each) for each in values[1:]):
         rest = objects.truthy(vm, _rest_of_boolean(vm, node, values[1:]), node)
-        return folding.both(left, rest, is_and)
+        return _both(vm, left, rest, is_and)
     right: list[Value] = []
 
     def go_on() -> Value:
@@ -221,7 +221,14 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
 
     paths = vm.ways(left, go_on if is_and else stay, stay if is_and else go_on)
     vm.choose(node, values[0], left, paths)
-    return folding.both(left, objects.truthy(vm, right[0], node), is_and) if right else left
+    return _both(vm, left, objects.truthy(vm, right[0], node), is_and) if right else left
+
+
+def _both(vm: Machine, left: Value, right: Value, is_and: bool) -> Value:
+    """`left and right`, or `left or right`: what makes this several ranks says nothing of which."""
+    if isinstance(left.what, Table) or isinstance(right.what, Table):
+        left, right = vm.as_mode(left), vm.as_mode(right)
+    return folding.both(left, right, is_and)
 
 
 def _conditional(vm: Machine, node: ast.IfExp) -> Value:

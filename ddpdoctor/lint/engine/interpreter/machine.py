@@ -40,6 +40,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
     Why,
+    has_identity,
     term,
 )
 from ddpdoctor.lint.engine.libraries import Effect, Library
@@ -547,12 +548,19 @@ class Machine:
 
     def _note_mode(self, condition: Value, arms: list[Arm]) -> None:
         """Note that by this condition alone the process group is joined: else there is one rank."""
-        if not isinstance(condition.what, Term) or condition.agree != SAME:
+        if not isinstance(condition.what, Term) or condition.agree.divergent:
+            return
+        if condition.agree != SAME and not has_identity(condition.what):
             return
         joining = [arm.holds for arm in arms if _has_init(arm.body)]
         if len(joining) == 1 and joining[0] is not None:
             self.modes[condition.what] = joining[0]
             self.modes[folding.negated(condition).what] = not joining[0]
+
+    def as_mode(self, value: Value) -> Value:
+        """A condition by which a process group was joined, as the question whether it was."""
+        wanted = self.modes.get(value.what) if isinstance(value.what, Term) else None
+        return value if wanted is None else Value(MODE if wanted else term("not", MODE))
 
     def _of_the_mode(self, what: Term, paths: list[Path]) -> list[Path]:
         """Of "is this distributed?" the way that is, and that which makes it so."""

@@ -865,7 +865,10 @@ def _is_number(value: Value) -> bool:
 def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
     known = keys(vm, owner)
     if isinstance(key.what, Const):
-        vm.store.put((owner.what, f"[{key.what.value!r}]"), value)
+        name = f"[{key.what.value!r}]"
+        if vm.conditions and not isinstance(known.what, Tuple):  # on another way it may be there
+            vm.store.begin((owner.what, name), get_key(vm, owner, key))
+        vm.store.put((owner.what, name), value)
     else:
         old = vm.store.get((owner.what, "*"))
         values = [value] if old is None or old == ABSENT else [old, value]
