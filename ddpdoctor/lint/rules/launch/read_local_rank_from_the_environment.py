@@ -63,12 +63,37 @@ def _is_local_rank(event: Event) -> bool:
 
 
 def _reads_the_environment(run: Run) -> bool:
-    asked = (event.values["name"] for event, _ in events(run.root, "getenv", "setenv"))
+    """Whether the number is taken from the environment: to set it there, or to ask, is not to."""
+    asked = (event.values["name"] for event, _ in events(run.root, "getenv"))
     if any(each.is_const("LOCAL_RANK") for each in asked):
         return True
     own = run.source(run.path)
-    words = ("LOCAL_RANK", *_FRAMEWORKS)
-    return own is not None and any(word in own.source.text for word in words)
+    if own is None or any(word in own.source.text for word in _FRAMEWORKS):
+        return own is not None
+    passed = {id(each) for node in own.nodes for each in _passed_by(node)}
+    return any(_is_the_name(each) and id(each) not in passed for each in own.nodes)
+
+
+def _passed_by(node: ast.AST) -> Iterator[ast.AST]:
+    """The name where it is set, or asked whether it is there."""
+    match node:
+        case ast.Subscript(slice=name, ctx=ast.Store()):
+            yield name
+        case ast.Compare(left=name, ops=[ast.In() | ast.NotIn()]):
+            yield name
+
+
+def _passed_on(node: ast.AST) -> Iterator[ast.AST]:
+    """All that is put into the environment under the name."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(slice=ast.Constant("LOCAL_RANK"))], value=value):
+            yield from ast.walk(value)
+
+
+def _is_the_name(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute | ast.Name):
+        return getattr(node, "attr", getattr(node, "id", "")) == "LOCAL_RANK"
+    return isinstance(node, ast.Constant) and "LOCAL_RANK" in str(node.value)
 
 
 def _is_filled(run: Run, option: Event) -> bool:
@@ -90,8 +115,14 @@ def _texts(run: Run) -> Iterator[Text]:
 
 
 def _is_read(text: Text, name: str) -> bool:
-    """Whether a file reads `args.local_rank`, or `["local_rank"]` of a dictionary of it."""
+    """Whether a file reads `args.local_rank`, or `["local_rank"]` of a dictionary of it.
+
+    What only goes into the environment, where the launcher has put nothing there, is not used.
+    """
+    passed = {id(each) for node in text.nodes for each in _passed_on(node)}
     for node in text.nodes:
+        if id(node) in passed:
+            continue
         match node:
             case ast.Attribute(attr=attribute, ctx=ast.Load()) if attribute == name:
                 return True
