@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Seq, events
-from ddpdoctor.lint.engine.interpreter.values import NONE
+from ddpdoctor.lint.engine.interpreter.values import NONE, Term, within
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
@@ -56,6 +56,34 @@ def check(run: Run) -> Iterator[Hit]:
             yield from _seeded_alike(work)
         elif "rest" not in loader.values and "worker_init_fn" not in loader.values:
             yield from _cloned(run, work)
+            yield from _numbered_alike(work)
+
+
+def _numbered_alike(work: Seq) -> Iterator[Hit]:
+    """The first seed of a sample's reading that is the worker's number, and nothing of the rank."""
+    for event, _ in events(work, "seed", "seed_numpy", "seed_python"):
+        seed = event.values.get("seed", NONE)
+        parts = [each for each in within(seed.what) if isinstance(each, Term) and each.op == "of"]
+        if seed.agree.kind == "same" and any(_is_of_worker(each, "id") for each in parts):
+            if not any(_is_of_worker(each, "seed") for each in parts):
+                yield _alike(event)
+            return
+
+
+def _is_of_worker(what: Term, name: str) -> bool:
+    """Whether it is what torch tells a worker of itself, by this name."""
+    owner = what.args[0]
+    is_told = isinstance(owner, Term) and str(owner.args[:1]).count("get_worker_info")
+    return bool(is_told) and what.args[1:] == (name,)
+
+
+def _alike(event: Event) -> Hit:
+    return Hit(
+        event.node,
+        "the workers of every rank are seeded alike: nothing here asks for the rank",
+        help="seed by torch.initial_seed() % 2**32, which differs if the ranks' do",
+        path=event.path,
+    )
 
 
 def _seeded_alike(work: Seq) -> Iterator[Hit]:
@@ -63,12 +91,7 @@ def _seeded_alike(work: Seq) -> Iterator[Hit]:
         if event.kind == "sample":
             return
         if event.values.get("seed", NONE).agree.kind == "same" and "seed" in event.values:
-            yield Hit(
-                event.node,
-                "the workers of every rank are seeded alike: nothing here asks for the rank",
-                help="seed by torch.initial_seed() % 2**32, which differs if the ranks' do",
-                path=event.path,
-            )
+            yield _alike(event)
 
 
 def _cloned(run: Run, work: Seq) -> Iterator[Hit]:
