@@ -550,7 +550,7 @@ class Machine:
         """Note that by this condition alone the process group is joined: else there is one rank."""
         if not isinstance(condition.what, Term) or condition.agree.divergent:
             return
-        if condition.agree != SAME and not has_identity(condition.what):
+        if not has_identity(condition.what):  # another condition of which nothing is known
             return
         joining = [arm.holds for arm in arms if _has_init(arm.body)]
         if len(joining) == 1 and joining[0] is not None:
