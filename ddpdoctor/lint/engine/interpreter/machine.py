@@ -22,7 +22,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     MODE,
     NONE,
     NOTHING,
-    SAME,
     Chosen,
     Class,
     Const,

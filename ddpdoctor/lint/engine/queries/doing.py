@@ -56,7 +56,7 @@ class Doers:
         But who asks whether a file is there may be about to make it, once.
         """
         return all(
-            isinstance(each.condition.what, Table)
+            _is_told(each.condition.what)
             or each.condition.agree.kind == "same"
             or (each.condition.agree.cause in causes and not _asks_for_none(each.test))
             or (by_files and _was_found(each.condition))
@@ -80,6 +80,11 @@ class Doers:
     def some(self) -> bool:
         """Whether some ranks do it and others do not."""
         return self.mask not in (0, EVERYONE)
+
+
+def _is_told(what: object) -> bool:
+    """Whether it is known of any rank what a condition is for it."""
+    return isinstance(what, Table) and any(each is not OPEN for each in what.entries)
 
 
 def _was_found(condition: Value) -> bool:
