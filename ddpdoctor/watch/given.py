@@ -35,7 +35,7 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
         found["aliased"] = True
     inputs = args[1] if op in _FILLED and len(args) > 1 else args[0]
     first = _first(inputs)
-    if first is not None and (_has_graph(first) or (op in _FILLED and _is_detached(first))):
+    if first is not None and first.requires_grad and first.grad_fn is not None:
         found["graph"] = True
     if op in _REDUCED and first is not None and _is_small(first) and not _goes_back():
         values = first.detach().reshape(-1).tolist()
@@ -44,25 +44,6 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
             found["values"] = values
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     return found
-
-
-def _has_graph(tensor: Any) -> bool:
-    return bool(tensor.requires_grad and tensor.grad_fn is not None)
-
-
-def _is_detached(tensor: Any) -> bool:
-    """Whether the line that gives it holds the same memory under a name of its own, with a graph.
-
-    `detach()` leaves no trace on what it gives.
-    """
-    frame: Any = sys._getframe(2)
-    while frame is not None and not is_users(frame.f_code):
-        frame = frame.f_back
-    if frame is None or tensor.requires_grad or not tensor.numel():
-        return False
-    start = tensor.data_ptr()
-    tensors = [each for each in list(frame.f_locals.values()) if isinstance(each, type(tensor))]
-    return any(_has_graph(each) and each.data_ptr() == start for each in tensors)
 
 
 def _goes_back() -> bool:
