@@ -282,10 +282,6 @@ class Wrapper:
     """Global ranks that share it."""
     sizes: tuple[int, ...] = ()
     """Elements of each of the parameters."""
-    frozen: tuple[str, ...] = ()
-    """Of what the reducer gave up for: what was frozen since the wrap."""
-    freezes: tuple[Place, ...] = ()
-    """The line that freezes, where the source has one alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from ddpdoctor.watch import layout, numbered
-from ddpdoctor.watch.changes import freezing_lines
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -70,30 +69,16 @@ def install(log: Log) -> Callable[[BaseException], None]:
 def _note_wrapper(log: Log, alive: list[weakref.ref[Any]], wrapper: Any) -> None:
     import torch.distributed as dist
 
-    place = users_frame()
     log.write(
         "wrapper",
-        place=place,
+        place=users_frame(),
         parameters=[name for name, _ in _managed(wrapper)],
         find_unused=wrapper.find_unused_parameters,
         static_graph=wrapper.static_graph,
         ranks=dist.get_process_group_ranks(wrapper.process_group),
         sizes=[p.numel() for _, p in _managed(wrapper)],
     )
-    named = [(name, weakref.ref(p)) for name, p in _managed(wrapper)]
-    _built[len(alive)] = _Built(named, place[0] if place is not None else "")
     alive.append(weakref.ref(wrapper))
-
-
-class _Built(NamedTuple):
-    """What DDP's indices stand for, whatever is frozen or unfrozen later."""
-
-    parameters: list[tuple[str, weakref.ref[Any]]]
-    file: str
-    """In which it was wrapped."""
-
-
-_built: dict[int, _Built] = {}
 
 
 def _managed(wrapper: Any) -> list[tuple[str, Any]]:
@@ -121,15 +106,10 @@ def _note_unused(log: Log, alive: list[weakref.ref[Any]], indices: list[int]) ->
     """Write what the indices of DDP's message stand for: those of the latest wrapper they fit."""
     for number, reference in reversed(list(enumerate(alive))):
         wrapper = reference()
-        built = _built.get(number)
-        if wrapper is None or built is None or max(indices) >= len(built.parameters):
-            continue
-        waited = [built.parameters[index] for index in indices]
-        frozen = [name for name, p in waited if getattr(p(), "requires_grad", None) is False]
-        used = [name for name, _ in waited if name not in frozen]
-        lines = freezing_lines(built.file) if frozen else []
-        _write(log, number, wrapper, used, _uses(wrapper.module, used), frozen, lines)
-        return
+        if wrapper is not None and max(indices) < len(managed := _managed(wrapper)):
+            names = [managed[index][0] for index in indices]
+            _write(log, number, wrapper, names, _uses(wrapper.module, names))
+            return
 
 
 def _write(
@@ -138,19 +118,15 @@ def _write(
     wrapper: Any,
     without_gradient: list[str],
     uses: list[Frame] | None = None,
-    frozen: list[str] | None = None,
-    freezes: list[Frame] | None = None,
 ) -> None:
     dead = {n: holder for n in without_gradient if (holder := _dead(wrapper.module, n))}
     log.write(
         "gradients",
         wrapper=number,
-        without_gradient=[*without_gradient, *(frozen or [])],
+        without_gradient=without_gradient,
         unreferenced=list(dead),
         registered=[place for holder in dead.values() if (place := _registration(*holder))],
         uses=uses or [],
-        frozen=frozen or [],
-        freezes=freezes or [],
     )
 
 

@@ -371,14 +371,3 @@ def test_a_resume_that_every_rank_does_before_anything_is_saved_is_no_race() -> 
         rank.files.append(FileEvent("load", "/run/last.pth", 1.0, 1.1, TRAIN))
     found[0].files.append(FileEvent("save", "/run/last.pth", 5.0, 5.1, TRAIN))
     assert diagnose(Evidence(WORLD, found)) == []
-
-
-def test_parameters_that_were_frozen_after_the_wrap_are_not_called_skipped() -> None:
-    found = unused(dict.fromkeys(range(WORLD), "0 2"), ())
-    for rank in found:
-        rank.wrappers[0].frozen = ("a", "c")
-        rank.wrappers[0].freezes = (replace(TRAIN, line=12),)
-    finding = only(found)
-    assert (finding.code, finding.certainty) == ("DDP301", "proven")
-    assert finding.cause.startswith("2 parameters frozen after the wrap: a, c.")
-    assert [p.place.line for p in finding.places if p.place] == [12, 20, 30]

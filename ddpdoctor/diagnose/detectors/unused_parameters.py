@@ -40,8 +40,6 @@ def _crashed(case: Case, hit: list[Raised]) -> Finding:
     names = sorted(set().union(*unused.values()))
     dead = [name for name in names if wrapper is not None and name in wrapper.unreferenced]
     changed = wrapper is not None and wrapper.static_graph
-    if names and wrapper is not None and set(names) <= set(wrapper.frozen):
-        return _frozen(case, hit, names, wrapper)
     return Finding(
         code="DDP317" if changed else "DDP301",
         title="static-graph-changed" if changed else "unused-parameters",
@@ -58,34 +56,6 @@ def _crashed(case: Case, hit: list[Raised]) -> Finding:
         if changed
         else _cure(names, dead),
         evidence=(_indices_line(hit[0]), *_by_rank(unused)),
-        consequences=case.consequences(),
-    )
-
-
-def _frozen(case: Case, hit: list[Raised], names: list[str], wrapper: Wrapper) -> Finding:
-    """They take part in the forward pass as ever; DDP waits for gradients that nobody computes."""
-    ranks = tuple(each.rank.rank for each in hit)
-    freezes = [
-        RankPlace(ranks=ranks, place=place, doing="freezes parameters") for place in wrapper.freezes
-    ]
-    return Finding(
-        code="DDP301",
-        title="unused-parameters",
-        severity="error",
-        certainty="proven",
-        ranks=ranks,
-        places=(
-            *freezes,
-            RankPlace(ranks=ranks, place=wrapper.place, doing="wrapped the model"),
-            RankPlace(ranks=ranks, place=hit[0].exception.place, doing="raised RuntimeError"),
-        ),
-        cause=f"{_count(names)} frozen after the wrap: {_listed(names)}. DDP counted on their "
-        "gradients as it was built, and waits for them.",
-        cure=Cure(
-            text="Freeze before the wrap, wrap anew after it, or keep requires_grad and leave them "
-            "out of the optimizer."
-        ),
-        evidence=(_indices_line(hit[0]),),
         consequences=case.consequences(),
     )
 

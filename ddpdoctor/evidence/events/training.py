@@ -33,8 +33,6 @@ def gradients(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     places = (Place(*frame) for frame in given["registered"])
     wrapper.registered = tuple(dict.fromkeys(places))
     wrapper.uses = tuple(Place(*frame) for frame in given.get("uses", ()))
-    wrapper.frozen = tuple(given.get("frozen", ()))
-    wrapper.freezes = tuple(Place(*frame) for frame in given.get("freezes", ()))
 
 
 @event("training", lasts=False)
