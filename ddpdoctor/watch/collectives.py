@@ -3,7 +3,6 @@
 The methods of `ProcessGroup` are wrapped, not the functions of `torch.distributed`: all of those
 end in these, they carry root and reduce op, and torch.compile recognises the functions by identity.
 What DDP issues from C++ (buckets, buffers) does not pass here; the C++ flight recorder knows it.
-That is asked where a rank stands still, and as it leaves.
 
 A loop that communicates at every step must not pay for a line in the log at every step: after the
 first few, what comes soon after a line waits in memory for the next beat of the heart, which writes
@@ -62,10 +61,6 @@ _CLOSELY = 4
 """So many calls from one line are looked at closely, and then the 11th, the 20th, the 37th, ..."""
 _AT_ONCE = 0.05
 """Seconds since the last line after which a collective is written at once."""
-_LATEST = 64
-"""So many of what the flight recorder holds are told at once."""
-_RECENTLY = 1.0
-"""Seconds for which it is not asked again by a job that leaves one group after the other."""
 _KEPT = 1024
 """So many collectives are kept in memory: what has not been waited for, what was not written."""
 
@@ -100,11 +95,6 @@ class Pending:
         self._calls: Counter[Frame | None] = Counter()
         self._unwritten: deque[Fields] = deque(maxlen=_KEPT)
         self._written = 0.0
-        self._recorded: list[Fields] = []
-        """The latest that the flight recorder held when it was asked."""
-        self._told: dict[str, int] = {}
-        """By group: the last of those that is written down."""
-        self._said_last = 0.0
 
     def turn(self) -> None:
         """What this thread waits in is another thing than before."""
@@ -114,31 +104,12 @@ class Pending:
     def outstanding(self) -> list[Fields]:
         """Oldest first."""
         kept = [*self._kept.values(), *([self._meeting] if self._meeting else [])]
-        entries = _flight_record()
-        if entries is None:
+        recorded = _flight_record()
+        if recorded is None:
             return kept
-        self._recorded = [_as_fields(each) for each in entries[-_LATEST:]]
-        recorded = [_as_fields(each) for each in entries if not each["retired"]]
         by_number = {(c["group"], c["seq"]): c for c in kept if "peer" not in c}
         found = [by_number.get((c["group"], c["seq"]), c) for c in recorded]
         return found + [c for c in kept if "peer" in c or c is self._meeting]
-
-    def tell(self) -> None:
-        """Write down the latest that the flight recorder held, as far as that is not done."""
-        names = ("group", "seq", "op", "begun")
-        new = [each for each in self._recorded if each["seq"] > self._told.get(each["group"], 0)]
-        self._recorded = []
-        self._told.update((each["group"], each["seq"]) for each in new)
-        if new:
-            self.log.write("recorded", rows=[{name: each[name] for name in names} for each in new])
-
-    def last(self) -> None:
-        """The job leaves a process group, or ends: tell what the flight recorder holds by now."""
-        now = time.monotonic()
-        if now - self._said_last > _RECENTLY:
-            self._said_last = now
-            self.outstanding()
-            self.tell()
 
     def awaited(self) -> Fields | None:
         """The one that the main thread waits in; None if it is none that Python issued."""
@@ -252,29 +223,30 @@ class Pending:
         self._meeting = None
 
 
-def _flight_record() -> list[dict[str, Any]] | None:
-    """What the C++ flight recorder holds, oldest first; None where there is no recorder."""
+def _flight_record() -> list[Fields] | None:
+    """What the C++ flight recorder holds as not yet completed; None where there is no recorder."""
     from torch._C import _distributed_c10d
 
     dump = getattr(_distributed_c10d, "_dump_fr_trace_json", None)
     if dump is None:
         return None
     trace = json.loads(dump(includeCollectives=True, onlyActive=False))
-    return (
-        [each for each in trace["entries"] if not each["is_p2p"]] if trace.get("entries") else None
-    )
-
-
-def _as_fields(entry: dict[str, Any]) -> Fields:
+    entries = trace.get("entries", [])
+    if not entries:
+        return None
     age = time.time_ns() - time.monotonic_ns()
-    return {
-        "group": entry["process_group"][0],
-        "seq": entry["collective_seq_id"],
-        "op": entry["profiling_name"].split(":")[-1],
-        "begun": (entry["time_created_ns"] - age) / 1e9,
-        "shapes": entry["input_sizes"],
-        "dtype": entry["input_dtypes"][0] if entry["input_dtypes"] else "",
-    }
+    return [
+        {
+            "group": entry["process_group"][0],
+            "seq": entry["collective_seq_id"],
+            "op": entry["profiling_name"].split(":")[-1],
+            "begun": (entry["time_created_ns"] - age) / 1e9,
+            "shapes": entry["input_sizes"],
+            "dtype": entry["input_dtypes"][0] if entry["input_dtypes"] else "",
+        }
+        for entry in entries
+        if not entry["retired"] and not entry["is_p2p"]
+    ]
 
 
 def install(log: Log) -> Pending:
@@ -299,7 +271,6 @@ def install(log: Log) -> Pending:
 
 @harmless
 def _before_exit(pending: Pending) -> None:
-    threading._register_atexit(harmless(pending.last))  # type: ignore[attr-defined]
     threading._register_atexit(pending.write)  # type: ignore[attr-defined]
 
 

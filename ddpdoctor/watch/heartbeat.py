@@ -144,7 +144,6 @@ class _Heart:
             if _is_still(self._main, look.here, self._turn()):
                 self._stuck, self._counts, self._asked = issued, None, 0.0
                 self._log.write("stuck", since=since, **told)
-                self._pending.tell()
             else:  # It went on meanwhile: what was told is of two moments.
                 self._seen = None
                 self._note_move(now)

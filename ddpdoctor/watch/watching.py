@@ -36,7 +36,6 @@ class Watch:
         self.log = log = Log()
         self._pending = collectives.install(log)
         joining.install(log)
-        joining.before_leaving(self._pending.last)
         before_exception = wrappers.install(log)
         exceptions.install(log, before_exception)
         arguments.install(log)

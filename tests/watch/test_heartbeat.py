@@ -79,9 +79,6 @@ class Job:
             self.go_on()
         return []
 
-    def tell(self) -> None:
-        pass
-
     def awaited(self) -> None:
         return None
 

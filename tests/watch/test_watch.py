@@ -9,7 +9,6 @@ import pytest
 
 from ddpdoctor.diagnose import Deadlock, diagnose
 from ddpdoctor.evidence import Evidence, Place
-from ddpdoctor.evidence.events.recorded import Recorded
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 
@@ -89,26 +88,6 @@ def test_the_sequence_numbers_of_all_ranks_agree_and_count_what_ddp_issues(
     numbers = [[(c.op, c.seq) for c in rank.collectives] for rank in watched.evidence.ranks]
     assert numbers[0] == numbers[1] == numbers[2] == numbers[3]
     assert numbers[0][0][1] > 5
-
-
-@pytest.mark.parametrize("body", ["record_everything", "rank_conditional_barrier"])
-def test_what_ddp_issues_is_told_once_as_a_rank_leaves_or_stands_still(
-    server: ForkServer, tmp_path: Path, body: str
-) -> None:
-    watched = Watched(server, tmp_path, body)
-    for rank in watched.evidence.ranks:
-        recorded = rank.of(Recorded)
-        assert [each.seq for each in recorded] == [*range(1, recorded[-1].seq + 1)]
-        known = {call.seq: call for call in rank.collectives if call.group == "0"}
-        own = [each for each in recorded if each.seq not in known]
-        assert "broadcast" in {each.op for each in own}
-        assert recorded == sorted(recorded, key=lambda each: each.begun)
-        both = [(each.begun, known[each.seq].begun) for each in recorded if each.seq in known]
-        assert all(abs(one - other) < 1 for one, other in both)
-        if rank.stuck is not None:
-            assert recorded[-1].seq == rank.stuck.waiting[0].seq
-        else:
-            assert [each.op for each in own].count("all_reduce") >= 2
 
 
 def test_an_exception_is_recorded_with_its_cause_and_the_users_line(
