@@ -19,7 +19,6 @@ from ddpdoctor.evidence import (
     signal_name,
 )
 from ddpdoctor.evidence.events.losses import Loss
-from ddpdoctor.evidence.events.recorded import Recorded
 
 _MARKS = 40
 _DID = {
@@ -383,17 +382,8 @@ def _times(rank: RankEvidence) -> Iterator[float]:
 
 
 def _calls(rank: RankEvidence, zero: float, most: int) -> list[Call]:
-    """The latest of Python's, and about half as many of torch's own, in the order of time."""
-    calls = [_call(each, zero) for each in rank.collectives[-most:]]
-    if recorded := rank.of(Recorded):
-        known = {(made.group, made.seq) for made in rank.collectives}
-        inner = {
-            key: Call(group=each.group, seq=each.seq, op=each.op, at=at, inner=True)
-            for each in recorded
-            if (key := (each.group, each.seq)) not in known and (at := each.begun - zero) >= 0
-        }
-        calls += list(inner.values())[-most // 2 :]
-    return sorted(calls, key=lambda call: call.at)
+    """The latest, in the order of time."""
+    return [_call(each, zero) for each in rank.collectives[-most:]]
 
 
 def _call(made: Collective, zero: float) -> Call:

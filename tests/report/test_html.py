@@ -19,8 +19,7 @@ from run_samples import SOURCE, a_crowd, blocked_world, deadlock, evil_report, r
 
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.check.telling import told as of_check
-from ddpdoctor.evidence import Evidence, ExceptionRecord, Fate, Place, Training, Wrapper
-from ddpdoctor.evidence.events.recorded import Recorded
+from ddpdoctor.evidence import ExceptionRecord, Fate, Place, Training, Wrapper
 from ddpdoctor.report.as_html.lanes import lanes
 from ddpdoctor.report.as_html.training import training
 from ddpdoctor.report.drawing import Axis, curves
@@ -220,39 +219,9 @@ def test_a_rank_is_blocked_in_a_call_since_it_was_issued_at_the_earliest(tmp_pat
     assert blocked == [[9.1], [9.1]]
 
 
-def of_ddp(file: str, size: int = 3) -> Evidence:
-    """DDP's own are interleaved with Python's; rank 2 was ended before it told of its own."""
-    world = blocked_world(file, size)
-    for rank in world.ranks:
-        rank.collectives = [replace(call, seq=2 * call.seq) for call in rank.collectives]
-        numbers = range(1, 19) if rank.rank < size - 1 else ()
-        rank.of(Recorded).extend(
-            Recorded("0", n, "all_reduce", 100.0 + n / 2 + 0.01 * rank.rank) for n in numbers
-        )
-    return world
-
-
-def test_what_ddp_issues_is_linked_and_neither_waited_for_nor_missed(tmp_path: Path) -> None:
-    file = script(tmp_path)
-    attempt = Attempt.of("a", of_ddp(file))
-    own = [[call.seq for call in line.calls if call.inner] for line in attempt.ranks]
-    assert own == [[*range(1, 19, 2)]] * 2 + [[]]
-    drawn = lanes(attempt, ())
-    links = re.findall(r'<path class="link".*?<title>(.*?)</title>', drawn)
-    assert "DDP&#x27;s all_reduce #17 of group 0, called by 2 ranks" in links
-    assert "DDP" not in "".join(re.findall(r'class="(?:lone|wait)".*?</title>', drawn))
-    page = told(render(of_job("run", [attempt], [deadlock(file)], subject=("x",)), "html"))
-    assert "ranks 0-2 did the same until here: all_reduce #16" in page
-    everyone = of_ddp(file)
-    everyone.ranks[2].of(Recorded).extend(everyone.ranks[0].of(Recorded))
-    report = of_job("run", [Attempt.of("a", everyone)], [deadlock(file)], subject=("x",))
-    page = told(render(report, "html"))
-    assert "ranks 0-2 did the same until here: DDP's all_reduce #17 is the last" in page
-
-
 def test_where_nobody_parted_nothing_is_told_of_how_far_all_went(tmp_path: Path) -> None:
     file = script(tmp_path)
-    world = of_ddp(file)
+    world = blocked_world(file, 3)
     for rank in world.ranks:
         rank.stuck, rank.fate = None, Fate(rank.rank, rank.pid, 0, None, 112.5)
     report = of_job("run", [Attempt.of("a", world)], [deadlock(file)], subject=("x",))
