@@ -4,7 +4,6 @@ On a few hosts all of it is told, in its order. On many the first doctor can tak
 then a rank's state goes first (it begins, joins, waits for a while, fails); the calls that led to a
 wait go if they are asked for; a wait that is over at once is not told at all; and what ranks are
 compared by goes as there is room for it, in its order, or is lost. That this is so is told with it.
-What is only drawn goes last, on a few hosts, and nothing is concluded where it is missing.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ _STATE = frozenset(
     }
 )
 _WAITS = frozenset({b"stuck", b"working"})
-_DRAWN = b"recorded"
-"""Many lines of it come at once as ranks stand still, when something else is to be told."""
 _LAST = frozenset({b"exception", b"exiting"})
 """Before these it is told what the rank had called."""
 _CALLS = 64
@@ -54,7 +51,6 @@ class Outbox:
         """There was never room for something."""
         self._first = deque[tuple[int, bytes]]()
         self._rest = deque[tuple[int, bytes]]()
-        self._drawn = deque[tuple[int, bytes]](maxlen=_CALLS)
         self._size = 0
         """Bytes of the rest."""
         self._heartbeats: dict[tuple[int, bytes], bytes] = {}
@@ -92,10 +88,6 @@ class Outbox:
         kind = line[6 : line.find(b'"', 6)]  # after {"k":"
         if kind in _HEARTBEATS:
             self._heartbeats[rank, kind] = line
-            return
-        if kind == _DRAWN:
-            if not self.spares:
-                self._drawn.append((rank, line))
             return
         self._heartbeats.pop((rank, b"still"), None)  # it may have moved since
         if not self.spares and not self._rest:
@@ -164,8 +156,6 @@ class Outbox:
             size += len(line)
             self._size -= len(line)
             yield rank, line
-        while self._drawn and not (self.spares or self._first or self._rest):
-            yield self._drawn.popleft()
 
     def sent(self, size: int) -> None:
         """A message of so many bytes went for what there was room for."""

@@ -3,8 +3,8 @@
 Its schema is the "Trace Event Format" of Chromium's catapult project; what Perfetto makes of it was
 read in its importer, and tried with its trace processor.
 
-Each rank is a process, with threads for what its Python code called, what DDP did, what became of
-it, and its files. The calls of one collective are bound by a flow, from the rank that came first to
+Each rank is a process, with threads for what its Python code called, what became of it, and its
+files. The calls of one collective are bound by a flow, from the rank that came first to
 the one that came last, and each lasts until that one came. Times are microseconds since the first
 thing that is known of the launch.
 """
@@ -22,8 +22,8 @@ from ddpdoctor.report.model import Report
 from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import one_line
 
-_CALLS, _INNER, _LIFE, _FILES = 1, 2, 3, 4
-_THREADS = {_CALLS: "collectives", _INNER: "DDP's own", _LIFE: "life", _FILES: "files"}
+_CALLS, _LIFE, _FILES = 1, 2, 3
+_THREADS = {_CALLS: "collectives", _LIFE: "life", _FILES: "files"}
 _SPANS = {"blocked": _LIFE, "paused": _LIFE, "file": _FILES}
 _POINT = 1000
 """Nanoseconds that are drawn of what has no length."""
@@ -121,8 +121,8 @@ def _slice(name: str, kind: str, pid: int, tid: int, at: float, until: float) ->
 
 def _call(call: Call, pid: int, end: float) -> Event:
     args = {"group": call.group, "number": call.seq, "line": _line(call.place)}
-    tid = _INNER if call.inner else _CALLS
-    return {**_slice(f"{call.op} #{call.seq}", "collective", pid, tid, call.at, end), "args": args}
+    made = _slice(f"{call.op} #{call.seq}", "collective", pid, _CALLS, call.at, end)
+    return {**made, "args": args}
 
 
 def _mark(mark: Mark, pid: int) -> Event:

@@ -58,7 +58,7 @@ class Mark(_Frozen):
 
 
 class Call(_Frozen):
-    """A collective that a rank has issued."""
+    """A collective that the Python code of a rank has issued; DDP's own reductions are not seen."""
 
     group: str
     seq: int
@@ -68,19 +68,11 @@ class Call(_Frozen):
     place: Place | None = None
     alone: bool = False
     """A send or a recv, which is no collective of the group."""
-    inner: bool = False
-    """No Python code did, but torch itself: DDP, for gradients and buffers. Of these only the
-    latest are known, and of a rank that did not end by itself, those until it last stood still."""
 
     @property
     def key(self) -> CallKey:
         """What the calls of one collective have in common."""
-        return self.group, self.seq, f"DDP's {self.op}" if self.inner else self.op
-
-    @property
-    def said(self) -> str:
-        """Which it is, in words."""
-        return f"{self.key[2]} #{self.seq}"
+        return self.group, self.seq, self.op
 
 
 class RankLine(_Frozen):
@@ -132,7 +124,7 @@ class RankLine(_Frozen):
             stack=stack,
             doing=doing,
             marks=tuple(_marks(rank, zero))[:_MARKS],
-            calls=tuple(_calls(rank, zero, calls)),
+            calls=tuple(_call(each, zero) for each in rank.collectives[-calls:]),
         )
 
 
@@ -379,11 +371,6 @@ def _times(rank: RankEvidence) -> Iterator[float]:
     yield from (time for time in known if time)
     yield from (collective.begun for collective in rank.collectives[:1])
     yield from (file.begun for file in rank.files[:1])
-
-
-def _calls(rank: RankEvidence, zero: float, most: int) -> list[Call]:
-    """The latest, in the order of time."""
-    return [_call(each, zero) for each in rank.collectives[-most:]]
 
 
 def _call(made: Collective, zero: float) -> Call:

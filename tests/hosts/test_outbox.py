@@ -35,19 +35,6 @@ def test_where_there_is_room_all_is_told_in_its_order_at_once() -> None:
     assert not outbox.is_behind
 
 
-def test_what_is_only_drawn_goes_last_where_there_is_room_and_else_not_at_all() -> None:
-    outbox = Outbox()
-    for kind in ("stuck", "recorded", "moved"):
-        outbox.put(0, line(kind), 0.0)
-    assert told(outbox) == ["stuck", "moved", "recorded"]
-    little = Outbox(10.0)
-    for kind in ("start", "recorded"):
-        little.put(0, line(kind), 0.0)
-    assert told(little) == ["start"]
-    assert not little.is_behind
-    assert told(little, 1000.0) == []
-
-
 def test_where_there_is_little_a_wait_that_ends_at_once_is_not_told_and_state_goes_first() -> None:
     outbox = Outbox(10.0)
     for kind in ALL:

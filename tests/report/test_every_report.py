@@ -233,8 +233,8 @@ def test_a_rank_that_wrote_nothing_is_in_a_trace_and_threads_stand_in_one_order(
     )
     assert [e["name"] for e in events if e["pid"] == 1 and e["ph"] != "M"] == ["wrote nothing"]
     numbers = {e["tid"]: e["args"] for e in events if e["name"] == "thread_sort_index"}
-    assert numbers == {tid: {"sort_index": tid} for tid in (1, 3, 4)}
-    assert {e["tid"] for e in events} == {1, 3, 4}
+    assert numbers == {tid: {"sort_index": tid} for tid in (1, 2, 3)}
+    assert {e["tid"] for e in events} == {1, 2, 3}
 
 
 @contextlib.contextmanager

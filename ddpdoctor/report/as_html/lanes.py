@@ -127,8 +127,7 @@ def _lane(lane: _Lane, ends: dict[CallKey, float], span: float) -> Iterator[str]
         last = max((mark.until for mark in line.marks), default=0.0)
         yield _bar("life", 0.0, last, lane.top, span, line.fate)
     for call in line.calls:
-        # DDP goes on with its backward meanwhile: its own are linked, and are no waits.
-        if not call.inner and (end := ends.get(call.key, call.at)) > call.at:
+        if (end := ends.get(call.key, call.at)) > call.at:
             yield _bar("wait", call.at, end, lane.top, span, f"{call.op} #{call.seq}", call)
     # The long first: what is drawn later lies on top, and a point must not be hidden.
     for mark in sorted(line.marks, key=lambda mark: mark.at - mark.until):
@@ -163,7 +162,7 @@ def _band(lane: _Lane, ends: dict[CallKey, float], span: float) -> Iterator[str]
     """How many of the ranks wait, from shade to shade."""
     last = max((mark.until for line in lane.lines for mark in line.marks), default=0.0)
     yield _bar("life", 0.0, last, lane.top, span, f"{len(lane.lines)} ranks")
-    waiting = [(c.at, ends.get(c.key, c.at)) for w in lane.lines for c in w.calls if not c.inner]
+    waiting = [(call.at, ends.get(call.key, call.at)) for w in lane.lines for call in w.calls]
     blocked = [(m.at, m.until) for w in lane.lines for m in w.marks if m.kind == "blocked"]
     yield from _shades("wait", waiting, lane, span)
     yield from _shades("blocked", blocked, lane, span)
@@ -197,7 +196,6 @@ def _shades(
 def _links(drawn: list[_Lane], attempt: Attempt, span: float) -> str:
     """A line through all lanes at which the ranks have called the same collective."""
     points: dict[CallKey, list[str]] = {}
-    inner: set[CallKey] = set()
     called: Counter[CallKey] = Counter()
     for lane in drawn:
         here: dict[CallKey, float] = {}
@@ -206,21 +204,18 @@ def _links(drawn: list[_Lane], attempt: Attempt, span: float) -> str:
                 if not call.alone:
                     here[call.key] = min(call.at, here.get(call.key, call.at))
                     called[call.key] += 1
-                    inner.update([call.key] * call.inner)
         for key, at in here.items():
             points.setdefault(key, []).append(f"{_x(at, span):.3f} {lane.top + _TOP + _BAR // 2}")
     oldest: dict[str, int] = {}  # before it, calls of some rank are no longer kept
     for line in attempt.ranks:
-        kept = {call.group: call.seq for call in reversed(line.calls) if not call.inner}
+        kept = {call.group: call.seq for call in reversed(line.calls)}
         oldest = {
             group: max(seq, oldest.get(group, 0)) for group, seq in {**oldest, **kept}.items()
         }
     parts = []
     for key, way in sorted(points.items(), key=lambda each: float(each[1][0].split()[0]))[-_MOST:]:
         group, seq, op = key
-        few = group == "0" and called[key] < attempt.world_size
-        # Of DDP's own not all are known of every rank.
-        lone = few and key not in inner and seq >= oldest[group]
+        lone = group == "0" and called[key] < attempt.world_size and seq >= oldest[group]
         said = text(f"{op} #{seq} of group {group}, called by {count(called[key], 'rank')}")
         if lone:
             path = f'class="lone" d="M{way[0].split()[0]} 0V{_LANE * len(drawn)}"'

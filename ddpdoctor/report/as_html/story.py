@@ -76,7 +76,7 @@ def _told(attempt: Attempt) -> str:
         rows.insert(
             sum(event.first <= since for _, event in ordered),
             f"<li><time>{seconds(shared.at)}</time> {text(named(range(attempt.world_size)))} did "
-            f"the same until here: {text(shared.said)}{where} is the last "
+            f"the same until here: {text(shared.op)} #{shared.seq}{where} is the last "
             "collective that all of them called</li>",
         )
     if len(rows) > _MOST_EVENTS:
@@ -98,7 +98,7 @@ def _done(line: RankLine, since: float) -> Iterator[tuple[float, str, Place | No
     """(when, what, where) of what a rank did after a moment."""
     stuck = next((mark for mark in line.marks if mark.kind == "blocked"), None)
     raised = any(mark.kind == "exception" for mark in line.marks)
-    for call in [each for each in line.calls if each.at > since and not each.inner][-_CALLS_AFTER:]:
+    for call in [call for call in line.calls if call.at > since][-_CALLS_AFTER:]:
         name = f"{call.op} #{call.seq}"
         if stuck is not None and stuck.text == f"blocked in {name}":
             waited = "waited in it" if raised else "never came out of it"
