@@ -566,6 +566,23 @@ def test_data_that_a_rank_reads_more_of_is_no_state_that_it_restored() -> None:
     assert only(three).code == "DDP300"
 
 
+def test_what_one_rank_has_read_for_all_is_restored_by_all() -> None:
+    three = timed(ranks(apart_from=2))
+    three[0].files.append(FileEvent("load", "/data/last.pt", 12.0, 13.0, at(40)))
+    assert (only(three).code, only(three).certainty) == ("DDP513", "evidence")
+    assert "only rank 0 read a checkpoint" in only(three).cause
+    for rank in three:
+        rank.state_loads.append(StateLoad(14.0, "module", "Net", True, 2, 0, 0, False, at(41)))
+    assert only(three).code == "DDP300"
+    # A copy, for the evaluation that rank 0 does, is no state of the training.
+    three[0].state_loads.append(StateLoad(15.0, "module", "Net", True, 2, 0, 0, False, at(44)))
+    assert only(three).code == "DDP300"
+    three[0].files.append(FileEvent("load", "/data/best.pt", 16.0, 17.0, at(50)))
+    three[0].state_loads.append(StateLoad(18.0, "module", "Net", True, 2, 0, 0, False, at(51)))
+    assert (only(three).code, only(three).certainty) == ("DDP513", "proven")
+    assert only(three).place == at(50)
+
+
 def loaded(rank: int, *, alike: bool, time: float = 25.0) -> StateLoad:
     content = "average" if alike else f"average of {rank}"
     return StateLoad(time, "wrapper", "DDP", True, 2, 0, 0, False, at(45), content)

@@ -404,7 +404,8 @@ def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
     rank, sample = next((r.rank, s) for r, s in found.here() if r.rank.rank == ranks[0])
     others = named(rank for rank in loads if rank not in ranks)
     is_seen = len({each.state for each in loads.values()}) > 1
-    read = len({each.files for each in loads.values()}) > 1 or not is_seen
+    read = len({each.alone for each in loads.values()}) > 1
+    did = "restored the state of the training" if is_seen else "read a checkpoint"
     yield Finding(
         code="DDP513",
         title="resume-on-one-rank",
@@ -412,8 +413,8 @@ def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
         certainty="proven" if is_seen else "evidence",
         ranks=ranks,
         places=tuple(_restores(rank, sample, ranks, read=read)),
-        cause=f"only {named(ranks)} restored the state of the training; {others} did not, and "
-        f"since then {listed(found.names)} differ ({found.interval}).",
+        cause=f"only {named(ranks)} {did}; {others} did not, and since then "
+        f"{listed(found.names)} differ ({found.interval}).",
         cure=Cure(text="Load on every rank, or load before the wrap: DDP then sends it to all."),
     )
 
@@ -421,10 +422,11 @@ def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
 def _restores(
     rank: RankEvidence, sample: Sample, ranks: tuple[int, ...], *, read: bool
 ) -> Iterator[RankPlace]:
-    """The lines that load, of the file where not all have read it, else of the optimizer alone."""
-    files = [each for each in _files_read(rank, sample) if each.by == "torch"]
-    if not read or not (files := files or _files_read(rank, sample)):
-        for load in [each for each in rank.state_loads if each.of == "optimizer"][-1:]:
+    """The lines that load, of the file where not all have read it, else of the state alone."""
+    files = _files_read(rank, sample)
+    if not read or not files:
+        states = _states_loaded(rank, sample)
+        for load in ([each for each in states if each.of == "optimizer"] or states)[-1:]:
             yield RankPlace(ranks=ranks, place=load.place, doing="load_state_dict")
         return
     last = files[-1]
@@ -438,44 +440,64 @@ def _restores(
 class _Loads:
     """What a rank had loaded as the replicas were seen to differ: nothing later is a cause."""
 
-    files: int
-    """Of which something was then loaded into a model or an optimizer."""
+    states: int
+    """Into a model or an optimizer."""
     optimizers: int
     alone: int
-    """Lines at which this rank has read a file of torch's, and others none: their use is unseen."""
+    """Lines at which this rank has read a checkpoint, and others none: their use is unseen."""
 
     @property
     def state(self) -> tuple[int, int]:
         """What was seen to become the state of the training."""
-        return self.files, self.optimizers
+        return self.states, self.optimizers
 
 
 def _loads(found: Divergence) -> dict[int, _Loads]:
-    """By rank. A file that nobody loads into a model is data, of which each rank reads its own."""
-    lines = {
-        replica.rank.rank: {f.place for f in _files_read(replica.rank, s) if f.by == "torch"}
-        for replica, s in found.here()
+    """By rank. Where all have restored as much, one may have read it for all of them."""
+    here = [(replica.rank, sample) for replica, sample in found.here()]
+    read = {rank.rank: {each.place for each in _files_read(rank, sample)} for rank, sample in here}
+    common = set.intersection(*read.values())
+    lines = {place for rank, sample in here for place in _lines_that_restore(rank, sample)}
+    restored = {
+        rank.rank: [
+            each
+            for each in _states_loaded(rank, sample)
+            if each.of == "optimizer" or each.place in lines
+        ]
+        for rank, sample in here
     }
-    common = set.intersection(*lines.values())
-    loads: dict[int, _Loads] = {}
-    for replica, sample in found.here():
-        begun = [each.begun for each in _files_read(replica.rank, sample)]
-        states = [each for each in replica.rank.state_loads if each.time < _seen(sample)]
-        since = [0.0, *(each.time for each in states)]
-        files = sum(
-            any(before <= each < state.time for each in begun)
-            for before, state in zip(since, states, strict=False)
+    shared = len({len(states) for states in restored.values()}) == 1 and all(restored.values())
+    return {
+        rank: _Loads(
+            len(states),
+            sum(each.of == "optimizer" for each in states),
+            0 if shared else len(read[rank] - common),
         )
-        optimizers = sum(each.of == "optimizer" for each in states)
-        number = replica.rank.rank
-        loads[number] = _Loads(files, optimizers, len(lines[number] - common))
-    return loads
+        for rank, states in restored.items()
+    }
+
+
+def _lines_that_restore(rank: RankEvidence, sample: Sample) -> Iterator[Place | None]:
+    """Where what was read since the load before is loaded: the rest are copies, as of an average.
+
+    All ranks' lines count for each: one may read the file, and broadcast it to the others.
+    """
+    begun = [each.begun for each in _files_read(rank, sample)]
+    before = 0.0
+    for state in _states_loaded(rank, sample):
+        if any(before <= each < state.time for each in begun):
+            yield state.place
+        before = state.time
 
 
 def _files_read(rank: RankEvidence, sample: Sample) -> list[FileEvent]:
-    """Those that were read until then."""
-    files = [each for each in rank.files if each.action == "load" and not each.error]
-    return [each for each in files if each.begun < _seen(sample)]
+    """The checkpoints that were read until then: what is no file of torch's is data."""
+    files = (each for each in rank.files if each.action == "load" and not each.error)
+    return [each for each in files if each.by == "torch" and each.begun < _seen(sample)]
+
+
+def _states_loaded(rank: RankEvidence, sample: Sample) -> list[StateLoad]:
+    return [each for each in rank.state_loads if each.time < _seen(sample)]
 
 
 def _seen(sample: Sample) -> float:
