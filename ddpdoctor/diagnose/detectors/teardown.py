@@ -43,15 +43,18 @@ def _never_destroyed(ranks: list[RankEvidence], how: int) -> Finding:
     Of a segmentation fault no core file was seen.
     """
     numbers = tuple(rank.rank for rank in ranks)
+    cure = "Call dist.destroy_process_group() as the last thing on every rank"
     if how == signal.SIGABRT:
-        why = ", and a thread of gloo's that gives back the last collective's tensors then aborts"
-        why += " the process."
-        cure = "Call dist.destroy_process_group() as the last thing on every rank."
+        why = (
+            "and a thread of gloo's that gives back the last collective's tensors then aborts the "
+            "process."
+        )
     else:
-        why = ", whose threads run on meanwhile. One of gloo's is known to abort ranks so; that it "
-        why += "was the one here is not shown."
-        cure = "Call dist.destroy_process_group() as the last thing on every rank; if it still "
-        cure += "ends so, a core file names the library whose end it is."
+        why = (
+            "whose threads run on meanwhile. One of gloo's is known to abort ranks so; that it was "
+            "the one here is not shown."
+        )
+        cure += "; if it still ends so, a core file names the library whose end it is"
     return Finding(
         code="DDP411",
         title="missing-teardown",
@@ -62,8 +65,8 @@ def _never_destroyed(ranks: list[RankEvidence], how: int) -> Finding:
             RankPlace(ranks=numbers, place=None, doing="was exiting, its group not destroyed"),
         ),
         cause=f"{named(numbers)} ended by {signal_name(how)} while Python ended: no line destroyed "
-        f"the process group{why} All work was done before: the results of the run stand.",
-        cure=Cure(text=cure),
+        f"the process group, {why} All work was done before: the results of the run stand.",
+        cure=Cure(text=f"{cure}."),
     )
 
 

@@ -112,8 +112,8 @@ def _numpy_failure(torch: Any) -> str | None:
         torch.empty(0).numpy()
     except RuntimeError as error:
         return _first_line(error)
-    except Exception:  # another fault of torch's, if any
-        return None
+    except Exception:
+        pass  # another fault of torch's, if any
     return None
 
 
