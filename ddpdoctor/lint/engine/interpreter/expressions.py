@@ -21,6 +21,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     RANKS,
     SAME,
     UNKNOWN,
+    Class,
     Const,
     Lib,
     Many,
@@ -173,6 +174,8 @@ def _compare(vm: Machine, node: ast.Compare) -> Value:
 
 
 def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Value:
+    if (known := _is_type(vm, left, op, right)) is not None:
+        return known
     if isinstance(op, ast.In | ast.NotIn):
         vm.note_read(right, left)
         content = objects.content(vm, right)
@@ -183,6 +186,28 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
             found = objects.presence(name)
             return found if isinstance(op, ast.In) else folding.negated(found)
     return folding.compared(left, op, right)
+
+
+def _is_type(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Value | None:
+    """`type(model) in (DataParallel, DistributedDataParallel)` of a wrapper; None of all else."""
+    if not (isinstance(left.what, Term) and left.what.op == "type" and len(left.what.args) == 1):
+        return None
+    asked = left.what.args[0]
+    made = vm.object(Value(asked)) if isinstance(asked, Ref) else None
+    several = objects.content(vm, right) if isinstance(op, ast.In | ast.NotIn) else None
+    wanted = several.what.items if several and isinstance(several.what, Tuple) else (right,)
+    if made is None or made.type != objects.DDP:
+        return None
+    if not all(isinstance(each.what, Class | Lib) for each in wanted):
+        return None
+    mine = objects.DDP.rpartition(".")[2]
+    found = any(
+        each.what == Class(made.cls)
+        if isinstance(each.what, Class)
+        else made.cls < 0 and isinstance(each.what, Lib) and each.what.name.endswith(f".{mine}")
+        for each in wanted
+    )
+    return Value(Const(found == isinstance(op, ast.In | ast.Eq | ast.Is)))
 
 
 def has_effect(node: ast.AST) -> bool:

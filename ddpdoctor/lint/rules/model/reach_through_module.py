@@ -26,8 +26,9 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import Term, What, within
 from ddpdoctor.lint.engine.queries.doing import in_try
-from ddpdoctor.lint.engine.queries.holding import excludes
+from ddpdoctor.lint.engine.queries.holding import conditions, excludes
 from ddpdoctor.lint.rule import About, Fix, Hit, Related
 
 ABOUT = About(code="DDP318", name="wrapper-attribute", confidence="certain")
@@ -47,6 +48,8 @@ def check(run: Run) -> Iterator[Hit]:
         wrap, wrapped = wraps.get(event.values["wrapper"].what, (None, ()))
         if wrap is None or wrap.name in _FORWARDS or in_try(way) or excludes(wrapped, way):
             continue
+        if any(_asks_what_it_is(what, wrap) for what, _ in conditions(way)):
+            continue
         if not isinstance(event.node, ast.Attribute):
             continue
         name = ast.unparse(event.node.value)
@@ -58,6 +61,18 @@ def check(run: Run) -> Iterator[Hit]:
             fix=_fix(run, event, wrap),
             path=event.path,
         )
+
+
+def _asks_what_it_is(what: What, wrap: Event) -> bool:
+    """Whether a condition asks of which kind the wrapper is, in whatever words."""
+    asked = wrap.values["wrapper"].what
+    return any(
+        isinstance(each, Term) and each.op in _OF_KINDS and asked in each.args
+        for each in within(what)
+    )
+
+
+_OF_KINDS = ("type", "isinstance", "issubclass", "hasattr", "callable")
 
 
 def _fix(run: Run, event: Event, wrap: Event) -> Fix | None:

@@ -484,6 +484,9 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
     if made is not None and made.type == objects.DDP:
         known = all(isinstance(each, Class | Lib) for each in wanted)
         own = any(isinstance(each, Lib) and each.name.endswith(_OF_DDP) for each in wanted)
+        mine = set(objects.bases(vm, made.cls)) if made.cls >= 0 else set()
+        if any(isinstance(each, Class) and each.number in mine for each in wanted):
+            return True  # a wrapper of the user's own, derived from the library's
         return False if known and not own else None
     if made is None or made.cls < 0 or not all(isinstance(each, Class) for each in wanted):
         return None
