@@ -551,9 +551,21 @@ class Heads:
         if key not in self._alone:
             self._alone[key] = []
             for run in self._run(file) if around else ():
-                run.vm.visited.clear()
-                self._alone[key] = list(run_alone(run, around, _FUEL))
+                for fuel in (_FUEL, _MORE_FUEL):
+                    run.vm.visited.clear()
+                    found = self._alone[key] = list(run_alone(run, around, fuel))
+                    if not any(each.spent for each in found) or self._come_there(found, file, line):
+                        break
         return self._alone[key]
+
+    def _come_there(self, runs: list[Run], file: str, line: int) -> bool:
+        """Whether functions that were cut off were followed to all ranks that stand within them."""
+        stacks = [tuple(map(self._statement, each)) for each in self._stacks]
+        return all(
+            any(_is_unbroken(_aligned(lines, stack)) for _, lines in self._matches(stack, runs))
+            for stack in stacks
+            if (file, line) in stack or (not line and stack[0][0] == file)
+        )
 
     def _matches(
         self, stack: tuple[Line, ...], runs: Iterable[Run]

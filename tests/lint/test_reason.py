@@ -273,3 +273,25 @@ def test_what_ranks_answer_differently_in_building_a_model_is_known(
     at = script.stack("wraps")
     lines = [each.line for each in Heads([at]).built_apart(at)]
     assert lines[:1] == ([script.line(parts)] if parts else [])
+
+
+def test_a_long_program_that_nobody_is_seen_to_call_is_followed_farther(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the function that each of the started processes runs: it is run alone, and is long too."""
+    monkeypatch.setattr("ddpdoctor.lint.reason._FUEL", 1_000)
+    much = "".join(f"            c[{n}] = [{n}, str({n}), len(data)]\n" for n in range(100))
+    script = Script(
+        tmp_path,
+        f"""
+        def worker(rank, data):
+            c = {{}}
+{much}
+            for x in data:  # goes on
+                if rank == 0:
+                    dist.barrier()  # waits
+                dist.all_reduce(x)  # next
+        """,
+    )
+    found = script.parted("waits", "next")
+    assert found is not None and found.kind == "rank"
