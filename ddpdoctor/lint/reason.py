@@ -211,7 +211,9 @@ class Reason:
     def why(self) -> Why | None:
         """Why ranks answer differently."""
         node = self.turn.node
-        return (node.condition if isinstance(node, Choice) else node.count).why
+        found = node.condition if isinstance(node, Choice) else node.count
+        is_said = self.kind == "rank" and found.agree.kind == "local"  # the chain is of the rest
+        return None if is_said else found.why
 
     @property
     def chain(self) -> tuple[Related, ...]:
@@ -432,6 +434,8 @@ class Heads:
                 if parted is False:
                     return
                 fits = parted is True
+        elif isinstance(node, Choice) and agree.kind == "local" and _parted(turn, *ranks):
+            kind, fits = "rank", True  # whatever else is asked there, the others never come here
         elif agree.divergent:
             kind = "exception" if isinstance(node.node, ast.Try) else "local"
         elif agree.kind == "same" or not _may_differ(turn, beside):

@@ -295,3 +295,24 @@ def test_a_long_program_that_nobody_is_seen_to_call_is_followed_farther(
     )
     found = script.parted("waits", "next")
     assert found is not None and found.kind == "rank"
+
+
+def test_who_never_goes_there_by_its_rank_needs_no_other_reason(tmp_path: Path) -> None:
+    """The clocks may differ; but the rank alone keeps rank 1 out, and of an `or` it does not."""
+    script = Script(
+        tmp_path,
+        """
+        rank = dist.get_rank()
+        while True:
+            if time.time() > 1e9 and rank == 0:
+                dist.barrier()  # both
+            if time.time() > 1e9 or rank == 0:
+                dist.barrier()  # either
+            dist.all_reduce(step)  # next
+        """,
+    )
+    for mine, kind in (("both", "rank"), ("either", "local")):
+        stacks = script.stack(mine), script.stack("next")
+        first = Heads(stacks).reasons(*stacks, ((0,), (1,)))[0]
+        is_rank = kind == "rank"
+        assert (first.kind, first.fits, bool(first.chain)) == (kind, is_rank, not is_rank)
