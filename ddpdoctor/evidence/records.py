@@ -282,6 +282,10 @@ class Wrapper:
     """Global ranks that share it."""
     sizes: tuple[int, ...] = ()
     """Elements of each of the parameters."""
+    frozen: tuple[str, ...] | None = None
+    """Of what the reducer gave up for: what needs no gradient any more. None: nobody has looked."""
+    freezes: tuple[Place, ...] = ()
+    """The line that freezes, where the source has one alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import functools
 import linecache
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ from ddpdoctor.watch.aside import is_compiling, skip
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.identity import ByIdentity
 from ddpdoctor.watch.passes import Passes
-from ddpdoctor.watch.places import is_users, outwards, users_frame
+from ddpdoctor.watch.places import Frame, is_users, outwards, users_frame
 
 _UNFREEZES = re.compile(
     r"\.requires_grad(\s*=\s*True\b|_\(\s*(True\b|\)|requires_grad\s*=\s*True))"
 )
+_FREEZES = re.compile(
+    r"\.requires_grad(\s*=\s*(?!True\b)[^=\s]|_\(\s*(requires_grad\s*=\s*)?(?!True\b)[^)\s])"
+)
+"""What may freeze: a value that is computed may be False."""
 
 
 def listen(wrapped: ByIdentity[Passes]) -> None:
@@ -94,16 +99,31 @@ def look_for_unfreezing(passes: Passes) -> None:
     """Setting `requires_grad` calls nothing: the line that does it is looked for in the source."""
     if "unfrozen" in passes.places or "added" in passes.places:
         return
-    for file in sorted(_sources()):
+    for place in _lines(_UNFREEZES, _sources()):
+        passes.places["unfrozen"] = place
+        return
+
+
+def freezing_lines(file: str) -> list[Frame]:
+    """The line that freezes parameters, if there is but one such, in this file and beside it."""
+    found = list(_lines(_FREEZES, _beside({file})))
+    return found if len(found) == 1 else []
+
+
+def _lines(pattern: re.Pattern[str], files: set[str]) -> Iterator[Frame]:
+    for file in sorted(files):
         for number, line in enumerate(linecache.getlines(file), 1):
-            if _UNFREEZES.search(line):
-                passes.places["unfrozen"] = (file, number, "")
-                return
+            if pattern.search(line):
+                yield file, number, ""
 
 
 def _sources() -> set[str]:
     """The files on the way to here, and the modules beside them."""
-    here = {f.f_code.co_filename for f in outwards(sys._getframe(1)) if is_users(f.f_code)}
-    folders = {str(Path(file).parent) for file in here}
+    return _beside({f.f_code.co_filename for f in outwards(sys._getframe(1)) if is_users(f.f_code)})
+
+
+def _beside(files: set[str]) -> set[str]:
+    """They, and the modules of their folders."""
+    folders = {str(Path(file).parent) for file in files}
     modules = (getattr(module, "__file__", None) or "" for module in list(sys.modules.values()))
-    return here | {file for file in modules if str(Path(file).parent) in folders}
+    return files | {file for file in modules if str(Path(file).parent) in folders}

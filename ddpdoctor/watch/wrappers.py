@@ -18,6 +18,7 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from ddpdoctor.watch import layout, numbered
+from ddpdoctor.watch.changes import freezing_lines
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -35,6 +36,7 @@ def install(log: Log) -> Callable[[BaseException], None]:
     from torch.nn import parallel
 
     alive = log.wrappers
+    built_of: list[_Built] = []
     wrapper_type: Any = parallel.DistributedDataParallel
     original = wrapper_type.__init__
 
@@ -49,7 +51,7 @@ def install(log: Log) -> Callable[[BaseException], None]:
         except Exception as error:
             passing(log, error, "DDP")
             raise
-        _note_wrapper(log, alive, wrapper)
+        _note_wrapper(log, alive, built_of, wrapper)
         log.write("layout", wrapper=len(alive) - 1, **(laid_out or {}))
         if found := numbered.facts(given):
             log.write("numbered", place=users_frame(), found=found)
@@ -60,25 +62,37 @@ def install(log: Log) -> Callable[[BaseException], None]:
 
     def before_exception(error: BaseException) -> None:
         if match := _UNUSED.search(str(error)):
-            _note_unused(log, alive, [int(index) for index in match[1].split()])
+            _note_unused(log, alive, built_of, [int(index) for index in match[1].split()])
 
     return before_exception
 
 
 @harmless
-def _note_wrapper(log: Log, alive: list[weakref.ref[Any]], wrapper: Any) -> None:
+def _note_wrapper(
+    log: Log, alive: list[weakref.ref[Any]], built_of: list[_Built], wrapper: Any
+) -> None:
     import torch.distributed as dist
 
+    place, managed = users_frame(), _managed(wrapper)
     log.write(
         "wrapper",
-        place=users_frame(),
-        parameters=[name for name, _ in _managed(wrapper)],
+        place=place,
+        parameters=[name for name, _ in managed],
         find_unused=wrapper.find_unused_parameters,
         static_graph=wrapper.static_graph,
         ranks=dist.get_process_group_ranks(wrapper.process_group),
-        sizes=[p.numel() for _, p in _managed(wrapper)],
+        sizes=[p.numel() for _, p in managed],
     )
+    built_of.append(_Built([name for name, _ in managed], place[0] if place is not None else ""))
     alive.append(weakref.ref(wrapper))
+
+
+class _Built(NamedTuple):
+    """What DDP's indices stand for, whatever is frozen or unfrozen later. Words alone."""
+
+    parameters: list[str]
+    file: str
+    """In which it was wrapped."""
 
 
 def _managed(wrapper: Any) -> list[tuple[str, Any]]:
@@ -102,14 +116,22 @@ def _census(log: Log, alive: list[weakref.ref[Any]], optimizer: Any) -> None:
 
 
 @harmless
-def _note_unused(log: Log, alive: list[weakref.ref[Any]], indices: list[int]) -> None:
+def _note_unused(
+    log: Log, alive: list[weakref.ref[Any]], built_of: list[_Built], indices: list[int]
+) -> None:
     """Write what the indices of DDP's message stand for: those of the latest wrapper they fit."""
     for number, reference in reversed(list(enumerate(alive))):
-        wrapper = reference()
-        if wrapper is not None and max(indices) < len(managed := _managed(wrapper)):
-            names = [managed[index][0] for index in indices]
-            _write(log, number, wrapper, names, _uses(wrapper.module, names))
-            return
+        wrapper, built = reference(), built_of[number]
+        if wrapper is None or max(indices) >= len(built.parameters):
+            continue
+        names = [built.parameters[index] for index in indices]
+        asleep = {name for name, p in wrapper.module.named_parameters() if not p.requires_grad}
+        frozen = [name for name in names if name in asleep]
+        used = [name for name in names if name not in asleep]
+        lines = freezing_lines(built.file) if frozen else []
+        more = {"uses": _uses(wrapper.module, used), "frozen": frozen, "freezes": lines}
+        _write(log, number, wrapper, used, more)
+        return
 
 
 def _write(
@@ -117,16 +139,17 @@ def _write(
     number: int,
     wrapper: Any,
     without_gradient: list[str],
-    uses: list[Frame] | None = None,
+    of_the_reducer: dict[str, Any] | None = None,
 ) -> None:
     dead = {n: holder for n in without_gradient if (holder := _dead(wrapper.module, n))}
+    more = of_the_reducer or {}
     log.write(
         "gradients",
         wrapper=number,
-        without_gradient=without_gradient,
+        without_gradient=[*without_gradient, *more.get("frozen", ())],
         unreferenced=list(dead),
         registered=[place for holder in dead.values() if (place := _registration(*holder))],
-        uses=uses or [],
+        **more,
     )
 
 

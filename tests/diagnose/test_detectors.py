@@ -122,6 +122,8 @@ def test_indices_become_names_and_dead_parameters_are_called_dead() -> None:
 
 def test_parameters_of_a_branch_are_called_conditional_and_told_by_rank() -> None:
     found = unused({0: "0", 1: "0", 2: "2", 3: "0"}, ())
+    for rank in found:
+        rank.wrappers[0].frozen = ()
     found[2].wrappers[0].uses = (Place("/home/user/model.py", 9, "Net.forward"),)
     finding = only(found)
     assert [p.place.line for p in finding.places if p.place] == [20, 30, 9]
@@ -371,3 +373,24 @@ def test_a_resume_that_every_rank_does_before_anything_is_saved_is_no_race() -> 
         rank.files.append(FileEvent("load", "/run/last.pth", 1.0, 1.1, TRAIN))
     found[0].files.append(FileEvent("save", "/run/last.pth", 5.0, 5.1, TRAIN))
     assert diagnose(Evidence(WORLD, found)) == []
+
+
+def test_parameters_that_were_frozen_after_the_wrap_are_not_called_skipped() -> None:
+    found = unused(dict.fromkeys(range(WORLD), "0 2"), ())
+    for rank in found:
+        rank.wrappers[0].frozen = ("a", "c")
+        rank.wrappers[0].freezes = (replace(TRAIN, line=12),)
+    finding = only(found)
+    assert (finding.code, finding.certainty) == ("DDP301", "proven")
+    assert finding.cause.startswith("2 parameters frozen after the wrap: a, c.")
+    assert [p.place.line for p in finding.places if p.place] == [12, 20, 30]
+
+
+def test_what_was_skipped_and_what_was_frozen_are_told_apart() -> None:
+    found = unused(dict.fromkeys(range(WORLD), "0 2"), ())
+    assert "dead, frozen since or skipped by a branch: a, c." in only(found).cause
+    for rank in found:
+        rank.wrappers[0].frozen = ("c",)
+    assert only(found).cause == (
+        "1 parameter skipped by this step, conditional: a. Frozen after the wrap: c."
+    )

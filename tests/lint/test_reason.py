@@ -294,7 +294,8 @@ def test_a_long_program_that_nobody_is_seen_to_call_is_followed_farther(
         """,
     )
     found = script.parted("waits", "next")
-    assert found is not None and found.kind == "rank"
+    assert found is not None
+    assert found.kind == "rank"
 
 
 def test_who_never_goes_there_by_its_rank_needs_no_other_reason(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def detect(case: Case) -> Iterator[Finding]:
 
 def _crashed(case: Case, hit: list[Raised]) -> Finding:
     unused = {each.rank.rank: _names(each) for each in hit}
-    wrapper = next((w for each in hit for w in each.rank.wrappers[-1:]), None)
+    wrapper = next((w for each in hit if (w := _wrapper(each)) is not None), None)
     ranks = tuple(unused)
     raised = RankPlace(ranks=ranks, place=hit[0].exception.place, doing="raised RuntimeError")
     places = (*_registered(ranks, wrapper), raised) if wrapper is not None else (raised,)
@@ -39,7 +39,13 @@ def _crashed(case: Case, hit: list[Raised]) -> Finding:
     places = (*places, *uses)
     names = sorted(set().union(*unused.values()))
     dead = [name for name in names if wrapper is not None and name in wrapper.unreferenced]
+    frozen = {n for each in hit if (w := _wrapper(each)) is not None for n in w.frozen or ()}
+    if names and wrapper is not None and frozen.issuperset(names):
+        return _frozen(case, hit, names, wrapper)
     changed = wrapper is not None and wrapper.static_graph
+    awake, asleep = [n for n in names if n not in frozen], sorted(frozen.intersection(names))
+    also = f" Frozen after the wrap: {_listed(asleep)}." if asleep else ""
+    is_known = wrapper is not None and (wrapper.frozen is not None or len(dead) == len(names))
     return Finding(
         code="DDP317" if changed else "DDP301",
         title="static-graph-changed" if changed else "unused-parameters",
@@ -47,15 +53,44 @@ def _crashed(case: Case, hit: list[Raised]) -> Finding:
         certainty="proven",
         ranks=ranks,
         places=places,
-        cause=f"static_graph=True, and the graph changed: {_cause(names, dead)}"
+        cause=f"static_graph=True, and the graph changed: {_cause(awake, dead)}{also}"
         if changed
-        else _cause(names, dead)
-        if wrapper is not None
-        else f"{_count(names)} got no gradient, dead or skipped by a branch: {_listed(names)}.",
+        else _cause(awake, dead) + also
+        if is_known
+        else f"{_count(names)} got no gradient, dead, frozen since or skipped by a branch: "
+        f"{_listed(names)}.",
         cure=Cure(text="Use find_unused_parameters=True, or keep the graph the same at every step.")
         if changed
         else _cure(names, dead),
         evidence=(_indices_line(hit[0]), *_by_rank(unused)),
+        consequences=case.consequences(),
+    )
+
+
+def _frozen(case: Case, hit: list[Raised], names: list[str], wrapper: Wrapper) -> Finding:
+    """They take part in the forward pass as ever; DDP waits for gradients that nobody computes."""
+    ranks = tuple(each.rank.rank for each in hit)
+    freezes = [
+        RankPlace(ranks=ranks, place=place, doing="freezes parameters") for place in wrapper.freezes
+    ]
+    return Finding(
+        code="DDP301",
+        title="unused-parameters",
+        severity="error",
+        certainty="proven",
+        ranks=ranks,
+        places=(
+            *freezes,
+            RankPlace(ranks=ranks, place=wrapper.place, doing="wrapped the model"),
+            RankPlace(ranks=ranks, place=hit[0].exception.place, doing="raised RuntimeError"),
+        ),
+        cause=f"{_count(names)} frozen after the wrap: {_listed(names)}. DDP counted on their "
+        "gradients as it was built, and waits for them.",
+        cure=Cure(
+            text="Freeze before the wrap, wrap anew after it, or keep requires_grad and leave them "
+            "out of the optimizer."
+        ),
+        evidence=(_indices_line(hit[0]),),
         consequences=case.consequences(),
     )
 
@@ -103,13 +138,22 @@ def _uses(hit: list[Raised]) -> list[Place]:
 
 def _names(raised: Raised) -> set[str]:
     """Names behind the indices of the message; the index itself where the wrapper is not known."""
+    indices, wrapper = _indices(raised), _wrapper(raised)
+    if wrapper is None or max(indices, default=0) >= len(wrapper.parameters):
+        return {f"parameter {index}" for index in indices}
+    return {wrapper.parameters[index] for index in indices}
+
+
+def _indices(raised: Raised) -> list[int]:
     match = _INDICES.search(raised.exception.message)
-    indices = [int(index) for index in match[1].split()] if match else []
-    wrappers: list[Wrapper] = raised.rank.wrappers
-    for wrapper in reversed(wrappers):
-        if indices and max(indices) < len(wrapper.parameters):
-            return {wrapper.parameters[index] for index in indices}
-    return {f"parameter {index}" for index in indices}
+    return [int(index) for index in match[1].split()] if match else []
+
+
+def _wrapper(raised: Raised) -> Wrapper | None:
+    """The latest of the rank's that the indices fit."""
+    most = max(_indices(raised), default=0)
+    found: list[Wrapper] = [w for w in raised.rank.wrappers if most < len(w.parameters)]
+    return (found or raised.rank.wrappers or [None])[-1]
 
 
 def _cause(names: list[str], dead: list[str]) -> str:

@@ -33,6 +33,9 @@ def gradients(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     places = (Place(*frame) for frame in given["registered"])
     wrapper.registered = tuple(dict.fromkeys(places))
     wrapper.uses = tuple(Place(*frame) for frame in given.get("uses", ()))
+    if (frozen := given.get("frozen")) is not None:
+        wrapper.frozen = tuple(frozen)
+    wrapper.freezes = tuple(Place(*frame) for frame in given.get("freezes", ()))
 
 
 @event("training", lasts=False)
