@@ -557,8 +557,8 @@ class Heads:
             for run in self._run(file) if around else ():
                 for fuel in (_FUEL, _MORE_FUEL):
                     run.vm.visited.clear()
-                    found = self._alone[key] = list(run_alone(run, around, fuel))
-                    if not any(each.spent for each in found) or self._come_there(found, file, line):
+                    alone = self._alone[key] = list(run_alone(run, around, fuel))
+                    if not any(each.spent for each in alone) or self._come_there(alone, file, line):
                         break
         return self._alone[key]
 

@@ -152,8 +152,9 @@ def _indices(raised: Raised) -> list[int]:
 def _wrapper(raised: Raised) -> Wrapper | None:
     """The latest of the rank's that the indices fit."""
     most = max(_indices(raised), default=0)
-    found: list[Wrapper] = [w for w in raised.rank.wrappers if most < len(w.parameters)]
-    return (found or raised.rank.wrappers or [None])[-1]
+    wrappers: list[Wrapper] = raised.rank.wrappers
+    fitting = [each for each in wrappers if most < len(each.parameters)]
+    return next(reversed(fitting or wrappers), None)
 
 
 def _cause(names: list[str], dead: list[str]) -> str:
