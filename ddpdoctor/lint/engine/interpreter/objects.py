@@ -47,6 +47,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Why,
     blended,
     grown,
+    has_identity,
     how_many,
     is_device,
     local,
@@ -124,7 +125,7 @@ def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
             vm.store.put((what, "[]"), Value(filled, agree, why))
         else:
             vm.store.put((what, "~"), Value(what, agree, why))
-    elif isinstance(what, Tensor | Term):
+    elif isinstance(what, Tensor | Term) and has_identity(what):
         if not agree.divergent:
             vm.store.put((what, _SIZED), Value(what, agree, why))
         elif vm.store.get((what, _SIZED)) is None:

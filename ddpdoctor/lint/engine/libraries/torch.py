@@ -22,8 +22,8 @@ monitored_barrier               collective group=group@0
 reduce                          collective group=group@3 root=dst@1 collects=tensor@0
 reduce_scatter                  collective group=group@3 fills=output@0
 reduce_scatter_tensor           collective group=group@3 fills=output@0
-scatter                         collective group=group@3 root=src@2 fills=tensor@0 of_root=scatter_list@1
-scatter_object_list             collective group=group@3 root=src@2 fills=scatter_object_output_list@0
+scatter                         collective group=group@3 root=src@2 fills=tensor@0 of_root=scatter_list@1 dealt=scatter_list@1
+scatter_object_list             collective group=group@3 root=src@2 fills=scatter_object_output_list@0 dealt=scatter_object_input_list@1
 new_group                       group ranks=ranks@0
 split_group                     group
 new_subgroups                   group

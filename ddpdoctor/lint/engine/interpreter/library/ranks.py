@@ -69,9 +69,11 @@ def _collective(vm: Machine, call: Call) -> Value:
         objects.touch(vm, given_to_root, agree, vm.why("only the root gets the sum", call.node))
     filled = values.get("fills")
     if filled is not None:
-        objects.touch(
-            vm, filled, local("shard", False), vm.why("each rank gets its own part", call.node)
-        )
+        if _is_dealt_by_another(vm, values.get("dealt")):
+            objects.touch(vm, filled, UNKNOWN)  # what another rank decides for this one, and for all
+        else:
+            why = vm.why("each rank gets its own part", call.node)
+            objects.touch(vm, filled, local("shard", False), why)
     if call.effect.option("result") == "same":
         of = frozenset().union(*(wrappers(vm, each) for each in call.args))
         found = objects.fresh(vm, Value(Tensor(vm.site(call.node), of), SAME))
@@ -79,6 +81,18 @@ def _collective(vm: Machine, call: Call) -> Value:
             event.values["filled"] = found
         return found
     return work
+
+
+def _is_dealt_by_another(vm: Machine, given: Value | None) -> bool:
+    """Whether a rank scatters nothing: it is not the root, whichever ranks come to this call."""
+    if given is None:
+        return False
+    held = objects.content(vm, given)
+    if held is None:
+        return given.is_const(None)
+    items = held.what.items if isinstance(held.what, Tuple) else ()
+    items = (held.what.element,) if isinstance(held.what, Many) else items
+    return bool(items) and all(each.is_const(None) for each in items)
 
 
 def _filled(vm: Machine, shared: Value, agree: Agreement, node: ast.AST) -> Value:
