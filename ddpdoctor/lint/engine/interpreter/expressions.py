@@ -185,6 +185,8 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
         if right.what == Lib("os.environ") and isinstance(name, str):
             found = objects.presence(name)
             return found if isinstance(op, ast.In) else folding.negated(found)
+    if right.is_const(None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        left = objects.before_changes(vm, left)
     return folding.compared(left, op, right)
 
 

@@ -133,6 +133,11 @@ def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
         vm.store.put((what, "~"), Value(what, agree, why))
 
 
+def before_changes(vm: Machine, value: Value) -> Value:
+    """What a thing was before anything was done in place to it: that makes no None of it."""
+    return vm.store.get((_memory(value.what), _SIZED)) or value
+
+
 _OF_SIZE = ("shape", "ndim", "dtype", "size")
 _SIZED = "#sized"
 """Of a tensor that was changed in place: what it was before, and is as large as."""

@@ -43,6 +43,7 @@ def check(run: Run) -> Iterator[Hit]:
         given = [event.values[role] for role in _ROLES if role in event.values]
         by_rank = [value for each in given for value in _parts(run, each) if _is_global(value)]
         by_rank = [value for value in by_rank if not _is_asked_too_early(run, value)]
+        by_rank = [value for value in by_rank if not _is_of_this_machine(run, value)]
         if by_rank and not one_node and not is_spawned(way):  # whose index is that on this machine
             yield Hit(
                 _index(event.node),
@@ -92,6 +93,15 @@ def _is_global(value: Value) -> bool:
         [str(rank) for rank in range(RANKS)],
         [f"cuda:{rank}" for rank in range(RANKS)],
     )
+
+
+def _is_of_this_machine(run: Run, value: Value) -> bool:
+    """Whether it is the number that mp.spawn has given the process, wherever it was kept since."""
+    what, root = value.what, value.why.root if value.why is not None else None
+    if root is None or (isinstance(what, Table) and what.is_counted_on):
+        return False
+    spawns = (event for each in (*run.earlier, run) for event, _ in events(each.root, "spawn"))
+    return any(event.place == root.place for event in spawns)
 
 
 def _is_asked_too_early(run: Run, value: Value) -> bool:
