@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Way
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Way
 from ddpdoctor.lint.engine.interpreter.values import Term, What, has_identity
 from ddpdoctor.lint.engine.queries.partings import leaves
 
@@ -28,6 +28,16 @@ def conditions(way: Way) -> Iterator[tuple[What, bool]]:
 def excludes(one: Way, other: Way) -> bool:
     """Whether what holds on one way does not on the other: no process goes both."""
     return not {(what, not holds) for what, holds in facts(one)}.isdisjoint(facts(other))
+
+
+def stand_apart(one: Way, other: Way) -> bool:
+    """Whether two ways go through two arms of one choice that is made once."""
+    for mine, theirs in zip(one, other, strict=False):
+        if mine.seq is not theirs.seq:
+            return True  # behind a choice that both come to
+        if mine.index != theirs.index or not isinstance(mine.node, Choice | Called):
+            return False
+    return False
 
 
 def facts(way: Way) -> Iterator[tuple[What, bool]]:

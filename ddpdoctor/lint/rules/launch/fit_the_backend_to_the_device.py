@@ -29,8 +29,8 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Either, Term, Value, term
-from ddpdoctor.lint.engine.queries.holding import facts
+from ddpdoctor.lint.engine.interpreter.values import NONE, Either, Term, Value, term
+from ddpdoctor.lint.engine.queries.holding import facts, stand_apart
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP116", name="backend-device-mismatch", confidence="likely")
@@ -38,6 +38,8 @@ ABOUT = About(code="DDP116", name="backend-device-mismatch", confidence="likely"
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield the choices for a GPU that the script itself can do without."""
+    if _joins_on_gpus_alone(run):
+        return
     on_either = [
         event
         for event, way in events(run.root, "wrap")
@@ -56,6 +58,19 @@ def check(run: Run) -> Iterator[Hit]:
         backend = event.values.get("backend")
         if on_either and backend is not None and backend.is_const("nccl"):
             yield _wrong_backend(event)
+
+
+def _joins_on_gpus_alone(run: Run) -> bool:
+    """Whether each choice of the CPU stands on the other arm of a choice from who joins a group."""
+    joins = [way for _, way in events(run.root, "init")]
+    on_cpu = [way for each, way in events(run.root, "device") if _kind_of(each) == "cpu"]
+    return bool(joins and on_cpu) and all(
+        stand_apart(one, other) for one in joins for other in on_cpu
+    )
+
+
+def _kind_of(device: Event) -> str:
+    return str(device.values.get("type", NONE).constant).partition(":")[0]
 
 
 def _wrong_backend(event: Event) -> Hit:
