@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Tensor, Term, Value
+from ddpdoctor.lint.engine.interpreter.values import NONE, Const, Tensor, Term, Value
 from ddpdoctor.lint.engine.queries.sharding import of_many_ranks
 from ddpdoctor.lint.rule import About, Hit
 
@@ -37,13 +37,25 @@ _PROTECTS = frozenset(
 )
 
 
+_SHRUNK = "shrunk"
+"""Multiplied by a little less than one, which leaves rounding a margin."""
+
+
+def _is_margin(factor: Value) -> bool:
+    number = factor.constant
+    return isinstance(number, float) and _LEAST <= number < 1
+
+
+_LEAST = 0.9
+
+
 def check(run: Run) -> Iterator[Hit]:
     """Yield arccosines that rounding can push out of their domain."""
     if not of_many_ranks(run):
         return
     for event, _ in events(run.root, "arccos"):
         steps = set(_steps(run, event.values.get("of", NONE), 12))
-        if steps & (_PRODUCTS | _NORMS) and not steps & _PROTECTS:
+        if steps & (_PRODUCTS | _NORMS) and not steps & {*_PROTECTS, _SHRUNK}:
             yield Hit(
                 event.node,
                 "arccos of a value that rounding can push beyond 1: NaN on one rank, then on all",
@@ -60,10 +72,12 @@ def _steps(run: Run, value: Value, depth: int) -> Iterator[str]:
     made = run.vm.made.get(what)
     of: tuple[Value, ...] = ()
     if made is not None:
-        yield made.by
-        of = made.of
+        by, of = made.by, made.of
     elif isinstance(what, Term):
-        yield what.op
-        of = tuple(Value(each) for each in what.args if isinstance(each, Tensor | Term))
+        by = what.op
+        of = tuple(Value(each) for each in what.args if isinstance(each, Const | Tensor | Term))
+    else:
+        return
+    yield _SHRUNK if by == "Mult" and any(map(_is_margin, of)) else by
     for each in of:
         yield from _steps(run, each, depth - 1)
