@@ -42,7 +42,10 @@ _SHRUNK = "shrunk"
 
 
 def _is_margin(factor: Value) -> bool:
-    number = factor.constant
+    """Whether it is 0.9999, or `1 - epsilon` of an epsilon that the caller gives."""
+    number, what = factor.constant, factor.what
+    if isinstance(what, Term) and what.op == "Sub":
+        return what.args[0] in (Const(1), Const(1.0))
     return isinstance(number, float) and _LEAST <= number < 1
 
 

@@ -70,7 +70,7 @@ def _collective(vm: Machine, call: Call) -> Value:
     filled = values.get("fills")
     if filled is not None:
         if _is_dealt_by_another(vm, values.get("dealt")):
-            objects.touch(vm, filled, UNKNOWN)  # what another rank decides for this one, and for all
+            objects.touch(vm, filled, UNKNOWN)  # another rank decides it, for this one and for all
         else:
             why = vm.why("each rank gets its own part", call.node)
             objects.touch(vm, filled, local("shard", False), why)
