@@ -49,7 +49,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import FALSE, Ref, Term, Value
+from ddpdoctor.lint.engine.interpreter.values import FALSE, Const, Ref, Term, Value, within
 from ddpdoctor.lint.engine.queries.consuming import outputs, uses
 from ddpdoctor.lint.engine.queries.forwards import (
     decided_by,
@@ -137,6 +137,8 @@ def _unread(run: Run) -> Iterator[Hit]:
     """Calls of parts from whose output nothing is computed, or by some ranks' batches alone."""
     if not run.is_entry or reads(run, "register_forward_hook"):
         return  # somebody else may be given the output
+    if any(_is_untold(run, *each) for each in events(run.root, "forward")):
+        return
     inside: set[int] = set()
     for wrap, _ in events(run.root, "wrap"):
         if not _searches(wrap):
@@ -173,6 +175,14 @@ def _unread(run: Run) -> Iterator[Hit]:
                 help="do not make this part where its output is not used, or use it in the loss",
                 path=one.path,
             )
+
+
+def _is_untold(run: Run, event: Event, way: Way) -> bool:
+    """Whether it runs a forward of the user's that was not followed again: its parts are used."""
+    module = run.vm.store.get((event.values["model"].what, "module"))
+    made = run.vm.object(module) if module is not None else None
+    is_told = bool(way[-1].rest) and isinstance(way[-1].rest[0], Called)
+    return made is not None and made.cls >= 0 and not is_told and "no_grad" not in event.scopes
 
 
 def _in_one_arm(run: Run, call: Event, nodes: list[ast.AST]) -> Iterator[Hit]:
@@ -248,12 +258,24 @@ def _learns(loop: Loop) -> bool:
 
 def _changes(run: Run, condition: Value) -> bool:
     """Whether a condition, or an index, differs from one step to the next."""
-    if condition.agree.divergent:
-        return condition.agree.sure
+    agree = condition.agree
+    if agree.divergent and (agree.sure or agree.cause != "chance"):
+        return agree.sure
     found = decided_from(run, condition)
     if any(isinstance(each, Term) and each.op in _SETTINGS for each in found):
         return False
+    if agree.divergent:  # whoever has seeded it: what is drawn is another number in the next step
+        return not _is_never(condition.what) and any(_is_drawn(each) for each in found)
     return any(isinstance(each, Term) and each.op in _CHANGES for each in found)
+
+
+def _is_drawn(what: object) -> bool:
+    return isinstance(what, Term) and what.op == "drawn"
+
+
+def _is_never(what: object) -> bool:
+    """Whether it compares with the bounds of what is drawn: `random() < 0.0`, a rate not in use."""
+    return any(isinstance(each, Const) and each.value in (0, 1) for each in within(what))
 
 
 def _is_whole(run: Run, owner: Value) -> bool:
