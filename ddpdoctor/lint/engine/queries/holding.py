@@ -55,3 +55,10 @@ def _following(what: What, *, holds: bool) -> Iterator[tuple[What, bool]]:
             yield from _following(each, holds=holds)
     elif has_identity(what):
         yield what, holds
+        opposite = _OPPOSITES.get(what.op) if isinstance(what, Term) else None
+        if opposite is not None and isinstance(what, Term):
+            yield Term(opposite, what.args), not holds
+
+
+_PAIRS = (("Eq", "NotEq"), ("Is", "IsNot"), ("In", "NotIn"))
+_OPPOSITES = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}

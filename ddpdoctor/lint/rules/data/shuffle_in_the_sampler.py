@@ -24,8 +24,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE
+from ddpdoctor.lint.engine.queries.holding import facts
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made, numbers
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Fix, Hit
@@ -35,8 +36,12 @@ ABOUT = About(code="DDP209", name="shuffle-with-sampler", confidence="certain")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield loaders that are told to shuffle twice."""
-    for event in made(run, LOADER).values():
-        if not event.values.get("shuffle", NONE).is_const(True):
+    loaders = made(run, LOADER)
+    for event, way in events(run.root, "new"):
+        if event not in loaders.values():
+            continue
+        shuffle = event.values.get("shuffle", NONE)
+        if not shuffle.is_const(True) and (shuffle.what, True) not in facts(way):
             continue
         given = [event.values.get(each, NONE) for each in ("sampler", "batch_sampler")]
         known = [number for each in given for number in numbers(each)]
