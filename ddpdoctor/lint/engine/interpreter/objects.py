@@ -299,6 +299,30 @@ def switch(vm: Machine, module: Value, training: Value | None = None) -> None:
 TRAINING = "training"
 
 
+def _whose_names(what: What) -> What:
+    """The module of which this is `vars(module)`, or `module.__dict__`; else itself."""
+    if isinstance(what, Term) and what.op == "global" and what.args[1:] == ("__dict__",):
+        return ModuleRef(what.args[0])
+    return what
+
+
+def of_module(vm: Machine, module: What, name: Value, node: ast.AST) -> Value | None:
+    """The function or class that a module has under a name, which may be that of a setting.
+
+    Of a setting it is that by which it goes where nobody says otherwise.
+    """
+    if not isinstance(module, ModuleRef):
+        return None
+    wanted = (_default(vm, name) or name).constant
+    found = attribute(vm, Value(module), wanted, node) if isinstance(wanted, str) else None
+    return found if found is not None and isinstance(found.what, Func | Class) else None
+
+
+def _default(vm: Machine, value: Value) -> Value | None:
+    """What a setting of the command line is where nobody says it."""
+    return vm.store.get((value.what, "default")) if isinstance(value.what, Term) else None
+
+
 def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     """`owner.name`."""
     what = owner.what
@@ -387,7 +411,7 @@ def _of_library(vm: Machine, name: str, owner: Value, node: ast.AST) -> Value:
     effect = vm.library.exact(name)
     if effect is not None and effect.option("read") == "attribute":
         return of_rank(vm, effect.does, node, name.removeprefix("mpi4py."))
-    return Value(Lib(name))
+    return Value(Lib(vm.library.home(name)))
 
 
 def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -> Value:
@@ -475,7 +499,7 @@ def _asks_the_module(vm: Machine, getter: Value) -> bool:
 LOADER = "torch.utils.data.DataLoader"
 SAMPLER = "torch.utils.data.Sampler"
 """A sampler of the library's that knows nothing of ranks and epochs."""
-UNTOLD_SAMPLERS = (SAMPLER, "torch.utils.data.BatchSampler")
+UNTOLD = (LOADER, SAMPLER, "torch.utils.data.BatchSampler")
 """What has no `set_epoch`."""
 OF_DATA = (
     LOADER,
@@ -974,6 +998,9 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     if not isinstance(key.what, Const) and isinstance(known.what, Tuple) and known.what.items:
         each_value = [get_key(vm, owner, each) for each in known.what.items]
         found = one_of(vm, each_value)
+        if not isinstance(found.what, Either | Func | Class) and (said := _default(vm, key)):
+            usual = get_key(vm, owner, said)  # of many makers that which goes unless one is named
+            found = usual if isinstance(usual.what, Func | Class) else found
         agree, why = blended([found, key])
         return Value(found.what, agree, why)
     if rest is not None and rest != ABSENT:
@@ -1059,6 +1086,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         if what.masks:
             vm.emit("of_some", "[]", node, owner=owner)
         return vm.each(owner, lambda option: item(vm, option, index, node))
+    if (named := of_module(vm, _whose_names(what), index, node)) is not None:
+        return named
     if what == Lib("os.environ"):
         name = index.constant
         if isinstance(name, str):

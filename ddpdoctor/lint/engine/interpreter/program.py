@@ -159,7 +159,7 @@ class Program:
         if found is None:
             found = self.loader.find(importer.path, base) if base.strip(".") else None
             if found is None:
-                return Value(Lib(whole.lstrip(".")))
+                return Value(Lib(vm.library.home(whole.lstrip("."))))
             found = (found[0], name)
         path, rest = found
         text = self.loader.text(path)

@@ -99,6 +99,10 @@ def parse(line: str) -> Effect:
     return Effect(name, words[0], tuple(options))
 
 
+_INNER = tuple(f"torch.utils.data.{each}." for each in ("sampler", "dataset", "dataloader"))
+"""Modules whose names are found in the package, too."""
+
+
 class Library:
     """All tables together, and the user's own lines."""
 
@@ -124,6 +128,13 @@ class Library:
         effect = parse(line) if line is not None else None
         self._known[name] = effect
         return effect
+
+    def home(self, name: str) -> str:
+        """A dotted name as users are told it: that of `torch.utils.data.sampler.Sampler` too."""
+        inner = next((each for each in _INNER if name.startswith(each)), None)
+        if inner is None or name in self._lines:
+            return name
+        return f"torch.utils.data.{name.removeprefix(inner)}"
 
     def calls_something(self, text: str) -> bool:
         """Whether a finding may be of a call in this text: of what leads to none, there is none."""

@@ -28,10 +28,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.objects import OF_LOADER, bases, class_attribute
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
-from ddpdoctor.lint.engine.interpreter.values import Const, Func, Ref, Term, Value
+from ddpdoctor.lint.engine.interpreter.values import (
+    Const,
+    Func,
+    Lib,
+    ModuleRef,
+    Ref,
+    Term,
+    Value,
+)
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     SAMPLER,
@@ -203,14 +212,32 @@ def _holds(outer: ast.AST, node: ast.AST) -> bool:
 
 
 def _told(run: Run) -> set[int] | None:
-    """The samplers that are told the epoch; None where somebody is told, and nobody knows who."""
+    """The samplers that are told the epoch; None where somebody is told, and nobody knows who.
+
+    What comes of a call of which nothing is known can be none of the samplers that nobody has
+    handed to such a call.
+    """
     found: set[int] = set()
     for event, _ in events(run.root, "set_epoch"):
         known = numbers(event.values.get("object"))
-        if not known:
+        if not known and _is_made_elsewhere(event.values.get("sampler")):
+            held = run.vm.store.held()
+            known = {each for one in run.vm.handed for each in objects.parts(held, Ref(one))}
+        elif not known:
             return None
         found |= known
     return found
+
+
+def _is_made_elsewhere(value: Value | None) -> bool:
+    """Whether it comes of a call of something in a module, of which nothing else is known."""
+    what: object = value.what if value is not None else None
+    if not isinstance(what, Term) or what.op != "result":
+        return False
+    what = what.args[0]
+    while isinstance(what, Term) and what.op in ("of", "item"):
+        what = what.args[0]
+    return isinstance(what, Lib | ModuleRef) or (isinstance(what, Term) and what.op == "global")
 
 
 def _shuffles(samplers: dict[int, Event], sampler: int) -> bool:

@@ -91,6 +91,10 @@ def of_python(
         if len(args) == 3 and _tested(vm, "hasattr", args[:2], node).is_const(False):
             return args[2]
         return objects.current(vm, objects.attribute(vm, first, args[1].constant, node))
+    if name == "getattr" and len(args) >= 2:
+        named = objects.of_module(vm, first.what, args[1], node)
+        if named is not None:
+            return named
     if name == "setattr" and len(args) == 3:
         objects.set_named(vm, first, args[1], args[2], node)
         return NONE
@@ -454,14 +458,14 @@ def _has(vm: Machine, value: Value, name: str) -> bool | None:
 
 
 def _is_told_no_epoch(vm: Machine, sampler: Value) -> bool:
-    """Whether it is a sampler of torch's, or derived from one, that has no `set_epoch`."""
+    """Whether it is a sampler or loader of torch's, or derived from one, without `set_epoch`."""
     made = vm.object(sampler)
-    if made is None:
+    if made is None or vm.store.get((sampler.what, "#prepared")) is not None:
         return False
     if made.cls < 0:
-        return made.type in objects.UNTOLD_SAMPLERS
+        return made.type in objects.UNTOLD
     is_own = objects.class_attribute(vm, made.cls, "set_epoch") is not None
-    is_of_torch = objects.library_base(vm, made.cls) in objects.UNTOLD_SAMPLERS
+    is_of_torch = objects.library_base(vm, made.cls) in objects.UNTOLD
     return is_of_torch and not is_own and not _may_be_set(vm, made.cls, "set_epoch")
 
 
