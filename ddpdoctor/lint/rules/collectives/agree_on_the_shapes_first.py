@@ -139,9 +139,20 @@ def _is_whole(run: Run, cut: Made) -> bool:
     return step is None
 
 
-def _picked(run: Run, value: Value) -> Made | None:
-    """Where rows were picked that all that follows has kept."""
-    return next((made for made in with_all_rows(run, value) if _picks(run, made)), None)
+def _picked(run: Run, value: Value, depth: int = 3) -> Made | None:
+    """Where rows were picked that all that follows has kept, be it as one part of several."""
+    for made in with_all_rows(run, value):
+        if _picks(run, made):
+            return made
+        parts = objects.held(made.of[0]) if depth and made.by in _JOINS and made.of else ()
+        found = next((one for each in parts if (one := _picked(run, each, depth - 1))), None)
+        if found is not None:
+            return found
+    return None
+
+
+_JOINS = ("cat", "concat")
+"""What has the rows of all of its parts."""
 
 
 def _picks(run: Run, made: Made) -> bool:
