@@ -39,6 +39,8 @@ from ddpdoctor.lint.rule import About, Hit, Related
 ABOUT = About(code="DDP308", name="no-loss-on-one-rank", confidence="likely")
 
 _CONSTANTS = re.compile(r"^(new_)?(tensor|zeros|ones|full|empty|FloatTensor)(_like)?$")
+_OF_ONE = ("sum", "mean", "squeeze", "float", "requires_grad_")
+"""What makes a loss of a constant that is none yet."""
 _COUNTS = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "short", "int", "long"})
 """Types of which no tensor can be a loss, or a part of one."""
 _LOSS = re.compile(r"loss|training_step|criterion", re.I)
@@ -54,7 +56,7 @@ def check(run: Run) -> Iterator[Hit]:
         if _is_constant(run, part)
     ]
     filled = _filled(run) if returns else set()
-    returns = [each for each in returns if each[2].what not in filled]
+    returns = [each for each in returns if filled.isdisjoint(_behind(run, each[2]))]
     if not returns:
         return
     learnt = _learnt(run)
@@ -86,11 +88,23 @@ def _is_constant(run: Run, value: Value) -> bool:
     """Whether a tensor is made of constants alone."""
     if not isinstance(value.what, Tensor | Term) or made_by(value):
         return False
-    made = run.vm.made.get(value.what)
+    *_, innermost = _behind(run, value)
+    made = run.vm.made.get(innermost)
     if made is None or _CONSTANTS.match(made.by) is None or not isinstance(made.node, ast.Call):
         return False
     types = [keyword.value for keyword in made.node.keywords if keyword.arg == "dtype"]
     return not any(text(each).rpartition(".")[2] in _COUNTS for each in types)
+
+
+def _behind(run: Run, value: Value) -> Iterator[What]:
+    """A tensor, and what it was made of by nothing but a sum or another type."""
+    what, seen = value.what, set[What]()
+    while what not in seen:  # of a round, one of the round before's
+        seen.add(what)
+        yield what
+        made = run.vm.made.get(what)
+        if made is not None and made.by in _OF_ONE and len(made.of) == 1:
+            what = made.of[0].what
 
 
 def _filled(run: Run) -> set[What]:
