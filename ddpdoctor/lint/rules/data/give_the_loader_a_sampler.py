@@ -3,8 +3,8 @@
 ## What it does
 Finds a `DataLoader` without a sampler whose batches are trained on with DDP, where nothing in its
 data set's reading asks for the rank; a sampler that gives all ranks the same indices, as one does
-that is told the same rank on all of them; and batches that are picked by hand, the same on all
-ranks, be it because what builds the model seeds all of them alike again.
+that is told the same rank on all of them, or on every node; and batches that are picked by hand,
+the same on all ranks, be it because what builds the model seeds all of them alike again.
 
 ## Why is this bad?
 Every rank reads the whole set: N times the work for no speed-up, and where the order is shared, N
@@ -47,9 +47,11 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     GENERATORS,
+    LOCAL_RANK,
     NONE,
     NOTHING,
     SAME,
+    WORLD,
     Ref,
     Term,
     Tuple,
@@ -126,18 +128,31 @@ def _told_alike(run: Run, loaders: dict[int, Event]) -> Iterator[Hit]:
         for number in sorted(each.loaders & sharded.keys()):
             sampler = samplers[sharded[number]]
             rank, replicas = (sampler.values.get(name, NONE) for name in ("rank", "num_replicas"))
-            if not isinstance(rank.constant, int) or replicas.is_const(1) or rank.agree != SAME:
+            if isinstance(rank.constant, int) and rank.agree == SAME:
+                said = f"every rank is dealt the part of rank {rank.constant}"
+            elif rank.what == LOCAL_RANK and rank.agree.sure and _is_joined_as_another(run):
+                said = "every node is dealt the same parts, by the rank on the node"
+            else:
+                continue
+            is_of_all = replicas.what == WORLD or isinstance(rank.constant, int)
+            if replicas.is_const(1) or not (is_of_all or replicas.is_const(None)):
                 continue
             if id(sampler.node) not in told:
                 told.add(id(sampler.node))
                 yield Hit(
                     sampler.node,
-                    f"every rank is dealt the part of rank {rank.constant}: the rest is never read",
+                    f"{said}: the rest is never read",
                     notes=(Related.at(each.event.place, "it is trained on"),),
                     why=rank.why,
                     help="give it the rank of the process: rank=dist.get_rank()",
                     path=sampler.path,
                 )
+
+
+def _is_joined_as_another(run: Run) -> bool:
+    """Whether nobody joins as the rank on its node, as is right where there is one node alone."""
+    joins = (event.values.get("rank", NONE) for event, _ in events(run.root, "init"))
+    return all(each.what != LOCAL_RANK for each in joins)
 
 
 def _goes_on_for_ever(run: Run, each: Pass) -> bool:
