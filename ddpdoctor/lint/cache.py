@@ -89,6 +89,7 @@ class Cache:
             [_diagnostic(each) for each in entry["found"]],
             {(file, line): [_diagnostic(d) for d in found] for file, line, found in entry["alone"]},
             frozenset((file, line) for file, line in entry["visited"]),
+            frozenset((file, line, code) for file, line, code in entry["right"]),
             tuple(entry["files"]),
             is_cut=entry["is_cut"],
         )
@@ -100,6 +101,7 @@ class Cache:
                 "found": [asdict(each) for each in judged.found],
                 "alone": [(*at, [asdict(d) for d in found]) for at, found in judged.alone.items()],
                 "visited": sorted(judged.visited),
+                "right": sorted(judged.right),
                 "is_cut": judged.is_cut,
                 "files": {file: digest(file) for file in judged.files},
             }

@@ -26,6 +26,16 @@ def judge(run: Run, rules: Iterable[Rule], troubles: list[str]) -> Iterator[Diag
             troubles.append(fault_of_ours(error, f" in {rule.code}"))
 
 
+def cleared(run: Run, rules: Iterable[Rule], troubles: list[str]) -> Iterator[tuple[str, int, str]]:
+    """What a run shows to be right: (file, line, code)."""
+    for rule in rules:
+        try:
+            for node, path in rule.clears(run) if rule.clears is not None else ():
+                yield path, getattr(node, "lineno", 1), rule.code
+        except Exception as error:
+            troubles.append(fault_of_ours(error, f" in {rule.code}"))
+
+
 def fault_of_ours(error: Exception, where: str = "") -> str:
     """What is said of an exception that no file should bring about."""
     what = " ".join(f"{type(error).__name__}: {error}".split())

@@ -87,6 +87,8 @@ class Rule:
     check: Callable[[Run], Iterable[Hit]]
     documentation: str
     harmless: bool = False
+    clears: Callable[[Run], Iterable[tuple[ast.AST, str]]] | None = None
+    """Places, each with its file, that a program shows to be right, whatever another suggests."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

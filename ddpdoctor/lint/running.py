@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ddpdoctor.lint.engine.interpreter.loading import Text, does_something
 from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
 from ddpdoctor.lint.engine.libraries import Library, libraries_of_ranks
-from ddpdoctor.lint.judging import judge
+from ddpdoctor.lint.judging import cleared, judge
 from ddpdoctor.lint.rule import Diagnostic, Rule
 
 # What makes a file one of several ranks beside the libraries that it names.
@@ -22,6 +22,8 @@ AMONG_RANKS = re.compile(SAMPLES.pattern.encode() + rb"|arccos|\bacos")
 _WORD = re.compile(r"\w+")
 Function = tuple[str, int]
 """(file, line) of a function."""
+Right = tuple[str, int, str]
+"""(file, line, code) of what is no finding."""
 
 
 @dataclass(slots=True)
@@ -33,6 +35,8 @@ class Judged:
     alone: dict[Function, list[Diagnostic]] = field(default_factory=dict)
     """Of each function that this file does not call: what is found in it with any arguments."""
     visited: frozenset[Function] = frozenset()
+    right: frozenset[Right] = frozenset()
+    """What this program shows to be right, whatever another suggests."""
     files: tuple[str, ...] = ()
     """All files that the findings depend on."""
     troubles: list[str] = field(default_factory=list)
@@ -59,6 +63,7 @@ def run_and_judge(
         return out
     out.is_cut = run.spent
     out.found = list(judge(run, rules, out.troubles))
+    out.right = frozenset(cleared(run, rules, out.troubles))
     out.visited = _visited(run)
     out.files = tuple(sorted(run.vm.files))
     text = run.source(path)
@@ -146,11 +151,15 @@ def _visited(run: Run) -> frozenset[Function]:
 def together(judged: list[Judged], wanted: set[str]) -> dict[str, list[Diagnostic]]:
     """File -> its findings: what runs of others have shown comes first."""
     visited = frozenset().union(*(each.visited for each in judged)) if judged else frozenset()
+    right = frozenset().union(*(each.right for each in judged)) if judged else frozenset()
     best: dict[tuple[str, int, int, str], Diagnostic] = {}
     for each in judged:
         alone = [d for at, found in each.alone.items() if at not in visited for d in found]
         for diagnostic in (*each.found, *alone):
             if diagnostic.path not in wanted:
+                continue
+            at = (diagnostic.path, diagnostic.line, diagnostic.code)
+            if at in right and diagnostic.confidence == "likely":
                 continue
             key = (diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code)
             old = best.get(key)

@@ -1,7 +1,8 @@
 """The rules, one file each, found by looking: a new file here is a new rule.
 
 A rule has ABOUT and `check(run)`, which asks what a program was seen to do. The docstring is the
-documentation, under the headings of `HEADINGS`.
+documentation, under the headings of `HEADINGS`. It may have `clears(run)` too: the places that a
+program shows to be right, of which the run of another file then says nothing.
 """
 
 from __future__ import annotations
@@ -26,5 +27,10 @@ def all_rules() -> tuple[Rule, ...]:
             module = importlib.import_module(each.name)
             about: About = module.ABOUT
             documentation = (module.__doc__ or "").strip()
-            found.append(Rule(**asdict(about), check=module.check, documentation=documentation))
+            clears = getattr(module, "clears", None)
+            found.append(
+                Rule(
+                    **asdict(about), check=module.check, documentation=documentation, clears=clears
+                )
+            )
     return tuple(sorted(found, key=lambda rule: (rule.code, rule.check.__module__)))

@@ -69,6 +69,20 @@ def check(run: Run) -> Iterator[Hit]:
         )
 
 
+def clears(run: Run) -> Iterator[tuple[ast.AST, str]]:
+    """The samplers that a program trains with alone: another may evaluate its training data."""
+    loaders, samplers = shards(run), made(run, SAMPLER)
+    trained: dict[int, list[bool]] = {}
+    nodes = {id(event.node): event for event in samplers.values()}
+    for number, event in samplers.items():
+        mine = {loader for loader, sampler in loaders.items() if sampler == number}
+        through = [each for each in passes(run) if each.loaders & mine]
+        trained.setdefault(id(event.node), []).append(any(each.trains for each in through))
+    for key, event in nodes.items():
+        if all(trained[key]):
+            yield event.node, event.path
+
+
 def _is_for_one(sampler: Event) -> bool:
     """Whether each rank goes through all of it, so that nothing is dealt out, nor padded."""
     replicas = sampler.values.get("num_replicas")
