@@ -317,6 +317,11 @@ def is_distributed(run: Run) -> bool:
     return bool(found)
 
 
+def is_of_one_process(run: Run) -> bool:
+    """Whether a program was followed to its end, and nowhere in it are there ranks."""
+    return run.is_entry and not run.spent and not is_distributed(run)
+
+
 def is_for_one(run: Run) -> bool:
     """Whether all that could start ranks is told to start one."""
     told = [

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.values import NONE, Term
+from ddpdoctor.lint.engine.queries.doing import is_of_one_process
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made, of_many_ranks
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Hit
@@ -36,7 +37,7 @@ _COUNTS = ("os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.c
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield worker counts that each rank takes for itself."""
-    if not of_many_ranks(run):
+    if not of_many_ranks(run) or is_of_one_process(run):
         return
     for event in made(run, LOADER).values():
         if not _counts_the_machine(event.values.get("num_workers", NONE).what):

@@ -492,6 +492,8 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
         if any(isinstance(each, Class) and each.number in mine for each in wanted):
             return True  # a wrapper of the user's own, derived from the library's
         return False if known and not own else None
+    if made is not None and made.type in _NO_CONTAINERS and set(wanted) <= {*_BUILTINS}:
+        return False
     if made is None or made.cls < 0 or not all(isinstance(each, Class) for each in wanted):
         return None
     mine = set(objects.bases(vm, made.cls))
@@ -509,6 +511,8 @@ def _builtin_of(vm: Machine, value: Value) -> str | None:
     return None
 
 
+_NO_CONTAINERS = ("generator", "manager", objects.LOADER)
+"""What is gone through like a list, and is none."""
 _BUILTINS = tuple(map(Lib, ("list", "dict", "set", "tuple", "str", "int", "float", "bool")))
 _OF_DDP = ("DistributedDataParallel", "Module", "Joinable", "object")
 """The wrapper's own class, and its bases."""
