@@ -141,7 +141,7 @@ def _parties(finding: Finding, sources: Sources) -> Iterator[Party]:
         others = [
             (sources.shared(party.stack, other.stack), other)
             for other in parties
-            if other is not party
+            if not set(other.at.ranks) <= set(party.at.ranks)
             and other.stack
             and other.at.phase not in _NOT_WAITING
             # Those that stand where it stands are of the same party, told rank by rank.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -68,15 +69,41 @@ def extra_call(one: RankEvidence, other: RankEvidence, group: str) -> Collective
     """The first collective that `one` called and `other` left out, before where they are now.
 
     Ranks that are out of step still meet in calls of the same kind, and part for good only later.
+    Who called a line as often, in another order, has not left it out; nor has who called the same
+    at a line of its own, which the one never comes to.
     """
     mine, theirs = _calls(one, group), _calls(other, group)
     # It may have gone on to what C++ issues for DDP, which is not among the calls.
     now = one.stuck.issued.get(group, 0) if one.stuck is not None else 0
+    left_out = _left_out(mine, theirs)
     matcher = SequenceMatcher(None, [*map(_line, mine)], [*map(_line, theirs)], autojunk=False)
     for kind, begin, end, _, _ in matcher.get_opcodes():
         if kind == "delete" and (end < len(mine) or mine[-1].seq < now):
-            return mine[begin]
+            found = next((call for call in mine[begin:end] if call.seq in left_out), None)
+            if found is not None:
+                return found
     return None
+
+
+def _left_out(mine: list[Collective], theirs: list[Collective]) -> set[int]:
+    """The numbers of mine whose line is ahead, from there to the last number that both have."""
+    ends = min((calls[-1].seq for calls in (mine, theirs) if calls), default=0)
+    own, same = ({call.seq: _line(call) for call in calls} for calls in (mine, theirs))
+    ahead: Counter[tuple[str, Place | None]] = Counter()
+    found: dict[tuple[str, Place | None], list[int]] = {}
+    lines = {*own.values()}
+    for number in sorted(each for each in {*own, *same} if each <= ends):
+        line, met = own.get(number), same.get(number)
+        ahead.update([line] if line is not None else [])
+        ahead.subtract([met] if met is not None else [])
+        is_answer = line is not None and met is not None and line[0] == met[0] and met not in lines
+        if line is not None and not is_answer:
+            found.setdefault(line, []).append(number)
+        for each in (line, met):
+            if each is not None and ahead[each] <= 0:
+                found.pop(each, None)
+    later = {call.seq for call in mine if call.seq > ends}
+    return later.union(*found.values())
 
 
 def last_together(ranks: Sequence[RankEvidence], group: str, number: int) -> Collective | None:

@@ -891,6 +891,31 @@ main(torch.rand(2), input())
     assert (refined.code, refined.place) == ("DDP405", script.place("the break"))
 
 
+def test_two_lines_of_one_rank_are_not_those_of_another(tmp_path: Path) -> None:
+    """What it was the last to call, and where it then found the others gone."""
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + """
+import time
+def main(x):
+    dist.init_process_group("gloo")
+    start = time.time()
+    while True:
+        dist.all_reduce(x)  # the sum
+        dist.broadcast(x, 0)  # the broadcast
+        if time.time() - start > 3:
+            break  # the break
+main(torch.rand(2))
+""",
+    )
+    gone = RankPlace(ranks=(0,), place=None, doing="has ended; last seen here", phase="ended")
+    called = script.at(1, "broadcast #4, which rank 0 never called", "the broadcast")
+    raised = script.at(1, "raised RuntimeError: closed", "the sum")
+    refined = only(finding(called, gone, raised, title="early-exit", ranks=(0,)))
+    assert (refined.code, refined.place) == ("DDP405", script.place("the break"))
+
+
 def test_where_a_rank_stands_is_found_behind_much_else(tmp_path: Path) -> None:
     """Without what comes before it, nothing would be known of a line far down."""
     much = "".join(f"    c[{n}] = [{n}, a, b, str(a), len(b), a + b]\n" for n in range(900))

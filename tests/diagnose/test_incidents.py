@@ -700,6 +700,29 @@ def test_an_extra_call_long_before_the_ranks_part_for_good_is_shown_first() -> N
     assert finding.places[0].ranks == (0,)
 
 
+@pytest.mark.parametrize(
+    ("mine", "theirs", "left_out"),
+    [
+        ([10, 34, 36] * 3, [10, 36, 34] * 3, []),
+        ([10, 36, 34, 10, 36], [10, 34, 36, 10, 20], []),
+        ([40, 11, 40, 12], [41, 11, 12], [3]),
+    ],
+)
+def test_what_each_rank_calls_in_an_order_or_at_a_line_of_its_own_is_not_left_out(
+    mine: list[int], theirs: list[int], left_out: list[int]
+) -> None:
+    three = ranks()
+    for rank in three:
+        lines = theirs if rank.rank == 1 else mine
+        rank.collectives += [call("barrier", n, line=line) for n, line in enumerate(lines, 1)]
+    for rank in three:
+        if rank.rank != 1:
+            rank.stuck = stuck("barrier", len(mine) + 1, line=50)
+    end(three[1], at=45.0)
+    told = [each.doing for each in only(three).places if "never called" in each.doing]
+    assert told == [f"barrier #{number}, which rank 1 never called" for number in left_out]
+
+
 def test_one_of_many_thousands_is_found_among_them() -> None:
     many = ranks(3000)
     for rank in many:
