@@ -453,3 +453,41 @@ def test_a_rank_that_dies_while_it_saves_a_new_file_has_lost_no_checkpoint(
     before: tuple[FileEvent, ...],
 ) -> None:
     assert only(killed(*before)).code == "DDP400"
+
+
+def half_saved() -> list[RankEvidence]:
+    """Rank 1 finds what rank 0 saves at its start, and its own part is missing."""
+    found = world()
+    part = "/run/latest/rank1.pt"
+    error = f"[Errno 2] No such file or directory: '{part}'"
+    found[0].files = [file("save", "/run/latest/main.pt", 40.0, place=replace(TRAIN, line=78))]
+    found[1].files = [
+        file("load", "/run/latest/main.pt", 41.0, place=replace(TRAIN, line=79)),
+        file("load", part, 42.0, error=f"FileNotFoundError: {error}"),
+    ]
+    found[1].state_loads = [state(time=41.5)]
+    raised(found[1], "FileNotFoundError", error)
+    return found
+
+
+def test_what_another_rank_has_just_begun_to_save_is_nothing_to_resume_from() -> None:
+    finding = only(half_saved())
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP513", "evidence", (1,))
+    assert lines(finding) == [79, 78, 71]
+
+
+@pytest.mark.parametrize("case", ["waited", "read by both", "not restored", "later", "elsewhere"])
+def test_a_part_that_is_missing_for_another_reason_is_an_exception(case: str) -> None:
+    found = half_saved()
+    if case == "waited":
+        found[1].collectives.append(Collective("0", 9, "barrier", 40.5, TRAIN))
+    elif case == "read by both":
+        found[0].files.insert(0, file("load", "/run/latest/main.pt", 39.0))
+    elif case == "not restored":
+        found[1].state_loads.clear()
+    elif case == "later":
+        found[1].files[0] = replace(found[1].files[0], step=4)
+    else:
+        found[1].files[0] = replace(found[1].files[0], path="/run/base.pt")
+        found[0].files[0] = replace(found[0].files[0], path="/run/base.pt")
+    assert only(found).code == "DDP400"
