@@ -104,6 +104,8 @@ class TorchFailure(_Frozen):
 
     version: Text
     error: Text
+    because_of: tuple[tuple[Text, Text], ...] = ()
+    """Variables, each with its value, without which importing it was seen to work."""
 
 
 class Gpu(_Frozen):

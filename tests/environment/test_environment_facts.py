@@ -99,6 +99,15 @@ def test_a_python_without_torch_is_a_normal_fact(
     [
         ("raise OSError('libcudart.so.13: cannot open')", "OSError: libcudart.so.13: cannot open"),
         ("import os; os.abort()", "killed by signal 6"),
+        (
+            "import os, sys\n"
+            "print('terminate called\\n  what():  bad key', file=sys.stderr)\nos.abort()",
+            "killed by signal 6: bad key",
+        ),
+        (
+            "raise ValueError('\\nInvalid: +x, must be of\\nall, ddp, dynamo')",
+            "ValueError: Invalid: +x, must be of",
+        ),
         ("import absent_dependency", "ModuleNotFoundError: No module named 'absent_dependency'"),
         # The probe lies beside a module of this name.
         ("import cgroup", "ModuleNotFoundError: No module named 'cgroup'"),
@@ -110,6 +119,23 @@ def test_a_torch_that_cannot_be_imported_says_why(
     torch = software.torch(Machine(torch_package(code)))
     assert isinstance(torch, TorchFailure)
     assert torch.error == error
+
+
+def test_the_variables_that_keep_torch_from_being_imported_are_found_by_trying(
+    torch_package: Callable[[str], dict[str, str]],
+) -> None:
+    code = "import os\nfor name in ('TORCH_LOGS', 'CUDA_HOME'):\n"
+    code += "    if os.environ.get(name) == 'bad': raise ValueError(name)\n"
+    environ = torch_package(code + TORCH)
+
+    def because_of(**set_: str) -> tuple[tuple[str, str], ...]:
+        torch = software.torch(Machine({**environ, "TORCH_HOME": "/cache", **set_}))
+        return torch.because_of if isinstance(torch, TorchFailure) else ()
+
+    assert because_of(TORCH_LOGS="all") == ()
+    assert because_of(TORCH_LOGS="bad", CUDA_HOME="/cuda") == (("TORCH_LOGS", "bad"),)
+    both = (("CUDA_HOME", "bad"), ("TORCH_LOGS", "bad"))
+    assert because_of(TORCH_LOGS="bad", CUDA_HOME="bad") == both
 
 
 def test_a_torch_that_hangs_is_given_up_on_and_ended(

@@ -365,11 +365,11 @@ def test_surroundings_are_named_though_they_launched_nothing() -> None:
 
 
 def test_the_installed_libraries_are_asked_about_odd_names() -> None:
-    environ = {"NCCL_TIMEOUT": "1", "GLOO_NOVELTY": "1", "TORCH_DIST_INIT_BARIER": "1"}
+    environ = {"NCCL_NOVELTY": "1", "GLOO_NOVELTY": "1", "TORCH_DIST_INIT_BARIER": "1"}
     search = names.search(Machine(environ))
     assert isinstance(search, Search)
     assert "libtorch_cpu.so" in search.libraries
-    assert search.absent == ("GLOO_NOVELTY", "NCCL_TIMEOUT", "TORCH_DIST_INIT_BARIER")
+    assert search.absent == ("GLOO_NOVELTY", "NCCL_NOVELTY", "TORCH_DIST_INIT_BARIER")
 
 
 def test_a_name_that_a_library_reads_is_not_called_odd(
@@ -384,6 +384,20 @@ def test_a_name_that_a_library_reads_is_not_called_odd(
     assert isinstance(search, Search)
     assert search.present == ("TORCH_DIST_BRAND_NEW", "TORCH_NCCL_BRAND_NEW")
     assert search.absent == ("GLOO_OTHER",)
+
+
+def test_a_name_that_nobody_reads_is_not_read_where_another_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "libtorch_python.so"
+    monkeypatch.setattr(names, "_libraries", lambda: iter((library,)))
+    machine = Machine({"NCCL_TIMEOUT": "3600"})
+    for content, present in ((b"_DEFAULT_PG_NCCL_TIMEOUT", ()), (b"NCCL_TIMEOUT",) * 2):
+        library.write_bytes(b"\x7fELF\0" + content + b"\0")
+        search = names.search(machine)
+        assert isinstance(search, Search)
+        assert search.present == ((present.decode(),) if present else ())
+        assert search.absent == ()
 
 
 def test_nothing_is_searched_where_no_name_is_odd() -> None:

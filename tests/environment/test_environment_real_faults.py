@@ -182,9 +182,22 @@ def test_the_command_names_what_is_set_and_not_its_twin() -> None:
 def test_a_torch_that_is_broken_is_named_with_its_words(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch/__init__.py").write_text("raise OSError('libcudart.so.13: cannot open')")
-    broken = found(PYTHONPATH=str(tmp_path))
-    assert ("DDP712", "error") in [(code, severity) for code, severity, _ in broken]
+    told = [cause for code, _, cause in found(PYTHONPATH=str(tmp_path)) if code == "DDP712"]
+    installed = find_spec("torch") is not None
+    wanted = "and works without" if installed else "is installed, but importing it fails"
+    assert len(told) == 1
+    assert wanted in told[0]
     assert "DDP712" not in [code for code, *_ in found(PYTHONPATH="")]
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs the variables of a real torch")
+def test_a_value_at_which_importing_torch_fails_is_told_as_the_cause() -> None:
+    for value, fails in (("+nonsense", True), ("+dynamo", False)):
+        said = outcome(code="import torch; print('imported')", TORCH_LOGS=value)
+        assert (said != "imported") == fails
+        told = [one for one in found(PYTHONPATH="", TORCH_LOGS=value) if one[0] == "DDP703"]
+        assert len(told) == fails
+        assert not told or "fails with TORCH_LOGS=+nonsense, and works without" in told[0][2]
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs a torch that can be without NumPy")
@@ -464,7 +477,12 @@ def test_a_value_that_torch_refuses_is_found_by_trying_it(
     if find_spec("torch") is None:
         pytest.skip("torch is not installed")
     told = [one for one in found(**real, **{name: bad}) if one[0] == "DDP703"]
-    assert told == [("DDP703", severity, f"{name}={bad} is refused by torch")]
+    if outcome(code="import torch; print('imported')", **quiet, **{name: bad}) == "imported":
+        assert told == [("DDP703", severity, f"{name}={bad} is refused by torch")]
+    else:  # with CUDA torch reads what is meant for its memory as it is imported, and aborts
+        ((_, severity, cause),) = told
+        assert severity == "error"
+        assert f"fails with {name}={bad}, and works without" in cause
     assert "DDP703" not in [code for code, *_ in found(**real, **{name: good})]
 
 

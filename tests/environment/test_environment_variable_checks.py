@@ -327,10 +327,27 @@ def test_the_worst_comes_first_and_the_order_does_not_change(diagnose: Diagnose)
 
 def test_a_bad_value_that_keeps_torch_from_being_imported_is_told_once(diagnose: Diagnose) -> None:
     error = "ValueError: The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL."
-    torch = TorchFailure(version="2.13.0", error=error)
-    found = diagnose({"TORCH_DISTRIBUTED_DEBUG": "1"}, torch=torch)
-    assert [one.code for one in found if one.severity == "error"] == ["DDP703"]
-    assert [one.code for one in diagnose({}, torch=torch)] == ["DDP712"]
+    name = "TORCH_DISTRIBUTED_DEBUG"
+    torch = TorchFailure(version="2.13.0", error=error, because_of=((name, "1"),))
+    found = diagnose({name: "1"}, torch=torch)
+    (told,) = [one for one in found if one.severity == "error"]
+    assert (told.code, told.cause) == ("DDP703", f"{name}=1 is not understood")
+    anyhow = TorchFailure(version="2.13.0", error=error)
+    assert [one.code for one in diagnose({}, torch=anyhow)] == ["DDP712"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("TORCH_LOGS", "DDP703"), ("LD_LIBRARY_PATH", "DDP712")]
+)
+def test_a_variable_without_which_torch_is_imported_is_the_cause(
+    diagnose: Diagnose, name: str, code: str
+) -> None:
+    torch = TorchFailure(version="2.13.0", error="OSError: no", because_of=((name, "x"),))
+    (told,) = diagnose({}, torch=torch)
+    assert (told.code, told.severity) == (code, "error")
+    assert told.cause == f"importing PyTorch 2.13.0 fails with {name}=x, and works without"
+    assert "OSError: no" in told.evidence
+    assert told.cure.commands == (f"unset {name}",)
 
 
 def test_absence_from_nccl_is_proof_only_where_nccl_was_searched(diagnose: Diagnose) -> None:

@@ -12,14 +12,20 @@ from ddpdoctor.environment.checks.values import misread_names
 from ddpdoctor.environment.model import Environment, Torch, TorchFailure
 from ddpdoctor.environment.variables import known
 
+_LEAD_ELSEWHERE = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "PYTHONPATH", "PYTHONHOME")
+
 
 def unusable_torch(environment: Environment) -> Iterator[Finding]:
-    """DDP712: torch is installed, and importing it fails."""
+    """DDP712: torch is installed, and importing it fails; DDP703 where a value is the cause."""
     torch = environment.torch
     if not isinstance(torch, TorchFailure):
         return
-    if any(name in torch.error for name in misread_names(environment)):
-        return  # that variable is the cause, and has a finding of its own
+    told = misread_names(environment)  # of these says another finding what they should be
+    for name, value in torch.because_of:
+        if name not in told:
+            yield _because_of(torch, name, value)
+    if torch.because_of:
+        return
     yield finding(
         "DDP712",
         "error",
@@ -27,6 +33,18 @@ def unusable_torch(environment: Environment) -> Iterator[Finding]:
         "Reinstall it, or mend what its message names.",
         notes=(torch.error,),
         commands=("python -c 'import torch.distributed'",),
+    )
+
+
+def _because_of(torch: TorchFailure, name: str, value: str) -> Finding:
+    leads = name in _LEAD_ELSEWHERE
+    return finding(
+        "DDP712" if leads else "DDP703",
+        "error",
+        f"importing PyTorch {torch.version} fails with {setting(name, value)}, and works without",
+        "Take out of it what comes before torch's own." if leads else "Mend it, or remove it.",
+        notes=("tried, with it and without", torch.error),
+        commands=unset(name),
     )
 
 

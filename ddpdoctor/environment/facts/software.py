@@ -7,10 +7,11 @@ import platform
 import re
 import shutil
 import sys
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
-from ddpdoctor.environment.facts.machine import Machine, Question
+from ddpdoctor.environment.facts.machine import Machine, NoAnswer, Question
 from ddpdoctor.environment.model import Absent, Python, Torch, TorchFailure
 
 _DISTRIBUTION = re.compile(r"([\w.-]+?)-([0-9][^-]*)\.(?:dist|egg)-info")
@@ -22,6 +23,11 @@ _OF_TRAINING = re.compile(
 _COMPILERS = ("gcc", "clang", "nvcc", "cmake", "ninja")
 _MOST_LINES = 60
 _PROBE = Path(__file__).with_name("torch_probe.py")
+_MAY_BREAK_IMPORTS = re.compile(
+    r"(PY)?TORCH\w*|CUDA_\w+|TRITON_\w+|LD_(LIBRARY_PATH|PRELOAD|AUDIT)|PYTHON(PATH|HOME)"
+)
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception)(?::\s*\S.*)?$", re.MULTILINE)
+_THROWN = re.compile(r"^ *what\(\): *(.+)$", re.MULTILINE)
 _NOT_THERE = re.compile(r"^ModuleNotFoundError: No module named 'torch'$", re.MULTILINE)
 
 
@@ -83,15 +89,49 @@ def torch(machine: Machine, asked: Question | None = None) -> Torch | TorchFailu
         )
     if _NOT_THERE.search(errors):
         return Absent(absent="torch is not installed for this interpreter")
-    lines = [line for line in errors.splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else ""
-    how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+    error = _last_words(status, errors)
     if folder := _closed():
-        last = f"{folder} may not be read by this user ({last})"
+        error = f"{folder} may not be read by this user ({error})"
     return TorchFailure(
         version=_version_of("torch"),
-        error=machine.redactor.text(last if status > 0 and last else how),
+        error=machine.redactor.text(error),
+        because_of=tuple(
+            (name, machine.redactor.value(name, machine.environ[name]))
+            for name in _in_the_way(machine)
+        ),
     )
+
+
+def _last_words(status: int, errors: str) -> str:
+    """Of a traceback the exception, of C++ what it threw, else the last line, or how it ended."""
+    how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+    if status < 0:
+        return ": ".join((how, *_THROWN.findall(errors)[-1:]))
+    lines = [line for line in errors.splitlines() if line.strip()]
+    last = [how, *lines[-1:], *(raised[0] for raised in _RAISED.finditer(errors))][-1]
+    return " ".join(last.split())
+
+
+def _in_the_way(machine: Machine) -> tuple[str, ...]:
+    """The variables, as few as can be, without which torch is imported: each is tried."""
+    suspects = {name for name in machine.environ if _MAY_BREAK_IMPORTS.fullmatch(name)}
+    if not suspects or not _imports(machine, suspects):
+        return ()
+    guilty = set(suspects)
+    # First those that say which torch it is: the values are tried with that one.
+    for name in sorted(suspects, key=lambda each: (not each.startswith(("LD_", "PYTHON")), each)):
+        if _imports(machine, guilty - {name}):
+            guilty.remove(name)
+    return tuple(sorted(guilty))
+
+
+def _imports(machine: Machine, without: set[str]) -> bool:
+    """Whether torch can be imported where these variables are not set."""
+    environ = {name: value for name, value in machine.environ.items() if name not in without}
+    try:
+        return ask_torch(replace(machine, environ=environ)).answer()[0] == 0
+    except NoAnswer:
+        return False
 
 
 def _closed() -> Path | None:

@@ -63,7 +63,9 @@ def search(machine: Machine, in_files: tuple[FileSetting, ...] | Unknown = ()) -
     """Which of the odd names the installed libraries contain.
 
     Absence is certain: the libraries hold each name they look up as one string. Presence is not: a
-    linker stores a name that another one ends with only once.
+    linker stores a name that another one ends with only once. So a name of which the table says
+    that nobody reads it is in neither list where others merely end with it (NCCL_TIMEOUT, with
+    `_DEFAULT_PG_NCCL_TIMEOUT` of torch's).
     """
     odd = [
         name
@@ -80,8 +82,12 @@ def search(machine: Machine, in_files: tuple[FileSetting, ...] | Unknown = ()) -
     present: list[str] = []
     absent: list[str] = []
     for name in odd:
-        if time.monotonic() < deadline:
-            (present if _contains(libraries, name) else absent).append(name)
+        if time.monotonic() > deadline:
+            break
+        if not _contains(libraries, name):
+            absent.append(name)
+        elif name not in known() or _contains(libraries, name, before=b"\0"):
+            present.append(name)
     return Search(
         libraries=tuple(path.name for path in libraries if path.suffix != ".py"),
         present=tuple(present),
@@ -101,9 +107,9 @@ def _libraries() -> Iterator[Path]:
         yield from sorted(Path(folder).glob("distributed/**/*.py"))
 
 
-def _contains(libraries: Iterable[Path], name: str) -> bool:
+def _contains(libraries: Iterable[Path], name: str, before: bytes = b"") -> bool:
     raw = name.encode(errors="surrogateescape")
-    in_binary, in_source = (raw + b"\0",), (b'"%b"' % raw, b"'%b'" % raw)
+    in_binary, in_source = (before + raw + b"\0",), (b'"%b"' % raw, b"'%b'" % raw)
     return any(
         _occurs(path, in_source if path.suffix == ".py" else in_binary) for path in libraries
     )

@@ -213,6 +213,7 @@ VARIABLES: tuple[Variable, ...] = (
     *rows("PyTorch", "text", "PYTORCH_NVML_BASED_CUDA_CHECK FR_TRACE_VERBOSE_OUTPUT"),
     *rows("PyTorch", "text", "TORCH_SYMMMEM_NBLOCKS TORCH_SYMMMEM_IMPLICIT_POOL"),
     *rows("PyTorch", "text", "TORCH_SYMM_MEM_ENABLE_NATIVE_ASYNC_TP"),
+    *rows("PyTorch", "text", "TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES"),
     *rows("PyTorch", "text", "NVSHMEM_LIB_DIR ROCSHMEM_LIB_DIR MKL_SERVICE_FORCE_INTEL"),
     *rows("PyTorch", "text", "DCP_DISABLE_AUTOMATIC_GC DCP_DISABLE_MANUAL_GC DCP_USE_PREFIX_STORE"),
     Variable(
