@@ -26,9 +26,10 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import add_argument
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Value
+from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import NONE, Term, Value
 from ddpdoctor.lint.engine.queries.doing import doers, is_for_one
+from ddpdoctor.lint.engine.queries.holding import facts
 from ddpdoctor.lint.engine.queries.states import is_of
 from ddpdoctor.lint.rule import About, Fix, Hit
 
@@ -52,6 +53,8 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if any(keyword.arg is None for keyword in call.keywords) or not _is_state(run, event):
             continue
+        if _has_all_devices(run, way):
+            continue
         edit = add_argument(source, call, 'map_location="cpu"')
         yield Hit(
             call,
@@ -65,6 +68,19 @@ def check(run: Run) -> Iterator[Hit]:
 def _is_on_the_cpu(run: Run) -> bool:
     """Whether who places the models has been told that it is the CPU."""
     return any(event.values.get("cpu", NONE).is_const(True) for event, _ in events(run.root, "new"))
+
+
+def _has_all_devices(run: Run, way: Way) -> bool:
+    """Whether there is no device to bind the process to: it is the only one of its machine."""
+    bound = {event.values.get("device", NONE).what for event, _ in events(run.root, "set_device")}
+    return any(
+        holds
+        and isinstance(what, Term)
+        and what.op in ("Is", "Eq")
+        and what.args[1:] == (NONE.what,)
+        and what.args[0] in bound
+        for what, holds in facts(way)
+    )
 
 
 def _is_private(path: Value) -> bool:
