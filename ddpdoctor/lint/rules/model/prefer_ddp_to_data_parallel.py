@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.queries.holding import excludes
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP319", name="data-parallel", confidence="likely")
@@ -33,13 +34,16 @@ ABOUT = About(code="DDP319", name="data-parallel", confidence="likely")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield DataParallel where a process group is joined and nothing is wrapped in DDP."""
-    made = [e for e, _ in events(run.root, "new") if e.name.endswith(".DataParallel")]
+    made = [(e, way) for e, way in events(run.root, "new") if e.name.endswith(".DataParallel")]
     if not made:
         return
     runs = (*run.earlier, run)
     joining = {event.function for each in runs for event, _ in events(each.root, "init")}
     wrapping = {event.function for each in runs for event, _ in events(each.root, "wrap")}
-    for event in made:
+    here = [way for _, way in events(run.root, "init")]
+    for event, way in made:
+        if here and all(excludes(join, way) for join in here):
+            continue  # only a process that joins none comes there
         # A file with several ways to train: each is judged by itself.
         if not joining or (wrapping and event.function not in joining - wrapping):
             continue
