@@ -26,11 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Tuple, What, has_identity
+from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart
 from ddpdoctor.lint.engine.queries.partings import partings
 from ddpdoctor.lint.engine.queries.telling import how
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP408", name="partial-new-group", confidence="certain")
 
@@ -65,3 +68,50 @@ def check(run: Run) -> Iterator[Hit]:
                     path=each.path,
                 )
     yield from found.values()
+    yield from _another_one(run)
+
+
+def _another_one(run: Run) -> Iterator[Hit]:
+    """Groups that ranks make instead of one another: by number, but not of the same ranks."""
+    made: dict[int, tuple[Choice, dict[int, list[Event]]]] = {}
+    for event, way in events(run.root, "group"):
+        choice = keeps_apart(doers(way).choices)
+        arm = next((n for n, each in enumerate(_bodies(choice)) if _is_on(way, each)), None)
+        if choice is not None and arm is not None:
+            made.setdefault(id(choice), (choice, {}))[1].setdefault(arm, []).append(event)
+    for choice, arms in made.values():
+        if len(arms) != len(choice.arms) or len({len(each) for each in arms.values()}) != 1:
+            continue  # it is told yet
+        lowest = {number: arm.mask & -arm.mask for number, arm in enumerate(choice.arms)}
+        first = sorted(arms, key=lowest.__getitem__)
+        for these in zip(*(arms[number] for number in first), strict=True):
+            members = {_members(run, each) for each in these}
+            if None in members or len(members) == 1:
+                continue
+            yield Hit(
+                these[0].node,
+                "ranks make another group each here: every rank must make every group",
+                notes=tuple(Related.at(each.place, "others make this one") for each in these[1:]),
+                why=choice.condition.why,
+                help="make all groups on every rank, in one order, and keep the own one",
+                confidence="certain" if choice.condition.agree.sure else "likely",
+                path=these[0].path,
+            )
+
+
+def _bodies(choice: Choice | None) -> list[Seq]:
+    return [arm.body for arm in choice.arms] if choice is not None else []
+
+
+def _is_on(way: Way, body: Seq) -> bool:
+    return any(step.seq is body for step in way)
+
+
+def _members(run: Run, group: Event) -> What | None:
+    """The ranks of a group, None where they are not known, or it needs no others."""
+    ranks, locally = group.values.get("ranks"), group.values.get("locally")
+    if ranks is None or (locally is not None and not locally.is_const(False)):
+        return None
+    content = objects.content(run.vm, ranks)
+    what = content.what if content is not None else ranks.what
+    return what if isinstance(what, Tuple) or has_identity(what) else None
