@@ -2,10 +2,12 @@
 
 ## What it does
 Finds a shuffling `DistributedSampler` whose loader is run through epoch after epoch while training,
-and that nobody tells the epoch.
+and that nobody tells the epoch, or some ranks alone.
 
 ## Why is this bad?
 The sampler shuffles with `seed + epoch`, and the epoch stays 0: every epoch has the same order.
+Where it stays 0 on some ranks, each takes its part of another order: samples are read twice, others
+never.
 
 ## Example
 ```python
@@ -31,8 +33,9 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.objects import OF_LOADER, bases, class_attribute
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, events
 from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
     Const,
     Func,
     Lib,
@@ -41,6 +44,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Value,
 )
+from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     SAMPLER,
@@ -81,6 +85,35 @@ def check(run: Run) -> Iterator[Hit]:
                 path=made_by.path,
             )
     yield from _own(run, told)
+    yield from _told_to_some(run, samplers)
+
+
+def _told_to_some(run: Run, samplers: dict[int, Event]) -> Iterator[Hit]:
+    """Samplers that some ranks alone tell the epoch: each shuffles another order to deal out."""
+    told: dict[int, int] = {}
+    calls: dict[int, tuple[Event, Choice]] = {}
+    for event, way in events(run.root, "set_epoch"):
+        who = doers(way)
+        apart = keeps_apart(who.choices) if who.some else None
+        for number in numbers(event.values.get("object") or event.values.get("sampler")):
+            told[number] = told.get(number, 0) | who.mask
+            if apart is not None:
+                calls.setdefault(number, (event, apart))
+    trained = {number for each in passes(run) if each.trains for number in each.loaders}
+    dealt = {sampler for loader, sampler in shards(run).items() if loader in trained}
+    for number, (event, apart) in calls.items():
+        if number in dealt and told[number] != EVERYONE and _shuffles(samplers, number):
+            yield Hit(
+                event.node,
+                "some ranks alone tell the sampler the epoch: the ranks' parts overlap",
+                notes=(
+                    Related.at(apart.place, "it decides"),
+                    Related.at(samplers[number].place, "it shuffles by the epoch"),
+                ),
+                why=apart.condition.why,
+                help="call set_epoch() on every rank",
+                path=event.path,
+            )
 
 
 def _asked_in_vain(epochs: Loop) -> Iterator[Related]:
