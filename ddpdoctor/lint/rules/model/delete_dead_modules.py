@@ -2,7 +2,8 @@
 
 ## What it does
 Finds submodules with parameters that a class makes in `__init__` and that nothing ever reads
-again, and forwards that use other parts in one step than in the next, of a model in DDP.
+again, and forwards that use other parts in one step than in the next, of a model in DDP. And a
+part that is frozen after the wrap, while the others go on.
 
 ## Why is this bad?
 Their parameters never get a gradient. DDP waits for them, and the second forward raises "Expected
@@ -49,8 +50,18 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import FALSE, Const, Ref, Term, Value, within
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    FALSE,
+    TRUE,
+    Const,
+    Ref,
+    Term,
+    Value,
+    within,
+)
 from ddpdoctor.lint.engine.queries.consuming import outputs, uses
+from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.forwards import (
     decided_by,
     depends,
@@ -58,9 +69,16 @@ from ddpdoctor.lint.engine.queries.forwards import (
     learns,
     surely_used,
 )
+from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.reading import reads, reads_all
-from ddpdoctor.lint.engine.queries.wrapping import attributes, decided_from, parts
+from ddpdoctor.lint.engine.queries.wrapping import (
+    attributes,
+    decided_from,
+    made_by,
+    mentioned,
+    parts,
+)
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP301", name="unused-parameters", confidence="likely")
@@ -74,7 +92,7 @@ _SETTINGS = ("option", "parameter", "field", "env", "of")
 def check(run: Run) -> Iterator[Hit]:
     """Yield parts of wrapped modules that nobody asks for, or not in every step."""
     told: dict[int, Hit] = {}
-    for hit in (*_dead(run), *_switched(run), *_unread(run)):
+    for hit in (*_dead(run), *_switched(run), *_unread(run), *_frozen_late(run)):
         told.setdefault(id(hit.node), hit)
     yield from told.values()
 
@@ -183,6 +201,61 @@ def _is_untold(run: Run, event: Event, way: Way) -> bool:
     made = run.vm.object(module) if module is not None else None
     is_told = bool(way[-1].rest) and isinstance(way[-1].rest[0], Called)
     return made is not None and made.cls >= 0 and not is_told and "no_grad" not in event.scopes
+
+
+def _frozen_late(run: Run) -> Iterator[Hit]:
+    """A part of a wrapped model that is frozen for good, while the rest goes on learning.
+
+    Where all of it is frozen, DDP waits for nothing: so two models that learn in turn do it.
+    """
+    wraps = [(event, way) for event, way in events(run.root, "wrap") if not _searches(event)]
+    changes = list(events(run.root, "unfreeze", "set_attribute")) if wraps else []
+    turns = [(event, way, on) for event, way in changes if (on := _turned(event)) is not None]
+    for wrap, at in wraps:
+        module = wrap.values["module"].what
+        inside = learns(run, module)
+        backwards = events(run.root, "backward")
+        learnt = [way for event, way in backwards if made_by(event.values["loss"])]
+        known = [_taken_from(run, event) for event, to, on in turns if not on and is_after(to, at)]
+        for event, way, on in turns:
+            if on or not is_after(at, way) or doers(way).mask != EVERYONE:
+                continue
+            frozen = _taken_from(run, event) & inside.difference(*known)
+            again = any(yes and _taken_from(run, each) & frozen for each, _, yes in turns)
+            if not frozen or frozen >= inside.difference(*known) or again:
+                continue
+            wrapped_again = any(
+                each.values["module"].what == module and is_after(way, to)
+                for each, to in events(run.root, "wrap")
+            )
+            around = _loops(way)
+            goes_on = any(is_after(way, to) or {*around} & {*_loops(to)} for to in learnt)
+            if goes_on and not wrapped_again:
+                yield Hit(
+                    event.node,
+                    "this part is frozen after the model was wrapped: DDP waits for its gradients",
+                    notes=(Related.at(wrap.place, "it is wrapped"),),
+                    help="freeze it first and wrap the model (again), or find_unused_parameters",
+                    path=event.path,
+                )
+
+
+def _turned(event: Event) -> bool | None:
+    """Whether it lets weights learn, or keeps them from it; None where it does neither."""
+    if event.kind == "unfreeze":
+        asked = event.values.get("on") or event.values.get("arg0") or TRUE
+    elif event.name == "requires_grad":
+        asked = event.values["value"]
+    else:
+        return None
+    return asked.constant is not False
+
+
+def _taken_from(run: Run, event: Event) -> set[int]:
+    """The layers whose weights an event is about."""
+    owner = event.values.get("owner") or event.values["object"]
+    found = {each for each in mentioned(run, owner) if isinstance(each, Ref)}
+    return {number for each in found for number in learns(run, each)}
 
 
 def _in_one_arm(run: Run, call: Event, nodes: list[ast.AST]) -> Iterator[Hit]:
