@@ -395,14 +395,17 @@ class _ByRank:
 
 def leaves(seq: Seq) -> Exit | None:
     """The exit at which a sequence always ends, if it is not its end; of several the nearest."""
+    again: Exit | None = None
     for node in seq.items:
         if isinstance(node, Exit):
-            return node
+            return again if again is not None and node.kind == "raise" else node
         if isinstance(node, Choice):
             exits = [leaves(arm.body) for arm in node.arms]
+            goes_on = (each for each in exits if each is not None and each.kind == "continue")
+            nearest = next(goes_on, None)
             if exits and all(each is not None for each in exits):
-                goes_on = (each for each in exits if each is not None and each.kind == "continue")
-                return next(goes_on, exits[0])
+                return nearest or exits[0]
+            again = again or nearest
         if isinstance(node, Called):
             inner = leaves(node.body)
             if inner is not None and inner.kind in ("end", "raise"):
