@@ -72,6 +72,7 @@ def _diagnostic(rule: Rule, hit: Hit, text: Text) -> Diagnostic:
         related=tuple(each for each in notes if isinstance(each, Related)),
         statement=(first_line, last_line),
         harmless=rule.harmless or hit.harmless,
+        stands=hit.stands,
     )
 
 

@@ -62,6 +62,8 @@ class Hit:
     """Where this case is less (or more) sure than the rule usually is."""
     harmless: bool = False
     """Whether this case does little harm, where the rule's others do."""
+    stands: bool = False
+    """Whether no other program can show it to be right: this one does both there."""
     path: str = ""
     """The file of the node; of what is run, where it is not said."""
 
@@ -118,6 +120,8 @@ class Diagnostic:
     statement: tuple[int, int] = field(default=(0, 0), compare=False)
     """First and last line of the statement: a comment on any of them suppresses."""
     harmless: bool = False
+    stands: bool = field(default=False, compare=False)
+    """Whether no other program can show it to be right."""
 
     def finding(self) -> Finding:
         """The same in the shape that all commands share."""

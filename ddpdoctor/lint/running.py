@@ -159,7 +159,7 @@ def together(judged: list[Judged], wanted: set[str]) -> dict[str, list[Diagnosti
             if diagnostic.path not in wanted:
                 continue
             at = (diagnostic.path, diagnostic.line, diagnostic.code)
-            if at in right and diagnostic.confidence == "likely":
+            if at in right and not diagnostic.stands:
                 continue
             key = (diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code)
             old = best.get(key)

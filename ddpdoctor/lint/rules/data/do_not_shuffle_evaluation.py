@@ -65,6 +65,7 @@ def check(run: Run) -> Iterator[Hit]:
             help="shuffle=False; for an exact metric use shards without padding",
             # What another file makes may be another program's training sampler.
             fix=Fix((edit,), safe=event.path == run.path) if edit else None,
+            stands=not is_own,
             path=event.path,
         )
 
