@@ -13,8 +13,9 @@ import weakref
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.labels import variables
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import is_users
+from ddpdoctor.watch.places import is_users, outwards
 
 _SMALL = 4096
 """Elements up to which the input of a reduction is digested."""
@@ -35,7 +36,7 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
         found["aliased"] = True
     inputs = args[1] if op in _FILLED and len(args) > 1 else args[0]
     first = _first(inputs)
-    if first is not None and first.requires_grad and first.grad_fn is not None:
+    if first is not None and (_has_graph(first) or (op in _FILLED and _is_detached(first))):
         found["graph"] = True
     if op in _REDUCED and first is not None and _is_small(first) and not _goes_back():
         values = first.detach().reshape(-1).tolist()
@@ -44,6 +45,23 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
             found["values"] = values
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     return found
+
+
+def _has_graph(tensor: Any) -> bool:
+    return bool(tensor.requires_grad and tensor.grad_fn is not None)
+
+
+def _is_detached(tensor: Any) -> bool:
+    """Whether the line that gives it holds the same memory under a name of its own, with a graph.
+
+    `detach()` leaves no trace on what it gives.
+    """
+    frame = next((each for each in outwards(sys._getframe(2)) if is_users(each.f_code)), None)
+    if frame is None or tensor.requires_grad or not tensor.numel():
+        return False
+    start, kind = tensor.data_ptr(), type(tensor)
+    held = (each for each in variables(frame).values() if isinstance(each, kind))
+    return any(_has_graph(each) and each.data_ptr() == start for each in held)
 
 
 def _goes_back() -> bool:

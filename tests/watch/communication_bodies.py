@@ -63,6 +63,18 @@ def exchange_in_single_tensors() -> None:
     dist.destroy_process_group()
 
 
+def gather_what_was_detached() -> None:
+    """What a gather is given had a graph under another name; or had none."""
+    dist.init_process_group("gloo")
+    features = torch.nn.Linear(2, 2)(torch.ones(4, 2))
+    ids = torch.ones(4, 2)
+    parts = [torch.empty(4, 2) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, features.detach().contiguous())  # cut off
+    dist.all_gather(parts, ids.detach().contiguous())
+    dist.all_gather(parts, features.detach().clone())
+    dist.destroy_process_group()
+
+
 def both_send_first() -> None:
     """Each of two ranks sends what the other would have to receive."""
     dist.init_process_group("gloo")

@@ -84,6 +84,14 @@ def test_what_is_exchanged_in_single_tensors_is_recorded(server: ForkServer) -> 
         ]
 
 
+def test_what_was_detached_from_a_graph_is_known_where_it_is_gathered(server: ForkServer) -> None:
+    watched = Watched(server, "gather_what_was_detached", nproc=2)
+    assert watched.exit_codes == [0, 0]
+    for rank in watched.evidence.ranks:
+        assert [c.place and c.place.line for c in rank.collectives if c.graph] == [line("cut off")]
+        assert len(rank.collectives) == 3
+
+
 def test_all_by_which_torch_starts_a_collective_is_listened_to() -> None:
     source = inspect.getsource(distributed_c10d)
     called = set(re.findall(r"(?:\bwork = |\breturn )\w*(?:group|pg)\.(\w+)\(", source))
