@@ -179,7 +179,7 @@ def _chosen(finding: Finding, sources: Sources) -> Finding:
             for parent in text.around(node):
                 if isinstance(parent, Function):
                     break
-                if isinstance(parent, ast.If) and _compares(parent.test):
+                if isinstance(parent, ast.If) and _compares(text, parent.test):
                     place = RankPlace(ranks=at.ranks, place=_place(text, parent), doing="decides")
                     return finding.model_copy(
                         update={"severity": "warning", "places": (*finding.places, place)}
@@ -187,15 +187,34 @@ def _chosen(finding: Finding, sources: Sources) -> Finding:
     return finding
 
 
-def _compares(test: ast.expr) -> bool:
-    """Whether a number is compared with a best one so far: neither is a constant or a rank."""
+def _compares(text: Text, test: ast.expr) -> bool:
+    """Whether a number is compared with a best one so far: none is a constant, or counts steps."""
     for each in ast.walk(test):
         if isinstance(each, ast.Compare) and isinstance(
             each.ops[0], ast.Lt | ast.Gt | ast.LtE | ast.GtE
         ):
             sides = (each.left, *each.comparators)
-            return not any(isinstance(side, ast.Constant) for side in sides)
+            if not any(isinstance(s, ast.Constant) or _counts(text, s) for s in sides):
+                return True
     return False
+
+
+def _counts(text: Text, value: ast.expr) -> bool:
+    """Whether a variable is but counted on, by a constant: alike on all that count alike."""
+    if not isinstance(value, ast.Name):
+        return False
+    within = text.function(value) or text.tree
+    stores = [
+        each
+        for each in ast.walk(within)
+        if isinstance(each, ast.Name) and each.id == value.id and isinstance(each.ctx, ast.Store)
+    ]
+    counted = [text.parents.get(each) for each in stores]
+    is_counted = any(isinstance(each, ast.AugAssign) for each in counted)
+    return is_counted and all(
+        isinstance(each, ast.Assign | ast.AugAssign) and isinstance(each.value, ast.Constant)
+        for each in counted
+    )
 
 
 def _calling(wanted: Callable[[ast.Call], bool], doing: str) -> Remark:

@@ -16,10 +16,11 @@ from typing import Any
 from ddpdoctor.watch.aside import is_compiling, skip
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import is_users, users_frame
+from ddpdoctor.watch.places import is_users, outwards, users_frame
 
 _CLOSELY = 16
 _MOST = 600
+_LOADERS = "/torch/utils/data/"
 
 
 def install(log: Log) -> None:
@@ -82,8 +83,10 @@ class _Reads:
         self._calls[where] = number = self._calls[where] + 1
         if number > _CLOSELY and number & (number - 1):
             return
-        self._written += 1
         self._codes[id(code)] = code
+        if any(_LOADERS in each.f_code.co_filename for each in outwards(frame)):
+            return  # a sample is made there, and no metric of it
+        self._written += 1
         self._log.write(
             "read",
             number=number,

@@ -420,3 +420,46 @@ def test_what_cannot_be_pickled_is_told_with_its_line_in_another_file(tmp_path: 
     (found,) = annotate([failed.model_copy(update={"raised": raised})])
     places = [(Path(at.place.file).name, at.place.line) for at in found.places if at.place]
     assert places == [("train.py", 6), ("schedules.py", 5)]
+
+
+SAVED = """\
+import torch
+import torch.distributed as dist
+
+
+def main(model, batches, args):
+    best = 0.0
+    step = 0
+    for batch in batches:
+        step += 1
+        score = model(batch)
+        if {test}:
+            best = score
+            torch.save(model.state_dict(), "best.pt")  # the save
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "is_told"),
+    [
+        ("score > best", True),
+        ("step > args.warmup and score >= best", True),
+        ("step >= args.steps and dist.get_rank() == 0", False),
+        ("score > 0.5", False),
+    ],
+)
+def test_a_save_under_a_comparison_with_the_best_is_a_decision(
+    tmp_path: Path, test: str, is_told: bool
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(SAVED.format(test=test), encoding="utf-8")
+    given = noted(file, "DDP214", "metric-not-reduced", 10, is_suspicion=True)
+    save = RankPlace(
+        ranks=(0,),
+        place=Place(str(file), 13, "main"),
+        doing="saves",
+        stack=(Place(str(file), 13, "main"),),
+    )
+    given = given.model_copy(update={"severity": "info", "places": (*given.places, save)})
+    found = annotate([given])
+    assert [each.severity for each in found] == ["warning"] * is_told
