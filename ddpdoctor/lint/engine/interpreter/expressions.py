@@ -187,7 +187,22 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
             return found if isinstance(op, ast.In) else folding.negated(found)
     if right.is_const(None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         left = objects.before_changes(vm, left)
+    if isinstance(op, ast.Eq | ast.NotEq) and _is_width(left.what) and _is_count(right):
+        left = Value(left.what, UNKNOWN)  # of samples that are wide or narrow on all ranks
     return folding.compared(left, op, right)
+
+
+def _is_width(what: object) -> bool:
+    """Whether it is how large a tensor is in any but its first dimension: `x.shape[1]`."""
+    if not (isinstance(what, Term) and what.op == "item" and len(what.args) > 1):
+        return False
+    shape, index = what.args[:2]
+    is_shape = isinstance(shape, Term) and shape.op == "of" and shape.args[1:] == ("shape",)
+    return is_shape and isinstance(index, Const) and _is_count(Value(index))
+
+
+def _is_count(value: Value) -> bool:
+    return isinstance(value.constant, int) and value.constant > 0
 
 
 def _is_type(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Value | None:
