@@ -254,7 +254,9 @@ class Machine:
         self.starting: dict[ast.AST, Callable[[], None]] = {}
         """The processes that a loop starts, and that begin when it has been left."""
         self.starts = False
-        """Whether this is the process of a program that starts its ranks itself: in no group."""
+        """Whether this program starts its ranks, or joins the group, itself: is in none before."""
+        self.took_for_alone = False
+        """Whether it asked for a group before it was seen to join one."""
         self.spawned: list[tuple[int, int]] = []
         """The functions that were run as ranks, and as which argument each was given its number."""
         self.single: frozenset[tuple[int, int]] = frozenset()

@@ -406,8 +406,8 @@ def _of_library(vm: Machine, name: str, owner: Value, node: ast.AST) -> Value:
     written = vm.store.get((owner.what, name.rpartition(".")[2]))
     if written is not None:
         return written
-    if name == "torch.distributed.GroupMember.WORLD" or name == "torch.distributed.group.WORLD":
-        return NONE
+    if name in ("torch.distributed.GroupMember.WORLD", "torch.distributed.group.WORLD"):
+        return Value(Lib(name)) if vm.joined else NONE
     effect = vm.library.exact(name)
     if effect is not None and effect.option("read") == "attribute":
         return of_rank(vm, effect.does, node, name.removeprefix("mpi4py."))

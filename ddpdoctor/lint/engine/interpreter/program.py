@@ -389,8 +389,13 @@ class Program:
 # --- running
 
 
-def run_file(program: Program, library: Library, path: str, fuel: int = FUEL) -> Run | None:
-    """Run a file as Python would run it as a script."""
+def run_file(
+    program: Program, library: Library, path: str, fuel: int = FUEL, *, joins: bool = True
+) -> Run | None:
+    """Run a file as Python would run it as a script.
+
+    With `joins` it is in no process group until it is seen to join one, if it says that it does.
+    """
     text = program.loader.text(path, always=True)
     if text is None:
         return None
@@ -404,7 +409,7 @@ def run_file(program: Program, library: Library, path: str, fuel: int = FUEL) ->
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
         if loaded.is_entry:
-            vm.starts = _starts_ranks(text)
+            vm.starts = _starts_ranks(text) or (joins and _joins(text))
             register_for(vm, text)
             run_block(vm, [each for each in text.tree.body if not text.is_plain_import(each)])
     except (Spent, RecursionError):
@@ -412,8 +417,19 @@ def run_file(program: Program, library: Library, path: str, fuel: int = FUEL) ->
         vm.frames[1:] = []
     finally:
         sys.setrecursionlimit(limit)
+    if joins and vm.took_for_alone and not (vm.joined or _starts_ranks(text)):
+        return run_file(program, library, path, fuel, joins=False)  # the way there is not seen
     run.root = vm.root
     return run
+
+
+def _joins(text: Text) -> bool:
+    """Whether a script itself calls what joins the process group."""
+    calls = (each.func for each in text.nodes if isinstance(each, ast.Call))
+    return any(getattr(each, "attr", getattr(each, "id", "")) == _JOIN for each in calls)
+
+
+_JOIN = "init_process_group"
 
 
 def _starts_ranks(text: Text) -> bool:

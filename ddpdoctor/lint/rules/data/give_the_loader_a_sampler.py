@@ -128,20 +128,25 @@ def _told_alike(run: Run, loaders: dict[int, Event]) -> Iterator[Hit]:
         for number in sorted(each.loaders & sharded.keys()):
             sampler = samplers[sharded[number]]
             rank, replicas = (sampler.values.get(name, NONE) for name in ("rank", "num_replicas"))
-            if isinstance(rank.constant, int) and rank.agree == SAME:
+            alone = replicas.is_const(1)
+            if alone and rank.is_const(0) and run.vm.took_for_alone:
+                said = "every rank is dealt all samples: it asked how many there are too early"
+            elif alone:
+                continue
+            elif isinstance(rank.constant, int) and rank.agree == SAME:
                 said = f"every rank is dealt the part of rank {rank.constant}"
             elif rank.what == LOCAL_RANK and rank.agree.sure and _is_joined_as_another(run):
                 said = "every node is dealt the same parts, by the rank on the node"
             else:
                 continue
             is_of_all = replicas.what == WORLD or isinstance(rank.constant, int)
-            if replicas.is_const(1) or not (is_of_all or replicas.is_const(None)):
+            if not (is_of_all or replicas.is_const(None)):
                 continue
             if id(sampler.node) not in told:
                 told.add(id(sampler.node))
                 yield Hit(
                     sampler.node,
-                    f"{said}: the rest is never read",
+                    said if alone else f"{said}: the rest is never read",
                     notes=(Related.at(each.event.place, "it is trained on"),),
                     why=rank.why,
                     help="give it the rank of the process: rank=dist.get_rank()",

@@ -32,8 +32,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES, UNREAD
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE
+from ddpdoctor.lint.engine.queries.order import beyond, is_after
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     is_dealt_out,
@@ -69,6 +70,18 @@ def check(run: Run) -> Iterator[Hit]:
                 help="ask for the rank where the dataset is made, and hand it on",
                 path=in_group.path,
             )
+        elif not is_dealt_out(run, loader) and (early := _asks_too_early(run, name)):
+            made_here, asked, join = early
+            yield Hit(
+                made_here.node,
+                f"`{name}` asks for its rank before there is a group: every rank reads all of it",
+                notes=(
+                    Related.at(asked.place, "it is told that there is none"),
+                    Related.at(join.place, "the group is joined"),
+                ),
+                help="join the process group first, then make the dataset",
+                path=made_here.path,
+            )
         elif not is_dealt_out(run, loader) and asks is not None:
             yield Hit(
                 asks.node,
@@ -91,6 +104,21 @@ def check(run: Run) -> Iterator[Hit]:
                 help="shard by get_worker_info() too",
                 path=loader.path,
             )
+
+
+def _asks_too_early(run: Run, name: str) -> tuple[Called, Event, Event] | None:
+    """The call that leads to its question for a group, the question, and the joining after it."""
+    joins = list(events(run.root, "init"))
+    for asked, way in events(run.root, "ask"):
+        calls = [step.node for step in way if isinstance(step.node, Called)]
+        if not any(each.name == f"{name}.__init__" for each in calls):
+            continue
+        for join, to in joins:
+            if is_after(way, to):
+                apart = [each for step in beyond(way, to) if (each := step.node) in calls]
+                first = next(each for each in apart if isinstance(each, Called))
+                return first, asked, join
+    return None
 
 
 def _begins_anew(loader: Event) -> bool:

@@ -1,12 +1,12 @@
-"""Clipping before unscaling, or inside no_sync.
+"""Clipping before unscaling, inside no_sync, or before the gradients are averaged by hand.
 
 ## What it does
-Finds `clip_grad_norm_` before `scaler.unscale_` under automatic mixed precision, and inside
-`no_sync`.
+Finds `clip_grad_norm_` before `scaler.unscale_` under automatic mixed precision, inside `no_sync`,
+and before a collective that reduces the same gradients.
 
 ## Why is this bad?
-Scaled gradients are some 65536 times too large: all of them are clipped, to almost nothing. Inside
-`no_sync` each rank clips its own part by another factor.
+Scaled gradients are some 65536 times too large: all of them are clipped, to almost nothing. Before
+they are reduced each rank clips its own part by another factor: their mean points elsewhere.
 
 ## Example
 ```python
@@ -32,11 +32,15 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import insert_line_before
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Value
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref, Term, Value
+from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.reducing import unreduced
+from ddpdoctor.lint.engine.queries.wrapping import origins, parts, weights_in, wrappers
 from ddpdoctor.lint.rule import About, Fix, Hit, Related
 
 ABOUT = About(code="DDP306", name="clip-before-sync", confidence="certain")
+
+_REDUCING = ("all_reduce", "reduce", "reduce_scatter", "all_gather", "all_gather_into_tensor")
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -50,6 +54,7 @@ def check(run: Run) -> Iterator[Hit]:
                 help="clip once, on the micro-batch that steps the optimizer",
                 path=each.event.path,
             )
+    yield from _clipped_then_averaged(run)
     order = [event for event, _ in events(run.root, "clip", "step", "backward", "unscale")]
     for index, event in enumerate(order):
         if event.kind != "clip":
@@ -66,6 +71,44 @@ def check(run: Run) -> Iterator[Hit]:
                 fix=None if late else _fix(run, event, later, line),
                 path=event.path,
             )
+
+
+def _clipped_then_averaged(run: Run) -> Iterator[Hit]:
+    """Clips of a model that no wrapper reduces, whose gradients are reduced before the step."""
+    clip: Event | None = None
+    wrapped = {part for each in wrappers(run) for part in parts(run, each)}
+    for event, way in events(run.root, "clip", "step", "collective"):
+        if event.kind == "step":
+            clip = None
+        elif event.kind == "clip":
+            clip = event
+        elif clip is not None and event.name in _REDUCING and doers(way).mask == EVERYONE:
+            of = weights_in(clip.values.get("parameters", NONE))
+            if of is None or of.number in wrapped or not _reduces_gradients(run, event, of):
+                continue
+            yield Hit(
+                clip.node,
+                "gradients are clipped before they are averaged: each rank cuts its own part",
+                notes=(Related.at(event.place, "they are averaged here"),),
+                help="average first, then clip",
+                confidence="likely",
+                path=clip.path,
+            )
+            clip = None
+
+
+def _reduces_gradients(run: Run, event: Event, of: Ref) -> bool:
+    given = event.values.get("shares", NONE)
+    written = event.node.args[:1] if isinstance(event.node, ast.Call) else []
+    if isinstance(given.what, Term) and given.what.op == "joined":  # they are written back to
+        return any(isinstance(each, ast.Attribute) and each.attr == "grad" for each in written)
+    return any(
+        isinstance(each.what, Term)
+        and each.what.op == "of"
+        and each.what.args[1:2] == ("grad",)
+        and weights_in(Value(each.what.args[0])) == of
+        for each in (given, *origins(run, given))
+    )
 
 
 def _scaled(run: Run, before: list[Event]) -> Event | None:

@@ -72,8 +72,11 @@ def asked(vm: Machine, call: Call) -> Value:
         return Value(term("size", group.what), SAME)
     if call.name.endswith(".is_initialized"):
         vm.emit("ask", "is_initialized", call.node)
-        if vm.apart or (vm.starts and not vm.joined):
+        if vm.apart:
             return FALSE
+        if vm.starts and not vm.joined:
+            vm.took_for_alone = True
+            return replace(FALSE, why=vm.why("no process group has been joined yet", call.node))
     if call.effect.does in ("rank", "world") and call.name.startswith("torch.distributed."):
         vm.emit("query", call.last, call.node)
     if call.effect.does == "mode" and vm.joined:
