@@ -6,6 +6,7 @@ watched (`total += loss`). What lint says of the same files under the same code 
 
 from __future__ import annotations
 
+from ddpdoctor.annotate.naming import PROVEN
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
@@ -17,7 +18,7 @@ _CODES = frozenset({"DDP216", "DDP304", "DDP305", "DDP314", "DDP315", "DDP601"})
 
 def pointed(finding: Finding, sources: Sources) -> Finding:
     """The finding, with lint's lines first where none of them is among its own."""
-    if any(each.phase == "forward" for each in finding.places) and finding.title == "rank-died":
+    if any(each.phase == "forward" for each in finding.places) and _is_unexplained(finding):
         return _called_by_some(finding, sources)
     if finding.code not in _CODES:
         return finding
@@ -58,10 +59,16 @@ def _comes_of(finding: Finding, met: list[Diagnostic]) -> Finding:
     return finding.model_copy(update={"places": (*finding.places, *more)})
 
 
-def _called_by_some(finding: Finding, sources: Sources) -> Finding:
-    """A rank that was aborted while others were in DDP's forward: a forward that only some make.
+def _is_unexplained(finding: Finding) -> bool:
+    """A death among ranks that are in DDP's forward, or a deadlock that has no other reason."""
+    return finding.title == "rank-died" or (finding.title, finding.code) == ("deadlock", "DDP400")
 
-    gloo aborts a rank that is sent what it did not ask for; that it was this is concluded.
+
+def _called_by_some(finding: Finding, sources: Sources) -> Finding:
+    """Ranks that are in DDP's forward while others died or wait: a forward that only some make.
+
+    gloo aborts a rank that is sent what it did not ask for, or lets a broadcast's root go on, whose
+    later ones then meet what the others do; that it was this forward is concluded.
     """
     frames = [frame for each in finding.places for frame in (*each.stack, each.place) if frame]
     said = sources.said(_BY_SOME, frames)
@@ -78,7 +85,11 @@ def _called_by_some(finding: Finding, sources: Sources) -> Finding:
             "cause": f"{finding.cause} By the source, {line.message} ({place}): its buffers then "
             "meet another collective of the others.",
             "cure": Cure(text=line.help or finding.cure.text),
-            "evidence": (*finding.evidence, *line.notes),
+            "evidence": (*finding.evidence, *line.notes, *_proven(finding)),
             "places": (some, *finding.places),
         }
     )
+
+
+def _proven(finding: Finding) -> tuple[str, ...]:
+    return (PROVEN,) if (finding.title, finding.certainty) == ("deadlock", "proven") else ()

@@ -32,7 +32,7 @@ _STANDOFFS = {
     "collective-shape-mismatch",
     "partial-new-group",
 }
-_PROVEN = "that these ranks wait for each other for ever is proven; why they parted is concluded"
+PROVEN = "that these ranks wait for each other for ever is proven; why they parted is concluded"
 _UNSEEN = "the exception is concluded from the source, nobody has seen it"
 _HEARD = ("collective", "forward", "backward", "group", "wrap", "send", "recv")
 _ANSWERS = {"send": "recv", "recv": "send"}
@@ -171,7 +171,7 @@ def _renamed(
     is_tie = name.code in ("DDP418", "DDP505") and not finding.ranks
     is_theirs = is_tie or name.code in ("DDP401", "DDP406")
     concluded = finding.certainty == "proven" and not (reason.fits and alone)
-    parted = (_PROVEN,) if concluded and finding.title == "deadlock" else ()
+    parted = (PROVEN,) if concluded and finding.title == "deadlock" else ()
     return finding.model_copy(
         update={
             "code": name.code,
@@ -209,7 +209,7 @@ def _left_by_some(finding: Finding, sources: Sources) -> Finding | None:
                 "code": name.code,
                 "title": name.title,
                 "certainty": "evidence",
-                "evidence": (*told.evidence, _PROVEN),
+                "evidence": (*told.evidence, PROVEN),
                 "cause": name.cause,
                 "cure": Cure(text=name.cure),
                 "places": (first, *(each for each in told.places if each.place != at)),

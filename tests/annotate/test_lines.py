@@ -104,23 +104,30 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.parametrize("title", ["rank-died", "deadlock"])
 @pytest.mark.parametrize(
     ("guard", "code"), [("dist.get_rank() == 0", "DDP406"), ("len(x) > 2", "DDP400")]
 )
-def test_a_rank_that_was_aborted_in_a_forward_of_others_is_told_of_one_that_some_make(
-    tmp_path: Path, guard: str, code: str
+def test_ranks_that_die_or_wait_in_a_forward_of_others_are_told_of_one_that_some_make(
+    tmp_path: Path, guard: str, code: str, title: str
 ) -> None:
     file = tmp_path / "train.py"
     file.write_text(SOME.format(guard=guard), encoding="utf-8")
     at = Place(str(file), 9, "train")
     met = seen(file, "DDP400", 9).model_copy(
         update={
-            "title": "rank-died",
+            "title": title,
+            "certainty": "proven",
             "places": (
                 RankPlace(ranks=(0,), place=at, doing="in forward", phase="forward", stack=(at,)),
             ),
         }
     )
     (finding,) = annotate([met])
-    assert finding.code == code
+    assert (finding.code, finding.certainty) == (
+        code,
+        "evidence" if code == "DDP406" else "proven",
+    )
+    of_a_proof = any("for ever is proven" in each for each in finding.evidence)
+    assert of_a_proof == (code == "DDP406" and title == "deadlock")
     assert (13 in lines(finding)) == (code == "DDP406")
