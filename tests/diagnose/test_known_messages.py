@@ -8,6 +8,7 @@ from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detectors.known_messages import detect, is_known
 from ddpdoctor.diagnose.detectors.messages import MESSAGES, Message
 from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, Wrapper
+from tests.diagnose.data_simulation import loader
 
 TRAIN = Place("/home/u/train.py", 7, "main")
 SPAWN = Place("/usr/lib/python3.11/multiprocessing/reduction.py", 60, "dump")
@@ -34,6 +35,8 @@ SAID = {
     "file read failed",
     "DDP604 shared-memory-exhausted": "RuntimeError: DataLoader worker (pid 5) is killed by "
     "signal: Bus error.",
+    "DDP400 batch-of-one": "ValueError: Expected more than 1 value per channel when training, got "
+    "input size torch.Size([1, 12, 1, 1])",
     "DDP600 out-of-memory": "OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
     "DDP600 too-many-open-files": "RuntimeError: received 0 items of ancdata",
     "DDP600 no-event-loop": "DistStoreError: Failed to init uv loop",
@@ -155,6 +158,18 @@ def test_an_option_of_the_wrap_is_told_where_the_model_is_wrapped() -> None:
     case.evidence.ranks[0].wrappers = [Wrapper(wraps, (), find_unused=False, static_graph=True)]
     (finding,) = detect(case)
     assert [each.place for each in finding.places] == [TRAIN, wraps]
+
+
+def test_a_batch_of_one_is_told_where_its_loader_is_built() -> None:
+    said = "ValueError: Expected more than 1 value per channel when training, got input size "
+    case, other = (ranks_that_raise(f"{said}torch.Size([{n}, 12])") for n in (1, 2))
+    built = Place(TRAIN.file, 5, "main")
+    for each in (case, other):
+        each.evidence.ranks[0].loaders = [loader(place=built)]
+    (finding,) = detect(case)
+    assert (finding.title, finding.ranks) == ("batch-of-one", (0,))
+    assert [each.place for each in finding.places] == [TRAIN, built]
+    assert list(detect(other)) == []
 
 
 def test_what_is_used_after_the_end_is_told_with_the_line_that_ended_it() -> None:

@@ -72,6 +72,9 @@ def _finding(case: Case, message: Message, hit: list[Raised]) -> Finding:
             ways.setdefault(key, each.exception.user)
     for wrapper in hit[0].rank.wrappers[-1:] if message.of_the_wrap else ():
         places[wrapper.place, "wraps the model"] = [*ranks]
+    loaders = [each for each in hit[0].rank.loaders if each.trains] or hit[0].rank.loaders
+    for loader in loaders[-1:] if message.of_the_loader else ():
+        places[loader.place, "builds the loader"] = [*ranks]
     left = [r for each in hit if (r := each.rank).left and r.left < each.exception.time]
     has_ended = message.of_the_end and len(left) == len(hit)
     for rank in left if has_ended else ():

@@ -36,6 +36,8 @@ class Message:
     """What a loader's worker raises is told where the loader is read, not at the worker's line."""
     of_the_wrap: bool = False
     """What to change is said to DDP where the model is wrapped."""
+    of_the_loader: bool = False
+    """What to change is said to the loader that is trained on, where it is built."""
     of_the_end: bool = False
     """Where the ranks had destroyed their process group, that is what it means."""
     certainty: Certainty = "proven"
@@ -304,6 +306,15 @@ MESSAGES = (
         "Give the container more of it (docker run --shm-size=8g), or use fewer workers.",
         in_causes=True,
         of_the_reader=True,
+    ),
+    Message(
+        r"Expected more than 1 value per channel when training, got input size torch\.Size\(\[1,",
+        "DDP400",
+        "batch-of-one",
+        "{ranks} trained on a batch of one sample, and a batch norm needs two to have a variance. "
+        "A set that fills the batches of one process may leave one sample over on each rank.",
+        "Leave the rest of an epoch out in training: DataLoader(..., drop_last=True).",
+        of_the_loader=True,
     ),
     Message(
         r"received 0 items of ancdata|[Tt]oo many open files",
