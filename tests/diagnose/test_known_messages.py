@@ -5,10 +5,11 @@ import re
 import pytest
 
 from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detectors import general
 from ddpdoctor.diagnose.detectors.known_messages import detect, is_known
 from ddpdoctor.diagnose.detectors.messages import MESSAGES, Message
 from ddpdoctor.evidence import Evidence, ExceptionRecord, Place, RankEvidence, Wrapper
-from tests.diagnose.data_simulation import loader
+from tests.diagnose.data_simulation import epoch, loader
 
 TRAIN = Place("/home/u/train.py", 7, "main")
 SPAWN = Place("/usr/lib/python3.11/multiprocessing/reduction.py", 60, "dump")
@@ -170,6 +171,19 @@ def test_a_batch_of_one_is_told_where_its_loader_is_built() -> None:
     assert (finding.title, finding.ranks) == ("batch-of-one", (0,))
     assert [each.place for each in finding.places] == [TRAIN, built]
     assert list(detect(other)) == []
+
+
+def test_who_stumbles_over_a_loader_without_batches_is_told_of_the_loader() -> None:
+    built = Place(TRAIN.file, 5, "main")
+    for drawn, ended, told in ((0, 0.5, True), (2, 0.5, False), (0, 0.3, False), (0, 2.0, False)):
+        case = ranks_that_raise("ZeroDivisionError: division by zero")
+        case.evidence.ranks[0].loaders = [
+            loader(epoch(0.1, batches=3, ended=0.4)),
+            loader(epoch(0.2, batches=drawn, ended=ended), place=built),
+        ]
+        (finding,) = general.detect(case)
+        assert (built in [each.place for each in finding.places]) == told
+        assert any("gave no batch" in each for each in finding.evidence) == told
 
 
 def test_what_is_used_after_the_end_is_told_with_the_line_that_ended_it() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Died, Raised, callers, first_line, last_seen
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import named, signal_name
+from ddpdoctor.evidence import Loader, named, signal_name
 
 _NATIVE = "Look at the last place: a crash of native code, of an extension or of a data loader."
 _NOBODY_KNOWS = (
@@ -41,6 +41,7 @@ def _raised(case: Case, raised: list[Raised]) -> Finding:
     joined = any(each.rank.groups for each in same)
     message = first_line(first.exception.message)
     ranks = tuple(each.rank.rank for each in same)
+    empty = _gave_nothing(first)
     return Finding(
         code="DDP400" if joined else "DDP100",
         title="exception" if joined else "exception-before-init",
@@ -58,12 +59,35 @@ def _raised(case: Case, raised: list[Raised]) -> Finding:
                 for each in (*same, *others)
             ),
             *callers(ranks, first.exception.user, first.exception.place),
+            *(
+                RankPlace(ranks=ranks, place=each.place, doing="builds the loader")
+                for each in empty
+            ),
         ),
+        evidence=tuple(map(_too_few, empty)),
         cause=f"{first.exception.type}: {message}",
         raised=f"{first.exception.type}: {message}",
         cure=Cure(text="Mend the exception; the other ranks' errors follow from it."),
         consequences=case.consequences(),
     )
+
+
+def _gave_nothing(raised: Raised) -> list[Loader]:
+    """The loader that was gone through last before the exception, if it had no batch."""
+    over = [
+        (epoch.ended, loader, epoch)
+        for loader in raised.rank.loaders
+        for epoch in loader.epochs.values()
+        if epoch.ended is not None and epoch.ended < raised.exception.time
+    ]
+    _, loader, epoch = max(over, key=lambda each: each[0], default=(0.0, None, None))
+    return [loader] if loader is not None and epoch is not None and not epoch.batches else []
+
+
+def _too_few(loader: Loader) -> str:
+    batch = f" of {loader.batch_size}" if loader.batch_size else ""
+    of = f", which has {loader.length} samples for all ranks" if loader.length else ""
+    return f"just before, its loader gave no batch{batch}: it reads {loader.dataset}{of}"
 
 
 def _in_forward(case: Case, died: list[Died]) -> Iterator[RankPlace]:
