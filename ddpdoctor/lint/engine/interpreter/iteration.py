@@ -8,6 +8,7 @@ from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
+    FALSE,
     NONE,
     NOTHING,
     SAME,
@@ -79,6 +80,8 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     if isinstance(what, Term) and what.op == "range":
         is_span = value.agree.kind == "rank" and folding.is_equally_long(what.args)
         count = Value(what, SAME) if is_span else value
+        if not is_span and objects.left_over(vm, value):
+            count = Value(what, local("data", False), vm.why(objects.OWN_PART, node, value.why))
         own = local("data", value.agree.sure) if is_span else SAME
         first = what.args[:1] if is_span else ()
         return Value(Term("counter", (vm.site(node), *first)), own, value.why), count
@@ -171,8 +174,22 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
             one = Value(one.what, local("data", picked.agree.sure), picked.why or why)
         if count.agree.kind == "local":
             return one, Value(NOTHING, count.agree, count.why)
-    uneven = vm.store.get((loader, "#uneven"))
+    uneven = vm.store.get((loader, "#uneven")) or _left_over(vm, loader, sampler, node)
     return one, uneven or Value(NOTHING, SAME if shards else UNKNOWN)
+
+
+def _left_over(vm: Machine, loader: Ref, sampler: Value | None, node: ast.AST) -> Value | None:
+    """That ranks have other numbers of batches, where some read what the others leave."""
+    data = vm.store.get((loader, "dataset")) or NONE
+    picked = [vm.store.get((data.what, "indices")), data]
+    picked += [vm.store.get((sampler.what, "dataset"))] if sampler is not None else []
+    cut_off = vm.store.get((loader, "drop_last")) or FALSE
+    found = next(
+        (each for each in picked if each is not None and objects.left_over(vm, each)), None
+    )
+    if found is None or not cut_off.is_const(False, None):
+        return None
+    return Value(NOTHING, local("data", False), vm.why(objects.OWN_PART, node, found.why))
 
 
 def _is_own_part(vm: Machine, loader: Ref) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
-from ddpdoctor.lint.engine.interpreter.store import PERHAPS, ROWS_OF, UNWRAPPED, Key, State
+from ddpdoctor.lint.engine.interpreter.store import OF_SOME, PERHAPS, ROWS_OF, UNWRAPPED, Key, State
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -1242,6 +1242,21 @@ def sliced(
         made = fresh(vm, Value(Tensor(vm.site(node, "slice"), what.of), agree, why))
         return vm.computed(made, "slice", (owner,), node)
     return Value(term("slice", what, *(each.what for each in parts)), agree, why)
+
+
+def left_over(vm: Machine, numbers: Value) -> bool:
+    """Whether it counts to an end that some ranks reckon in another way: to what others leave."""
+    while (made := vm.made.get(numbers.what)) is not None and made.of and made.by in _AS_MANY:
+        numbers = made.of[-1] if made.by == "arange" else made.of[0]
+        if made.by == "arange":
+            return vm.store.get((numbers.what, OF_SOME)) is not None
+    what = numbers.what
+    if not isinstance(what, Term) or what.op != "range" or len(what.args) != 2:
+        return False
+    return vm.store.get((what.args[1], OF_SOME)) is not None
+
+
+_AS_MANY = ("arange", "int", "long", "to", "cpu", "numpy")
 
 
 def _is_dealt_evenly(vm: Machine, what: What, parts: list[Value], node: ast.AST) -> bool:

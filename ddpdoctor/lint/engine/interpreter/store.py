@@ -45,6 +45,8 @@ UNWRAPPED = "the wrapper is taken off"
 PERHAPS = "#perhaps"
 """Of a wrapper: it may be something unknown instead, such as another library's."""
 
+OF_SOME = "#of some"
+"""Of a number: some ranks reckon it in another way, as the last one does the end of its part."""
 TOLD = "#told"
 """Under which it is kept by which collective all ranks were given what a tensor holds."""
 
@@ -209,9 +211,10 @@ class Store:
             return Value(table, agree, why)
         if same_what:
             return Value(first.what, agree, why)
-        return Value(
-            _some_have_none(present, states) or self._either(present, conditions, tag), agree, why
-        )
+        found = _some_have_none(present, states) or self._either(present, conditions, tag)
+        if isinstance(found, Term) and _is_told_by_rank(present, conditions):
+            self.put((found, OF_SOME), Value(Const(True), agree, why))
+        return Value(found, agree, why)
 
     def _either(self, values: list[Value], conditions: list[Value], tag: Any) -> What:
         options: dict[What, Value] = {}
@@ -382,6 +385,12 @@ def divergent(states: Iterable[State]) -> list[Value]:
             if each.agree.divergent:
                 found[id(each)] = each
     return list(found.values())
+
+
+def _is_told_by_rank(values: list[Value], conditions: list[Value]) -> bool:
+    """Whether the rank decides which of two numbers it is."""
+    numbers = all(isinstance(each.what, Const | Term | Table) for each in values)
+    return len(values) == 2 and numbers and blended(conditions)[0].kind == "rank"
 
 
 def _by_mask(values: list[Value], states: list[State]) -> Table | None:
