@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `ReduceLROnPlateau.step(metric)` with a metric that is not reduced over the ranks, and
-schedulers that some ranks step, while others step their optimizer.
+schedulers that some ranks step, while others step their optimizer. And a learning rate that is set
+by what a rank has seen of its own batches.
 
 ## Why is this bad?
 Each rank sees another metric, and lowers its learning rate in another epoch, or never: from then on
@@ -25,8 +26,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Value, What
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    Const,
+    Partial,
+    Term,
+    Value,
+    What,
+)
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart
 from ddpdoctor.lint.engine.queries.sharding import LOADER, is_dealt_out, made, passes, shards
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -39,6 +48,7 @@ def check(run: Run) -> Iterator[Hit]:
     if not is_distributed(run):
         return
     yield from _on_some(run)
+    yield from _set_by_own(run)
     for event, _ in events(run.root, "schedule"):
         metric, scheduler = event.values.get("metric"), event.values.get("object")
         if metric is None or scheduler is None or metric.agree.kind != "local":
@@ -54,6 +64,50 @@ def check(run: Run) -> Iterator[Hit]:
             help="reduce the metric over the ranks first",
             path=event.path,
         )
+
+
+def _set_by_own(run: Run) -> Iterator[Hit]:
+    """Learning rates of optimizers that are set by what a rank has seen of its own batches."""
+    stepped = {
+        value.what
+        for event, way in events(run.root, "step")
+        for value in event.values.values()
+        if doers(way).mask == EVERYONE
+    }
+    told: set[int] = set()
+    if not any(True for _ in events(run.root, "wrap")):
+        return
+    for event, way in events(run.root, "set_item"):
+        if not event.values["key"].is_const("lr") or id(event.node) in told:
+            continue
+        begun = [step.begun for step in way if isinstance(step.node, Loop)]
+        through = [each.values["over"].what for each in begun if each is not None]
+        optimizer = _of_groups(event.values["owner"].what, *through[-1:])
+        asked = [step.node.condition for step in way if isinstance(step.node, Choice)]
+        own = next(filter(_is_own, (event.values["value"], *asked)), None)
+        if optimizer in stepped and own is not None:
+            told.add(id(event.node))
+            yield Hit(
+                event.node,
+                "the learning rate follows what this rank alone has seen: the ranks part",
+                why=own.why,
+                help="reduce over the ranks what decides it first",
+                path=event.path,
+            )
+
+
+def _of_groups(*these: object) -> What | None:
+    """The optimizer of whose groups of parameters one of these is, or is taken from."""
+    for each in these:
+        while isinstance(each, Term) and each.op == "item":
+            each = each.args[0]
+        if isinstance(each, Partial) and ("#", Value(Const("param_groups"))) in each.named:
+            return each.callee.what
+    return None
+
+
+def _is_own(value: Value) -> bool:
+    return value.agree.kind == "local" and value.agree.sure and value.agree.cause == "data"
 
 
 def _on_some(run: Run) -> Iterator[Hit]:
