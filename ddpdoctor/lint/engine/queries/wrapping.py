@@ -149,6 +149,8 @@ def _seen_through(what: Term) -> object:
         return what.args[0]
     if what.op == "call" and (what.args[0] in VIEWS or what.args[0].endswith("_")):
         return what.args[1]  # what is done in place gives the tensor itself
+    if what.op == "call" and what.args[0] in ("values", "items"):
+        return what.args[1]  # of a state_dict(), whose tensors are the weights themselves
     return None
 
 
