@@ -30,6 +30,8 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.statements import MAYBE
+from ddpdoctor.lint.engine.interpreter.tree import Loop, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Term, What
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
@@ -44,6 +46,8 @@ def check(run: Run) -> Iterator[Hit]:
     for parting in partings(run):
         if name_of(run, parting) != ABOUT.code or _is_number(parting.condition.what):
             continue
+        if parting.loop is not None and _chooses_what_reduces(parting.loop):
+            continue
         node, path = _dealt(parting)
         yield Hit(
             node,
@@ -53,6 +57,16 @@ def check(run: Run) -> Iterator[Hit]:
             help="make the batches of all ranks alike in number, or train under Join([model])",
             path=path,
         )
+
+
+def _chooses_what_reduces(loop: Loop) -> bool:
+    """Whether these are parts of one step, of which some alone reduce, as the last of them."""
+    heard = list(events(loop.body, "backward", "forward", "collective", "step"))
+    return bool(heard) and all(
+        event.kind in ("backward", "forward")
+        and any(each.startswith(MAYBE) and each.endswith("no_sync") for each in event.scopes)
+        for event, _ in heard
+    )
 
 
 def _is_number(what: What) -> bool:
