@@ -64,7 +64,7 @@ def _chooses_what_reduces(loop: Loop) -> bool:
     heard = list(events(loop.body, "backward", "forward", "collective", "step"))
     return bool(heard) and all(
         event.kind in ("backward", "forward")
-        and any(each.startswith(MAYBE) and each.endswith("no_sync") for each in event.scopes)
+        and any(each.startswith(MAYBE) and "no_sync" in each.split() for each in event.scopes)
         for event, _ in heard
     )
 
