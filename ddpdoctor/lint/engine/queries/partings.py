@@ -414,16 +414,19 @@ def leaves(seq: Seq) -> Exit | None:
 
 
 def leaves_somewhere(seq: Seq) -> Exit | None:
-    """An exit that some way through a sequence takes."""
+    """An exit that some way through a sequence takes: one that goes on rather than a raise."""
+    exits = list(_exits(seq))
+    return next((each for each in exits if each.kind != "raise"), next(iter(exits), None))
+
+
+def _exits(seq: Seq) -> Iterator[Exit]:
     for node in seq.items:
         if isinstance(node, Exit):
-            return node
+            yield node
+            return
         if isinstance(node, Choice):
             for arm in node.arms:
-                inner = leaves_somewhere(arm.body)
-                if inner is not None:
-                    return inner
-    return None
+                yield from _exits(arm.body)
 
 
 def is_tried_again(way: Way, done: Exit | None, failed: list[Exit | None]) -> bool:
