@@ -27,7 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, text
 from ddpdoctor.lint.engine.queries.doing import (
     doers,
@@ -35,7 +35,7 @@ from ddpdoctor.lint.engine.queries.doing import (
     is_one_after_another,
 )
 from ddpdoctor.lint.engine.queries.paths import same_path
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP502", name="every-rank-saves", confidence="certain")
 
@@ -54,14 +54,35 @@ def check(run: Run) -> Iterator[Hit]:
         if not who.is_clear("data", "clock", by_files=True) or is_one_after_another(way):
             continue
         everyone = who.mask == EVERYONE
+        early = _asked_too_early(run, event, way)
+        sure = everyone and who.sure and run.is_entry and not early
         yield Hit(
             event.node,
             f"{'every rank' if everyone else 'a rank of each node'} writes `{_shown(event)}`: "
             "the file is torn, or the last rank wins",
+            notes=early,
             help="save on one rank, and share the outcome before others read it",
-            confidence="certain" if everyone and who.sure and run.is_entry else "likely",
+            confidence="certain" if sure else "likely",
             path=event.path,
         )
+
+
+def _asked_too_early(run: Run, save: Event, way: Way) -> tuple[Related, ...]:
+    """What a condition around it went by that no rank fails: the question for a group yet to come.
+
+    A condition that ranks answer differently is a choice on the way.
+    """
+    source = run.source(save.path)
+    asked = next((event for event, _ in events(run.root, "ask")), None)
+    if source is None or asked is None or not run.vm.took_for_alone:
+        return ()
+    open_ = {id(step.node.node) for step in way if isinstance(step.node, Choice)}
+    decided = (each for each in source.nodes if isinstance(each, ast.If) and id(each) not in open_)
+    if not any(
+        each is save.node for one in decided for part in one.body for each in ast.walk(part)
+    ):
+        return ()
+    return (Related.at(asked.place, "asked before the group is joined: each rank is then alone"),)
 
 
 def _belongs_to_a_wrapper(event: Event, run: Run) -> bool:
