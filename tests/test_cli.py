@@ -618,6 +618,33 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line_and_130(tmp_path:
     assert (process.returncode, err) == (130, "ddpdoctor: interrupted\n")
 
 
+def test_ctrl_c_within_what_python_does_around_a_fork_is_not_lost() -> None:
+    code = """
+import logging, os, signal, time
+from ddpdoctor import interruption
+
+class Lock:
+    def acquire(self): pass
+    def _at_fork_reinit(self): pass
+    __enter__ = acquire
+    def __exit__(self, *_): self.release()
+    def release(self): os.kill(os.getpid(), signal.SIGINT)
+
+interruption.heed()
+logging._lock, kept = Lock(), logging._lock
+try:
+    if not os.fork():
+        os._exit(0)
+    time.sleep(5)
+    print("forgotten")
+except KeyboardInterrupt:
+    print("interrupted")
+logging._lock = kept
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("interrupted\n", "")
+
+
 TURNS = """
 import time
 print("imports", flush=True)

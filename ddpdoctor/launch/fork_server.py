@@ -246,7 +246,10 @@ class ForkServer:
             self._stop()
             if process is not None and process.returncode < 0:
                 name = signal.Signals(-process.returncode).name
-                raise _Killed(f"the fork server was ended by {name} before it was ready")
+                raise _Killed(
+                    f"the fork server was ended by {name} before it was ready; if it is so again, "
+                    "`ddpdoctor env` tries whether torch can be imported"
+                )
             raise LaunchError(f"the fork server did not start: {self._last_words()}")
 
     def _stop(self) -> None:

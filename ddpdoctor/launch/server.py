@@ -96,6 +96,12 @@ def _prepare(doctor: Channel, home: Path, also: list[str]) -> str:
         _preload(also)
     except ImportError as error:
         return f"torch cannot be used by {sys.executable}: {error}; pip install 'ddpdoctor[torch]'"
+    except Exception as error:
+        said = next(iter(str(error).strip().splitlines()), "")
+        return (
+            f"torch cannot be imported by {sys.executable}: {type(error).__name__}: {said}; "
+            "`ddpdoctor env` finds the variable that is in the way, if one is"
+        )
     return ""
 
 

@@ -22,6 +22,7 @@ from tests.launch.helpers import BODIES, Family, run
     [
         ("raise ImportError(\"No module named 'torch'\")", "pip install 'ddpdoctor\\[torch\\]'"),
         ("import sys; sys.exit('torch refuses')", "torch refuses"),
+        ("raise ValueError('\\nbad TORCH_LOGS\\nas, these')", "ValueError: bad TORCH_LOGS; .* env"),
     ],
 )
 def test_a_torch_that_cannot_be_imported_is_told_in_one_line(
