@@ -3,8 +3,9 @@
 ## What it does
 Finds a `DataLoader` without a sampler whose batches are trained on with DDP, where nothing in its
 data set's reading asks for the rank; a sampler that gives all ranks the same indices, as one does
-that is told the same rank on all of them, or on every node; and batches that are picked by hand,
-the same on all ranks, be it because what builds the model seeds all of them alike again.
+that is told the same rank on all of them, or on every node, or that there is one rank, because that
+was asked before there was a group; and batches that are picked by hand, the same on all ranks, be
+it because what builds the model seeds all of them alike again.
 
 ## Why is this bad?
 Every rank reads the whole set: N times the work for no speed-up, and where the order is shared, N

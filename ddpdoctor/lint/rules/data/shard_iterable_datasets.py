@@ -1,8 +1,9 @@
 """An iterable dataset that every rank, or every worker, reads in full.
 
 ## What it does
-Finds loaders over an IterableDataset whose reading never asks for the rank, or that is given the
-rank but loaded by several workers and never asks which worker it runs in.
+Finds loaders over an IterableDataset whose reading never asks for the rank, or asks before there is
+a group that could tell it, or that is given the rank but loaded by several workers and never asks
+which worker it runs in.
 
 ## Why is this bad?
 No sampler can shard a stream. Every rank trains on all of it: N times the work, no speed-up; with
