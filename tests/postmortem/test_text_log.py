@@ -76,7 +76,8 @@ def test_a_rank_that_left_without_words_is_told_with_its_victims() -> None:
 def test_of_unused_parameters_a_log_has_the_indices_and_not_why() -> None:
     (finding,) = findings_of((LOGS / "unused-parameters.log").read_bytes())
     assert finding.cause == (
-        "2 parameters got no gradient, dead or skipped by a branch: parameter 2, parameter 3."
+        "2 parameters got no gradient, dead, frozen since or skipped by a branch: parameter 2, "
+        "parameter 3."
     )
 
 

@@ -394,7 +394,8 @@ def run_file(
 ) -> Run | None:
     """Run a file as Python would run it as a script.
 
-    With `joins` it is in no process group until it is seen to join one, if it says that it does.
+    With `joins` it is in no process group until it is seen to join one. If it is never seen to, it
+    is run again, as one that may be in a group from the first: who has made it is not known.
     """
     text = program.loader.text(path, always=True)
     if text is None:
@@ -409,7 +410,7 @@ def run_file(
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
         if loaded.is_entry:
-            vm.starts = _starts_ranks(text) or (joins and _joins(text))
+            vm.starts = joins or _starts_ranks(text)
             register_for(vm, text)
             run_block(vm, [each for each in text.tree.body if not text.is_plain_import(each)])
     except (Spent, RecursionError):
@@ -418,18 +419,9 @@ def run_file(
     finally:
         sys.setrecursionlimit(limit)
     if joins and vm.took_for_alone and not (vm.joined or _starts_ranks(text)):
-        return run_file(program, library, path, fuel, joins=False)  # the way there is not seen
+        return run_file(program, library, path, fuel, joins=False)
     run.root = vm.root
     return run
-
-
-def _joins(text: Text) -> bool:
-    """Whether a script itself calls what joins the process group."""
-    calls = (each.func for each in text.nodes if isinstance(each, ast.Call))
-    return any(getattr(each, "attr", getattr(each, "id", "")) == _JOIN for each in calls)
-
-
-_JOIN = "init_process_group"
 
 
 def _starts_ranks(text: Text) -> bool:
