@@ -115,10 +115,10 @@ def _asks_too_early(run: Run, name: str) -> tuple[Called, Event, Event] | None:
         if not any(each.name == f"{name}.__init__" for each in calls):
             continue
         for join, to in joins:
-            if is_after(way, to):
-                apart = [each for step in beyond(way, to) if (each := step.node) in calls]
-                first = next(each for each in apart if isinstance(each, Called))
-                return first, asked, join
+            apart = beyond(way, to) if is_after(way, to) else ()
+            for step in apart:
+                if isinstance(step.node, Called):
+                    return step.node, asked, join
     return None
 
 
