@@ -75,11 +75,14 @@ def extra_call(one: RankEvidence, other: RankEvidence, group: str) -> Collective
     mine, theirs = _calls(one, group), _calls(other, group)
     # It may have gone on to what C++ issues for DDP, which is not among the calls.
     now = one.stuck.issued.get(group, 0) if one.stuck is not None else 0
+    before = mine if mine and mine[-1].seq < now else mine[:-1]
     left_out = _left_out(mine, theirs)
     matcher = SequenceMatcher(None, [*map(_line, mine)], [*map(_line, theirs)], autojunk=False)
     for kind, begin, end, _, _ in matcher.get_opcodes():
-        if kind == "delete" and (end < len(mine) or mine[-1].seq < now):
-            found = next((call for call in mine[begin:end] if call.seq in left_out), None)
+        if kind == "delete" and end <= len(before):
+            # Of calls at one line, the matcher takes any for the one that is too many.
+            lines = {*map(_line, mine[begin:end])}
+            found = next((c for c in before if c.seq in left_out and _line(c) in lines), None)
             if found is not None:
                 return found
     return None

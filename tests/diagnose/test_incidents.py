@@ -687,17 +687,28 @@ def test_two_parties_of_one_size_in_a_world_of_more_are_undecidable() -> None:
     assert "undecidable: 2 against 2" in finding.cause
 
 
-def test_an_extra_call_long_before_the_ranks_part_for_good_is_shown_first() -> None:
+@pytest.mark.parametrize(
+    ("mine", "theirs", "extra", "number"),
+    [
+        ([11, 12, 99, 13, 14], [11, 12, 13, 14], 99, 3),
+        ([25, 25, 25, 25, 32], [25, 25, 25, 32], 25, 4),
+        ([25, 32, 25, 32, 25, 32], [25, 32, 25, 32, 32], 25, 5),
+    ],
+)
+def test_an_extra_call_long_before_the_ranks_part_for_good_is_shown_first(
+    mine: list[int], theirs: list[int], extra: int, number: int
+) -> None:
     three = ranks()
     for rank in three:
-        lines = [11, 12, 99, 13, 14] if rank.rank == 0 else [11, 12, 13, 14]
+        lines = mine if rank.rank == 0 else theirs
         rank.collectives += [call("barrier", n, line=line) for n, line in enumerate(lines, 1)]
-    three[0].stuck = stuck("barrier", 5, line=14)
+    three[0].stuck = stuck("barrier", len(mine), line=mine[-1])
     for rank in three[1:]:
         end(rank, at=45.0)
     finding = only(three)
-    assert finding.places[0].place == replace(TRAIN, line=99)
+    assert finding.places[0].place == replace(TRAIN, line=extra)
     assert finding.places[0].ranks == (0,)
+    assert finding.places[0].doing.startswith(f"barrier #{number}, ")
 
 
 @pytest.mark.parametrize(

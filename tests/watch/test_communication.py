@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from torch.distributed import distributed_c10d
 
@@ -168,7 +168,7 @@ def programs(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
 few = settings(
     max_examples=5,
     deadline=None,
-    phases=[Phase.generate],  # each example is a launch: what fails is small as it is
+    phases=[Phase.explicit, Phase.generate],  # what fails is small as it is
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
@@ -183,8 +183,12 @@ def test_a_correct_program_on_real_ranks_ends_without_a_finding(
     assert watched.findings == []
 
 
+BARRIERS = [[{"op": "barrier", "size": 1, "waited": True}] * 3] * WORLD
+
+
 @few
 @given(program=programs(), rank=st.integers(0, WORLD - 1), at=st.integers(0, 5))
+@example(program=BARRIERS, rank=0, at=3)
 def test_a_barrier_that_one_real_rank_adds_is_one_finding_that_blames_no_other(
     server: ForkServer, program: list[list[dict[str, Any]]], rank: int, at: int
 ) -> None:
