@@ -44,6 +44,8 @@ Line = tuple[str, int]
 """(file, line)"""
 Stack = Sequence[Line]
 """Lines of the user's that lead to where a rank is, outermost first."""
+Functions = tuple[str, frozenset[int]]
+"""(file, lines of their definitions)"""
 _FUEL = 40_000
 """How far a program is followed, less far than by lint: somebody waits for the verdict."""
 _MORE_FUEL = 320_000
@@ -262,7 +264,8 @@ class Heads:
         self._stacks = [tuple(stack) for stack in stacks if stack]
         self._reader = Reader()
         self._runs: dict[str, list[Run]] = {}
-        self._alone: dict[Line, list[Run]] = {}
+        self._alone: dict[Functions, list[Run]] = {}
+        self._farther: Functions | None = None
         self._trails: dict[tuple[Line, ...], _Trail] = {}
 
     @cached_property
@@ -477,8 +480,9 @@ class Heads:
             return _Trail(())
         trail = _Trail(stack)
         if len(stack) == 1:  # nobody has seen who called it: whoever is seen to, in the head
-            for runs in (self._run(stack[0][0]), self._run_alone(stack[0][0])):
-                for way, lines in self._matches(stack, runs):
+            file = stack[0][0]
+            for runs in (self._run, self._run_alone, self._run_farther):
+                for way, lines in self._matches(stack, runs(file)):
                     trail.lines = tuple(lines)
                     trail.turns = list(_turns(self._vm, way, list(range(len(lines))), 0))
                     return trail
@@ -541,35 +545,42 @@ class Heads:
             yield self._run(file)
         for file, line in stack:
             yield self._run_alone(file, line)
+        for file, line in reversed(stack):
+            yield self._run_farther(file, line)
 
     def _run_alone(self, file: str, line: int = 0) -> list[Run]:
         """The functions around a line run with whatever arguments; all of a file for line 0."""
+        around = self._around(file, line)
+        if around not in self._alone:
+            self._alone[around] = self._followed(around, _FUEL)
+        return self._alone[around]
+
+    def _run_farther(self, file: str, line: int = 0) -> list[Run]:
+        """The same, of those that were cut off: of one stack's line alone, as it takes long."""
+        around = self._around(file, line)
+        if self._farther is None and any(run.spent for run in self._run_alone(file, line)):
+            self._farther = around
+            self._alone[around] = self._followed(around, _MORE_FUEL)
+        return self._alone[around] if self._farther == around else []
+
+    def _around(self, file: str, line: int) -> Functions:
+        """The functions that a line is in; all of a file for line 0."""
         found = self._program.loader.text(file, always=True)
-        around = {
+        lines = (
             node.lineno
             for node in (found.nodes if found is not None else ())
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and (not line or node.lineno <= line <= (node.end_lineno or node.lineno))
-        }
-        key = (file, min(around, default=0) if line else 0)
-        if key not in self._alone:
-            self._alone[key] = []
-            for run in self._run(file) if around else ():
-                for fuel in (_FUEL, _MORE_FUEL):
-                    run.vm.visited.clear()
-                    alone = self._alone[key] = list(run_alone(run, around, fuel))
-                    if not any(each.spent for each in alone) or self._come_there(alone, file, line):
-                        break
-        return self._alone[key]
-
-    def _come_there(self, runs: list[Run], file: str, line: int) -> bool:
-        """Whether functions that were cut off were followed to all ranks that stand within them."""
-        stacks = [tuple(map(self._statement, each)) for each in self._stacks]
-        return all(
-            any(_is_unbroken(_aligned(lines, stack)) for _, lines in self._matches(stack, runs))
-            for stack in stacks
-            if (file, line) in stack or (not line and stack[0][0] == file)
         )
+        return file, frozenset(lines)
+
+    def _followed(self, functions: Functions, fuel: int) -> list[Run]:
+        file, lines = functions
+        found: list[Run] = []
+        for run in self._run(file) if lines else ():
+            run.vm.visited.clear()
+            found += run_alone(run, set(lines), fuel)
+        return found
 
     def _matches(
         self, stack: tuple[Line, ...], runs: Iterable[Run]
