@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way
+import ast
+from collections.abc import Iterator
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way, events
 
 
 def is_after(first: Way, second: Way) -> bool:
@@ -46,3 +50,33 @@ def beyond(first: Way, second: Way) -> Way:
             break
         shared += 1
     return (*first[shared:], *second[shared:])
+
+
+def asked_too_early(run: Run) -> Iterator[tuple[Event, Way, Event, Way]]:
+    """Questions for a process group that is joined later, each with the joining.
+
+    But for those by which it is joined: `if not is_initialized(): init_process_group()`.
+    """
+    joins = list(events(run.root, "init"))
+    for asked, way in events(run.root, "ask") if run.vm.took_for_alone else ():
+        for join, to in joins:
+            if is_after(way, to) and not _is_joined_by(run, asked, way, join, to):
+                yield asked, way, join, to
+                break
+
+
+def _is_joined_by(run: Run, asked: Event, way: Way, join: Event, to: Way) -> bool:
+    asks, joins = _first_of_its_own(asked, way, to), _first_of_its_own(join, to, way)
+    source = run.source(asks.path)
+    tests = (each for each in source.nodes if isinstance(each, ast.If)) if source else ()
+    return any(
+        any(part is asks.node for part in ast.walk(each.test))
+        and any(part is joins.node for part in ast.walk(each))
+        for each in tests
+    )
+
+
+def _first_of_its_own(event: Event, way: Way, other: Way) -> Called | Event:
+    """The call by which a way leaves what it shares with another, or its end."""
+    own = (step.node for step in beyond(way, other) if step in way)
+    return next((each for each in own if isinstance(each, Called)), event)

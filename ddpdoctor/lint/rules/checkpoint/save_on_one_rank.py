@@ -34,6 +34,7 @@ from ddpdoctor.lint.engine.queries.doing import (
     is_distributed,
     is_one_after_another,
 )
+from ddpdoctor.lint.engine.queries.order import asked_too_early
 from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -54,7 +55,7 @@ def check(run: Run) -> Iterator[Hit]:
         if not who.is_clear("data", "clock", by_files=True) or is_one_after_another(way):
             continue
         everyone = who.mask == EVERYONE
-        early = _asked_too_early(run, event, way)
+        early = _meant_for_one(run, event, way)
         sure = everyone and who.sure and run.is_entry and not early
         yield Hit(
             event.node,
@@ -67,14 +68,14 @@ def check(run: Run) -> Iterator[Hit]:
         )
 
 
-def _asked_too_early(run: Run, save: Event, way: Way) -> tuple[Related, ...]:
+def _meant_for_one(run: Run, save: Event, way: Way) -> tuple[Related, ...]:
     """What a condition around it went by that no rank fails: the question for a group yet to come.
 
     A condition that ranks answer differently is a choice on the way.
     """
     source = run.source(save.path)
-    asked = next((event for event, _ in events(run.root, "ask")), None)
-    if source is None or asked is None or not run.vm.took_for_alone:
+    asked = next((event for event, *_ in asked_too_early(run)), None)
+    if source is None or asked is None:
         return ()
     open_ = {id(step.node.node) for step in way if isinstance(step.node, Choice)}
     decided = (each for each in source.nodes if isinstance(each, ast.If) and id(each) not in open_)

@@ -61,6 +61,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     within,
 )
 from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.order import asked_too_early
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     SAMPLER,
@@ -130,7 +131,7 @@ def _told_alike(run: Run, loaders: dict[int, Event]) -> Iterator[Hit]:
             sampler = samplers[sharded[number]]
             rank, replicas = (sampler.values.get(name, NONE) for name in ("rank", "num_replicas"))
             alone = replicas.is_const(1)
-            if alone and rank.is_const(0) and run.vm.took_for_alone:
+            if alone and rank.is_const(0) and any(True for _ in asked_too_early(run)):
                 said = "every rank is dealt all samples: it asked how many there are too early"
             elif alone:
                 continue

@@ -35,7 +35,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES, UNREAD
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE
-from ddpdoctor.lint.engine.queries.order import beyond, is_after
+from ddpdoctor.lint.engine.queries.order import asked_too_early, beyond
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     is_dealt_out,
@@ -109,16 +109,11 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _asks_too_early(run: Run, name: str) -> tuple[Called, Event, Event] | None:
     """The call that leads to its question for a group, the question, and the joining after it."""
-    joins = list(events(run.root, "init"))
-    for asked, way in events(run.root, "ask"):
+    for asked, way, join, to in asked_too_early(run):
         calls = [step.node for step in way if isinstance(step.node, Called)]
-        if not any(each.name == f"{name}.__init__" for each in calls):
-            continue
-        for join, to in joins:
-            apart = beyond(way, to) if is_after(way, to) else ()
-            for step in apart:
-                if isinstance(step.node, Called):
-                    return step.node, asked, join
+        if any(each.name == f"{name}.__init__" for each in calls):
+            apart = beyond(way, to)
+            return next(each for each in calls if any(s.node is each for s in apart)), asked, join
     return None
 
 
