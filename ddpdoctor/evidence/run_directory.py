@@ -17,6 +17,8 @@ CUT_SHORT = 0o444
 """The mode of a log that could not be written to its end."""
 DEATHS = "deaths.log"
 """Where the processes that start ranks write down how those ended: {"pid", "code"} a line."""
+IMPORTING = "importing-torch-"
+"""Begins the name of a file that is there while a process imports torch: left where that fails."""
 LAST_WORDS = "launcher.log"
 """What the launcher said as the doctor ended it; made by the doctor, who is about to."""
 OUTPUT = "output.log"

@@ -205,6 +205,8 @@ def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
     if run_dir is None or not run_dir.is_dir():
         return ["nothing could be written anywhere, so the job was not watched"]
     if not worlds.all and not worlds.reached:
+        if worlds.importing and not session.interrupted:
+            return ["torch could not be imported: `ddpdoctor env` says what is in its way"]
         return [
             "no process that uses torch was seen: it was not one of Python's, or was started by "
             "python -I, in a container, on another host, or under DDPDOCTOR_DISABLE=1"

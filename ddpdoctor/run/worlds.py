@@ -17,6 +17,7 @@ from ddpdoctor.diagnose import Deadlock, diagnose, prove_deadlock
 from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import (
     DEATHS,
+    IMPORTING,
     Evidence,
     Fate,
     LogReader,
@@ -300,6 +301,11 @@ class Worlds:
     def reached(self) -> bool:
         """Some process has come under watch, be it a rank or none."""
         return self._run_dir is not None and (self._run_dir / DEATHS).exists()
+
+    @property
+    def importing(self) -> bool:
+        """Some process has begun to import torch, and has not come to the end of it."""
+        return self._run_dir is not None and any(self._run_dir.glob(f"{IMPORTING}*"))
 
     @property
     def mute(self) -> list[str]:

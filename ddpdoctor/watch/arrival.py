@@ -27,7 +27,23 @@ _UNMET = ("EADDRINUSE", "while trying to connect to")
 def await_torch(run_dir: Path) -> None:
     """Have this process listen as soon as it has imported torch, if it ever does."""
     _end_last()
-    sys.meta_path.insert(0, _After("torch", lambda torch: listen(run_dir)))
+
+    def imported(_: ModuleType) -> None:
+        _mark_importing(run_dir, begun=False)
+        listen(run_dir)
+
+    sys.meta_path.insert(0, _After("torch", imported, lambda: _mark_importing(run_dir, begun=True)))
+
+
+@harmless
+def _mark_importing(run_dir: Path, *, begun: bool) -> None:
+    from ddpdoctor.evidence import IMPORTING
+
+    mark = f"{run_dir}/{IMPORTING}{os.getpid()}"
+    if begun:
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+    else:
+        os.unlink(mark)  # noqa: PTH108 - pathlib's may be watched by now
 
 
 @functools.cache
@@ -47,8 +63,13 @@ def _end() -> None:
 class _After(MetaPathFinder):
     """Finds one module as it would be found without us, and acts after its import."""
 
-    def __init__(self, name: str, act: Callable[[ModuleType], object]) -> None:
-        self._name, self._act = name, act
+    def __init__(
+        self,
+        name: str,
+        act: Callable[[ModuleType], object],
+        before: Callable[[], object] | None = None,
+    ) -> None:
+        self._name, self._act, self._before = name, act, before
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -58,18 +79,19 @@ class _After(MetaPathFinder):
         sys.meta_path.remove(self)
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            _act_after(spec.loader, self._act)
+            self._act_after(spec.loader)
         return spec
 
+    def _act_after(self, loader: Loader) -> None:
+        original = loader.exec_module
 
-def _act_after(loader: Loader, act: Callable[[ModuleType], object]) -> None:
-    original = loader.exec_module
+        def execute(module: ModuleType) -> None:
+            if self._before is not None:
+                self._before()
+            original(module)
+            self._act(module)
 
-    def execute(module: ModuleType) -> None:
-        original(module)
-        act(module)
-
-    loader.exec_module = execute  # type: ignore[method-assign]
+        loader.exec_module = execute  # type: ignore[method-assign]
 
 
 @harmless

@@ -366,6 +366,16 @@ def test_a_switched_off_watch_is_told(ended) -> None:
     assert "DDPDOCTOR_DISABLE" in err
 
 
+def test_a_torch_that_cannot_be_imported_is_told_and_who_knows_more(ended, tmp_path: Path) -> None:
+    (tmp_path / "rank.py").write_text("import torch")
+    torchrun = ["torchrun", "--nproc-per-node=2", "rank.py"]
+    for command in (torchrun, [sys.executable, "rank.py"]):
+        code, _, err = ended(command, TORCH_LOGS="+nonsense")
+        assert code == 1
+        assert "torch could not be imported: `ddpdoctor env` says what" in err
+        assert "no process that uses torch" not in err
+
+
 def test_accelerate_that_trains_on_one_process_gets_a_word(ended) -> None:
     command = ["accelerate", "launch", "--cpu", "--num_processes=1", str(JOB), "alone"]
     _, _, err = ended(command)
