@@ -128,7 +128,9 @@ def _is_asked(finding: Finding, reason: Reason, party: Party) -> bool:
         return reason.kind == "order"  # that only its members make a group is what it says
     if finding.code in ("DDP403", "DDP417"):
         one_line = len({each.place for each in finding.places}) == 1
-        return reason.kind == "order" or (reason.kind == "rank" and not one_line)
+        # Calls of two lines that met are the same in nothing but their kind: ranks have parted.
+        parted = finding.code == "DDP403" or reason.kind == "rank"
+        return reason.kind == "order" or (parted and not one_line)
     return True
 
 

@@ -687,6 +687,31 @@ def test_who_calls_a_collective_with_other_sizes_is_told(tmp_path: Path) -> None
     assert [each.place for each in refined.places[2:]] == [script.place("the call", "validate")]
 
 
+DRIFT = """
+def update(model, batches, limit):
+    for batch in batches:
+        drift = model(batch).mean()
+        if drift > limit:
+            break  # the break
+        dist.all_reduce(model.grads)  # the gradients
+    dist.all_reduce(drift)  # the drift
+"""
+
+
+def test_sizes_of_two_lines_that_met_are_no_reason_but_what_parted_the_ranks_is(
+    tmp_path: Path,
+) -> None:
+    script = Script(tmp_path, PREAMBLE + DRIFT)
+    general = finding(
+        script.at(0, "all_reduce #8 with [4482]", "the gradients"),
+        script.at(1, "all_reduce #8 with []", "the drift"),
+        title="collective-shape-mismatch",
+    )
+    refined = only(general.model_copy(update={"code": "DDP403"}))
+    assert (refined.code, refined.certainty) == ("DDP405", "evidence")
+    assert refined.place == script.place("the break", "update")
+
+
 HEADS = """
 class Detector(torch.nn.Module):
     def forward(self, crops, faces):
