@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import zlib
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from ddpdoctor.watch.places import is_users, users_frame
 _SEEDS = 8
 _RESTORES = 16
 """So many random states are written; the last one says that more may have come."""
+_BEFORE_SEEDS = 8
+"""So many states are kept that a seed has put an end to."""
 
 
 @harmless
@@ -43,7 +46,8 @@ def listen_to_seeds(log: Log) -> None:
     import torch
 
     original: Any = torch.manual_seed
-    restored = _listen_to_restores(log)
+    ended: deque[str] = deque(maxlen=_BEFORE_SEEDS)
+    restored = _listen_to_restores(log, ended)
     calls = 0
 
     @harmless
@@ -54,12 +58,18 @@ def listen_to_seeds(log: Log) -> None:
             way = log.way(sys._getframe(1))
             log.write("seed", value=int(seed), place=place, way=way, wrappers=len(log.wrappers))
 
+    @harmless
+    def ends() -> None:
+        ended.append(_digest())
+
     @functools.wraps(original)
     def manual_seed(seed: Any) -> Any:
         if is_compiling():
             return original(seed)
         note(seed)
         before = torch.initial_seed()
+        if calls <= _SEEDS or restored:
+            ends()
         result = original(seed)
         if restored:
             restored[0](before, sys._getframe(1))
@@ -68,8 +78,18 @@ def listen_to_seeds(log: Log) -> None:
     torch.manual_seed = manual_seed
 
 
-def _listen_to_restores(log: Log) -> list[Callable[[int, Any], None]]:
-    """Once a random state was restored, what is listed is to be called after each seed, too."""
+def _digest() -> str:
+    """Of the state of torch's own generator."""
+    import torch
+
+    return f"{zlib.crc32(torch.get_rng_state().numpy().tobytes()):x}"
+
+
+def _listen_to_restores(log: Log, ended: deque[str]) -> list[Callable[[int, Any], None]]:
+    """Once a random state was restored, what is listed is to be called after each seed, too.
+
+    Of the first of those who seed for a while and give the state back, `ended` has what that was.
+    """
     import torch
 
     original: Any = torch.set_rng_state
@@ -82,11 +102,12 @@ def _listen_to_restores(log: Log) -> list[Callable[[int, Any], None]]:
         written += 1
         if written > _RESTORES:
             return
-        state = zlib.crc32(torch.get_rng_state().numpy().tobytes())
+        state = _digest()
         log.write(
             "random-state",
             before=str(before),
-            now=f"{state:x}" if written < _RESTORES else "",
+            now=state if written < _RESTORES else "",
+            given_back=state in ended,
             place=users_frame(frame),
             way=log.way(frame),
         )

@@ -1096,6 +1096,24 @@ def seeded_again() -> None:
     leave()
 
 
+def seeded_for_a_sample() -> None:
+    """Make samples by their number, and each time give back the state that was there."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(3, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(3):
+        there = torch.get_rng_state()
+        torch.manual_seed(100 + 2 * step + rank)
+        sample = torch.rand(4, 3)
+        torch.set_rng_state(there)
+        optimizer.zero_grad()
+        model(sample).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
 def total(value: float) -> float:
     summed = torch.tensor(value)
     dist.all_reduce(summed)  # the sum

@@ -122,6 +122,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             *("by_the_mean_count", "by_a_constant", "loss_of_all"),
             *("numbered_in_order", "words_of_each", "numbered_for_itself"),
             *("state_of_each", "state_of_all", "state_for_a_while", "seeded_again"),
+            "seeded_for_a_sample",
         ),
     ],
 )

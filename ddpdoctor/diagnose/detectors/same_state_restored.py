@@ -4,7 +4,8 @@ Proven: before the call each rank drew by a seed of its own, after it all genera
 state, equal to the bit, and nothing that was set later has brought them apart again. So from there
 on all draw the same: a checkpoint holds the state of one rank, or the others' are not looked at.
 Who had one seed on all ranks before wants them alike, and who sets a state for a while, and then
-his own again, has parted them: neither is told.
+his own again, has parted them: neither is told. Nor is who seeds for one sample, by its number, and
+gives back the state he came with: that was alike before.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ def detect(case: Case) -> Iterator[Finding]:
     alike = [len({c.now for c in call}) == 1 and bool(call[0].now) for call in calls]
     for number, call in enumerate(calls):
         if len({c.before for c in call}) < len(ranks) or not all(alike[number:]):
+            continue
+        if all(c.given_back for c in call):
             continue
         numbers, first = tuple(rank.rank for rank in ranks), call[0]
         seeds = [(rank.rank, each) for rank in ranks for each in rank.seeds[-1:]]

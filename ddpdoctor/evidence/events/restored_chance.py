@@ -22,3 +22,5 @@ class RandomState:
     place: Place | None
     time: float
     way: tuple[Place, ...] = ()
+    given_back: bool = False
+    """Whether it is the state that this process was in when it was seeded, not long before."""
