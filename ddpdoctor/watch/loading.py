@@ -160,6 +160,8 @@ class Loading:
     def chosen(self, iterator: Any, index: Any) -> None:
         """Digest the indices of a batch."""
         current = _pass_of(iterator, self.log.steps)
+        if current.mixed is self.log.mixed:
+            self.log.mixed = None  # what is shuffled from here on are samples, not their order
         if current.digesting:
             several = isinstance(index, (list, tuple))
             current.order = hash((current.order, tuple(index[:_PREFIX]) if several else index))

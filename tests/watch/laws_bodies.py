@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.distributed as dist
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.distributed.nn import all_reduce
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import (
+    BatchSampler,
     DataLoader,
     Dataset,
     DistributedSampler,
@@ -473,6 +474,58 @@ def one_order() -> None:
 
 def augmented() -> None:
     indices(0, augmented=True)
+
+
+class Turned(Dataset[Tensor]):
+    """Rows whose columns are exchanged each time that they are read."""
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, row: int) -> Tensor:
+        return (torch.arange(3.0) + row)[torch.randperm(3)]
+
+
+class Bags:
+    """Batches by a batch sampler that is kept inside."""
+
+    def __init__(self, bags: BatchSampler) -> None:
+        self.bags = bags
+
+    def __len__(self) -> int:
+        return len(self.bags)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for bag in self.bags:
+            yield [*bag]
+
+
+def bags(*, told: bool) -> None:
+    """Shuffle by a sampler inside a batch sampler inside another, and augment what is read."""
+    rank = join()
+    torch.manual_seed(7 + rank)
+    rows = Turned()
+    sampler = DistributedSampler(rows)
+    loader = DataLoader(rows, batch_sampler=Bags(BatchSampler(sampler, 3, drop_last=True)))
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    for epoch in range(3):
+        if told:
+            sampler.set_epoch(epoch)
+        for batch in loader:  # the bags
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def bags_as_before() -> None:
+    bags(told=False)
+
+
+def bags_told() -> None:
+    bags(told=True)
 
 
 def dropped_handle() -> None:

@@ -51,6 +51,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("bare_head", "DDP300", "the step of both"),
         ("penalised_past", "DDP303", "the penalty"),
         ("an_order_of_each", "DDP217", "the loader"),
+        ("bags_as_before", "DDP203", "the bags"),
         ("dropped_handle", "DDP414", "the dropped one"),
         ("converted", "DDP305", "the conversion"),
         ("caught", "DDP307", "the forward"),
@@ -123,6 +124,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             *("numbered_in_order", "words_of_each", "numbered_for_itself"),
             *("state_of_each", "state_of_all", "state_for_a_while", "seeded_again"),
             "seeded_for_a_sample",
+            "bags_told",
         ),
     ],
 )
