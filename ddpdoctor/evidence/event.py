@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Apply = Callable[[RankEvidence, dict[str, Any], float], None]
 
 R = TypeVar("R")
-_PLACES = ("place", "members_place", "made_at", "mixed_at", "changed_at")
+_PLACES = ("place", "members_place", "made_at", "mixed_at", "changed_at", "clipped_at")
 _PATHS = ("stack", "places")
 
 

@@ -11,6 +11,8 @@ from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
 
 _NAMES_LIMIT = 256
+Clipped = dict[str, Any]
+"""What is written of a clipping."""
 _names: dict[int, dict[int, str]] = {}
 """By optimizer: the names found for its parameters, by their ids. Below zero: without a DDP."""
 
@@ -45,8 +47,25 @@ def is_one_of_several() -> bool:
 
 
 @harmless
-def write_by_hand(log: Log, number: int, step: int, optimizer: Any, budget: Budget) -> None:
-    """Write the digests of what it holds, and of the gradients that it is about to step on."""
+def clipped(
+    number: int, optimizer: Any, given: set[int], *, bit: bool, budget: Budget
+) -> Clipped | None:
+    """What clipping has left of the gradients of an optimizer, of those parameters it was given."""
+    found = [p for p in parameters(optimizer, set()) or () if id(p) in given]
+    gradients = {name: p.grad for name, p in _named(~number, found).items()} if found else {}
+    if not found or is_capturing(found) or not budget.take(size(gradients)):
+        return None
+    return {"clipped": digests(gradients), "clip_bit": bit, "clipped_at": users_frame()}
+
+
+@harmless
+def write_by_hand(
+    log: Log, number: int, step: int, optimizer: Any, clip: Clipped, budget: Budget
+) -> None:
+    """Write the digests of what it holds, and of the gradients that it is about to step on.
+
+    `clip`: what was clipped of it for this step.
+    """
     found = parameters(optimizer, set())
     if not found or is_capturing(found):
         return
@@ -60,6 +79,7 @@ def write_by_hand(log: Log, number: int, step: int, optimizer: Any, budget: Budg
             parameters=digests(values),
             gradients=digests(gradients),
             place=users_frame(),
+            **clip,
         )
 
 

@@ -86,6 +86,8 @@ class _Optimizer:
         self.still_since = self.still_counted = 0
         """The step from which on all rates are zero, and what the schedule had counted by then."""
         self.links: list[tuple[Passes, Link]] = []
+        self.clip: outside.Clipped = {}
+        """What was clipped for a step without a DDP that will be looked at."""
 
 
 class _Training:
@@ -259,6 +261,22 @@ class _Training:
                 passes.clipped_scaled += 1
                 _note_line(passes, "clip")
 
+    def looks_at_clipping(self) -> bool:
+        """Whether a step without a DDP comes next that will be looked at."""
+        return not self._built and any(
+            each.steps + 1 == each.due for each in self._unwrapped.values()
+        )
+
+    @harmless
+    def clipped(self, given: list[Any], norm: Any, limit: Any) -> None:
+        """The gradients of these parameters have been clipped by their norm."""
+        ids, bit = {id(p) for p in given}, float(norm) > float(limit)
+        for mine in self._unwrapped.values():
+            optimizer = mine.optimizer()
+            if optimizer is not None and mine.steps + 1 == mine.due:
+                found = outside.clipped(mine.number, optimizer, ids, bit=bit, budget=self._budget)
+                mine.clip = found or {}
+
     @harmless
     def finish(self) -> None:
         """The job leaves its process group, or ends: what there is now is written down, once."""
@@ -418,7 +436,8 @@ class _Training:
         mine.steps += 1
         if mine.steps == mine.due and outside.is_one_of_several():
             mine.due = self._due_after(mine.steps)
-            outside.write_by_hand(self.log, mine.number, mine.steps, optimizer, self._budget)
+            clip, mine.clip = mine.clip, {}
+            outside.write_by_hand(self.log, mine.number, mine.steps, optimizer, clip, self._budget)
 
 
 def _wake(mine: _Optimizer) -> None:
@@ -526,6 +545,8 @@ def _around_clipping(training: _Training) -> None:
     module = sys.modules["torch.nn.utils.clip_grad"]
     for name, limit in (("clip_grad_norm_", "max_norm"), ("clip_grad_value_", "clip_value")):
         call = _clipping(getattr(module, name), limit, training)
+        if name == "clip_grad_norm_":
+            call = _clipping_by_hand(call, training)
         setattr(module, name, call)
         setattr(utils, name, call)
 
@@ -536,5 +557,22 @@ def _clipping(original: Any, limit: str, training: _Training) -> Any:
         if not is_compiling():
             training.clipping(kwargs.get(limit, args[1] if len(args) > 1 else 0.0))
         return original(*args, **kwargs)
+
+    return call
+
+
+def _clipping_by_hand(original: Any, training: _Training) -> Any:
+    from torch import Tensor
+
+    @functools.wraps(original)
+    def call(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or not training.looks_at_clipping():
+            return original(parameters, max_norm, *args, **kwargs)
+        given = [parameters] if isinstance(parameters, Tensor) else [*parameters]
+        # Who gives an empty generator is warned by torch, who gives an empty list is not.
+        again = given or (each for each in given)
+        norm = original(again, max_norm, *args, **kwargs)
+        training.clipped(given, norm, max_norm)
+        return norm
 
     return call

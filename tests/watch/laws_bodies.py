@@ -294,6 +294,39 @@ def by_hand(*, seeds: bool = False, holes: bool = False, alone: bool = False) ->
     leave()
 
 
+def clipped_by_hand(*, late: bool, limit: float = 0.1) -> None:
+    """Average the gradients without a DDP, and clip them after that, or each rank its own."""
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(10 + rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        if not late:
+            nn.utils.clip_grad_norm_(model.parameters(), limit)  # the clip of each
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= 2
+        if late:
+            nn.utils.clip_grad_norm_(model.parameters(), limit)
+        optimizer.step()
+    leave()
+
+
+def clipped_by_each() -> None:
+    clipped_by_hand(late=False)
+
+
+def clipped_as_one() -> None:
+    clipped_by_hand(late=True)
+
+
+def clipped_far_above() -> None:
+    clipped_by_hand(late=False, limit=1000.0)
+
+
 def averaged_on_own_weights() -> None:
     by_hand(seeds=True)
 

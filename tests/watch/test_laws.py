@@ -46,6 +46,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("measured_alike", "DDP202", "the measured ones"),
         ("played_alike", "DDP202", "the episode"),
         ("averaged_on_own_weights", "DDP300", "the step by hand"),
+        ("clipped_by_each", "DDP306", "the clip of each"),
         ("averaged_with_holes", "DDP300", "the sum of two"),
         ("gathered_twice", "DDP208", "the whole set"),
         ("bare_head", "DDP300", "the step of both"),
@@ -125,6 +126,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             *("state_of_each", "state_of_all", "state_for_a_while", "seeded_again"),
             "seeded_for_a_sample",
             "bags_told",
+            *("clipped_as_one", "clipped_far_above"),
         ),
     ],
 )

@@ -38,7 +38,7 @@ def detect(case: Case) -> Iterator[Finding]:
     if len(ranks) < 2 or any(rank.wrappers for rank in ranks) or not case.ended_well:
         return
     for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}):
-        looks = _looks(ranks, optimizer)
+        looks = looks_of(ranks, optimizer)
         if len(looks) < _ENOUGH:
             continue
         apart = [differing([each.parameters for each in look]) for look in looks]
@@ -58,7 +58,7 @@ def detect(case: Case) -> Iterator[Finding]:
             return
 
 
-def _looks(ranks: list[RankEvidence], optimizer: int) -> list[Look]:
+def looks_of(ranks: list[RankEvidence], optimizer: int) -> list[Look]:
     """Those steps at which all ranks were looked at."""
     of_ranks = [
         {each.step: each for each in rank.of(ByHand) if each.optimizer == optimizer}
@@ -127,11 +127,11 @@ def _mixed(ranks: list[RankEvidence], look: Look, mine: str, theirs: str, rank: 
         "rank leaves out other parameters.",
         _REDUCE_ALL,
         "proven",
-        _lines(ranks, "all_reduce", "reduces what this rank has"),
+        lines_of(ranks, "all_reduce", "reduces what this rank has"),
     )
 
 
-def _lines(ranks: list[RankEvidence], op: str, doing: str) -> list[RankPlace]:
+def lines_of(ranks: list[RankEvidence], op: str, doing: str) -> list[RankPlace]:
     """The line from which such a collective is called most often."""
     calls = Counter(each.place for each in ranks[0].collectives if each.op == op and each.place)
     numbers = tuple(rank.rank for rank in ranks)
@@ -149,7 +149,7 @@ def _begun_apart(ranks: list[RankEvidence], look: Look, names: tuple[str, ...]) 
         "Broadcast the weights themselves from rank 0 before the first step, into the parameters "
         "and not into copies of them.",
         "proven",
-        _lines(ranks, "broadcast", "broadcasts"),
+        lines_of(ranks, "broadcast", "broadcasts"),
     )
 
 
@@ -168,7 +168,7 @@ def _missed(
         f"{', '.join(map(str, steps[:3]))}): the weights of {named(numbers)} have parted.",
         _REDUCE_ALL,
         "evidence",
-        _lines(ranks, "all_reduce", "reduces"),
+        lines_of(ranks, "all_reduce", "reduces"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ddpdoctor.evidence.checking import checked
 from ddpdoctor.evidence.event import record
@@ -24,3 +24,9 @@ class ByHand:
     gradients: Mapping[str, str]
     place: Place | None
     """The line that steps."""
+    clipped: Mapping[str, str] = field(default_factory=dict)
+    """Digests of what clip_grad_norm_ has left of those gradients that it was given, since the step
+    before."""
+    clip_bit: bool = False
+    """Whether their norm was over the limit."""
+    clipped_at: Place | None = None
