@@ -816,8 +816,32 @@ def _may_differ(turn: Turn, beside: bool) -> bool:
         return beside and isinstance(node, ast.If)
     if turn.shape == "passed":
         return turn.exit is not None and turn.exit.kind == "continue"
-    # A loop that goes on for nobody knows how long is the nearer guess than a way out of it.
-    return turn.around is None or turn.around.count.agree.kind == "same"
+    # A loop that goes on for nobody knows how long is the nearer guess than a way out of it, unless
+    # that asks for what each round makes anew.
+    if turn.around is None or turn.around.count.agree.kind == "same":
+        return True
+    return isinstance(turn.around.node, ast.For) and _asks_for_the_round(turn, turn.around.node)
+
+
+def _asks_for_the_round(turn: Turn, loop: ast.For) -> bool:
+    """Whether a condition compares a value that the body of a loop assigns."""
+    test = getattr(turn.node.node, "test", None)
+    if test is None:
+        return False
+    compared = {
+        name.id
+        for each in ast.walk(test)
+        if isinstance(each, ast.Compare)
+        for name in ast.walk(each)
+        if isinstance(name, ast.Name)
+    }
+    made = {
+        name.id
+        for statement in loop.body
+        for name in ast.walk(statement)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
+    return bool(compared & made)
 
 
 def _parted(turn: Turn, mine: Sequence[int], theirs: Sequence[int]) -> bool | None:

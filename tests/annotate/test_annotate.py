@@ -712,6 +712,34 @@ def test_sizes_of_two_lines_that_met_are_no_reason_but_what_parted_the_ranks_is(
     assert refined.place == script.place("the break", "update")
 
 
+LIMITED = """
+def update(model, memory, limit):
+    for batch in memory.parts():
+        drift = model.measure(batch)
+        if {asked}:
+            break  # the break
+        dist.all_reduce(model.grads)  # the gradients
+    dist.all_reduce(model.drift)  # the drift
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"), [("limit and drift > limit", "DDP405"), ("model.is_done", "DDP418")]
+)
+def test_a_break_by_what_each_round_makes_is_nearer_than_that_nobody_knows_how_many_there_are(
+    tmp_path: Path, asked: str, code: str
+) -> None:
+    script = Script(tmp_path, PREAMBLE + LIMITED.format(asked=asked))
+    general = finding(
+        script.at(0, "all_reduce #8 with [4482]", "the gradients"),
+        script.at(1, "all_reduce #8 with []", "the drift"),
+        title="collective-shape-mismatch",
+    )
+    refined = only(general.model_copy(update={"code": "DDP403"}))
+    assert (refined.code, refined.certainty) == (code, "evidence")
+    assert (refined.place == script.place("the break", "update")) == (code == "DDP405")
+
+
 HEADS = """
 class Detector(torch.nn.Module):
     def forward(self, crops, faces):
