@@ -64,7 +64,7 @@ def guarded(perform: Callable[[], None], *, silent: bool = False) -> int:
 
 def _interrupted(silent: bool) -> int:
     if not silent:
-        _say("interrupted")
+        print("ddpdoctor: interrupted", file=sys.stderr)  # at once: nothing is imported for it
     return INTERRUPTED
 
 
