@@ -39,6 +39,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     Ref,
     Table,
+    Term,
     Value,
     What,
     is_device,
@@ -47,7 +48,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.reducing import shared_in, stepped
 from ddpdoctor.lint.engine.queries.sharding import loops
-from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, parts
 from ddpdoctor.lint.rule import About, Confidence, Edit, Fix, Hit, Related, characters
 
 ABOUT = About(code="DDP303", name="bypassed-wrapper", confidence="certain")
@@ -64,7 +65,10 @@ def check(run: Run) -> Iterator[Hit]:
         inside = {-wrapper.number, *parts(run, module)}
         for event, way in backwards:
             loss, of = event.values["loss"], made_by(event.values["loss"])
-            if wrapper.number in of or not (of & inside or module in mentioned(run, loss)):
+            if wrapper.number in of:
+                continue
+            is_sure = bool(of & inside) or module in mentioned(run, loss)
+            if not is_sure and not _is_computed_by(run, loss, wrapper, module):
                 continue
             prepare = [x for x in _forwards(run, "") if _prepares(*x, wrapper, way)]
             learn = [(x, at) for x, at in backwards if wrapper.number in made_by(x.values["loss"])]
@@ -81,8 +85,20 @@ def check(run: Run) -> Iterator[Hit]:
             found = _outermost(past)
             if found is not None and id(found.node) not in done:
                 done.add(id(found.node))
-                yield _hit(run, found, wrap, "likely" if prepare else ABOUT.confidence)
+                certain = is_sure and not prepare
+                yield _hit(run, found, wrap, ABOUT.confidence if certain else "likely")
     yield from _left_out(run)
+
+
+def _is_computed_by(run: Run, loss: Value, wrapper: Ref, module: What) -> bool:
+    """Whether a loss goes back to what a module has given whose class nobody sees.
+
+    Such a module's methods may run it, as far as one knows: that is likely, never certain.
+    """
+    behind = list(origins(run, loss))
+    if any(wrapper.number in made_by(each) for each in behind):
+        return False
+    return isinstance(module, Term) and any(module in mentioned(run, each) for each in behind)
 
 
 def _left_out(run: Run) -> Iterator[Hit]:
