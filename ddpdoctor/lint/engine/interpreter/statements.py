@@ -25,7 +25,7 @@ from ddpdoctor.lint.engine.interpreter.machine import (
 from ddpdoctor.lint.engine.interpreter.methods import TEXT_METHODS
 from ddpdoctor.lint.engine.interpreter.rewriting import raising, suppressing
 from ddpdoctor.lint.engine.interpreter.store import Key, State
-from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Loop, Seq
+from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Loop, Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     FORKED,
@@ -63,6 +63,8 @@ _YIELDS = (ast.Yield, ast.YieldFrom)
 MAYBE = "maybe "
 """Before the names of scopes of which one is entered."""
 EVERY_ERROR = Value(Lib("BaseException"))
+_OF_MEMBERS = ("wrap", "forward", "backward", "step", "collective")
+"""What only those do who have joined."""
 _OF_FILES = {"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"}
 """They ask for a file, as `os.path.exists` does."""
 _ALIKE_ERRORS = frozenset(
@@ -1022,7 +1024,7 @@ def _main_first(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.wit
 def _try(vm: Machine, node: ast.Try) -> bool:
     if _finds_its_key(vm, node):
         return run_block(vm, [*node.body, *node.orelse, *node.finalbody])
-    before, outside = vm.mask, vm.out
+    before, outside, joined = vm.mask, vm.out, vm.joined
     condition = _exception(vm, node)
     depth = vm.store.depth
     record = TryRecord(depth, len(vm.conditions))
@@ -1052,6 +1054,10 @@ def _try(vm: Machine, node: ast.Try) -> bool:
         run(lambda: _tried(vm, node), [])
     finally:
         vm.tries.pop()
+    if vm.joined and not joined and not any(events(arms[0].body, *_OF_MEMBERS)):
+        # Who has not come in keeps nobody waiting later: the others wait for it right there.
+        condition = Value(NOTHING, UNKNOWN)
+        states = [State(each.writes, (condition,), each.mask) for each in states]
     raised = [State({}, ()), *record.raised]
     for handler in node.handlers:
 
