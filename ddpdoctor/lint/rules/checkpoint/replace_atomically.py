@@ -26,11 +26,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ddpdoctor.lint.edits import end_of, replace, start_of
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way
 from ddpdoctor.lint.engine.interpreter.values import text
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.paths import same_path
@@ -40,6 +41,7 @@ from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
 ABOUT = About(code="DDP503", name="torn-save", confidence="likely")
 
+_ALL = ("Exception", "BaseException")
 Saved = tuple[Run, Event, Way]
 
 
@@ -80,13 +82,29 @@ def _pairs(run: Run) -> Iterator[Saved]:
     }
     elsewhere = [each for before in run.earlier for each in file_events(before, "load")]
     for number, (save, at) in enumerate(mine):
-        loads = (*mine[:number], *elsewhere)
-        if id(save.node) not in own and any(_loads(load, save) for load, _ in loads):
+        loads = [load for load, to in mine[:number] if not _has_failed(to, at)]
+        loads += [load for load, _ in elsewhere]
+        if id(save.node) not in own and any(_loads(load, save) for load in loads):
             yield run, save, at
     for before in run.earlier:
         for save, at in file_events(before, "save"):
             if any(_loads(load, save) for load, _ in mine):
                 yield before, save, at
+
+
+def _has_failed(load: Way, save: Way) -> bool:
+    """Whether it is saved because loading has failed, whatever was wrong: nothing can be lost."""
+    for (at, tried), (to, caught) in zip(pairwise(load), pairwise(save), strict=False):
+        if at.node is not to.node:
+            return False
+        choice = at.node
+        if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try):
+            continue
+        first, *others = (arm.body for arm in choice.arms)
+        for body, handler in zip(others, choice.node.handlers, strict=False):
+            if tried.seq is first and caught.seq is body:
+                return handler.type is None or text(handler.type) in _ALL
+    return False
 
 
 def _may_follow(one: Way, other: Way) -> bool:
