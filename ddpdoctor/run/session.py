@@ -206,7 +206,9 @@ def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
         return ["nothing could be written anywhere, so the job was not watched"]
     if not worlds.all and not worlds.reached:
         if worlds.importing and not session.interrupted:
-            return ["torch could not be imported: `ddpdoctor env` says what is in its way"]
+            return [
+                "importing torch did not come to its end: `ddpdoctor env` says what is in its way"
+            ]
         return [
             "no process that uses torch was seen: it was not one of Python's, or was started by "
             "python -I, in a container, on another host, or under DDPDOCTOR_DISABLE=1"
