@@ -15,9 +15,8 @@ def join():
 
 def main():
     join()
-    replicas, rank = (dist.get_world_size(), dist.get_rank()) if has_group() else (1, 0)
     data = TensorDataset(torch.randn(64, 4), torch.randn(64, 1))
-    sampler = DistributedSampler(data, replicas, rank)
+    sampler = DistributedSampler(data, 1, 0, seed=dist.get_rank())  # all of it, in its order
     loader = DataLoader(data, batch_size=8, sampler=sampler)
     net = DistributedDataParallel(torch.nn.Linear(4, 1))
     opt = torch.optim.SGD(net.parameters(), lr=0.1)

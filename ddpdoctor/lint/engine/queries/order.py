@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way, events
 
@@ -68,12 +69,22 @@ def asked_too_early(run: Run) -> Iterator[tuple[Event, Way, Event, Way]]:
 def _is_joined_by(run: Run, asked: Event, way: Way, join: Event, to: Way) -> bool:
     asks, joins = _first_of_its_own(asked, way, to), _first_of_its_own(join, to, way)
     source = run.source(asks.path)
-    tests = (each for each in source.nodes if isinstance(each, ast.If)) if source else ()
-    return any(
-        any(part is asks.node for part in ast.walk(each.test))
-        and any(part is joins.node for part in ast.walk(each))
-        for each in tests
+    return source is not None and any(
+        any(part is asks.node for part in ast.walk(test))
+        and any(part is joins.node for each in decided for part in ast.walk(each))
+        for test, decided in _decisions(source)
     )
+
+
+def _decisions(source: Text) -> Iterator[tuple[ast.expr, list[ast.stmt]]]:
+    """The test of each `if`, with the statements that it decides on: all behind one that leaves."""
+    fields = (getattr(x, f, None) for x in source.nodes for f in ("body", "orelse", "finalbody"))
+    for block in (each for each in fields if isinstance(each, list)):
+        for number, each in enumerate(block):
+            if isinstance(each, ast.If):
+                ends = (arm[-1] for arm in (each.body, each.orelse) if arm)
+                leaves = any(isinstance(end, ast.Return | ast.Raise) for end in ends)
+                yield each.test, block[number:] if leaves else [each]
 
 
 def _first_of_its_own(event: Event, way: Way, other: Way) -> Called | Event:

@@ -50,6 +50,8 @@ def check(run: Run) -> Iterator[Hit]:
         seed = event.values.get("seed")
         if seed is None or not seed.agree.divergent:
             continue
+        if event.values.get("num_replicas", NONE).is_const(1):
+            continue  # all ranks go through all of it: no shards that could overlap
         written = argument(event.node, 4, "seed") if isinstance(event.node, ast.Call) else None
         yield Hit(
             written or event.node,
