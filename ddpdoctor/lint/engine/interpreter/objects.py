@@ -442,7 +442,7 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
         if (named := vm.store.get((what, NAMED))) is not None and named.agree.kind == "same":
             return hinted(vm, Value(value.what, SAME_LIKELY), name)
         return value if getter is not None else hinted(vm, value, name)
-    if made.type == "argparse.Namespace":
+    if made.type == NAMESPACE:
         return owner if name == "__dict__" else _option(vm, what, name, node)
     if made.type == LOADER and name == "sampler" and vm.store.get((what, "#prepared")) is None:
         own = vm.new(made.node, SAMPLER, kind=f"sampler {what.number}")
@@ -944,17 +944,29 @@ def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None)
     set_item(vm, owner, key, value, node)
 
 
+def options(vm: Machine, namespace: Value) -> dict[str, Value]:
+    """What the options of a command line hold: what was set since, else what the parser gives."""
+    parser = vm.store.get((namespace.what, "#parser"))
+    given = vm.store.of(parser.what).items() if parser is not None else ()
+    own = vm.store.of(namespace.what).items()
+    return {
+        **{name.removeprefix("--"): value for name, value in given if name.startswith("--")},
+        **{name: value for name, value in own if not name.startswith("#")},
+    }
+
+
 def _told_options(vm: Machine, namespace: Value) -> list[Value]:
     """The names of the options of a command line whose values are known to differ by the rank."""
-    if vm.type_of(namespace) != "argparse.Namespace":
+    if vm.type_of(namespace) != NAMESPACE:
         return []
-    parser = vm.store.get((namespace.what, "#parser"))
-    options = vm.store.of(parser.what).items() if parser is not None else ()
     return [
-        Value(Const(name.removeprefix("--")))
-        for name, value in options
-        if name.startswith("--") and value.agree.divergent
+        Value(Const(name))
+        for name, value in options(vm, namespace).items()
+        if value.agree.divergent
     ]
+
+
+NAMESPACE = "argparse.Namespace"
 
 
 def _pairs(rows: Tuple) -> list[tuple[Value, Value]] | None:
@@ -1362,6 +1374,17 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
         vm.emit("buffer", name, node, buffer=old, by=value)
         vm.buffers.add(value.what)
     _rebind(vm, (what, name), value, node)
+
+
+def remove_attribute(vm: Machine, owner: Value, name: str) -> None:
+    """`del owner.name`: what was kept there is no part of it any more."""
+    for each in owner.what.options if isinstance(owner.what, Either) else (owner,):
+        is_kept = vm.store.get((each.what, name)) is not None
+        if isinstance(each.what, Ref | Term) and (is_kept or vm.type_of(each) == NAMESPACE):
+            vm.store.put((each.what, name), REMOVED)
+
+
+REMOVED = Value(NOTHING, UNKNOWN)
 
 
 def _set_as_item(vm: Machine, owner: Value, name: str, value: Value, node: ast.AST) -> bool:

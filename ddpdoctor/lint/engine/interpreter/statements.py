@@ -197,6 +197,8 @@ def _delete(vm: Machine, node: ast.Delete) -> bool:
                 vm.emit("unsetenv", "del", target, name=evaluate(vm, target.slice))
             elif vm.type_of(owner) == "list":
                 vm.emit("take", "del", target, owner=owner)
+        elif isinstance(target, ast.Attribute):
+            objects.remove_attribute(vm, evaluate(vm, target.value), target.attr)
     return True
 
 

@@ -126,4 +126,6 @@ def _inside(run: Run, value: Value) -> list[Value]:
         objects.class_attribute(run.vm, made.cls, each) is not None for each in _SAYS_ITSELF
     ):
         return []
+    if made.type == objects.NAMESPACE:
+        return list(objects.options(run.vm, value).values())
     return list(run.vm.store.of(value.what).values())

@@ -107,6 +107,8 @@ def _dead(run: Run) -> Iterator[Hit]:
         owner, value = event.values["owner"], event.values["value"]
         if not isinstance(owner.what, Ref) or owner.what.number not in inside:
             continue
+        if run.vm.store.get((owner.what, event.name)) is objects.REMOVED:
+            continue
         if id(event.node) in told or not _is_whole(run, owner) or reads(run, event.name):
             continue
         if _is_made_here(run, event) and learns(run, value.what) and not _is_frozen(run, value):

@@ -452,7 +452,10 @@ def _has(vm: Machine, value: Value, name: str) -> bool | None:
     if made is None or made.cls < 0 or not objects.is_known(vm, made.cls):
         return None
     own = (objects.class_attribute(vm, made.cls, each) for each in (name, "__getattr__"))
-    if vm.store.get((value.what, name)) is not None or any(each is not None for each in own):
+    kept = vm.store.get((value.what, name))
+    if kept is objects.REMOVED:
+        return None
+    if kept is not None or any(each is not None for each in own):
         return True
     return None if hasattr(object, name) or _may_be_set(vm, made.cls, name) else False
 
