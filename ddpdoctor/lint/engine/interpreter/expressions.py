@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.library.facts import text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
+from ddpdoctor.lint.engine.interpreter.store import NONE_UNSEEN
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
@@ -187,6 +188,8 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
             return found if isinstance(op, ast.In) else folding.negated(found)
     if right.is_const(None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         left = objects.before_changes(vm, left)
+        if vm.store.get((left.what, NONE_UNSEEN)) is not None:
+            left = Value(left.what, UNKNOWN)
     if isinstance(op, ast.Eq | ast.NotEq) and _is_width(left.what) and _is_count(right):
         left = Value(left.what, UNKNOWN)  # of samples that are wide or narrow on all ranks
     return folding.compared(left, op, right)

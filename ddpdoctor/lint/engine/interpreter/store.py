@@ -47,6 +47,8 @@ PERHAPS = "#perhaps"
 
 OF_SOME = "#of some"
 """Of a number: some ranks reckon it in another way, as the last one does the end of its part."""
+NONE_UNSEEN = "#never None"
+"""Of what is another thing on each way: on none of them is it None, as far as that is seen."""
 TOLD = "#told"
 """Under which it is kept by which collective all ranks were given what a tensor holds."""
 
@@ -214,7 +216,18 @@ class Store:
         found = _some_have_none(present, states) or self._either(present, conditions, tag)
         if isinstance(found, Term) and _is_told_by_rank(present, conditions):
             self.put((found, OF_SOME), Value(Const(True), agree, why))
+        if isinstance(found, Term) and agree.divergent and all(map(self._is_something, present)):
+            self.put((found, NONE_UNSEEN), Value(Const(True)))
         return Value(found, agree, why)
+
+    def _is_something(self, value: Value) -> bool:
+        """Whether a value is not None as far as that is seen."""
+        what = value.what
+        if isinstance(what, Term) and what.op == "joined":
+            return self.get((what, NONE_UNSEEN)) is not None
+        if isinstance(what, Either):
+            return all(map(self._is_something, what.options))
+        return what != NOTHING and not value.is_const(None) and not isinstance(what, Table)
 
     def _either(self, values: list[Value], conditions: list[Value], tag: Any) -> What:
         options: dict[What, Value] = {}
