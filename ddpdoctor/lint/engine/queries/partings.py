@@ -26,6 +26,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     EVERYONE,
+    FALSE,
     NONE,
     NOTHING,
     Either,
@@ -49,7 +50,7 @@ from ddpdoctor.lint.engine.queries.words import (
     letters,
     speaks,
 )
-from ddpdoctor.lint.engine.queries.wrapping import made_by, parts
+from ddpdoctor.lint.engine.queries.wrapping import has_no_buffers, made_by, parts
 from ddpdoctor.lint.engine.trees import targets
 
 Left = Literal["", "continue", "break", "return", "end", "raise", "assert"]
@@ -120,6 +121,7 @@ def partings(run: Run) -> list[Parting]:
     """All partings of a program."""
     found = run.answers.get("partings")
     if found is None:
+        _note_what_shares_nothing(run)
         words = Words(_reduced(run))
         found = [*_ByRank(run, words).find(), *_local(run, words)]
         if run.spent:  # what makes it right may come where the program was not followed
@@ -129,6 +131,15 @@ def partings(run: Run) -> list[Parting]:
         run.answers["partings"] = found
     result: list[Parting] = found
     return result
+
+
+def _note_what_shares_nothing(run: Run) -> None:
+    """A forward without a graph, of a wrapped module without buffers, waits for no other rank."""
+    for event, _ in events(run.root, "forward"):
+        model = event.values["model"]
+        module = run.vm.store.get((model.what, "module")) or model
+        if "no_grad" in event.scopes and has_no_buffers(run, module.what):
+            event.values["shares_buffers"] = FALSE
 
 
 def _is_cut(parting: Parting) -> bool:

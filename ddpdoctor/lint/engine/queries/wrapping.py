@@ -73,7 +73,8 @@ def _is_without_buffers(run: Run, number: int) -> bool:
     elif made.type not in (*objects.MODULES, "list", "dict"):
         return False
     if of is None:
-        return made.type in ("list", "dict")
+        is_module = made.cls >= 0 and not objects.is_known(run.vm, made.cls)
+        return not is_module and (made.cls >= 0 or made.type in ("list", "dict"))
     return of.option("has") != "batch" and not of.name.startswith("torch.nn.InstanceNorm")
 
 
@@ -85,7 +86,8 @@ def _is_no_module(value: Value) -> bool:
     if isinstance(what, Many):
         return _is_no_module(what.element)
     if isinstance(what, Term):
-        return what.op == "lib" and str(what.args[0]).startswith("torch.nn.")
+        is_of_torch = what.op == "lib" and str(what.args[0]).startswith("torch.nn.")
+        return is_of_torch or what == objects.ABSENT.what
     if isinstance(what, Either):
         return all(map(_is_no_module, what.options))
     return not isinstance(what, Partial)

@@ -26,9 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.queries.partings import Met, partings
+from ddpdoctor.lint.engine.interpreter.tree import Event
+from ddpdoctor.lint.engine.queries.partings import partings
 from ddpdoctor.lint.engine.queries.telling import chain, how, where
-from ddpdoctor.lint.engine.queries.wrapping import has_no_buffers
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP406", name="rank0-only-evaluation", confidence="likely")
@@ -40,7 +40,7 @@ def check(run: Run) -> Iterator[Hit]:
         if not parting.by_rank or any(each.event.kind == "backward" for each in parting.met):
             continue
         for each in parting.met:
-            if each.event.kind != "forward" or _keeps_buffers_apart(run, each):
+            if each.event.kind != "forward" or _leaves_buffers(run, each.event):
                 continue
             node, path = where(parting, each)
             yield Hit(
@@ -61,11 +61,7 @@ def check(run: Run) -> Iterator[Hit]:
                 break
 
 
-def _keeps_buffers_apart(run: Run, met: Met) -> bool:
-    """Whether the wrapper was told not to broadcast buffers, or has none and no graph to make."""
-    model = met.event.values["model"]
-    told = run.vm.store.get((model.what, "#broadcast_buffers"))
-    if told is not None and told.is_const(False):
-        return True
-    module = run.vm.store.get((model.what, "module")) or model
-    return "no_grad" in met.event.scopes and has_no_buffers(run, module.what)
+def _leaves_buffers(run: Run, forward: Event) -> bool:
+    """Whether the wrapper was told not to broadcast buffers."""
+    told = run.vm.store.get((forward.values["model"].what, "#broadcast_buffers"))
+    return told is not None and told.is_const(False)
