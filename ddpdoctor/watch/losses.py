@@ -7,7 +7,7 @@ hundred values of a million steps. To read one on a GPU waits for it.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Protocol
 
 from ddpdoctor.watch.aside import is_traced, skip
 from ddpdoctor.watch.digests import is_capturing
@@ -20,8 +20,21 @@ _APART = 10
 _LARGEST = 1e18
 
 
+class Backward(Protocol):
+    """Who else is told of what goes backward."""
+
+    def looks(self) -> bool:
+        """Whether it is to be told of the next pass."""
+
+    def before(self, roots: Any) -> None:
+        """A pass begins."""
+
+    def after(self) -> None:
+        """It has ended well."""
+
+
 @harmless
-def listen(log: Log, scaling: Scaling) -> None:
+def listen(log: Log, scaling: Scaling, other: Backward) -> None:
     """Look at what goes backward into parameters."""
     import torch
     from torch import autograd
@@ -45,9 +58,15 @@ def listen(log: Log, scaling: Scaling) -> None:
 
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
-        if log.steps >= rests_until and kwargs.get("accumulate_grad"):
+        is_training = kwargs.get("accumulate_grad")
+        if log.steps >= rests_until and is_training:
             note(args[0])
-        return original(*args, **kwargs)
+        if not is_training or not other.looks():
+            return original(*args, **kwargs)
+        other.before(args[0])
+        result = original(*args, **kwargs)
+        other.after()
+        return result
 
     graph._engine_run_backward = run
     autograd._engine_run_backward = run  # type: ignore[attr-defined]

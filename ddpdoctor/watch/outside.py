@@ -5,14 +5,18 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from ddpdoctor.watch.digests import Budget, digests, is_capturing, size
+from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
 
 _NAMES_LIMIT = 256
+_GRADED = 16
+"""Gradients of which some elements are written."""
 Clipped = dict[str, Any]
 """What is written of a clipping."""
+Graded = dict[str, Any]
+"""What is written of a backward pass."""
 _names: dict[int, dict[int, str]] = {}
 """By optimizer: the names found for its parameters, by their ids. Below zero: without a DDP."""
 
@@ -59,19 +63,27 @@ def clipped(
 
 
 @harmless
+def graded(number: int, optimizer: Any) -> dict[str, list[float]]:
+    """Some elements of the gradients of an optimizer as a backward pass has left them."""
+    found = (parameters(optimizer, set()) or [])[:_GRADED]
+    return {} if is_capturing(found) else few(_gradients(_named(~number, found)))
+
+
+@harmless
 def write_by_hand(
-    log: Log, number: int, step: int, optimizer: Any, clip: Clipped, budget: Budget
+    log: Log, number: int, step: int, optimizer: Any, seen: dict[str, Any], budget: Budget
 ) -> None:
     """Write the digests of what it holds, and of the gradients that it is about to step on.
 
-    `clip`: what was clipped of it for this step.
+    `seen`: what clipping and the backward pass have left of it for this step.
     """
     found = parameters(optimizer, set())
     if not found or is_capturing(found):
         return
     values = _named(~number, found)
-    gradients = {name: p.grad for name, p in values.items()}
+    gradients = _gradients(values)
     if budget.take(size(values) + size(gradients)):
+        stepped = few({name: gradients[name] for name in seen.get("left", ()) if name in gradients})
         log.write(
             "by-hand",
             optimizer=number,
@@ -79,8 +91,20 @@ def write_by_hand(
             parameters=digests(values),
             gradients=digests(gradients),
             place=users_frame(),
-            **clip,
+            few=stepped,
+            rule=_rule(optimizer),
+            **seen,
         )
+
+
+def _gradients(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: p.grad for name, p in values.items()}
+
+
+def _rule(optimizer: Any) -> str:
+    """The optimizer of torch's that it is."""
+    kinds = (each for each in type(optimizer).__mro__ if each.__module__.startswith("torch.optim."))
+    return next((each.__name__ for each in kinds), "")
 
 
 def _named(optimizer: int, found: list[Any]) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ddpdoctor.watch import changes, copies, joining, losses, noise, outside, probes
-from ddpdoctor.watch.aside import aside, is_compiling, skip
+from ddpdoctor.watch.aside import aside, is_compiling, is_traced, skip
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
 from ddpdoctor.watch.exceptions import passing
+from ddpdoctor.watch.factors import factors
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.identity import ByIdentity
 from ddpdoctor.watch.log import Log
@@ -61,7 +62,7 @@ def install(
     _around_clipping(training)
     joining.before_leaving(training.finish)
     training.scaling.listen()
-    losses.listen(log, training.scaling)
+    losses.listen(log, training.scaling, training)
     training.schedules.listen()
     noise.listen_to_plateaus(log)
     noise.listen_to_seeds(log)
@@ -88,6 +89,8 @@ class _Optimizer:
         self.links: list[tuple[Passes, Link]] = []
         self.clip: outside.Clipped = {}
         """What was clipped for a step without a DDP that will be looked at."""
+        self.graded: outside.Graded = {}
+        """What the latest backward pass for such a step has left."""
 
 
 class _Training:
@@ -115,6 +118,8 @@ class _Training:
         self._stepping: list[int] = []
         self.samples = Samples(log)
         self.window = Window(log, self._budget, self._is_inside)
+        self._factors: list[float] | None = []
+        """By what the means of the loss are multiplied that goes backward."""
 
     @harmless
     def built(self, wrapper: Any) -> None:
@@ -261,11 +266,30 @@ class _Training:
                 passes.clipped_scaled += 1
                 _note_line(passes, "clip")
 
-    def looks_at_clipping(self) -> bool:
+    def looks(self) -> bool:
         """Whether a step without a DDP comes next that will be looked at."""
         return not self._built and any(
             each.steps + 1 == each.due for each in self._unwrapped.values()
         )
+
+    @harmless
+    def before(self, roots: Any) -> None:
+        """A backward pass for such a step begins."""
+        self._factors = [] if is_traced() or len(roots) > 1 else factors(*roots)
+
+    @harmless
+    def after(self) -> None:
+        """It has ended."""
+        for mine in self._unwrapped.values():
+            optimizer = mine.optimizer()
+            if optimizer is not None and mine.steps + 1 == mine.due:
+                passes = mine.graded.get("passes", 0) + 1
+                found = outside.graded(mine.number, optimizer) if self._factors else None
+                mine.graded = {
+                    "left": found or {},
+                    "factors": self._factors or [],
+                    "passes": passes,
+                }
 
     @harmless
     def clipped(self, given: list[Any], norm: Any, limit: Any) -> None:
@@ -436,8 +460,8 @@ class _Training:
         mine.steps += 1
         if mine.steps == mine.due and outside.is_one_of_several():
             mine.due = self._due_after(mine.steps)
-            clip, mine.clip = mine.clip, {}
-            outside.write_by_hand(self.log, mine.number, mine.steps, optimizer, clip, self._budget)
+            seen, mine.clip, mine.graded = {**mine.clip, **mine.graded}, {}, {}
+            outside.write_by_hand(self.log, mine.number, mine.steps, optimizer, seen, self._budget)
 
 
 def _wake(mine: _Optimizer) -> None:
@@ -566,7 +590,7 @@ def _clipping_by_hand(original: Any, training: _Training) -> Any:
 
     @functools.wraps(original)
     def call(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not training.looks_at_clipping():
+        if is_compiling() or not training.looks():
             return original(parameters, max_norm, *args, **kwargs)
         given = [parameters] if isinstance(parameters, Tensor) else [*parameters]
         # Who gives an empty generator is warned by torch, who gives an empty list is not.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterator
 
@@ -1382,3 +1383,128 @@ def loss_of_all() -> None:
         return total / 6
 
     weighed(mean, count=lambda rank, step: 6 + step % 3)
+
+
+def together(
+    share: Callable[[nn.Module], object],
+    *,
+    scale: float = 1.0,
+    micro: int = 1,
+    own: int = 6,
+    kind: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
+) -> None:
+    """Put gradients together by hand, of means over each rank's own samples, times a number."""
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+    optimizer = kind(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        for _ in range(micro):
+            loss = nn.functional.mse_loss(model(torch.randn(own, 4)), torch.ones(own, 1))
+            (loss * scale).backward() if scale != 1.0 else loss.backward()
+        share(model)
+        optimizer.step()  # the step on sums
+    leave()
+
+
+def sum_up(model: nn.Module, *, by: float = 1.0, before: float = 1.0) -> None:
+    for parameter in model.parameters():
+        assert parameter.grad is not None
+        parameter.grad /= before
+        dist.all_reduce(parameter.grad)  # the sum of gradients
+        parameter.grad /= by
+
+
+def average(model: nn.Module) -> None:
+    sum_up(model, by=dist.get_world_size())
+
+
+def summed_gradients() -> None:
+    together(sum_up)
+
+
+def summed_in_rounds() -> None:
+    together(sum_up, scale=1 / 3, micro=3)
+
+
+def averaged_twice() -> None:
+    together(lambda model: sum_up(model, by=2, before=2))
+
+
+def by_the_devices_of_another() -> None:
+    together(lambda model: sum_up(model, by=8))
+
+
+def averaged_before() -> None:
+    together(lambda model: sum_up(model, before=2))
+
+
+def averaged_in_rounds() -> None:
+    together(average, micro=3, scale=1 / 3)
+
+
+def averaged_over_rounds() -> None:
+    together(lambda model: sum_up(model, by=6), micro=3)
+
+
+def averaged_in_the_loss() -> None:
+    together(sum_up, scale=1 / 2)
+
+
+def weighed_in_the_loss() -> None:
+    together(average, scale=0.7)
+
+
+def summed_for_direction() -> None:
+    together(sum_up, kind=torch.optim.Adam)
+
+
+def summed_and_clipped() -> None:
+    def share(model: nn.Module) -> None:
+        sum_up(model)
+        nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+
+    together(share)
+
+
+def weighed_by_counts() -> None:
+    """The average of all samples, of which the ranks have unlike numbers."""
+    own = 4 + 4 * int(os.environ["RANK"])
+
+    def share(model: nn.Module) -> None:
+        for parameter in model.parameters():
+            assert parameter.grad is not None
+            parameter.grad *= own
+        sum_up(model, by=12)
+
+    together(share, own=own)
+
+
+def averaged_while_going_back() -> None:
+    """Reduced by hooks, one after the other, as the gradients come."""
+    join()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    works = []
+
+    def send(parameter: Tensor) -> None:
+        assert parameter.grad is not None
+        works.append((parameter, dist.all_reduce(parameter.grad, async_op=True)))
+
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(send)
+    torch.manual_seed(10 + dist.get_rank())
+    for _ in range(9):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(torch.randn(6, 4)), torch.ones(6, 1)).backward()
+        while works:
+            parameter, work = works.pop()
+            assert work is not None
+            work.wait()
+            assert parameter.grad is not None
+            parameter.grad /= 2
+        optimizer.step()
+    leave()

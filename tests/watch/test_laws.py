@@ -84,6 +84,10 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("metrics_of_each_order", "DDP413", "the sum"),
         ("rows_as_met", "DDP413", "the rows"),
         ("numbered_as_met", "DDP213", "the wrapped words"),
+        ("summed_gradients", "DDP211", "the sum of gradients"),
+        ("summed_in_rounds", "DDP211", "the step on sums"),
+        ("averaged_twice", "DDP211", "the sum of gradients"),
+        ("by_the_devices_of_another", "DDP211", "the sum of gradients"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -127,6 +131,9 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "seeded_for_a_sample",
             "bags_told",
             *("clipped_as_one", "clipped_far_above"),
+            *("averaged_before", "averaged_in_rounds", "averaged_over_rounds"),
+            *("averaged_in_the_loss", "weighed_in_the_loss", "weighed_by_counts"),
+            *("summed_for_direction", "summed_and_clipped", "averaged_while_going_back"),
         ),
     ],
 )

@@ -30,3 +30,14 @@ class ByHand:
     clip_bit: bool = False
     """Whether their norm was over the limit."""
     clipped_at: Place | None = None
+    left: Mapping[str, list[float]] = field(default_factory=dict)
+    """Some elements of gradients as the latest backward pass has left them."""
+    few: Mapping[str, list[float]] = field(default_factory=dict)
+    """The same elements of those that it steps on."""
+    factors: tuple[float, ...] = ()
+    """By what the means over this rank's samples are multiplied in the loss; empty where there are
+    other terms than means."""
+    passes: int = 0
+    """Backward passes since the step before."""
+    rule: str = ""
+    """The optimizer of torch's that it is."""

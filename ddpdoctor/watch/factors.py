@@ -1,0 +1,97 @@
+"""By what each mean over a rank's own samples is multiplied in the loss that goes backward.
+
+Read from the graph, before it is used up: sums, and products and quotients with one number, down to
+what torch takes a mean of, be it by a loss of its own or by a sum over as many as it has.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ddpdoctor.watch.harmless import harmless
+
+_DEEPEST, _MOST = 64, 16
+_SAME = ("Neg", "ToCopy", "Squeeze", "Unsqueeze", "View", "Reshape", "Alias", "Clone")
+_MEAN, _SUM = 1, 2
+"""How torch's losses reduce, as it writes it down."""
+
+
+@harmless
+def factors(root: Any) -> list[float]:
+    """The size of each factor; none where anything but a mean is among the terms."""
+    found: list[float] = []
+    rest: list[tuple[Any, float, int]] = [(root.grad_fn, 1.0, 0)]
+    while rest:
+        node, factor, depth = rest.pop()
+        if node is None or depth > _DEEPEST or len(found) >= _MOST:
+            return []
+        name = _name(node)
+        if name in ("Add", "Sub"):
+            scales = (1.0, float(node._saved_alpha))
+            terms = zip((below for below, _ in node.next_functions), scales, strict=True)
+            rest += [(below, factor * by, depth + 1) for below, by in terms if below is not None]
+        elif name in ("Mul", "Div"):
+            below, by = _scaled(node)
+            if not by:
+                return []
+            if name == "Div" and by in _counts(below):
+                found.append(factor)
+                continue
+            rest.append((below, factor * (by if name == "Mul" else 1 / by), depth + 1))
+        elif name in _SAME:
+            rest.append((node.next_functions[0][0], factor, depth + 1))
+        elif name == "Mean" and (by := _before(node.next_functions[0][0])):
+            found.append(factor * by)
+        elif getattr(node, "_saved_reduction", 0) == _MEAN:
+            found.append(factor)
+        else:
+            return []
+    return [abs(each) for each in found]
+
+
+def _name(node: Any) -> str:
+    """What made it: "Mean" of MeanBackward0, which is told apart from others of its kind."""
+    return str(node.name()).partition("Backward")[0]
+
+
+def _scaled(node: Any) -> tuple[Any, float]:
+    """What is multiplied or divided by one number, and that; 0 if it is by anything else."""
+    inputs = [below for below, _ in node.next_functions if below is not None]
+    other: Any = node._saved_other if len(inputs) == 1 else ()
+    if hasattr(other, "numel"):
+        is_number = other.numel() == 1 and other.device.type == "cpu"
+        return inputs[0], float(other) if is_number else 0.0
+    return (inputs or [None])[0], float(other) if isinstance(other, int | float) else 0.0
+
+
+def _before(node: Any) -> float:
+    """By which number the terms of a mean are multiplied; 0 if by other numbers each."""
+    factor = 1.0
+    for _ in range(_DEEPEST):
+        name = _name(node)
+        if name in _SAME:
+            node = node.next_functions[0][0]
+        elif name in ("Mul", "Div") and all(below is not None for below, _ in node.next_functions):
+            return factor
+        elif name in ("Mul", "Div"):
+            node, by = _scaled(node)
+            if not by:
+                return 0.0
+            factor *= by if name == "Mul" else 1 / by
+        else:
+            return factor
+    return 0.0
+
+
+def _counts(node: Any) -> tuple[float, ...]:
+    """Of how many terms this is the sum, and of how many samples; none if it is no sum."""
+    while _name(node) in _SAME:
+        node = node.next_functions[0][0]
+    if _name(node) == "Sum" and _before(node.next_functions[0][0]) == 1.0:
+        sizes = node._saved_self_sym_sizes
+        return (float(prod(sizes)), float(sizes[0])) if sizes else ()
+    if getattr(node, "_saved_reduction", 0) == _SUM and hasattr(node, "_saved_target"):
+        sizes = node._saved_target.shape
+        return (float(prod(sizes)), float(sizes[0])) if sizes else ()
+    return ()
