@@ -31,6 +31,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Many,
     Place,
     Ref,
+    Table,
     Tensor,
     Term,
     Tuple,
@@ -146,9 +147,16 @@ def _init(vm: Machine, call: Call) -> Value:
     vm.emit("init", call.last, call.node, **values)
     vm.joined = True
     rank = values.get("rank")
-    if rank is not None and rank.agree.kind == "unknown":
+    if rank is not None and _is_not_known(rank):
         _learn_rank(vm, call.node)
     return NONE
+
+
+def _is_not_known(rank: Value) -> bool:
+    """Whether it is not seen which number each rank has: it was computed of what is not known."""
+    return rank.agree.kind == "unknown" or (
+        rank.agree.kind == "rank" and not isinstance(rank.what, Table)
+    )
 
 
 def _learn_rank(vm: Machine, node: ast.AST) -> None:
