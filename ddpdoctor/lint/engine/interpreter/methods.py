@@ -80,6 +80,8 @@ _CONVERSIONS = ("to", "cuda", "cpu", "half", "float", "double", "bfloat16")
 _ADDERS = ("add_module", "register_module", "register_parameter")
 _GROWS = ("append", "insert", "extend")
 TAKES = ("pop", "popleft", "remove", "clear")
+_ADVANCES = ("__next__", "next")
+"""Of an iterator; that of a loader's had the second for long."""
 _CASES = ("lower", "upper", "strip", "rstrip", "lstrip")
 TEXT_METHODS = frozenset(
     (
@@ -569,7 +571,7 @@ def _of_container(
             plain = Value(Many(by_time, how_many(what)), by_time.agree, by_time.why)
         vm.store.put((owner.what, "[]"), plain)
         return NONE
-    if name in ("pop", "popleft"):
+    if name in ("pop", "popleft", *_ADVANCES):
         index = args[0] if args else Value(Const(-1 if name == "pop" else 0))
         taken = objects.item(vm, owner, index, node)
         objects.take_out(vm, owner, index)

@@ -1078,7 +1078,13 @@ def _try(vm: Machine, node: ast.Try) -> bool:
     elif any(arm.body.items for arm in arms):
         choice = Choice(condition, node, node, vm.path, arms, vm.frame.name)
         outside.items.append(choice)
+    several = states if len(states) > 1 else []
+    keys = dict.fromkeys(key for each in several for key in each.writes)
+    ways = {key: [each.writes.get(key, vm.store.get(key)) for each in states] for key in keys}
     vm.store.join(states, vm.site(node, "try"))
+    for key, way in ways.items():
+        if (now := vm.store.get(key)) is not None:
+            vm.either(now, way, node)
     falls = bool(states)
     if node.finalbody:
         falls = run_block(vm, node.finalbody) and falls

@@ -128,6 +128,19 @@ def _passes(run: Run) -> Iterator[Pass]:
             yield Pass(over, event, way, trains)
 
 
+def begun_again(run: Run) -> Iterator[Pass]:
+    """Iterators of loaders that are made again and again, and asked for what is trained on."""
+    trained = {id(loop) for _, way in events(run.root, "backward") for loop in loops(way)}
+    fed: set[int] | None = None
+    for event, way in events(run.root, "begin"):
+        over = frozenset(
+            numbers(event.values.get("over")) | _behind(run, event.values.get("element"), _DEPTH)
+        )
+        if over and loops(way):
+            fed = _fed(run, trained) if fed is None else fed
+            yield Pass(over, event, way, bool(over & fed))
+
+
 def _fed(run: Run, trained: set[int]) -> set[int]:
     """The loaders of which a model is given batches in a loop that trains."""
     return {

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.objects import OF_LOADER, bases, class_attribute
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     Const,
@@ -49,6 +49,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
     SAMPLER,
     Pass,
+    begun_again,
     made,
     numbers,
     passes,
@@ -66,7 +67,9 @@ def check(run: Run) -> Iterator[Hit]:
     if told is None:
         return
     done: set[int] = set()
-    for each in passes(run):
+    refilled = list(begun_again(run))
+    for each in (*passes(run), *refilled):
+        kept = each in refilled and not _is_begun_in_every(each.way, each.outer[-1])
         for loader in each.loaders & loaders.keys():
             sampler = loaders[loader]
             again = [loop for loop in each.outer if loop.rounds != 1]
@@ -80,12 +83,24 @@ def check(run: Run) -> Iterator[Hit]:
                 made_by.node,
                 "nothing calls set_epoch() on this sampler: every epoch has the same order",
                 notes=(_over(each), *_asked_in_vain(again[0])),
-                help="`sampler.set_epoch(epoch)` as the first line of the epoch loop",
-                fix=_fix(run, made_by, again[0]),
+                help="`sampler.set_epoch(rounds)` where the loader is begun anew"
+                if kept
+                else "`sampler.set_epoch(epoch)` as the first line of the epoch loop",
+                fix=None if kept else _fix(run, made_by, again[0]),
                 path=made_by.path,
             )
     yield from _own(run, told)
     yield from _told_to_some(run, samplers)
+
+
+def _is_begun_in_every(way: Way, loop: Loop) -> bool:
+    """Whether each round of a loop comes by what stands at the end of a way in it."""
+    for step in reversed(way):
+        if step.node is loop:
+            return True
+        if isinstance(step.node, Choice):
+            return False
+    return False
 
 
 def _told_to_some(run: Run, samplers: dict[int, Event]) -> Iterator[Hit]:

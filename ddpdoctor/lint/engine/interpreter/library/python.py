@@ -300,6 +300,8 @@ def _as_list(vm: Machine, name: str, first: Value, node: ast.AST) -> Value:
     if found is None:
         one, count = elements(vm, first, node)
         found = Value(Many(one), count.agree, count.why)
+        if name == "iter":
+            vm.emit("begin", name, node, over=first, element=one)
         if isinstance(first.what, Term):
             return Value(term("list", first.what), first.agree, first.why)
     if name == "reversed" and isinstance(found.what, Tuple):
