@@ -77,3 +77,35 @@ def test_the_same_is_found_however_the_sources_are_named(
     named = [(beside, "../code"), (drivers, ".."), (tmp_path, "code"), (tmp_path / "code", ".")]
     named += [(here, str(tmp_path / "code")) for here in (tmp_path, beside, drivers)]
     assert {tuple(found(*each)) for each in named} == {(("train.py", 5, "DDP401"),)}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "sys.path.append('core')",
+        "sys.path.insert(0, './core/')",
+        "sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'core'))",
+        "HERE = Path(__file__).resolve().parent\nsys.path.append(str(HERE / 'core'))",
+        "sys.path.append(str(Path(__file__).parents[1] / 'tools' / 'core'))",
+        "sys.path.append(os.path.join(os.path.split(sys.path[0])[0], 'tools', 'core'))",
+        "if True:\n    sys.path.append(os.path.join(os.getcwd(), 'core'))",
+    ],
+)
+def test_what_a_file_puts_on_its_path_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    (tmp_path / "tools" / "core").mkdir(parents=True)
+    (tmp_path / "tools" / "core" / "data.py").write_text(
+        "import torch.distributed as dist\n\n\ndef save():\n    dist.barrier()\n"
+    )
+    script = (
+        "import os\nimport sys\nfrom pathlib import Path\n\nimport torch.distributed as dist\n\n"
+        f"{written}\nfrom data import save\n\ndist.init_process_group('gloo')\n"
+        "if dist.get_rank() == 0:\n    save()\n"
+    )
+    (tmp_path / "tools" / "train.py").write_text(script)
+    monkeypatch.chdir(tmp_path)
+    found = lint(["tools/train.py", "tools/core/data.py"]).diagnostics
+    assert [(each.path, each.line, each.code) for each in found] == [
+        ("tools/train.py", len(script.splitlines()), "DDP401")
+    ]

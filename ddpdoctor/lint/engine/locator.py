@@ -6,12 +6,17 @@ import os
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 
+from ddpdoctor.lint.engine.search_path import SearchPath
+
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _ROOT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
 
 class Locator:
-    """Finds modules beside the importing file, above its package, and in the project's root."""
+    """Finds modules beside the importing file, above its package, and in the project's root.
+
+    And in what the file itself puts on `sys.path`.
+    """
 
     def __init__(self, roots: Iterable[str] = ()) -> None:
         self._roots = tuple(dict.fromkeys(roots))
@@ -19,6 +24,7 @@ class Locator:
         self._listings: dict[str, dict[str, bool]] = {}
         self._tops: dict[str, str] = {}
         self._inside: dict[str, bool] = {}
+        self._added: dict[str, list[str]] = {}
 
     def locate(self, importer: str, name: str) -> tuple[str, str] | None:
         """(file, what is left of the dotted name), or None if the tree has no such module."""
@@ -26,7 +32,19 @@ class Locator:
         key = (folder, name)
         if key not in self._found:
             self._found[key] = self._search(folder, name)
+        if self._found[key] is None and not name.startswith("."):
+            return self._on_its_path(importer, folder, name)
         return self._found[key]
+
+    def _on_its_path(self, importer: str, folder: str, name: str) -> tuple[str, str] | None:
+        """What is found in a folder that the importing file itself puts on `sys.path`."""
+        if importer not in self._added:
+            here = list(dict.fromkeys((folder, *self._roots)))
+            self._added[importer] = SearchPath(importer, _text(importer), here, _above).folders
+        for base in self._added[importer]:
+            if found := self._below(base, name.split("."), own_package=False):
+                return found
+        return None
 
     def is_near(self, importer: str, imported: str) -> bool:
         """Whether two files are of one project: below one root, of one package, or scripts."""
@@ -113,6 +131,13 @@ class Locator:
             except (OSError, ValueError):
                 self._listings[folder] = {}
         return self._listings[folder]
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return ""
 
 
 def _named_fully(folder: str) -> PurePath:
