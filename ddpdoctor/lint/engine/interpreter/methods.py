@@ -256,7 +256,8 @@ def call_duck(
     if name in _ARCCOS:
         vm.emit("arccos", name, node, of=owner)
     if name.endswith("_") and not name.endswith("__") and isinstance(owner.what, Term):
-        vm.emit("change", name, node, object=owner)
+        given = {"given": args[0]} if args else {}
+        vm.emit("change", name, node, object=owner, **given)
     if "sort" in name:
         agree, why = blended([objects.without_order(each) for each in every])
     if name == "state_dict":

@@ -938,6 +938,9 @@ def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None)
     is_output = isinstance(other.what, Tensor) and bool(other.what.of)
     key = Value(NOTHING, UNKNOWN if is_output else other.agree, other.why)
     value = Value(NOTHING, other.agree)
+    if owner_of(other.what, "named_parameters") is not None:
+        pair = Value(term("element", other.what), other.agree, other.why)
+        value = item(vm, pair, Value(Const(1)), node)
     if vm.type_of(other) == "dict":
         agree, why = blended([key, keys(vm, other)])
         key, value = Value(NOTHING, agree, why), get_key(vm, other, Value(NOTHING))

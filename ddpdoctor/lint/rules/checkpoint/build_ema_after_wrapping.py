@@ -28,7 +28,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NOTHING,
@@ -39,6 +39,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
 )
 from ddpdoctor.lint.engine.queries.doing import around, between, doers, keeps_apart
+from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.sharding import loops
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, weights_in, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -59,7 +60,7 @@ def check(run: Run) -> Iterator[Hit]:
             later = order[id(wrap)] > order[id(copy)]
             if module is None or module.what != source.what or not later:
                 continue
-            if _is_each_ranks_own(run, source, copy):
+            if _is_each_ranks_own(run, source, copy) and not _is_given_anew(run, copy, to):
                 node, path = _call_beside(at, to) or (copy.node, copy.path)
                 yield Hit(
                     node,
@@ -167,6 +168,38 @@ def _is_each_ranks_own(run: Run, source: Value, copy: Event) -> bool:
         isinstance(source.what, Term) and source.what.op == "parameter"
     )
     return is_given and text is not None and "seed" not in text.source.text
+
+
+def _is_given_anew(run: Run, copy: Event, wrap: Way) -> bool:
+    """Whether the copy is surely given other weights after the wrap, and keeps nothing of its own.
+
+    As by an update whose decay is zero.
+    """
+    made = copy.values.get("result")
+    if made is None:
+        return False
+    beside = [step.node for step in wrap]
+    for event, way in events(run.root, "change", "load_state"):
+        is_sure = all(
+            not isinstance(step.node, Choice) or any(step.node is each for each in beside)
+            for step in way
+        )
+        if not is_sure or not is_after(wrap, way) or doers(way).some:
+            continue
+        target = event.values["object"]
+        if event.kind == "load_state" and target.what == made.what:
+            return not event.values["state"].agree.divergent
+        if weights_in(target) == made.what and _keeps_nothing(event):
+            return True
+    return False
+
+
+def _keeps_nothing(change: Event) -> bool:
+    """Whether nothing is left of what a tensor held."""
+    given = change.values.get("given")
+    return change.name == "copy_" or (
+        change.name == "mul_" and given is not None and given.is_const(0, 0.0)
+    )
 
 
 def _call_beside(at: Way, to: Way) -> tuple[ast.AST, str] | None:
