@@ -141,7 +141,7 @@ def _repeated(
     item = content.what.items[0] if isinstance(content.what, Tuple) and content.what.items else None
     element = item or (content.what.element if isinstance(content.what, Many) else NONE)
     times = folding.concrete(count)
-    items: Any = Many(element)
+    items: Any = Many(element, Term("many", (made.number,)))
     exact = isinstance(times, int) and isinstance(count.what, Const)
     known = content.what.items if isinstance(content.what, Tuple) else ()
     if exact and known and 0 <= times * len(known) <= _MAX_ITEMS:
