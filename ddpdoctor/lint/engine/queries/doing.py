@@ -140,7 +140,7 @@ def is_the_starters(way: Way) -> bool:
     """Whether one process does it, which starts the ranks, or goes on alone in their stead."""
     if not way or is_spawned(way):
         return False
-    return _is_instead(way) or _starts_the_ranks(way[0].seq)
+    return _is_instead(way) or _starts_the_ranks(way[0].seq) or _joins_alone(way[0].seq)
 
 
 @functools.lru_cache(maxsize=8)
@@ -151,6 +151,13 @@ def _starts_the_ranks(root: Seq) -> bool:
     spawned = [is_spawned(way) for way in ways]
     others = (way for way, within in zip(ways, spawned, strict=True) if not within)
     return any(spawned) and all(_is_instead(way) for way in others)
+
+
+@functools.lru_cache(maxsize=8)
+def _joins_alone(root: Seq) -> bool:
+    """Whether every group that a program joins is one of itself alone, as rank 0 of 1."""
+    joins = list(events(root, "init"))
+    return bool(joins) and all("alone" in event.values for event, _ in joins)
 
 
 def _is_instead(way: Way) -> bool:
@@ -307,6 +314,8 @@ def in_try(way: Way) -> bool:
 def is_distributed(run: Run) -> bool:
     """Whether the program joins a group, wraps a model or starts ranks itself."""
     found = run.answers.get("distributed")
+    if found is None and _joins_alone(run.root):
+        found = run.answers["distributed"] = False
     if found is None:
         kinds = ("init", "spawn", "group", *(() if is_for_one(run) else ("wrap", "prepare")))
         meets = (way for _, way in events(run.root, "collective"))
@@ -329,6 +338,8 @@ def is_for_one(run: Run) -> bool:
         for event, _ in events(run.root, "new")
         if "devices" in event.values
     ]
+    if _joins_alone(run.root):
+        return True
     return bool(told) and all(each.is_const(1) for pair in told for each in pair)
 
 

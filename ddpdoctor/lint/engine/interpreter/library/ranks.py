@@ -139,11 +139,23 @@ def _group(vm: Machine, call: Call) -> Value:
     return Value(made)
 
 
+def _told(vm: Machine, role: str, given: Value | None) -> str | None:
+    """The number that a process joins with where it is written down, else None."""
+    if given is None or given.is_const(-1):
+        name = {"rank": "RANK", "size": "WORLD_SIZE"}[role]
+        given = vm.store.get((Lib("os.environ"), name))
+    is_written = given is not None and isinstance(given.constant, int | str)
+    return str(given.constant) if given is not None and is_written else None
+
+
 def _init(vm: Machine, call: Call) -> Value:
     values = call.roles()
     for word in ("timeout", "device_id", "store"):
         if word in call.kwargs:
             values[word] = call.kwargs[word]
+    told = {"rank": values.get("rank"), "size": values.get("size")}
+    if all(_told(vm, *each) == str(number) for number, each in enumerate(told.items())):
+        values["alone"] = TRUE
     vm.emit("init", call.last, call.node, **values)
     vm.joined = True
     rank = values.get("rank")
