@@ -309,6 +309,10 @@ PRODUCTS = frozenset(_PRODUCTS.split())
 ORDERINGS = frozenset({"Lt", "LtE", "Gt", "GtE", "lt", "le", "gt", "ge"})
 COMPARISONS = ORDERINGS | {"Eq", "NotEq", "eq", "ne"}
 """How an operator's and a method's comparisons are named."""
+WITHOUT_GRAPH = COMPARISONS | frozenset(
+    {"argmax", "argmin", "argsort", "bool", "detach", "int", "isfinite", "isnan", "long", "nonzero"}
+)
+"""What is computed from numbers that can be learnt, and cannot be learnt from."""
 PICKS_ROWS = frozenset({"argwhere", "masked_select", "nonzero", "unique", "unique_consecutive"})
 """What has as many rows as the numbers that it is given say."""
 _BATCH_NORMS = """

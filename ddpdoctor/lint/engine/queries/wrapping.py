@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import Made
@@ -20,7 +20,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import VIEWS
+from ddpdoctor.lint.engine.libraries.torch import VIEWS, WITHOUT_GRAPH
 
 
 def wrappers(run: Run) -> dict[What, Event]:
@@ -31,6 +31,16 @@ def wrappers(run: Run) -> dict[What, Event]:
         if isinstance(event.values["module"].what, Ref | Term):
             found.setdefault(event.values["module"].what, event)
     return found
+
+
+def has_graph(run: Run, value: Value, modules: Set[int]) -> bool:
+    """Whether a tensor is computed from what these modules give in ways that a gradient goes."""
+    for each in origins(run, value, *WITHOUT_GRAPH):
+        made = run.vm.made.get(each.what)
+        is_output = made is None or not any(made_by(part) & modules for part in made.of)
+        if made_by(each) & modules and is_output:
+            return True
+    return False
 
 
 def made_by(value: Value | None) -> frozenset[int]:

@@ -35,7 +35,7 @@ from ddpdoctor.lint.engine.interpreter.tree import events
 from ddpdoctor.lint.engine.interpreter.values import Tensor, Value, What
 from ddpdoctor.lint.engine.libraries.torch import VIEWS
 from ddpdoctor.lint.engine.queries.words import is_world
-from ddpdoctor.lint.engine.queries.wrapping import made_by, origins, parts
+from ddpdoctor.lint.engine.queries.wrapping import has_graph, origins, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP316", name="gathered-without-gradient", confidence="likely")
@@ -60,7 +60,11 @@ def check(run: Run) -> Iterator[Hit]:
         shared = event.values.get("shares")
         if event.name != "all_reduce" or shared is None or shared.what not in used:
             continue
-        if not made_by(shared) & learnt or "no_grad" in event.scopes or id(event.node) in told:
+        if (
+            not has_graph(run, shared, learnt)
+            or "no_grad" in event.scopes
+            or id(event.node) in told
+        ):
             continue
         if not is_world(event.values.get("group")):
             continue

@@ -7,7 +7,8 @@ backward of a model in DDP, where nothing in it was gathered or summed over the 
 ## Why is this bad?
 DDP averages the gradients: the mean of the ranks' means is what one process with all samples has.
 Multiplied, every step is N times as long, as with N times the learning rate; divided, it is
-averaged twice, and shrinks as ranks are added.
+averaged twice, and shrinks as ranks are added. Nor does an `all_reduce` of the loss before that
+make it right: it changes the loss's value, and autograd, which does not see it, its gradient not.
 
 ## Example
 ```python
@@ -35,12 +36,13 @@ from ddpdoctor.lint.engine.interpreter.values import (
     WORLD,
     Const,
     Lib,
+    Tensor,
     Term,
     Value,
     What,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import MEANS
+from ddpdoctor.lint.engine.libraries.torch import MEANS, VIEWS
 from ddpdoctor.lint.engine.queries.wrapping import made_by, origins
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -51,7 +53,7 @@ _SCALES = {"Mult": "multiplied", "mul": "multiplied", "mul_": "multiplied"} | {
     "div": "divided",
     "div_": "divided",
 }
-_LINEAR = (EITHER, "Add", "Sub", "USub", "float", "to", *_SCALES)
+_LINEAR = (EITHER, "Add", "Sub", "USub", "float", "to", *VIEWS - {"detach"}, *_SCALES)
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -63,29 +65,60 @@ def check(run: Run) -> Iterator[Hit]:
     worlds = {WORLD, *_devices(run)}
     for event, _ in events(run.root, "backward") if numbers else ():
         loss = event.values["loss"]
-        if not made_by(loss) & numbers or _is_of_all(run, loss):
+        if not made_by(loss) & numbers:
+            continue
+        summed = _summed_in_place(run, loss)
+        if _is_of_all(run, loss, summed):
             continue
         for step in _steps(run, loss):
-            if _is_scaled(run, step, worlds) and id(step.node) not in told:
+            if _is_scaled(run, step, worlds, summed) and id(step.node) not in told:
                 told.add(id(step.node))
+                put_together = [summed[each.what] for each in step.of if each.what in summed]
+                what = "loss" if put_together else "mean"
                 yield Hit(
                     step.node,
-                    f"a mean is {_SCALES[step.by]} by the number of ranks, and DDP averages it too",
-                    notes=(Related.at(event.place, "its gradients are averaged"),),
-                    help="leave the mean as it is: DDP divides by the number of ranks",
+                    f"a {what} is {_SCALES[step.by]} by the number of ranks, and DDP averages it"
+                    " too",
+                    notes=(*put_together, Related.at(event.place, "its gradients are averaged")),
+                    help="go backward from this rank's own loss; what is to be told, is reduced in "
+                    "a detached copy"
+                    if put_together
+                    else "leave the mean as it is: DDP divides by the number of ranks",
                     path=step.path,
                 )
 
 
-def _is_of_all(run: Run, loss: Value) -> bool:
-    """Whether anything that ranks have exchanged goes into a loss."""
+def _summed_in_place(run: Run, loss: Value) -> dict[What, Related]:
+    """What of a loss is put together where it lies: its gradient stays that of this rank's part."""
+    own = set(_terms(run, loss))
+    return {
+        value.what: Related.at(event.place, "put together in its value: its gradient is not")
+        for event, _ in events(run.root, "collective")
+        if event.name in ("all_reduce", "reduce", "broadcast")
+        for role in ("filled", "collects")
+        if role in event.values and (value := event.values[role]).what in own
+    }
+
+
+def _terms(run: Run, loss: Value) -> Iterator[What]:
+    """What the gradient of a loss goes on to, and not what that is multiplied or divided by."""
+    yield loss.what
+    step = run.vm.made.get(loss.what)
+    if step is not None and step.by in _LINEAR:
+        for each in step.of[:1] if step.by in _SCALES else step.of:
+            if isinstance(each.what, Tensor) and each.what != loss.what:
+                yield from _terms(run, each)
+
+
+def _is_of_all(run: Run, loss: Value, summed: Collection[What]) -> bool:
+    """Whether anything that ranks have exchanged goes into a loss, and into its gradient."""
     shared = {
         each.what
         for event, _ in events(run.root, "collective")
         for role, value in event.values.items()
         for each in (value, *objects.held(objects.content(run.vm, value) or value))
         if "no_grad" not in event.scopes or role == "filled" or _is_gathered(event, role)
-    }
+    }.difference(summed)
     return any(each.what in shared for each in origins(run, loss))
 
 
@@ -115,13 +148,15 @@ def _devices(run: Run) -> Iterator[What]:
             yield devices.what
 
 
-def _is_scaled(run: Run, step: Made, worlds: Collection[What]) -> bool:
+def _is_scaled(run: Run, step: Made, worlds: Collection[What], summed: Collection[What]) -> bool:
     if step.by not in _SCALES or len(step.of) < 2:
         return False
     one, other = step.of[:2]
     if step.by == "Mult" and _is_by_world(one.what, worlds):
         one, other = other, one
-    if not one.agree.divergent or not _is_mean(run, one):
+    if one.what not in summed and not (one.agree.divergent and _is_mean(run, one)):
+        return False
+    if one.what in summed and _SCALES[step.by] == "multiplied":
         return False
     # Who divides by more than the ranks may have multiplied by some of that before.
     divides = _SCALES[step.by] == "divided" and other.agree == SAME
