@@ -385,6 +385,12 @@ def _averaged(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"severity": "warning"}) if is_mean else finding
 
 
+def _undivided(finding: Finding, sources: Sources) -> Finding:
+    """The sum of means itself is told, where the source shows nothing that divides it."""
+    is_sum = finding.is_suspicion and sources.leaves(finding.places[0])
+    return finding.model_copy(update={"severity": "warning"}) if is_sum else finding
+
+
 def _as_read(finding: Finding, sources: Sources) -> Finding:
     """What was seen may be meant: it is told where lint calls one of its lines by the same code."""
     if not finding.is_suspicion:
@@ -430,6 +436,7 @@ _REMARKS: dict[str, Remark] = {
     "metric-not-reduced": _chosen,
     "reduced-twice": _of_ranks,
     "plain-average": _averaged,
+    "sum-of-means": _undivided,
     "mean-of-means": _counted,
     "accumulation-off-by-one": _synchronised,
     "late-parameter": _called_from,

@@ -81,6 +81,11 @@ class Sources:
         lines = {(p.place.file, p.place.line) for p in finding.places if p.place is not None}
         return any(self._heads.is_divided(each) for each in lines if not is_foreign(each[0]))
 
+    def leaves(self, at: RankPlace) -> bool:
+        """Whether nothing is made of what a line reduces, from the start of the program on."""
+        stack = self.stack(at)
+        return bool(stack) and self._heads.is_left(stack)
+
     def said(self, code: str, places: Iterable[Place]) -> list[Diagnostic]:
         """What lint says under a code in the user's files that these lines are of."""
         files = dict.fromkeys(each.file for each in places)

@@ -42,6 +42,8 @@ class Collective:
     """Digest of a small floating input of a reduction, of calls that were looked at closely."""
     values: tuple[float, ...] = ()
     """The input of a sum itself, if it is of few numbers, of such calls."""
+    losses: tuple[float, ...] = ()
+    """The losses that its lines hold, each a mean, where it is a sum of single numbers."""
     input: str = ""
     """Digest of what a small all_reduce or broadcast was given, of such calls of the user's own."""
     labels: tuple[tuple[str, ...], ...] = ()

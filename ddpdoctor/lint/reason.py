@@ -52,6 +52,10 @@ _MORE_FUEL = 320_000
 """The same, of a program too long for that: without it, nothing is known of where a rank stands."""
 _STEPS = 6
 """So many operations away, what was computed of a thing is still known to be."""
+_SCALING = frozenset(
+    {"Div", "FloorDiv", "Mult", "MatMult", "div", "div_", "true_divide", "true_divide_", "divide"}
+) | {"divide_", "mul", "mul_", "multiply", "multiply_", "mean", "nanmean"}
+"""Operations that may make an average of a sum."""
 Kind = Literal["order", "rank", "local", "exception", "open"]
 _KINDS: tuple[Kind, ...] = ("order", "rank", "local", "exception", "open")
 """The surest first: what the order of a set decides, the rank, a value of the rank's own, ..."""
@@ -382,13 +386,7 @@ class Heads:
         """Whether what is reduced on a line is divided by the number of ranks, wherever that is."""
         at = self._statement(line)
         for runs in self._candidates((at,)):
-            shared = [
-                event.values["shares"].what
-                for run in runs
-                for event, _ in events(run.root, "collective")
-                if "shares" in event.values and self._statement(_line(event)) == at
-            ]
-            if shared:
+            if shared := list(self._reduced(runs, at)):
                 return any(
                     _is_share(event.name, event.values["by"])
                     and any(_comes_of(run, event.values["owner"].what, each) for each in shared)
@@ -396,6 +394,45 @@ class Heads:
                     for event, _ in events(run.root, "asked")
                 )
         return False
+
+    def is_left(self, stack: tuple[Line, ...]) -> bool:
+        """Whether what is reduced at the end of a way is multiplied by nothing after that.
+
+        The whole program must have been followed, and along this way: who calls may divide.
+        """
+        way = tuple(map(self._statement, stack))
+        for run in self._run(way[0][0]):
+            shared = [
+                event.values["shares"].what
+                for event, steps in events(run.root, "collective")
+                if "shares" in event.values
+                and _is_unbroken(
+                    _aligned([*self._calls(steps), self._statement(_line(event))], way)
+                )
+            ]
+            if shared and not run.spent:
+                return not any(
+                    event.name in _SCALING
+                    and any(
+                        _comes_of(run, event.values[side].what, each)
+                        for side in ("owner", "by")
+                        for each in shared
+                    )
+                    for event, _ in events(run.root, "asked")
+                )
+        return False
+
+    def _calls(self, way: Way) -> list[Line]:
+        """The statements of the calls on a way."""
+        calls = [step.node for step in way if _is_call(step.node)]
+        return [self._statement((each.path, getattr(each.node, "lineno", 1))) for each in calls]
+
+    def _reduced(self, runs: Iterable[Run], at: Line) -> Iterator[What]:
+        """What the collectives of a statement reduce."""
+        for run in runs:
+            for event, _ in events(run.root, "collective"):
+                if "shares" in event.values and self._statement(_line(event)) == at:
+                    yield event.values["shares"].what
 
     def statement(self, line: Line) -> ast.stmt | None:
         """The innermost statement on a line."""
@@ -593,9 +630,7 @@ class Heads:
                 if (event.path, event.place.line) == stack[-1]
             ]
             for _, way in sorted(there, key=lambda each: _is_head(each[0].node)):
-                calls = [step.node for step in way if _is_call(step.node)]
-                lines = [(each.path, getattr(each.node, "lineno", 1)) for each in calls]
-                yield way, [*(self._statement(line) for line in lines), stack[-1]]
+                yield way, [*self._calls(way), stack[-1]]
 
 
 def reason(mine: Stack, theirs: Stack) -> Reason | None:

@@ -12,6 +12,7 @@ import sys
 import weakref
 from typing import Any
 
+from ddpdoctor.watch import held
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.labels import variables
 from ddpdoctor.watch.log import Log
@@ -43,6 +44,8 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
         found["content"] = _digest(values)
         if len(values) <= _FEW:
             found["values"] = values
+        if len(values) == 1 and (losses := held.losses(values[0])):
+            found["losses"] = losses
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     return found
 
@@ -60,8 +63,8 @@ def _is_detached(tensor: Any) -> bool:
     if frame is None or tensor.requires_grad or not tensor.numel():
         return False
     start, kind = tensor.data_ptr(), type(tensor)
-    held = (each for each in variables(frame).values() if isinstance(each, kind))
-    return any(_has_graph(each) and each.data_ptr() == start for each in held)
+    own = (each for each in variables(frame).values() if isinstance(each, kind))
+    return any(_has_graph(each) and each.data_ptr() == start for each in own)
 
 
 def _goes_back() -> bool:

@@ -21,6 +21,7 @@ from ddpdoctor.watch.places import is_users, outwards, users_frame
 _CLOSELY = 16
 _MOST = 600
 _LOADERS = "/torch/utils/data/"
+_FORMATS = "/torch/_tensor.py"
 
 
 def install(log: Log) -> None:
@@ -76,6 +77,9 @@ class _Reads:
     @harmless
     def note(self, frame: Any, read: Callable[[], Any]) -> None:
         """Write down what is read at this line, if it is one of those that are looked at."""
+        is_told = frame.f_code.co_filename.endswith(_FORMATS) and frame.f_back is not None
+        if is_told:  # by `f"{loss:.4f}"`, which has torch read it
+            frame = frame.f_back
         code = frame.f_code
         if self._written >= _MOST or not is_users(code):
             return
@@ -93,4 +97,5 @@ class _Reads:
             value=float(read()).hex(),
             place=users_frame(frame),
             way=self._log.way(frame),
+            told=is_told,
         )

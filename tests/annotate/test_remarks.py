@@ -89,6 +89,61 @@ def test_a_sum_that_is_divided_by_the_ranks_is_a_mean_of_means(
     assert [each.severity for each in found] == said
 
 
+TOLD = """\
+import torch
+import torch.distributed as dist
+
+
+class Meter:
+    def __init__(self):
+        self.total, self.seen = 0.0, 0
+
+    def add(self, value, count=1):
+        self.total += value
+        self.seen += count
+
+
+def of_all(loss):
+    dist.all_reduce(loss)
+    return {given}
+
+
+def main(losses, world, meter=Meter()):
+    for loss in losses:
+        value = of_all(loss.clone())
+        {told}
+
+
+main([torch.rand(1), torch.rand(1)], dist.get_world_size())
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "said"),
+    [
+        ("loss", "print(value.item())", ["warning"]),
+        ("loss.item()", "meter.add(value)", ["warning"]),
+        ("loss / 2", "print(value.item())", []),
+        ("loss", "print(value.item() / world)", []),
+        ("loss.mul_(1 / dist.get_world_size())", "print(value.item())", []),
+        ("loss.item()", "meter.add(value * (1 / dist.get_world_size()))", []),
+        ("loss.item()", "meter.add(value); print(meter.total / meter.seen / world)", []),
+    ],
+)
+def test_a_sum_of_means_that_nothing_divides_is_told(
+    tmp_path: Path, given: str, told: str, said: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(TOLD.format(given=given, told=told), "utf-8")
+    finding = noted(file, "DDP309", "sum-of-means", 15, is_suspicion=True)
+    way = tuple(Place(str(file), line, "") for line in (25, 21, 15))
+    at = finding.places[0].model_copy(update={"stack": way})
+    found = annotate([finding.model_copy(update={"places": (at,)})])
+    assert [each.severity for each in found] == said
+    file.write_text(file.read_text("utf-8").rpartition("\n\n\n")[0], "utf-8")
+    assert annotate([finding]) == []  # nobody calls it here, and who does may divide
+
+
 @pytest.mark.parametrize(
     ("back", "said"), [("pass", ["warning"]), ("parts[dist.get_rank()] = x", [])]
 )

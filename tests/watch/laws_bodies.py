@@ -1508,3 +1508,113 @@ def averaged_while_going_back() -> None:
             parameter.grad /= 2
         optimizer.step()
     leave()
+
+
+def told_losses(
+    tell: Callable[[Tensor, int], object],
+    *,
+    scale: float = 1.0,
+    loaded: bool = False,
+    early: bool = False,
+) -> None:
+    """Train a DDP, and tell what all losses are together; `early` is for what goes backward."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    data = DataLoader(Drawn(), batch_size=6) if loaded else torch.randn(7, 6, 4)
+    for rows in data:
+        loss = nn.functional.mse_loss(model(rows), torch.ones(len(rows), 1))
+        optimizer.zero_grad()
+        part = loss * scale if early else loss
+        part.backward()
+        optimizer.step()
+        tell(part.detach() if early else loss.detach() * scale, rank)
+    del model, optimizer
+    leave()
+
+
+class Drawn(Dataset[Tensor]):
+    def __len__(self) -> int:
+        return 42
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.randn(4)
+
+
+def divided_by(by: float) -> Callable[[Tensor, int], object]:
+    def tell(loss: Tensor, rank: int) -> None:
+        total = loss.clone()
+        dist.all_reduce(total)  # the sum of losses
+        total /= by
+        if rank == 0:
+            assert f"{total:.3f}"  # the telling
+
+    return tell
+
+
+def told_by_three() -> None:
+    told_losses(divided_by(3.0))
+
+
+def told_by_the_devices_of_another() -> None:
+    told_losses(divided_by(16.0), loaded=True)
+
+
+def told_twice_divided() -> None:
+    told_losses(divided_by(2.0), scale=1 / 2)
+
+
+def told_of_two_passes() -> None:
+    """What goes backward is half a mean, and so is what is told."""
+    told_losses(divided_by(2.0), scale=1 / 2, early=True)
+
+
+def told_on_average() -> None:
+    told_losses(divided_by(2.0))
+
+
+def told_divided_before() -> None:
+    told_losses(divided_by(1.0), scale=1 / 2)
+
+
+def told_as_part_of_the_epoch() -> None:
+    told_losses(divided_by(14.0), loaded=True)
+
+
+def told_as_part_of_a_loop() -> None:
+    told_losses(divided_by(14.0))
+
+
+def told_as_a_sum(loss: Tensor, rank: int) -> None:
+    total = loss.clone()
+    dist.all_reduce(total)  # the sum that is told
+    if rank == 0:
+        assert total.item() > 0  # the number
+
+
+def told_undivided() -> None:
+    told_losses(told_as_a_sum)
+
+
+def told_and_divided_later() -> None:
+    def tell(loss: Tensor, rank: int) -> None:
+        total = loss.clone()
+        dist.all_reduce(total)
+        assert total.item() / dist.get_world_size() > 0
+
+    told_losses(tell)
+
+
+def told_running() -> None:
+    """A running average of averages."""
+    seen: list[float] = []
+
+    def tell(loss: Tensor, rank: int) -> None:
+        total = loss.clone()
+        dist.all_reduce(total)
+        seen.append(total.item())
+        assert sum(seen) / (2 * len(seen)) > 0
+
+    told_losses(tell)

@@ -88,6 +88,9 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("summed_in_rounds", "DDP211", "the step on sums"),
         ("averaged_twice", "DDP211", "the sum of gradients"),
         ("by_the_devices_of_another", "DDP211", "the sum of gradients"),
+        ("told_by_three", "DDP309", "the sum of losses"),
+        ("told_by_the_devices_of_another", "DDP309", "the telling"),
+        ("told_twice_divided", "DDP309", "the sum of losses"),
     ],
 )
 def test_a_law_that_is_broken_is_named_with_its_line(
@@ -133,6 +136,8 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             *("clipped_as_one", "clipped_far_above"),
             *("averaged_before", "averaged_in_rounds", "averaged_over_rounds"),
             *("averaged_in_the_loss", "weighed_in_the_loss", "weighed_by_counts"),
+            *("told_on_average", "told_divided_before", "told_as_part_of_the_epoch"),
+            *("told_as_part_of_a_loop", "told_undivided", "told_of_two_passes", "told_running"),
             *("summed_for_direction", "summed_and_clipped", "averaged_while_going_back"),
         ),
     ],

@@ -21,3 +21,5 @@ class Read:
     place: Place | None
     time: float
     way: tuple[Place, ...] = ()
+    told: bool = False
+    """It was formatted, for people to read."""

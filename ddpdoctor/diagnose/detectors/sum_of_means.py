@@ -1,0 +1,157 @@
+"""DDP309: the losses of the ranks are summed, and what is read of the sum is no average of them.
+
+Seen at several calls of one line: each rank put in its loss, which its graph says is a mean over
+its own samples, or that divided by the number of ranks; and the number that a rank read next was
+the sum of the losses over one number, always the same. The number of ranks makes an average. With
+another whole number it is none; if that is the number of ranks times how many batches or samples
+there are, it is an average over those, too. Where it is the sum itself, somebody may divide later:
+that is told if the source shows that nobody does (`annotate`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case, callers
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import Collective, Place, RankEvidence, named
+from ddpdoctor.evidence.events.reads import Read
+
+_ENOUGH = 3
+_ROUNDING = 2e-5
+_LIKE = 1e-3
+"""Sums that differ by less say nothing of what is made of them."""
+
+Calls = dict[int, Collective]
+"""One sum, by rank."""
+
+
+@detector(precedence=467)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding for each line that sums."""
+    ranks = [rank for rank in case.evidence.ranks if rank.groups]
+    if len(ranks) < 2 or not any(rank.of(Read) for rank in ranks):
+        return
+    numbers = tuple(rank.rank for rank in ranks)
+    for place, calls in _by_line(ranks).items():
+        for shared in (1, len(ranks)):
+            sums = [total for of in calls if (total := _of_losses(of, shared)) is not None]
+            if len(sums) < max(_ENOUGH, len(calls)) or not _vary(sums):
+                continue
+            for rank in ranks:
+                for read, by in _divisors(rank, place, calls, sums):
+                    if not _is_fair(by, shared, ranks):
+                        yield _finding(numbers, calls[0][rank.rank], read, by, shared)
+                        return
+
+
+def _by_line(ranks: list[RankEvidence]) -> dict[Place, list[Calls]]:
+    """The sums of one number each that all ranks have made from one line, in order."""
+    found: dict[Place, dict[tuple[str, int], Calls]] = {}
+    for rank in ranks:
+        for call in rank.collectives:
+            group = rank.groups.get(call.group)
+            is_whole = group is not None and len(group.ranks) == len(ranks)
+            if call.place and call.losses and call.reduce_op == "SUM" and is_whole:
+                of_line = found.setdefault(call.place, {})
+                of_line.setdefault((call.group, call.seq), {})[rank.rank] = call
+    return {
+        place: [calls for calls in of.values() if len(calls) == len(ranks)]
+        for place, of in found.items()
+    }
+
+
+def _of_losses(calls: Calls, shared: int) -> float | None:
+    """The sum of the losses of which each rank has put in its own, divided by `shared`."""
+    own = [
+        next((loss for loss in call.losses if _is(call.values[0] * shared, loss)), None)
+        for call in calls.values()
+    ]
+    losses = [loss for loss in own if loss]
+    return math.fsum(losses) if len(losses) == len(own) else None
+
+
+def _vary(sums: list[float]) -> bool:
+    return max(sums) - min(sums) > _LIKE * max(map(abs, sums))
+
+
+def _divisors(
+    rank: RankEvidence, place: Place, calls: list[Calls], sums: list[float]
+) -> Iterator[tuple[Read, float]]:
+    """What a rank reads after each of these calls, and by what the sum was divided for that."""
+    begun = sorted(call.begun for call in rank.collectives if call.place == place)
+    found: defaultdict[Place, list[tuple[Read, float]]] = defaultdict(list)
+    for of, total in zip(calls, sums, strict=True):
+        since = of[rank.rank].begun
+        until = next((each for each in begun if each > since), math.inf)
+        seen: set[Place] = set()
+        for read in rank.of(Read):
+            value = float.fromhex(read.value)
+            if read.place and since < read.time < until and read.place not in seen and value:
+                seen.add(read.place)
+                found[read.place].append((read, total / value))
+    for reads in found.values():
+        by = reads[0][1]
+        if len(reads) >= _ENOUGH and all(_is(each, by) for _, each in reads):
+            yield reads[0][0], by
+
+
+def _is_fair(by: float, shared: int, ranks: list[RankEvidence]) -> bool:
+    """Whether that makes an average, or is nothing that can be spoken of."""
+    whole, world = round(by), len(ranks)
+    if whole < 1 or not _is(by, whole) or whole == world:
+        return True
+    if shared > 1:
+        return whole != world * world
+    if whole == 1:
+        return False
+    more, rest = divmod(whole, world)
+    return rest == 0 and _may_count(more, ranks)
+
+
+def _may_count(number: int, ranks: list[RankEvidence]) -> bool:
+    """Whether so many batches or samples may be added up; where it is not known, they may."""
+    loaders = [loader for rank in ranks for loader in rank.loaders]
+    counts = [(each.batches, each.batch_size, each.length) for each in loaders]
+    known = {of for each in counts for of in each if of}
+    return not loaders or any(None in each for each in counts) or number in known
+
+
+def _finding(
+    numbers: tuple[int, ...], call: Collective, read: Read, by: float, shared: int
+) -> Finding:
+    world, whole = len(numbers), round(by)
+    if whole == 1:
+        made = f"is the sum of the losses of {named(numbers)}, {world} times their average"
+    elif shared > 1:
+        made = f"is the average of the losses of {named(numbers)} divided by {world} once more"
+    else:
+        made = f"is the sum of the losses of {named(numbers)} divided by {whole}, not by {world}"
+    return Finding(
+        code="DDP309",
+        title="sum-of-means",
+        severity="info" if whole == 1 else "warning",
+        certainty="evidence",
+        is_suspicion=whole == 1,
+        ranks=numbers,
+        places=(
+            RankPlace(
+                ranks=numbers,
+                place=call.place,
+                doing=f"{call.op} of the losses",
+                stack=call.way,
+            ),
+            RankPlace(ranks=numbers, place=read.place, doing="reads what came of it"),
+            *callers(numbers, call.way, call.place),
+        ),
+        cause=f"the number that is read at {read.place} {made}, at each call that was looked at; "
+        "each loss is a mean over its rank's samples.",
+        cure=Cure(text="Divide the sum by the number of ranks, once."),
+    )
+
+
+def _is(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_ROUNDING)
