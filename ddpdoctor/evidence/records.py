@@ -354,6 +354,11 @@ class Sample:
     """Those with a gradient that were not there, or frozen, when the model was wrapped."""
     place: Place | None = None
     """The line that steps, where no `Training` tells it."""
+    clipped: Mapping[str, str] = field(default_factory=dict)
+    """Digests of what clip_grad_norm_ has left of gradients that no_sync() had kept local."""
+    clip_bit: bool = False
+    """Whether their norm was over the limit."""
+    clipped_at: Place | None = None
     noise: str = ""
     """Digest of the random state that the model's dropout will draw from next, if it has any."""
     resting: tuple[str, ...] = ()

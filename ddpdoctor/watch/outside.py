@@ -51,13 +51,16 @@ def is_one_of_several() -> bool:
 
 
 @harmless
-def clipped(
-    number: int, optimizer: Any, given: set[int], *, bit: bool, budget: Budget
-) -> Clipped | None:
-    """What clipping has left of the gradients of an optimizer, of those parameters it was given."""
+def gradients_of(number: int, optimizer: Any, given: set[int]) -> dict[str, Any]:
+    """The gradients of an optimizer's own parameters, of those that are given by their ids."""
     found = [p for p in parameters(optimizer, set()) or () if id(p) in given]
-    gradients = {name: p.grad for name, p in _named(~number, found).items()} if found else {}
-    if not found or is_capturing(found) or not budget.take(size(gradients)):
+    return _gradients(_named(~number, found)) if found else {}
+
+
+@harmless
+def clipped(gradients: dict[str, Any], *, bit: bool, budget: Budget) -> Clipped | None:
+    """What clipping has left of these."""
+    if not gradients or is_capturing(gradients.values()) or not budget.take(size(gradients)):
         return None
     return {"clipped": digests(gradients), "clip_bit": bit, "clipped_at": users_frame()}
 

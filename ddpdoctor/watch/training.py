@@ -235,6 +235,7 @@ class _Training:
                 if is_due or is_next_due or passes.sampling or passes.probe is not None:
                     self._close(passes, link, wrapper, mine, window, is_due)
         if is_due:
+            mine.clip = {}
             self._outside(mine, optimizer)
         if mine.steps >= _BEGINNING:
             self._rest(mine)
@@ -265,6 +266,17 @@ class _Training:
             for passes in open_windows:
                 passes.clipped_scaled += 1
                 _note_line(passes, "clip")
+
+    def looks_at_clipping(self) -> bool:
+        """Whether gradients that no DDP has reduced are stepped on next, as far as can be told.
+
+        Only before steps that will be looked at.
+        """
+        return self.looks() if not self._built else any(map(self._is_held, self._known))
+
+    def _is_held(self, mine: _Optimizer) -> bool:
+        due = mine.steps + 1 == mine.due
+        return due and any(link.passes.endswith(HELD) for _, link in mine.links)
 
     def looks(self) -> bool:
         """Whether a step without a DDP comes next that will be looked at."""
@@ -298,8 +310,15 @@ class _Training:
         for mine in self._unwrapped.values():
             optimizer = mine.optimizer()
             if optimizer is not None and mine.steps + 1 == mine.due:
-                found = outside.clipped(mine.number, optimizer, ids, bit=bit, budget=self._budget)
-                mine.clip = found or {}
+                own = outside.gradients_of(mine.number, optimizer, ids) or {}
+                mine.clip = outside.clipped(own, bit=bit, budget=self._budget) or {}
+        for mine in filter(self._is_held, self._known):
+            for passes, link in mine.links:
+                wrapper = passes.wrapper() if link.passes.endswith(HELD) else None
+                if wrapper is not None:
+                    held = wrapper.module.named_parameters()
+                    own = {n: p.grad for n, p in held if id(p) in ids and p.grad is not None}
+                    mine.clip = outside.clipped(own, bit=bit, budget=self._budget) or {}
 
     @harmless
     def finish(self) -> None:
@@ -439,6 +458,7 @@ class _Training:
             ),
             noise="" if is_last else noise.state(wrapper),
             resting=_resting(wrapper),
+            **({} if is_last or len(mine.links) > 1 else mine.clip),
         )
         self.copies.write(self.log, wrapper, passes.number, mine.steps + is_last, held)
         if late:
@@ -590,7 +610,7 @@ def _clipping_by_hand(original: Any, training: _Training) -> Any:
 
     @functools.wraps(original)
     def call(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not training.looks():
+        if is_compiling() or not training.looks_at_clipping():
             return original(parameters, max_norm, *args, **kwargs)
         given = [parameters] if isinstance(parameters, Tensor) else [*parameters]
         # Who gives an empty generator is warned by torch, who gives an empty list is not.

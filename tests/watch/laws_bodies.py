@@ -328,6 +328,41 @@ def clipped_far_above() -> None:
     clipped_by_hand(late=False, limit=1000.0)
 
 
+def clipped_though_held(*, late: bool, limit: float = 0.1) -> None:
+    """The same of a DDP that never reduces: all its passes are under no_sync()."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(10 + rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        with model.no_sync():
+            model(torch.randn(6, 4)).square().mean().backward()
+        if not late:
+            nn.utils.clip_grad_norm_(model.parameters(), limit)  # the clip of what is held
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= 2
+        if late:
+            nn.utils.clip_grad_norm_(model.parameters(), limit)
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def clipped_while_held() -> None:
+    clipped_though_held(late=False)
+
+
+def clipped_when_together() -> None:
+    clipped_though_held(late=True)
+
+
+def held_far_below() -> None:
+    clipped_though_held(late=False, limit=1000.0)
+
+
 def averaged_on_own_weights() -> None:
     by_hand(seeds=True)
 
