@@ -625,6 +625,8 @@ def _call_of_super(
     made = vm.object(self_)
     number = made.cls if made is not None and made.cls >= 0 else frame.owner
     found = objects.class_attribute(vm, number, name, after=frame.owner)
+    if name == "__init__" and objects.is_first_of_data(vm, frame.owner):
+        found = None  # it comes before the others, and does not ask them in turn
     if found is not None and isinstance(found.what, Func):
         static = "staticmethod" in found.what.flags
         return call_function(vm, found.what, args if static else [self_, *args], kwargs, node)

@@ -598,6 +598,12 @@ def library_class(vm: Machine, number: int) -> str:
     return ""
 
 
+def is_first_of_data(vm: Machine, number: int) -> bool:
+    """Whether the first base of a class is a loader or sampler of the library's."""
+    base = vm.classes[number].bases[0].what if vm.classes[number].bases else None
+    return isinstance(base, Lib) and library_base(vm, number) in OF_DATA
+
+
 def is_known(vm: Machine, number: int) -> bool:
     """Whether all bases of a class are known: nothing else can give it attributes."""
     return all(

@@ -140,6 +140,10 @@ torch.utils.data.random_split                       event kind=split dataset=dat
 torch.utils.data.get_worker_info                    event kind=ask_worker result=own
 torch.utils.data._utils.worker.get_worker_info      event kind=ask_worker result=own
 torch.utils.data.DistributedSampler.set_epoch       event kind=set_epoch epoch=epoch@0
+torch.utils.data.DistributedSampler.rank                     rank
+torch.utils.data.distributed.DistributedSampler.rank         rank
+torch.utils.data.DistributedSampler.num_replicas             world
+torch.utils.data.distributed.DistributedSampler.num_replicas world
 torch.optim.*                                       new type=torch.optim.Optimizer parameters=params@0 lr=lr@1
 torch.optim.swa_utils.AveragedModel                 event kind=average object=model@0
 torch.optim.lr_scheduler.*                          new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0

@@ -106,6 +106,10 @@ def _read(vm: Machine, loader: Ref, event: Event) -> None:
     note_count(vm, loader, vm.workers[event], event.node)
 
 
+_ASKED = ("rank", "num_replicas")
+"""What a sampler asks the group for where it is not given."""
+
+
 def derive(vm: Machine, own: Value, call: Call) -> None:
     """An object of a class of the user's is made as one of the library's, which its class derives.
 
@@ -119,7 +123,8 @@ def derive(vm: Machine, own: Value, call: Call) -> None:
         return
     values = call.roles()
     for role, value in values.items():
-        vm.store.put((own.what, role), value)
+        if not (role in _ASKED and value.is_const(None)):
+            vm.store.put((own.what, role), value)
     own_way = objects.class_attribute(vm, made.cls, "__iter__")
     if own_way is not None and not _goes_on_with_the_base(vm, own_way):
         return

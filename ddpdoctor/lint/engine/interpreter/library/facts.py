@@ -240,6 +240,8 @@ def _count(vm: Machine, call: Call) -> Value:
             if isinstance(told.what, Term):
                 vm.lengths[told.what] = source.what
             return told
+        if call.name == "len" and (rows := _first_of_tensors(vm, source)) is not None:
+            return Value(term("len", source.what), objects.rows(vm, rows), rows.why)
         if call.name == "len" and isinstance(source.what, Tensor):
             return Value(term("len", source.what), objects.rows(vm, source), source.why)
         if call.name.endswith("sorted"):
@@ -273,6 +275,13 @@ def _count(vm: Machine, call: Call) -> Value:
         Tensor(vm.site(call.node), of) if made_tensor else identity(vm, call.name, items, call.node)
     )
     return vm.computed(Value(what, agree, why), call.name, tuple(items), call.node)
+
+
+def _first_of_tensors(vm: Machine, data: Value) -> Value | None:
+    """The first of the tensors that a data set of the library's consists of."""
+    given = vm.store.get((data.what, "#given"))
+    items = given.what.items if given is not None and isinstance(given.what, Tuple) else ()
+    return items[0] if items and isinstance(items[0].what, Tensor) else None
 
 
 def _in_order(content: What, items: list[Value], call: Call) -> Tuple | None:
