@@ -59,7 +59,8 @@ def check(run: Run) -> Iterator[Hit]:
     order = {id(event): number for number, (event, _) in enumerate(events(run.root))}
     backwards = list(events(run.root, "backward"))
     done: set[int] = set()
-    for wrap, _ in events(run.root, "wrap"):
+    wraps = [wrap for each in (*run.earlier, run) for wrap, _ in events(each.root, "wrap")]
+    for wrap in wraps:  # the object whose methods are run alone was made before
         wrapper, module = wrap.values["wrapper"].what, wrap.values["module"].what
         assert isinstance(wrapper, Ref)
         inside = {-wrapper.number, *parts(run, module)}
@@ -80,12 +81,13 @@ def check(run: Run) -> Iterator[Hit]:
                 (each, there)
                 for each, there in _forwards(run, "bare_")
                 if each.values["model"].what is module
-                and order[id(wrap)] < order[id(each)] < order[id(event)]
+                and order.get(id(wrap), -1) < order[id(each)] < order[id(event)]
             ]
             found = _outermost(past)
             if found is not None and id(found.node) not in done:
                 done.add(id(found.node))
-                certain = is_sure and not prepare
+                is_seen = found.kind == "bare_forward" or not isinstance(module, Term)
+                certain = is_sure and is_seen and not prepare
                 yield _hit(run, found, wrap, ABOUT.confidence if certain else "likely")
     yield from _left_out(run)
 
