@@ -86,7 +86,8 @@ def check(run: Run) -> Iterator[Hit]:
             found = _outermost(past)
             if found is not None and id(found.node) not in done:
                 done.add(id(found.node))
-                is_seen = found.kind == "bare_forward" or not isinstance(module, Term)
+                is_run = any(each.kind == "bare_forward" for each, _ in past)
+                is_seen = is_run or not isinstance(module, Term)
                 certain = is_sure and is_seen and not prepare
                 yield _hit(run, found, wrap, ABOUT.confidence if certain else "likely")
     yield from _left_out(run)
