@@ -77,6 +77,8 @@ class Project:
             return None
         if name.startswith(("self.", "cls.")):
             return self._method_call(path, function, name.split(".")[1:])
+        if name.startswith("super."):
+            return self._of_the_bases(path, function, name.partition(".")[2])
         if "." not in name:
             prefix = function
             while prefix and prefix != "<module>":
@@ -132,6 +134,15 @@ class Project:
         for base in each.classes[cls].bases:
             place = self._class(path, base)
             if place and (key := self._method(*place, name, depth - 1)):
+                return key
+        return None
+
+    def _of_the_bases(self, path: str, function: str, name: str) -> Key | None:
+        """What `super().name()` calls in a method."""
+        each, cls = self.surveys[path], function.rpartition(".")[0]
+        for base in each.classes[cls].bases if cls in each.classes else ():
+            place = self._class(path, base)
+            if place and (key := self._method(*place, name, 6)):
                 return key
         return None
 

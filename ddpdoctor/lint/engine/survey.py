@@ -147,7 +147,7 @@ class _Surveyor:
                 return
             name = self.out.imports.get(func.id, func.id)
         else:
-            name = self._resolve(func)
+            name = _of_super(func) or self._resolve(func)
             head, _, rest = name.partition(".")
             if head in into.types and "." not in rest:
                 name = f"{into.types[head]}.{rest}"
@@ -167,3 +167,10 @@ class _Surveyor:
 
     def _resolve(self, node: ast.AST) -> str:
         return importing.resolve(node, self.out.imports)
+
+
+def _of_super(func: ast.AST) -> str:
+    """`super.name` of what `super().name` calls, "" for anything else."""
+    asked = func.value if isinstance(func, ast.Attribute) else None
+    is_super = isinstance(asked, ast.Call) and dotted(asked.func) == "super"
+    return f"super.{func.attr}" if is_super and isinstance(func, ast.Attribute) else ""
