@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose import loaders
+from ddpdoctor.diagnose import loaders, uneven
 from ddpdoctor.diagnose.case import Case, is_casualty
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted
@@ -14,6 +14,10 @@ from ddpdoctor.evidence import RankEvidence, named
 
 _INTERRUPTED = {signal.SIGINT, signal.SIGTERM}
 _CTRL_C = "KeyboardInterrupt"
+_CURE = (
+    "Give every rank the same number of batches (DistributedSampler, drop_last, or a count agreed "
+    "on first), or train inside Join."
+)
 
 
 @detector(precedence=270, of_absence=True)
@@ -26,9 +30,9 @@ def detect(case: Case) -> Iterator[Finding]:
             continue
         if _is_for_want(case) and (counts := _ran_out(case, kin)):
             consequences = explain_parting(case)
-            yield _finding(kin, counts, "ran out of batches first", consequences)
+            yield _finding(case, kin, counts, "ran out of batches first", consequences)
         elif _was_interrupted(case) and (counts := _will_run_out(case, kin)):
-            yield _finding(kin, counts, "will run out of batches first", ())
+            yield _finding(case, kin, counts, "will run out of batches first", ())
 
 
 def _is_for_want(case: Case) -> bool:
@@ -97,7 +101,7 @@ def _talked(rank: RankEvidence, before: float = float("inf")) -> bool:
 
 
 def _finding(
-    kin: loaders.Kin, counts: dict[int, int], how: str, consequences: tuple[str, ...]
+    case: Case, kin: loaders.Kin, counts: dict[int, int], how: str, consequences: tuple[str, ...]
 ) -> Finding:
     fewest, most = min(counts.values()), max(counts.values())
     short = tuple(sorted(rank for rank, count in counts.items() if count == fewest))
@@ -112,6 +116,9 @@ def _finding(
         places.append(RankPlace(ranks=short, place=place, doing="iterates it"))
     places += loaders.dealers(kin)
     places += loaders.makers(kin) if loader.iterable else ()
+    why = uneven.reason(case.evidence.ranks, kin, counts)
+    if why is not None:
+        places += why.places
     return Finding(
         code="DDP207",
         title="uneven-batches",
@@ -120,11 +127,8 @@ def _finding(
         ranks=short,
         places=tuple(places),
         cause=f"{named(short)} {how}: {fewest} in an epoch, where rank {more} has {most}, and "
-        "each batch needs all ranks.",
-        cure=Cure(
-            text="Give every rank the same number of batches (DistributedSampler, drop_last, or a "
-            "count agreed on first), or train inside Join."
-        ),
+        "each batch needs all ranks." + (f" {why.told}" if why is not None else ""),
+        cure=Cure(text=why.cure if why is not None else _CURE),
         evidence=tuple(f"rank {rank}: {counts[rank]} batches" for rank in sorted(counts)[:8]),
         consequences=consequences,
     )
