@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.annotate.text import Function, Text, called, read
-from ddpdoctor.catalog import Finding, RankPlace
+from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.lint.linter import imported_of
 
@@ -375,7 +375,20 @@ def _passes(option: str, value: bool) -> Callable[[ast.Call], bool]:
 
 
 def _of_ranks(finding: Finding, sources: Sources) -> Finding:
-    """Where a sum is divided by the number of ranks, no harm is done."""
+    """Where a sum is divided by the number of ranks, after it or before, no harm is done."""
+    if finding.certainty == "proven" and sources.sums_parts(finding.places[0]):
+        return finding.model_copy(
+            update={
+                "severity": "info",
+                "cause": f"what is summed at {finding.places[0].place} is the same on all ranks "
+                "already, and was divided by their number before: the sum gives back what was "
+                "there, and harms nothing.",
+                "cure": Cure(
+                    text="Leave both out, the division and the sum, or neither: one alone would "
+                    "make the number wrong."
+                ),
+            }
+        )
     return finding.model_copy(update={"severity": "info"}) if sources.divides(finding) else finding
 
 

@@ -81,6 +81,12 @@ class Sources:
         lines = {(p.place.file, p.place.line) for p in finding.places if p.place is not None}
         return any(self._heads.is_divided(each) for each in lines if not is_foreign(each[0]))
 
+    def sums_parts(self, at: RankPlace) -> bool:
+        """Whether what a line reduces was divided by the number of ranks before."""
+        if at.place is None or is_foreign(at.place.file):
+            return False
+        return self._heads.is_a_part((at.place.file, at.place.line))
+
     def leaves(self, at: RankPlace) -> bool:
         """Whether nothing is made of what a line reduces, from the start of the program on."""
         stack = self.stack(at)

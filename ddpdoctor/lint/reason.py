@@ -32,6 +32,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 )
 from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Table, Term, Value, What, Why, text
 from ddpdoctor.lint.engine.libraries import Library
+from ddpdoctor.lint.engine.libraries.torch import VIEWS
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.queries.naming import asks_how_many
 from ddpdoctor.lint.engine.queries.partings import leaves
@@ -52,6 +53,8 @@ _MORE_FUEL = 320_000
 """The same, of a program too long for that: without it, nothing is known of where a rank stands."""
 _STEPS = 6
 """So many operations away, what was computed of a thing is still known to be."""
+_AS_IT_IS = VIEWS | {"clone", "contiguous", "cpu", "cuda", "double", "float", "to"}
+"""Operations that change no number."""
 _SCALING = frozenset(
     {"Div", "FloorDiv", "Mult", "MatMult", "div", "div_", "true_divide", "true_divide_", "divide"}
 ) | {"divide_", "mul", "mul_", "multiply", "multiply_", "mean", "nanmean"}
@@ -393,6 +396,15 @@ class Heads:
                     for run in runs
                     for event, _ in events(run.root, "asked")
                 )
+        return False
+
+    def is_a_part(self, line: Line) -> bool:
+        """Whether what is reduced on a line was divided by the number of ranks before."""
+        at = self._statement(line)
+        for runs in self._candidates((at,)):
+            shared = [(run, what) for run in runs for what in self._reduced([run], at)]
+            if shared:
+                return all(_was_shared_out(run, what) for run, what in shared)
         return False
 
     def is_left(self, stack: tuple[Line, ...]) -> bool:
@@ -800,10 +812,30 @@ def _line(event: Event) -> Line:
 
 def _is_share(operation: str, by: Value) -> bool:
     """Whether an operation leaves each rank its part: a division by their number, or the like."""
-    value = of_world(by.what)
+    return _leaves_parts(operation, by.what)
+
+
+def _leaves_parts(operation: str, by: What) -> bool:
+    value = of_world(by)
     if operation in ("Div", "div", "div_", "true_divide"):
-        return value == RANKS and isinstance(by.what, Term)
+        return value == RANKS and isinstance(by, Term)
     return operation in ("Mult", "mul", "mul_") and value == 1 / RANKS
+
+
+def _was_shared_out(run: Run, what: object, depth: int = _STEPS) -> bool:
+    """Whether it was made by leaving each rank its part, or of such by what changes no number."""
+    if not depth or not isinstance(what, What):
+        return False
+    made = run.vm.made.get(what)
+    if made is None and isinstance(what, Term):
+        operation, of = what.op, what.args
+    elif made is not None:
+        operation, of = made.by, tuple(each.what for each in made.of)
+    else:
+        return False
+    if len(of) > 1 and isinstance(of[1], What) and _leaves_parts(operation, of[1]):
+        return True
+    return bool(of) and operation in _AS_IT_IS and _was_shared_out(run, of[0], depth - 1)
 
 
 def _comes_of(run: Run, what: What, source: What, depth: int = _STEPS) -> bool:

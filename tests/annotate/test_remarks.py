@@ -89,6 +89,39 @@ def test_a_sum_that_is_divided_by_the_ranks_is_a_mean_of_means(
     assert [each.severity for each in found] == said
 
 
+SHARED_OUT = """\
+import torch.distributed as dist
+
+
+def of_all(norm):
+    {before}
+    dist.all_reduce(norm)
+    return norm
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "severity"),
+    [
+        ("norm = norm / dist.get_world_size()", "info"),
+        ("norm = norm.clone(); norm /= dist.get_world_size()", "info"),
+        ("norm = norm.clone().div_(dist.get_world_size()).float()", "info"),
+        ("norm = norm / 2", "warning"),
+        ("norm = norm.clone()", "warning"),
+    ],
+)
+def test_a_sum_of_what_was_divided_by_the_ranks_before_is_harmless(
+    tmp_path: Path, before: str, severity: str
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(SHARED_OUT.format(before=before), "utf-8")
+    finding = noted(file, "DDP421", "reduced-twice", 6)
+    seen = {"severity": "warning", "certainty": "proven"}
+    (found,) = annotate([finding.model_copy(update=seen)])
+    assert found.severity == severity
+    assert ("divided by their number before" in found.cause) == (severity == "info")
+
+
 TOLD = """\
 import torch
 import torch.distributed as dist

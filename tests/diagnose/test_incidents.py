@@ -348,6 +348,32 @@ def test_calls_that_do_not_fit_are_named_although_every_rank_ended_well(
 
 
 @pytest.mark.parametrize(
+    ("lines", "before", "told"),
+    [
+        ((20, 20, 20), 0, "Agree on the sizes first"),
+        (
+            (20, 20, 31),
+            0,
+            "meet by their number alone (train.py:20 and train.py:31)",
+        ),
+        ((20, 20, 31), 1, "Agree on the sizes first"),
+    ],
+)
+def test_the_remedy_for_unlike_sizes_is_for_one_call_or_for_two_that_have_met(
+    lines: tuple[int, ...], before: int, told: str
+) -> None:
+    three = ranks()
+    for rank, line in zip(three, lines, strict=True):
+        calls = [call("all_reduce", 1 + each, line=line, shapes=((3,),)) for each in range(before)]
+        size = 4 if rank.rank == 2 else 3
+        rank.collectives += [*calls, call("all_reduce", 1 + before, line=line, shapes=((size,),))]
+        end(rank)
+    finding = only(three)
+    assert finding.code == "DDP403"
+    assert told in finding.cure.text
+
+
+@pytest.mark.parametrize(
     ("op", "one", "other"),
     [
         ("all_reduce", {"shapes": ((3, 1),)}, {"shapes": ((3,),)}),

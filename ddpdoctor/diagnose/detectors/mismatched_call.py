@@ -5,7 +5,9 @@ gloo may crash, hang, or return wrong numbers with exit code 0; the comparison f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised
@@ -26,6 +28,18 @@ def detect(case: Case) -> Iterator[Finding]:
             *([case.deadlock] if case.deadlock else []),
         )
         yield _finding(case, mismatch)
+
+
+def _have_met(case: Case, mismatch: Mismatch) -> bool:
+    """Whether the ranks have called from these same lines together before."""
+    together: Counter[int] = Counter()
+    for rank in case.evidence.ranks:
+        call = mismatch.calls.get(rank.rank)
+        if call is not None:
+            line = call.group, call.place
+            own = (c for c in rank.collectives if c.peer is None and c.seq < call.seq)
+            together.update(each.seq for each in own if (each.group, each.place) == line)
+    return len(mismatch.calls) in together.values()
 
 
 def _in_collective(raised: Raised) -> bool:
@@ -57,7 +71,7 @@ def _finding(case: Case, mismatch: Mismatch) -> Finding:
         cause=f"the ranks disagree on the {mismatch.what} of {call.op} #{call.seq}: "
         + "; ".join(f"{named(ranks)} with {told}" for (told, *_), ranks in ordered)
         + ".",
-        cure=Cure(text=_cure(mismatch.what)),
+        cure=Cure(text=_cure(case, mismatch)),
         consequences=case.consequences(),
     )
 
@@ -72,7 +86,20 @@ def _told(call: Collective, what: str) -> str:
     return ", ".join(told for name, told in facts.items() if name in what)
 
 
-def _cure(what: str) -> str:
+def _cure(case: Case, mismatch: Mismatch) -> str:
+    """What to do: two lines that have never met are two calls, and it is their order that is wrong.
+
+    Unless they are the two sides of one condition, which is for the reader to see.
+    """
+    what = mismatch.what
+    places = [*dict.fromkeys(call.place for call in mismatch.calls.values() if call.place)]
+    if len(places) > 1 and not _have_met(case, mismatch):
+        lines = " and ".join(f"{PurePath(place.file).name}:{place.line}" for place in places[:3])
+        return (
+            f"These are two calls that meet by their number alone ({lines}): have all ranks make "
+            "the same calls in the same order; look before it for one that a rank leaves out or "
+            f"makes once more. If they are meant for each other, give them the same {what}."
+        )
     if "sizes" in what:
         return "Agree on the sizes first (gather them), and pad to the largest."
     return f"Pass the same {what} on every rank."
