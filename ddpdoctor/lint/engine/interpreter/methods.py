@@ -33,6 +33,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     UNKNOWN,
     Agreement,
     Const,
+    Either,
     Func,
     Lib,
     Many,
@@ -307,11 +308,14 @@ def _open_up(vm: Machine, owner: Value, agree: Agreement, why: Why | None) -> No
 def _tells_where_or_whether(vm: Machine, value: Value) -> bool:
     """A device, or a yes or no of the rank: so it is told where to work, or who is to speak of it.
 
-    What an unknown function makes is not another thing for that.
+    What an unknown function makes is not another thing for that. A thing that some ranks have, and
+    the others None in its place, is such a yes or no.
     """
     what = value.what
     if value.agree.kind != "rank":
         return False
+    if isinstance(what, Either):
+        return any(each.is_const(None) for each in what.options)
     if isinstance(what, Table):
         return all(entry is OPEN or isinstance(entry, bool) for entry in what.entries)
     is_asked = isinstance(what, Term) and what.op in _YES_OR_NO
