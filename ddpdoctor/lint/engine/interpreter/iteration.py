@@ -8,6 +8,7 @@ from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK_LIKELY,
     FALSE,
     NONE,
     NOTHING,
@@ -101,6 +102,8 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         count = Value(count.what, UNKNOWN)
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
+    if isinstance(what, Term) and what.op == "result" and count.agree == BY_RANK_LIKELY:
+        count = Value(count.what, UNKNOWN)  # who is told the rank, and unknown, may deal evenly
     return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
 
 
