@@ -141,6 +141,12 @@ def begun_again(run: Run) -> Iterator[Pass]:
             yield Pass(over, event, way, bool(over & fed))
 
 
+def trained_on(run: Run) -> set[int]:
+    """The loaders whose batches a model learns from, whatever loop hands them over."""
+    trained = {id(loop) for _, way in events(run.root, "backward") for loop in loops(way)}
+    return _fed(run, trained)
+
+
 def _fed(run: Run, trained: set[int]) -> set[int]:
     """The loaders of which a model is given batches in a loop that trains."""
     return {

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import add_argument
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
-from ddpdoctor.lint.engine.queries.sharding import SAMPLER, Pass, made, passes, shards
+from ddpdoctor.lint.engine.queries.sharding import SAMPLER, Pass, made, passes, shards, trained_on
 from ddpdoctor.lint.engine.trees import dotted, targets
 from ddpdoctor.lint.rule import About, Fix, Hit
 
@@ -50,8 +50,8 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         mine = {loader for loader, sampler in loaders.items() if sampler == number}
         through = [each for each in passes(run) if each.loaders & mine]
-        if any(each.trains for each in through):
-            continue
+        if any(each.trains for each in through) or mine & trained_on(run):
+            continue  # how well it has learnt what it is trained on may be asked too
         if not (any(_evaluates(run, each) for each in through) or _sounds_so(run, event)):
             continue
         source = run.source(event.path)

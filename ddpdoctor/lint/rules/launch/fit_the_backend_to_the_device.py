@@ -28,9 +28,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Either, Term, Value, term
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.values import NONE, Either, Term, Value, What, term
 from ddpdoctor.lint.engine.queries.holding import facts, stand_apart
+from ddpdoctor.lint.engine.queries.order import beyond, is_after
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP116", name="backend-device-mismatch", confidence="likely")
@@ -43,7 +44,8 @@ def check(run: Run) -> Iterator[Hit]:
     on_either = [
         event
         for event, way in events(run.root, "wrap")
-        if _may_be_cpu(run, event.values["module"]) and not _is_where_gpus_are(way)
+        if _may_be_cpu(run, event.values["module"], _bound(run, way))
+        and not _is_where_gpus_are(way)
     ]
     for event in on_either:
         ids = event.values.get("kw_device_ids")
@@ -91,13 +93,25 @@ _ASKS = term("lib", "torch.cuda.is_available", 0)
 """The answer to whether there are GPUs."""
 
 
-def _may_be_cpu(run: Run, module: Value) -> bool:
+def _bound(run: Run, to: Way) -> set[What]:
+    """The devices that surely were made the current one before: CUDA refuses the CPU there."""
+    found: set[What] = set()
+    for event, way in events(run.root, "set_device"):
+        own = (step.node for step in beyond(way, to) if step in way)
+        if is_after(way, to) and not any(isinstance(each, Choice) for each in own):
+            device = event.values.get("device", NONE).what
+            found |= {each.what for each in device.options} if isinstance(device, Either) else set()
+    return found
+
+
+def _may_be_cpu(run: Run, module: Value, bound: set[What]) -> bool:
     """Whether a module was moved to a device that is the CPU on some machines alone."""
     device = run.vm.store.get((module.what, "#device"))
     if device is None or not isinstance(device.what, Either):
         return False
-    kinds = {_kind(each) for each in device.what.options}
-    return {"cpu", "cuda"} <= kinds
+    options = device.what.options
+    on_cpu = [each.what for each in options if _kind(each) == "cpu"]
+    return "cuda" in map(_kind, options) and any(each not in bound for each in on_cpu)
 
 
 def _kind(device: Value) -> str:

@@ -1,0 +1,26 @@
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Trainer:
+    def __init__(self, gpu):
+        self.device = (
+            torch.device("cuda", gpu) if torch.cuda.is_available() else torch.device("cpu")
+        )
+
+    def join(self, ranks):
+        if ranks > 1:
+            print(ranks)
+        torch.cuda.set_device(self.device)
+        dist.init_process_group("nccl" if self.device.type == "cuda" else "gloo")
+
+    def wrap(self, net, ranks):
+        self.join(ranks)
+        net = net.to(self.device)
+        return DistributedDataParallel(net, device_ids=[self.device])
+
+
+def main(gpu, ranks):
+    return Trainer(gpu).wrap(nn.Linear(8, 2), ranks)
