@@ -190,6 +190,8 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
         left = objects.before_changes(vm, left)
         if vm.store.get((left.what, NONE_UNSEEN)) is not None:
             left = Value(left.what, UNKNOWN)
+        if isinstance(left.what, Lib) and not vm.is_known(left.what):
+            left = Value(term("value", left.what.name), left.agree, left.why)
     if isinstance(op, ast.Eq | ast.NotEq) and _is_width(left.what) and _is_count(right):
         left = Value(left.what, UNKNOWN)  # of samples that are wide or narrow on all ranks
     return folding.compared(left, op, right)

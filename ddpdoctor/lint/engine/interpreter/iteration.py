@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     SAME,
     UNKNOWN,
+    WORLD,
     Many,
     Partial,
     Ref,
@@ -102,9 +103,15 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         count = Value(count.what, UNKNOWN)
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
-    if isinstance(what, Term) and what.op == "result" and count.agree == BY_RANK_LIKELY:
-        count = Value(count.what, UNKNOWN)  # who is told the rank, and unknown, may deal evenly
+    if count.agree == BY_RANK_LIKELY and _knows_how_many(vm, what):
+        count = Value(count.what, UNKNOWN)  # who is told both may deal evenly
     return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
+
+
+def _knows_how_many(vm: Machine, what: object) -> bool:
+    """Whether something unknown was told how many ranks there are, as a sampler is."""
+    made = vm.made.get(what) if isinstance(what, Term) and what.op == "result" else None
+    return made is not None and any(each.what == WORLD for each in made.of)
 
 
 def _is_an_order(vm: Machine, tensor: Value) -> bool:

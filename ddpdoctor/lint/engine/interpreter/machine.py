@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -64,6 +65,10 @@ EITHER = "either"
 BY_SOME = "some ranks alone go this way"
 BOUND = "it is handed over beforehand"
 KEPT = "what is kept of each rank's own data differs in number"
+
+
+_KNOWN = frozenset((*sys.stdlib_module_names, "torch", "numpy", "mpi4py"))
+"""Libraries of which a name stands for a function, a class or a module, and never for None."""
 
 
 class Left(Exception):
@@ -432,9 +437,17 @@ class Machine:
         if isinstance(what, Ref):
             made = self.objects.get(what.number)
             return None if made and made.type in ("list", "dict", "set", "generator") else True
-        if isinstance(what, Func | Class | Lib | ModuleRef | Partial):
+        if isinstance(what, Lib):
+            return True if self.is_known(what) else None
+        if isinstance(what, Func | Class | ModuleRef | Partial):
             return True
         return None
+
+    def is_known(self, what: Lib) -> bool:
+        """Whether it is of a library that is known, or one itself: else it may be any variable."""
+        root, dot, _ = what.name.partition(".")
+        known = root in _KNOWN or self.library.find(what.name) is not None
+        return not dot or known or root.startswith("#")
 
     def choose(
         self, node: ast.AST, test: ast.AST, condition: Value, paths: list[Path]
