@@ -56,6 +56,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, is_the_starters, keeps_apart
 from ddpdoctor.lint.engine.queries.naming import name_of
+from ddpdoctor.lint.engine.queries.order import beyond, is_after
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.races import looks_of, restores
 from ddpdoctor.lint.engine.queries.telling import how, operation
@@ -106,6 +107,8 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
         if not run.is_entry and _is_set_elsewhere(event.values.get("object")):
             continue
         if _is_wrapped_later(run, event, wraps, order) or _is_shared_later(run, event, order):
+            continue
+        if _is_restored_again(run, event, way, order):
             continue
         told.add(id(apart))
         call = _call_behind(apart, way)
@@ -301,13 +304,39 @@ def _is_within(run: Run, target: Value, wrap: Event) -> bool:
 
 def _is_shared_later(run: Run, event: Event, order: dict[int, int]) -> bool:
     """Whether tensors or objects of this rank reach the others behind it, before they learn on."""
-    target, begun = event.values.get("object"), order[id(event)]
-    steps = (order[id(each)] for each, _ in events(run.root, "step"))
-    until = min((each for each in steps if each > begun), default=len(order))
+    target, until = event.values.get("object"), _learn_on(run, event, order)
     return any(
-        begun < order[id(each)] < until and _carries(run, each, target)
+        order[id(event)] < order[id(each)] < until and _carries(run, each, target)
         for each, _ in events(run.root, "collective")
     )
+
+
+def _is_restored_again(run: Run, event: Event, way: Way, order: dict[int, int]) -> bool:
+    """Whether all ranks restore the same thing behind it, before they learn on."""
+    target, until = event.values.get("object"), _learn_on(run, event, order)
+    return any(
+        order[id(each)] < until
+        and _is_same(each.values.get("object"), target)
+        and is_after(way, at)
+        and not doers(at).some
+        and all(isinstance(x.node, _NO_IF) for x in _choices(beyond(way, at)) if x in _choices(at))
+        for each, at in events(run.root, "load_state")
+    )
+
+
+_NO_IF = (ast.Try, ast.Call)
+"""What stands for several ways of which each does the same: a method of one thing or another."""
+
+
+def _choices(way: Way) -> list[Choice]:
+    return [step.node for step in way if isinstance(step.node, Choice)]
+
+
+def _learn_on(run: Run, event: Event, order: dict[int, int]) -> int:
+    """When the first step behind something is taken."""
+    begun = order[id(event)]
+    steps = (order[id(each)] for each, _ in events(run.root, "step"))
+    return min((each for each in steps if each > begun), default=len(order))
 
 
 def _carries(run: Run, collective: Event, target: Value | None) -> bool:
