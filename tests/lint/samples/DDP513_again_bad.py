@@ -21,9 +21,8 @@ def main(folder, resume, batches):
     average = None
     if resume:
         if dist.get_rank() == 0:
-            average = Average(
-                restore(model.module, f"{folder}/average.pt").parameters()
-            )  # <-- DDP513
+            kept = restore(model.module, f"{folder}/average.pt")  # <-- DDP513
+            average = Average(kept.parameters())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for batch in batches:
         optimizer.zero_grad()

@@ -21,7 +21,8 @@ def main(folder, resume, batches):
     average = None
     if resume:
         if dist.get_rank() == 0:
-            average = Average(restore(model.module, f"{folder}/average.pt").parameters())
+            kept = restore(model.module, f"{folder}/average.pt")
+            average = Average(kept.parameters())
         try:
             restore(model.module, f"{folder}/last.pt")
         except OSError:
