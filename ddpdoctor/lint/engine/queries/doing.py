@@ -48,15 +48,21 @@ class Doers:
     """The conditions that keep the others out, and those that nobody knows."""
     loops: tuple[Loop, ...] = ()
     """The loops around it."""
+    tried: tuple[Choice, ...] = ()
+    """Of the conditions those whether a `try` comes to its end, in which it is done."""
+    kept_out: int = 0
+    """The ranks that a condition may keep out: the rank decides, and a setting as well."""
 
-    def is_clear(self, *causes: str, by_files: bool = False) -> bool:
+    def is_clear(self, *causes: str, by_files: bool = False, if_well: bool = False) -> bool:
         """Whether the rank alone decides who does it, but for what these causes decide.
 
         What was found on the disk may decide as well, `by_files`: who shares it has found the same.
-        But who asks whether a file is there may be about to make it, once.
+        But who asks whether a file is there may be about to make it, once. With `if_well` it is
+        asked what is done where no rank fails.
         """
         return all(
-            _is_told(each.condition.what)
+            (if_well and any(each is one for one in self.tried))
+            or _is_told(each.condition.what)
             or each.condition.agree.kind == "same"
             or (each.condition.agree.cause in causes and not _asks_for_none(each.test))
             or (by_files and _was_found(each.condition))
@@ -111,6 +117,8 @@ def doers(way: Way) -> Doers:
     """Who comes to the end of a way: by the arms on it, and by the ranks that left before."""
     mask, sure = 1 if is_the_starters(way) else EVERYONE, True
     choices: list[Choice] = []
+    tried: list[Choice] = []
+    kept_out = 0
     begun = start_of(way)
     for number, step in enumerate(way):
         if number <= begun:
@@ -130,10 +138,14 @@ def doers(way: Way) -> Doers:
             agree = step.node.condition.agree
             if arm.mask != EVERYONE or agree.kind != "same":
                 choices.append(step.node)
+            if isinstance(step.node.node, ast.Try) and arm is step.node.arms[0]:
+                tried.append(step.node)
+            if agree.kind == "rank" and arm.mask & ~arm.opened:  # else a setting decides for all
+                kept_out |= arm.opened
             if arm.opened or agree.kind == "unknown" or not agree.sure:
                 sure = False
     loops = tuple(step.node for step in way if isinstance(step.node, Loop))
-    return Doers(mask, sure, tuple(choices), loops)
+    return Doers(mask, sure, tuple(choices), loops, tuple(tried), kept_out)
 
 
 def is_the_starters(way: Way) -> bool:

@@ -50,9 +50,12 @@ def check(run: Run) -> Iterator[Hit]:
         if path is None or not same_path(path, path):
             continue
         who = doers(way)
-        if who.mask.bit_count() < 2 or not (run.is_entry or _belongs_to_a_wrapper(event, run)):
+        if (who.mask & ~who.kept_out).bit_count() < 2:
             continue
-        if not who.is_clear("data", "clock", by_files=True) or is_one_after_another(way):
+        if not (run.is_entry or _belongs_to_a_wrapper(event, run)):
+            continue
+        clear = who.is_clear("data", "clock", by_files=True, if_well=True)
+        if not clear or is_one_after_another(way):
             continue
         everyone = who.mask == EVERYONE
         early = _meant_for_one(run, event, way)
