@@ -20,6 +20,8 @@ jsonargparse.cli.CLI                                    runs
 jsonargparse.auto_cli                                   runs
 typer.run                                               runs
 tyro.cli                                                runs
+tyro.extras.overridable_config_cli                      same
+tyro.extras.subcommand_cli_from_dict                    same
 defopt.run                                              runs
 filelock.FileLock                                       enters scope=lock
 filelock.SoftFileLock                                   enters scope=lock
