@@ -104,7 +104,8 @@ def rushes(run: Run) -> Iterator[Race]:
                 continue
             if not _lies_in(_path(write), _path(make)) or _meets(order, make, at, write, to):
                 continue
-            if any(_lies_in(_path(write), _path(each)) for each, w in made if doers(w).mask & late):
+            others = [each for each, at_ in made if doers(at_).mask & late]
+            if any(_is_made_by(_path(write), _path(make), _path(each)) for each in others):
                 continue
             yield Race(
                 write.node,
@@ -191,6 +192,11 @@ def _lies_in(path: Value | None, folder: Value | None) -> bool:
     return inner.op == "path" or (
         isinstance(following, Const) and str(following.value).startswith("/")
     )
+
+
+def _is_made_by(path: Value | None, some: Value | None, folder: Value | None) -> bool:
+    """Whether who makes a folder has made all that a path needs; not one around what some make."""
+    return _lies_in(path, folder) and not _lies_in(some, folder)
 
 
 def _meets(order: dict[int, int], save: Event, at: Way, load: Event, to: Way) -> bool:
