@@ -46,6 +46,9 @@ class Collective:
     """The losses that its lines hold, each a mean, where it is a sum of single numbers."""
     input: str = ""
     """Digest of what a small all_reduce or broadcast was given, of such calls of the user's own."""
+    gradient: str = ""
+    """Whose gradient is reduced, as a backward pass has left it; seen of steps without a DDP that
+    are looked at."""
     labels: tuple[tuple[str, ...], ...] = ()
     """What is reduced, in words: a variable, and its word, or the keys of the dictionary it is."""
     step: int = 0

@@ -59,6 +59,10 @@ _FIRST = 32
 """So many calls from one line are written at once each: a wrong one may end the process."""
 _CLOSELY = 4
 """So many calls from one line are looked at closely, and then the 11th, the 20th, the 37th, ..."""
+_OF_WAYS = 256
+"""And until so many calls from a line, as many of each way to it."""
+_READ = 4
+"""After a sum of losses, so many numbers are looked at as they are read, be it with a graph."""
 _AT_ONCE = 0.05
 """Seconds since the last line after which a collective is written at once."""
 _KEPT = 1024
@@ -93,6 +97,7 @@ class Pending:
         self._uncounted: Counter[int] = Counter()
         """By group: how far its sequence number counts what was between two ranks only."""
         self._calls: Counter[Frame | None] = Counter()
+        self._ways: Counter[int] = Counter()
         self._unwritten: deque[Fields] = deque(maxlen=_KEPT)
         self._written = 0.0
 
@@ -134,20 +139,26 @@ class Pending:
 
     def begin(self, fields: Fields) -> None:
         """A collective is about to be issued."""
+        self.log.issued += 1
         fields["begun"] = now = time.monotonic()
         self._unwritten.append(fields)
         line = fields["place"]
         self._calls[line] += 1
+        if (way := fields.get("way")) is not None:
+            self._ways[way] += 1
         if self._calls[line] <= _FIRST or now - self._written > _AT_ONCE:
             self.write()
 
-    def is_sampled(self, line: Frame | None) -> bool:
+    def is_sampled(self, line: Frame | None, way: int | None) -> bool:
         """Whether the call that is about to be issued from there is looked at closely.
 
         The first ones, and ever rarer ones after them. A loop over parameters calls as often in
-        every step: of powers of two all might be of one and the same parameter.
+        every step: of powers of two all might be of one and the same parameter. What one function
+        does for several lines is another thing for each of them.
         """
         number = self._calls[line] + 1
+        if number <= _OF_WAYS and way is not None and self._ways[way] < _CLOSELY:
+            return True
         power = number.bit_length() - 1
         return number <= _CLOSELY or number == (1 << power) + power
 
@@ -363,8 +374,12 @@ def _note(
     options = kwargs.get("opts", args[-1] if args else None)
     fields = _common(pending, group, op, args)
     fields["seq"] = pending.count(group) + 1
-    if pending.is_sampled(fields["place"]):
+    if pending.log.gradients and op == "all_reduce":
+        fields["gradient"] = given.gradient(pending.log.gradients, args) or ""
+    if pending.is_sampled(fields["place"], fields["way"]):
         fields.update(given.facts(op, args) or {})
+        if "losses" in fields:
+            pending.log.summed = _READ
         if given.is_direct():
             pending.followed = fields
             pending.settles = lost.follow(pending.log, op, args, fields)

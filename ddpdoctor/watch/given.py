@@ -22,6 +22,8 @@ _SMALL = 4096
 """Elements up to which the input of a reduction is digested."""
 _FEW = 8
 """Numbers of which it is written down itself."""
+GRADIENT = 3
+"""By so many numbers a gradient is known."""
 _FILLED = frozenset({"all_gather", "gather", "all_to_all"})
 _REDUCED = frozenset({"all_reduce", "reduce"})
 _THEIRS = ("/distributed_c10d.py", "/c10d_logger.py", "/contextlib.py")
@@ -44,10 +46,20 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
         found["content"] = _digest(values)
         if len(values) <= _FEW:
             found["values"] = values
-        if len(values) == 1 and (losses := held.losses(values[0])):
+        if len(values) == 1 and (losses := held.losses(first, values[0])):
             found["losses"] = losses
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     return found
+
+
+@harmless
+def gradient(known: dict[tuple[float, ...], str], args: tuple[Any, ...]) -> str | None:
+    """Whose gradient this is, or the first of several that it holds, if it is one of those."""
+    tensor = _first(args[0])
+    if tensor is None or not tensor.numel():
+        return None
+    head = tuple(tensor.detach().reshape(-1)[:GRADIENT].tolist())
+    return known.get(head)
 
 
 def _has_graph(tensor: Any) -> bool:

@@ -66,6 +66,14 @@ class Log:
         """While a pass over a loader begins: the states of generators that the shuffles come from,
         and the lines that shuffle.
         """
+        self.summed = 0
+        """So many numbers with a graph are looked at when read, as a sum of losses was made."""
+        self.issued = 0
+        """Collectives, ever."""
+        self.gradients: dict[tuple[float, ...], str] = {}
+        """The first numbers of some gradients as the latest backward pass has left them, and whose
+        they are: without a DDP, before a step that is looked at, and until the next one.
+        """
         self._path: Path | None = None
         self._fd = -1
         self._inode: tuple[int, int] | None = None

@@ -6,6 +6,7 @@ import gc
 from typing import Any
 
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
+from ddpdoctor.watch.given import GRADIENT
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
@@ -70,6 +71,20 @@ def graded(number: int, optimizer: Any) -> dict[str, list[float]]:
     """Some elements of the gradients of an optimizer as a backward pass has left them."""
     found = (parameters(optimizer, set()) or [])[:_GRADED]
     return {} if is_capturing(found) else few(_gradients(_named(~number, found)))
+
+
+@harmless
+def heads(number: int, optimizer: Any) -> dict[tuple[float, ...], str]:
+    """The first numbers of such gradients, by which they are known again; zeros say nothing."""
+    import torch
+
+    found = (parameters(optimizer, set()) or [])[:_GRADED]
+    named = {n: p.grad.detach() for n, p in _named(~number, found).items()}
+    named = {n: g for n, g in named.items() if g.numel() >= GRADIENT and g.is_floating_point()}
+    if not named or is_capturing(named.values()):
+        return {}
+    rows = torch.stack([g.reshape(-1)[:GRADIENT].double().cpu() for g in named.values()]).tolist()
+    return {tuple(row): name for name, row in zip(named, rows, strict=True) if any(row)}
 
 
 @harmless

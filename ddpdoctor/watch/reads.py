@@ -45,7 +45,8 @@ class _Float:
     def __get__(self, tensor: Any, cls: Any) -> Any:
         bound = self._original.__get__(tensor, cls)
         if tensor is not None and self._reads.is_asked(tensor):
-            self._reads.note(sys._getframe(1), bound)
+            read = functools.partial(self._original, tensor.detach())
+            self._reads.note(sys._getframe(1), read, has_graph=tensor.requires_grad)
         return bound
 
 
@@ -64,18 +65,23 @@ class _Reads:
         def item(tensor: Any) -> Any:
             value = original(tensor)
             if self.is_asked(tensor):
-                self.note(sys._getframe(1), lambda: value)
+                self.note(sys._getframe(1), lambda: value, has_graph=tensor.requires_grad)
             return value
 
         skip(item)
         cls.item = item
 
     def is_asked(self, tensor: Any) -> bool:
-        """Whether this may be a metric: there were training steps, and the number has no graph."""
-        return bool(self._log.steps) and not tensor.requires_grad and not is_compiling()
+        """Whether this may be a metric: there were training steps, and the number has no graph.
+
+        Of one with a graph it is asked what a sum of losses has become, after such a sum.
+        """
+        if not self._log.steps or (tensor.requires_grad and not self._log.summed):
+            return False
+        return not is_compiling()
 
     @harmless
-    def note(self, frame: Any, read: Callable[[], Any]) -> None:
+    def note(self, frame: Any, read: Callable[[], Any], *, has_graph: bool = False) -> None:
         """Write down what is read at this line, if it is one of those that are looked at."""
         is_told = frame.f_code.co_filename.endswith(_FORMATS) and frame.f_back is not None
         if is_told:  # by `f"{loss:.4f}"`, which has torch read it
@@ -83,6 +89,8 @@ class _Reads:
         code = frame.f_code
         if self._written >= _MOST or not is_users(code):
             return
+        if has_graph:
+            self._log.summed -= 1
         where = id(code), frame.f_lasti
         self._calls[where] = number = self._calls[where] + 1
         if number > _CLOSELY and number & (number - 1):
@@ -97,5 +105,5 @@ class _Reads:
             value=float(read()).hex(),
             place=users_frame(frame),
             way=self._log.way(frame),
-            told=is_told,
+            aside=is_told or has_graph,
         )

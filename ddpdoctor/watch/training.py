@@ -120,6 +120,8 @@ class _Training:
         self.window = Window(log, self._budget, self._is_inside)
         self._factors: list[float] | None = []
         """By what the means of the loss are multiplied that goes backward."""
+        self._issued = 0
+        """Collectives until it did."""
 
     @harmless
     def built(self, wrapper: Any) -> None:
@@ -287,20 +289,22 @@ class _Training:
     @harmless
     def before(self, roots: Any) -> None:
         """A backward pass for such a step begins."""
+        self._issued = self.log.issued
         self._factors = [] if is_traced() or len(roots) > 1 else factors(*roots)
 
     @harmless
     def after(self) -> None:
         """It has ended."""
+        self.log.gradients = {}
         for mine in self._unwrapped.values():
             optimizer = mine.optimizer()
             if optimizer is not None and mine.steps + 1 == mine.due:
-                passes = mine.graded.get("passes", 0) + 1
-                found = outside.graded(mine.number, optimizer) if self._factors else None
+                self.log.gradients.update(outside.heads(mine.number, optimizer) or {})
                 mine.graded = {
-                    "left": found or {},
+                    "left": outside.graded(mine.number, optimizer) or {},
                     "factors": self._factors or [],
-                    "passes": passes,
+                    "passes": mine.graded.get("passes", 0) + 1,
+                    "talked": self.log.issued > self._issued,
                 }
 
     @harmless
@@ -478,6 +482,8 @@ class _Training:
             mine = _Optimizer(len(self._unwrapped.entries), optimizer)
             self._unwrapped[optimizer] = mine
         mine.steps += 1
+        if mine.steps != mine.due and self.log.gradients:
+            self.log.gradients = {}
         if mine.steps == mine.due and outside.is_one_of_several():
             mine.due = self._due_after(mine.steps)
             seen, mine.clip, mine.graded = {**mine.clip, **mine.graded}, {}, {}

@@ -1653,3 +1653,101 @@ def told_running() -> None:
         assert sum(seen) / (2 * len(seen)) > 0
 
     told_losses(tell)
+
+
+def sum_in_vain(model: nn.Module) -> None:
+    for parameter in model.parameters():
+        assert parameter.grad is not None
+        total = parameter.grad.clone()
+        dist.all_reduce(total)  # the sum in vain
+        total /= 2
+
+
+def summed_for_nobody() -> None:
+    together(sum_in_vain)
+
+
+def averaged_too_late() -> None:
+    join()
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + dist.get_rank())
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        optimizer.step()  # the step too early
+        average(model)
+    leave()
+
+
+def summed_beside() -> None:
+    """The average goes back into the gradients from what was sent."""
+
+    def share(model: nn.Module) -> None:
+        gradients = [each.grad for each in model.parameters() if each.grad is not None]
+        flat = torch.cat([each.reshape(-1) for each in gradients])
+        dist.all_reduce(flat)
+        flat /= 2
+        at = 0
+        for each in gradients:
+            each.copy_(flat[at : at + each.numel()].reshape(each.shape))
+            at += each.numel()
+
+    together(share)
+
+
+def averaged_weights() -> None:
+    """Gradients are summed to look at them, and the weights are averaged after each step."""
+    join()
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + dist.get_rank())
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        sum_in_vain(model)
+        optimizer.step()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.data)
+            parameter.data /= 2
+    leave()
+
+
+def alike_by_hand(*, own: bool, early: bool = False) -> None:
+    """Average what each rank has of the same samples, or of its own."""
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def share(gradient: Tensor) -> Tensor:
+        dist.all_reduce(gradient)
+        return gradient / 2
+
+    for parameter in model.parameters() if early else ():
+        parameter.register_hook(share)
+    torch.manual_seed(10 + rank * own)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        for parameter in model.parameters():
+            assert parameter.grad is not None
+            dist.all_reduce(parameter.grad)  # the sum of equals
+            parameter.grad /= 2
+        optimizer.step()
+    leave()
+
+
+def samples_of_all() -> None:
+    alike_by_hand(own=False)
+
+
+def samples_of_each() -> None:
+    alike_by_hand(own=True)
+
+
+def averaged_again() -> None:
+    """By hooks, as the gradients come, and once more: that does no harm."""
+    alike_by_hand(own=True, early=True)

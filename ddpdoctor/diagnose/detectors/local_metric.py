@@ -51,7 +51,7 @@ def _unlike(ranks: list[RankEvidence]) -> set[Place | None]:
 
 def _before(rank: RankEvidence, save: FileEvent) -> Read | None:
     """The last number that was read before a save, if nothing was communicated since."""
-    earlier = [read for read in rank.of(Read) if read.time < save.begun and not read.told]
+    earlier = [read for read in rank.of(Read) if read.time < save.begun and not read.aside]
     if not earlier:
         return None
     last = earlier[-1]

@@ -38,6 +38,8 @@ def detect(case: Case) -> Iterator[Finding]:
         place = next(iter(of.values())).place
         if place is None or len(of) < len(members) or len(members) < 2:
             continue
+        if any(call.gradient for call in of.values()):
+            unlike.add(place)  # by hand: that gradients are alike is DDP202
         if len({call.content for call in of.values()}) > 1:
             unlike.add(place)
         elif len({call.place for call in of.values()}) == 1:

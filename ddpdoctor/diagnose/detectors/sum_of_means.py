@@ -36,32 +36,29 @@ def detect(case: Case) -> Iterator[Finding]:
     if len(ranks) < 2 or not any(rank.of(Read) for rank in ranks):
         return
     numbers = tuple(rank.rank for rank in ranks)
-    for place, calls in _by_line(ranks).items():
+    for calls in _by_way(ranks):
         for shared in (1, len(ranks)):
             sums = [total for of in calls if (total := _of_losses(of, shared)) is not None]
             if len(sums) < max(_ENOUGH, len(calls)) or not _vary(sums):
                 continue
             for rank in ranks:
-                for read, by in _divisors(rank, place, calls, sums):
+                for read, by in _divisors(rank, calls, sums):
                     if not _is_fair(by, shared, ranks):
                         yield _finding(numbers, calls[0][rank.rank], read, by, shared)
                         return
 
 
-def _by_line(ranks: list[RankEvidence]) -> dict[Place, list[Calls]]:
-    """The sums of one number each that all ranks have made from one line, in order."""
-    found: dict[Place, dict[tuple[str, int], Calls]] = {}
+def _by_way(ranks: list[RankEvidence]) -> list[list[Calls]]:
+    """The sums of one number each that all ranks have made from one line, come to by one way."""
+    found: dict[tuple[Place, ...], dict[tuple[str, int], Calls]] = {}
     for rank in ranks:
         for call in rank.collectives:
             group = rank.groups.get(call.group)
             is_whole = group is not None and len(group.ranks) == len(ranks)
             if call.place and call.losses and call.reduce_op == "SUM" and is_whole:
-                of_line = found.setdefault(call.place, {})
-                of_line.setdefault((call.group, call.seq), {})[rank.rank] = call
-    return {
-        place: [calls for calls in of.values() if len(calls) == len(ranks)]
-        for place, of in found.items()
-    }
+                of_way = found.setdefault((*call.way, call.place), {})
+                of_way.setdefault((call.group, call.seq), {})[rank.rank] = call
+    return [[calls for calls in of.values() if len(calls) == len(ranks)] for of in found.values()]
 
 
 def _of_losses(calls: Calls, shared: int) -> float | None:
@@ -79,10 +76,12 @@ def _vary(sums: list[float]) -> bool:
 
 
 def _divisors(
-    rank: RankEvidence, place: Place, calls: list[Calls], sums: list[float]
+    rank: RankEvidence, calls: list[Calls], sums: list[float]
 ) -> Iterator[tuple[Read, float]]:
     """What a rank reads after each of these calls, and by what the sum was divided for that."""
-    begun = sorted(call.begun for call in rank.collectives if call.place == place)
+    own = calls[0][rank.rank]
+    line = own.place, own.way
+    begun = sorted(call.begun for call in rank.collectives if (call.place, call.way) == line)
     found: defaultdict[Place, list[tuple[Read, float]]] = defaultdict(list)
     for of, total in zip(calls, sums, strict=True):
         since = of[rank.rank].begun
@@ -114,7 +113,7 @@ def _is_fair(by: float, shared: int, ranks: list[RankEvidence]) -> bool:
 
 def _may_count(number: int, ranks: list[RankEvidence]) -> bool:
     """Whether so many batches or samples may be added up; where it is not known, they may."""
-    loaders = [loader for rank in ranks for loader in rank.loaders]
+    loaders = [loader for rank in ranks for loader in rank.loaders if loader.trains]
     counts = [(each.batches, each.batch_size, each.length) for each in loaders]
     known = {of for each in counts for of in each if of}
     return not loaders or any(None in each for each in counts) or number in known

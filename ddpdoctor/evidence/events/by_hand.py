@@ -39,5 +39,7 @@ class ByHand:
     other terms than means."""
     passes: int = 0
     """Backward passes since the step before."""
+    talked: bool = False
+    """Collectives were issued while the latest one ran."""
     rule: str = ""
     """The optimizer of torch's that it is."""

@@ -21,5 +21,5 @@ class Read:
     place: Place | None
     time: float
     way: tuple[Place, ...] = ()
-    told: bool = False
-    """It was formatted, for people to read."""
+    aside: bool = False
+    """It was formatted, for people to read, or has a graph: nothing is decided by that."""

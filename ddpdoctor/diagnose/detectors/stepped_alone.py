@@ -1,0 +1,77 @@
+"""DDP300: gradients are summed over the ranks, and each rank steps on its own all the same.
+
+Proven, of steps without a DDP: what each optimizer stepped on was what the latest backward pass had
+left on that rank, to the bit, and not the same on all ranks; from one line, all of them have
+reduced just these gradients at such a step; and weights that were alike before the first step are
+apart in the end. So the sum goes into a copy that nobody puts back, or comes after the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.detectors.by_hand import Look, looks_of
+from ddpdoctor.diagnose.detectors.silent_divergence import listed
+from ddpdoctor.diagnose.replicas import differing
+from ddpdoctor.evidence import Place, RankEvidence, named
+from ddpdoctor.evidence.events.by_hand import ByHand
+
+_ENOUGH = 2
+
+
+@detector(precedence=411)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding, of the first optimizer of which that is so."""
+    ranks = [rank for rank in case.evidence.ranks if rank.groups]
+    if len(ranks) < 2 or any(rank.wrappers for rank in ranks) or not case.ended_well:
+        return
+    line = line_of_gradients(ranks)
+    for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}) if line else ():
+        looks = looks_of(ranks, optimizer)
+        seen = [look for look in looks if all(each.left for each in look)]
+        if len(seen) < _ENOUGH or not all(map(_is_alone, seen)):
+            continue
+        apart = differing([each.parameters for each in looks[-1]])
+        if not apart or differing([each.parameters for each in looks[0]]):
+            continue
+        numbers = tuple(rank.rank for rank in ranks)
+        yield Finding(
+            code="DDP300",
+            title="silent-divergence",
+            severity="error",
+            certainty="proven",
+            ranks=numbers,
+            places=(
+                RankPlace(ranks=numbers, place=line, doing="reduces gradients, or a copy of them"),
+                RankPlace(ranks=numbers, place=looks[-1][0].place, doing="optimizer.step()"),
+            ),
+            cause=f"{named(numbers)} reduce their gradients at {line}, and step on what each had "
+            f"for itself: the sum comes after the step, or stays in a copy ({listed(apart)} were "
+            "alike at first and have parted).",
+            cure=Cure(
+                text="Reduce the gradients themselves (parameter.grad) after backward() and before "
+                "step(), or copy the result back into them."
+            ),
+        )
+        return
+
+
+def line_of_gradients(ranks: list[RankEvidence]) -> Place | None:
+    """A line from which all ranks have reduced gradients as backward had left them."""
+    lines = [
+        {call.place for call in rank.collectives if call.gradient and call.place is not None}
+        for rank in ranks
+    ]
+    common = set.intersection(*lines)
+    return min(common, key=lambda place: (place.file, place.line)) if common else None
+
+
+def _is_alone(look: Look) -> bool:
+    """Whether each rank steps on what backward has left, and these are not the same."""
+    names = set.intersection(*({*each.left} & {*each.few} for each in look))
+    return all(each.left[name] == each.few[name] for each in look for name in names) and any(
+        len({tuple(each.left[name]) for each in look}) > 1 for name in names
+    )
