@@ -1,7 +1,8 @@
 """Running total reduced in every round.
 
 ## What it does
-Finds a loop that adds to a total and sums that total over the ranks, in place, in every round.
+Finds a loop that adds to a total and sums that total over the ranks, in place, in every round; and
+a tensor that is summed over the ranks, summed again as it is, and then divided.
 
 ## Why is this bad?
 After the first round the total is that of all ranks, on each of them. The next round sums it again:
@@ -66,6 +67,52 @@ def check(run: Run) -> Iterator[Hit]:
                 help="reduce it once, behind the loop, or reduce what is added",
                 path=event.path,
             )
+    yield from _at_once(run)
+
+
+def _at_once(run: Run) -> Iterator[Hit]:
+    """What is summed a second time before anything has become of the first, for a mean."""
+    summed: dict[int, dict[int, Event]] = {}
+    told: set[int] = set()
+    for event, way in events(run.root, "collective", "change", "set_attribute"):
+        if event.kind != "collective":
+            owner = event.values.get("object" if event.kind == "change" else "owner")
+            for site in _seen_through(run, owner) if owner is not None else ():
+                summed.pop(site, None)
+            continue
+        total = event.values.get("shares")
+        if event.name != "all_reduce" or total is None or not isinstance(total.what, Tensor):
+            continue
+        by_part = summed.setdefault(total.what.site, {}) if _sums(event) else {}
+        before = by_part.setdefault(id(way[-1].seq), event)
+        again = before.node is not event.node and total.agree.kind == "same"
+        if again and id(event.node) not in told and _is_divided(run, total.what, event.order):
+            told.add(id(event.node))
+            yield Hit(
+                event.node,
+                "this has been summed over the ranks already: each of them adds the whole sum",
+                notes=(Related.at(before.place, "it is summed here"),),
+                help="reduce each value once",
+                path=event.path,
+            )
+
+
+def _is_divided(run: Run, total: Tensor, since: int) -> bool:
+    """Whether a mean is made of a tensor afterwards."""
+    by_hand = any(
+        made.by in ("Div", "div") and made.order > since and made.of and made.of[0].what == total
+        for made in run.vm.made.values()
+    )
+    return by_hand or any(
+        event.order >= since and event.values["object"].what == total and _divides(event.node)
+        for event, _ in events(run.root, "change")
+    )
+
+
+def _divides(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in ("div_", "divide_", "true_divide_")
+    return isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div)
 
 
 def _sums(event: Event) -> bool:
