@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     FALSE,
     NONE,
     NOTHING,
+    RANKS,
     Either,
     Place,
     Ref,
@@ -40,7 +41,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Why,
 )
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
-from ddpdoctor.lint.engine.queries.doing import is_for_one, is_the_starters
+from ddpdoctor.lint.engine.queries.doing import MAIN, is_for_one, is_the_starters
 from ddpdoctor.lint.engine.queries.words import (
     Words,
     classes,
@@ -691,6 +692,75 @@ def _is_agreed_on(node: Choice, heard: list[Met], rest: list[Node], words: Words
         return False
     following = next(met(rest, hears=words.hears), None)
     return following is not None and following.event.kind == "collective" and following.sure
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A condition that some ranks alone come to, and by which they may leave a loop."""
+
+    choice: Choice
+    """That condition."""
+    by: Choice
+    """By which those come there."""
+    left: Exit
+    met: tuple[Met, ...]
+    """What the others go on to."""
+
+
+def leavings(run: Run) -> Iterator[Leaving]:
+    """The ways out of loops that some ranks alone may take, by whatever else they ask there."""
+    if is_for_one(run):
+        return
+    words = Words(_reduced(run))
+    for node, way in walk(run.root):
+        if not isinstance(node, Choice) or node.condition.agree.kind == "rank":
+            continue
+        if isinstance(node.node, ast.Try):
+            continue  # an error, of which other rules tell
+        outs = [(arm, leaves(arm.body)) for arm in node.arms]
+        arm, left = next(((a, out) for a, out in outs if out and out.kind in _OUT), (None, None))
+        at = _where_some_come(way)
+        loop = _loop_around(way)
+        if arm is None or left is None or at is None or loop is None:
+            continue
+        if all(out is not None for _, out in outs):
+            continue  # they leave in any case
+        by, inside = way[at].node, way[at + 1].seq
+        assert isinstance(by, Choice)
+        others = [each for each in by.arms if each.body is not inside]
+        too = any(out.kind in _OUT for each in others for out in _exits(each.body))
+        if too or _tells(arm.body, by):
+            continue
+        rank = next((each for each in range(RANKS) if others[0].mask & (1 << each)), 0)
+        heard = list(_missed(left.kind, way[: at + 1], loop, words, rank, [], ()))
+        if heard and not _in_join(tuple(heard)) and not is_the_starters(way):
+            yield Leaving(node, by, left, tuple(heard))
+
+
+_OUT = ("break", "return")
+
+
+def _where_some_come(way: Way) -> int | None:
+    """The condition of the rank around the end of a way, within the same round of a loop."""
+    for index in range(len(way) - 2, -1, -1):
+        node = way[index].node
+        if isinstance(node, Loop | Called):
+            return None
+        if isinstance(node, Choice) and _decided_by_rank(node) is not None:
+            arm = next((each for each in node.arms if each.body is way[index + 1].seq), None)
+            several = len(node.arms) > 1 and all(each.mask != EVERYONE for each in node.arms)
+            # The others may do as the main rank has told them, in whatever way.
+            is_main = arm is not None and arm.mask & MAIN
+            return index if is_main and several else None
+    return None
+
+
+def _tells(body: Seq, by: Choice) -> bool:
+    """Whether who leaves tells others so, or talks to single ones anyway."""
+    told = any(letter(event) is not None for event, _ in events(body))
+    return told or any(
+        True for arm in by.arms for _ in events(arm.body, "send", "recv", "send_object")
+    )
 
 
 def _loop_around(way: Way) -> Loop | None:

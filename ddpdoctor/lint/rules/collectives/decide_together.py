@@ -2,8 +2,9 @@
 
 ## What it does
 Finds `break` and `return` in a training loop whose condition comes from a rank's own loss or
-metric, from the clock, or from a file's existence, with nothing shared in between. And those by
-which a rank leaves a loop in which all of them send to each other and receive.
+metric, from the clock, or from a file's existence, with nothing shared in between; those that one
+rank alone comes to, and may take; and those by which a rank leaves a loop in which all of them send
+to each other and receive.
 
 ## Why is this bad?
 The ranks' losses and clocks differ. One rank leaves the loop, the others wait for it in the next
@@ -38,7 +39,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Loop, Node, W
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.naming import is_decided
-from ddpdoctor.lint.engine.queries.partings import leaves, partings
+from ddpdoctor.lint.engine.queries.partings import leaves, leavings, partings
 from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.telling import decides, decision
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -71,6 +72,15 @@ def check(run: Run) -> Iterator[Hit]:
             why=parting.why,
             help="let rank 0 decide and broadcast, or reduce the value first",
             path=path,
+        )
+    for each in leavings(run):
+        yield Hit(
+            each.choice.test,
+            f"who comes here may {_WORDS[each.left.kind]}: the other ranks go on, and wait for it",
+            notes=(Related.at(each.by.place, "only some ranks come here"),),
+            why=each.by.condition.why,
+            help="let rank 0 decide, broadcast that to all, and leave the loop together",
+            path=each.choice.path,
         )
 
 
