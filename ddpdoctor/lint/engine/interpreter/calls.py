@@ -267,7 +267,8 @@ def call_function(
         return Value(NOTHING, UNKNOWN if not agree.divergent else agree, why)
     likes = quiet.known(vm, info, [*what.bound, *args], {**dict(what.named), **kwargs})
     if likes is not None and quiet.is_quiet(vm, likes):
-        return methods.call_unknown(vm, Value(NOTHING, UNKNOWN), args, kwargs, node)
+        found = methods.call_unknown(vm, Value(NOTHING, UNKNOWN), args, kwargs, node)
+        return quiet.reminded(vm, likes, found)
     outside = vm.out
     body = Seq()
     called = Called(node, vm.path, info.name, body, vm.frame.name, _is_handed_in(vm, node, info))

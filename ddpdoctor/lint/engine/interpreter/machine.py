@@ -237,6 +237,8 @@ class Machine:
         """With less, what was seen to be `quiet` is not run again."""
         self.quiet: dict[tuple[int, bool, tuple[object, ...]], int] = {}
         """How often a function only computed, by what decides it; -1 where it did more."""
+        self.read_buffers: dict[tuple[int, bool, tuple[object, ...]], tuple[Value, ...]] = {}
+        """The buffers that what such a function gives was computed from."""
         self.made: dict[What, Made] = {}
         """How what is not known was computed, as far as it was seen."""
         self.computations = 0
@@ -246,8 +248,8 @@ class Machine:
         """The fuel for what the workers of loaders do."""
         self.wrapped: dict[Any, int] = {}
         """Module -> the wrapper that was put around it."""
-        self.buffers: set[What] = set()
-        """The tensors that are buffers of a module."""
+        self.buffers: dict[What, What] = {}
+        """The tensors that are buffers of a module -> that module."""
         self.restored: set[int] = set()
         """The objects that were given a state out of a file."""
         self.modes: dict[What, bool] = {MODE: True, term("not", MODE): False}

@@ -1381,7 +1381,7 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
     old = vm.store.get((what, name))
     if old is not None and old.what in vm.buffers and isinstance(value.what, Tensor):
         vm.emit("buffer", name, node, buffer=old, by=value)
-        vm.buffers.add(value.what)
+        vm.buffers[value.what] = what
     _rebind(vm, (what, name), value, node)
 
 

@@ -8,6 +8,7 @@ only ever seen to compute is taken for one of which nothing is known but what it
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.machine import Frame, FunctionInfo, Machine
@@ -89,6 +90,36 @@ def note(vm: Machine, call: Known, done: list[Node], result: Value, born: int = 
         only = only and _is_computed(vm, result.what, own)
         for key in {call.like, call.same}:
             vm.quiet[key] = vm.quiet.get(key, 0) + 1 if only else -1
+        if only and vm.buffers:
+            vm.read_buffers[call.same] = tuple(_buffers_in(vm, result))
+
+
+def reminded(vm: Machine, call: Known, result: Value) -> Value:
+    """What such a call gives, computed also of the buffers that it was seen to read."""
+    made, buffers = vm.made.get(result.what), vm.read_buffers.get(call.same, ())
+    if made is not None and buffers:
+        made.of = (*made.of, *buffers)
+    return result
+
+
+def _buffers_in(vm: Machine, value: Value) -> Iterator[Value]:
+    """The buffers that a value was computed from."""
+    seen: set[What] = set()
+    todo = [value]
+    while todo and len(seen) < _FAR:
+        each = todo.pop()
+        if isinstance(each.what, Tuple):
+            todo += each.what.items
+        elif isinstance(each.what, Tensor | Term) and each.what not in seen:
+            seen.add(each.what)
+            if each.what in vm.buffers:
+                yield each
+            made = vm.made.get(each.what)
+            todo += made.of if made is not None else ()
+
+
+_FAR = 60
+"""After so many steps back what a call has read is no more sought."""
 
 
 def _is_forward(frame: Frame) -> bool:

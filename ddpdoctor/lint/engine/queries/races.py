@@ -117,6 +117,69 @@ def rushes(run: Run) -> Iterator[Race]:
             break
 
 
+def early_looks(run: Run) -> Iterator[Race]:
+    """The readings of a folder, and the looks for it, before another rank surely has made it.
+
+    Who does not find it may go on as well without; but not with a name that has no value then.
+    """
+    every = list(events(run.root, "make_folder"))
+    made = [(e, w) for e, w in every if doers(w).some and not is_the_starters(w)]
+    if not made or (run.is_entry and not is_distributed(run)):
+        return
+    order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
+    for look, to in events(run.root, "look", "list"):
+        if look.name not in (_RAISE if look.kind == "list" else _ASK_FOR_A_FOLDER):
+            continue
+        if look.kind == "look" and not _leaves_unbound(run, look):
+            continue
+        for make, at in made:
+            late = doers(to).mask & ~doers(at).mask
+            is_first = order[id(make)] < order[id(look)]
+            if not late or not is_first or not same_path(_path(make), _path(look)):
+                continue
+            others = [w for e, w in every if same_path(_path(e), _path(look))]
+            if any(is_the_starters(w) or doers(w).mask & late for w in others):
+                continue
+            if not _meets(order, make, at, look, to):
+                sure = doers(at).sure and doers(to).sure and _is_known(_path(make))
+                by = Related.at(make.place, "some ranks make it")
+                yield Race(look.node, look.path, by, sure, False)
+                break
+
+
+_RAISE = ("listdir", "scandir", "iterdir")
+"""What raises where there is no such folder; `glob` and `walk` find nothing in it."""
+_ASK_FOR_A_FOLDER = ("exists", "isdir", "is_dir")
+
+
+def _leaves_unbound(run: Run, look: Event) -> bool:
+    """Whether a name has a value only where this look has found something, and is read behind."""
+    source = run.source(look.path)
+    function = source.function(look.node) if source is not None else None
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    nodes = list(ast.walk(function))
+    asking = (
+        each
+        for each in nodes
+        if isinstance(each, ast.If) and each.test is look.node and not each.orelse
+    )
+    decides = next(asking, None)
+    if decides is None:
+        return False
+    inside = {id(each) for part in decides.body for each in ast.walk(part)}
+    names = [each for each in nodes if isinstance(each, ast.Name)]
+    bound = {each.id for each in names if isinstance(each.ctx, ast.Store) and id(each) in inside}
+    given = {each.arg for each in nodes if isinstance(each, ast.arg)}
+    given |= {
+        name for each in nodes if isinstance(each, ast.Global | ast.Nonlocal) for name in each.names
+    }
+    given |= {x.id for x in names if isinstance(x.ctx, ast.Store) and id(x) not in inside}
+    end = decides.end_lineno or decides.lineno
+    read = {x.id for x in names if isinstance(x.ctx, ast.Load) and x.lineno > end}
+    return bool((bound & read) - given)
+
+
 def _writes(event: Event) -> bool:
     mode = event.values.get("mode")
     return (

@@ -1,8 +1,8 @@
-"""Read of a file, or write into a folder, that rank 0 has not made yet.
+"""Read of a file, or use of a folder, that rank 0 has not made yet.
 
 ## What it does
 Finds a file of data (no checkpoint) that one rank writes and every rank loads later, and a folder
-that one rank makes and others write into, with no collective in between.
+that one rank makes and others write into, list or rely on, with no collective in between.
 
 ## Why is this bad?
 The other ranks arrive first: FileNotFoundError on them, or half a file.
@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.queries.races import races, rushes
+from ddpdoctor.lint.engine.queries.races import early_looks, races, rushes
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP407", name="missing-wait", confidence="certain")
@@ -54,4 +54,13 @@ def check(run: Run) -> Iterator[Hit]:
             help="a barrier between, or os.makedirs(..., exist_ok=True) on every rank",
             confidence="certain" if rush.sure else "likely",
             path=rush.path,
+        )
+    for look in early_looks(run):
+        yield Hit(
+            look.node,
+            "ranks look into this folder, which another rank may not have made yet",
+            notes=(look.by,),
+            help="a barrier between, or os.makedirs(..., exist_ok=True) on every rank",
+            confidence="certain" if look.sure else "likely",
+            path=look.path,
         )

@@ -25,11 +25,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Exit, Seq, Way, events, walk
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Const, Ref, Tensor, What
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    Const,
+    Ref,
+    Tensor,
+    Term,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.engine.queries.sharding import loops
+from ddpdoctor.lint.engine.queries.sharding import loops, numbers
 from ddpdoctor.lint.engine.queries.wrapping import attributes, origins, parts, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -74,7 +84,7 @@ def _filled(run: Run, forward: Seq) -> list[Event]:
             used |= {each.what for each in origins(run, event.values["by"])}
     found: list[Event] = []
     filled: set[What] = set()
-    shared = _shared(forward)
+    shared = _shared(run, forward)
     for event in changes:
         buffer, by = event.values["buffer"].what, event.values["by"]
         if buffer in used and _is_own(event) and event not in shared:
@@ -97,7 +107,7 @@ def _put_between(run: Run, forward: Event, way: Way) -> Iterator[Event]:
         for value in held.get(Ref(number), {}).values()
     }
     inside = way[-1].rest[0] if way[-1].rest else None
-    shared = _shared(around[-1].body)
+    shared = _shared(run, around[-1].body)
     rows: What | None = None
     for event, there in events(around[-1].body, "set_item", "buffer"):
         if event.kind == "set_item":
@@ -111,7 +121,7 @@ def _put_between(run: Run, forward: Event, way: Way) -> Iterator[Event]:
                 return  # the others of this round follow from it
 
 
-def _shared(forward: Seq) -> set[Event]:
+def _shared(run: Run, forward: Seq) -> set[Event]:
     """The changes after which ranks share what then is in the buffer."""
     shared: set[Event] = set()
     left: list[Event] = []
@@ -120,8 +130,26 @@ def _shared(forward: Seq) -> set[Event]:
             left.append(event)
         elif "shares" in event.values:
             what = event.values["shares"].what
-            shared |= {e for e in left if what in (e.values["buffer"].what, e.values["by"].what)}
+            owners = [each for part in within(what) if (each := _owner(part)) is not None]
+            inside = {number for owner in owners for number in parts(run, owner)}
+            shared |= {
+                e
+                for e in left
+                if what in (e.values["buffer"].what, e.values["by"].what)
+                or numbers(Value(run.vm.buffers[e.values["buffer"].what])) & inside
+            }
     return shared
+
+
+_ALL = ("buffers", "named_buffers", "state_dict")
+"""The methods that give all buffers of a module."""
+
+
+def _owner(what: object) -> Ref | None:
+    """The module whose buffers these are, all of them."""
+    if isinstance(what, Term) and what.op == "call" and what.args[0] in _ALL:
+        return what.args[1] if isinstance(what.args[1], Ref) else None
+    return objects.owner_of(what, *_ALL)
 
 
 def _is_own(event: Event) -> bool:

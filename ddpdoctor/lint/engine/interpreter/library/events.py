@@ -312,7 +312,7 @@ def _keep_buffer(vm: Machine, module: Value, name: Value, buffer: Value) -> None
     if isinstance(name.constant, str):
         vm.store.put((module.what, name.constant), buffer)
         if isinstance(buffer.what, Tensor):
-            vm.buffers.add(buffer.what)
+            vm.buffers[buffer.what] = module.what
 
 
 def _rank_given(vm: Machine, environment: Value) -> Value:
