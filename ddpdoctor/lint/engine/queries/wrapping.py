@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Set
 
 from ddpdoctor.lint.engine.interpreter import objects
@@ -63,14 +64,48 @@ def parts(run: Run, module: What) -> set[int]:
 
 def has_no_buffers(run: Run, module: What) -> bool:
     """Whether all parts of a module are known, and none has anything but weights."""
-    if run.vm.buffers or not isinstance(module, Ref):
+    owners = set(run.vm.buffers.values())
+    if not isinstance(module, Ref) or not all(isinstance(each, Ref) for each in owners):
         return False
-    held = attributes(run)
-    return all(
+    held, inside = attributes(run), _registered(run, module)
+    return not owners & set(map(Ref, inside)) and all(
         _is_without_buffers(run, number)
-        and all(_is_no_module(v) for name, v in held.get(Ref(number), {}).items() if name[0] != "#")
-        for number in parts(run, module)
+        and all(
+            _is_no_module(value)
+            for name, value in held.get(Ref(number), {}).items()
+            if name[0] != "#" and name != objects.TRAINING
+        )
+        for number in inside
     )
+
+
+def _registered(run: Run, module: Ref) -> set[int]:
+    """A module and those that it has registered: what a dictionary or a list holds is not."""
+    held, found = attributes(run), set[int]()
+    todo: list[What] = [module]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, Tuple):
+            todo += [value.what for value in each.items]
+        elif isinstance(each, Many):
+            todo.append(each.element.what)
+        elif isinstance(each, Either):
+            todo += [value.what for value in each.options]
+        elif isinstance(each, Ref) and each.number not in found and not is_plain(run, Value(each)):
+            found.add(each.number)
+            todo += [value.what for value in held.get(each, {}).values()]
+    return found
+
+
+def is_plain(run: Run, value: Value) -> bool:
+    """Whether it is a list, a dictionary, or something else of which torch registers no part."""
+    made = run.vm.object(value)
+    if made is None:
+        return False
+    if made.cls < 0:
+        return made.type in ("list", "dict", "set")
+    base = objects.library_base(run.vm, made.cls)
+    return base in ("dict", "list") or (not base and objects.is_known(run.vm, made.cls))
 
 
 def _is_without_buffers(run: Run, number: int) -> bool:
@@ -85,7 +120,8 @@ def _is_without_buffers(run: Run, number: int) -> bool:
     if of is None:
         is_module = made.cls >= 0 and not objects.is_known(run.vm, made.cls)
         return not is_module and (made.cls >= 0 or made.type in ("list", "dict"))
-    return of.option("has") != "batch" and not of.name.startswith("torch.nn.InstanceNorm")
+    of_batches = "torch.nn.InstanceNorm", "torch.nn.SyncBatchNorm"
+    return of.option("has") != "batch" and not of.name.startswith(of_batches)
 
 
 def _is_no_module(value: Value) -> bool:
@@ -97,10 +133,23 @@ def _is_no_module(value: Value) -> bool:
         return _is_no_module(what.element)
     if isinstance(what, Term):
         is_of_torch = what.op == "lib" and str(what.args[0]).startswith("torch.nn.")
-        return is_of_torch or what == objects.ABSENT.what
+        is_number = what.op in _NUMBERS or (
+            what.op == "lib" and str(what.args[0]).startswith(_OF_NUMBERS)
+        )
+        return is_of_torch or is_number or what == objects.ABSENT.what
     if isinstance(what, Either):
         return all(map(_is_no_module, what.options))
     return not isinstance(what, Partial)
+
+
+_OF_NUMBERS = ("math.", "numpy.", "random.", "time.", "os.")
+_NUMBERS = frozenset(
+    (
+        *(each.__name__ for base in (ast.operator, ast.cmpop) for each in base.__subclasses__()),
+        *("option", "text", "path", "range", "len", "counter", "drawn", "not", "and", "or"),
+    )
+)
+"""What gives a number, a text or a setting, and no module."""
 
 
 def mentioned(run: Run, value: Value) -> set[What]:

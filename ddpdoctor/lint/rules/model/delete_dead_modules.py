@@ -75,6 +75,7 @@ from ddpdoctor.lint.engine.queries.reading import reads, reads_all
 from ddpdoctor.lint.engine.queries.wrapping import (
     attributes,
     decided_from,
+    is_plain,
     made_by,
     mentioned,
     parts,
@@ -111,6 +112,8 @@ def _dead(run: Run) -> Iterator[Hit]:
             continue
         if id(event.node) in told or not _is_whole(run, owner) or reads(run, event.name):
             continue
+        if is_plain(run, value):
+            continue  # nor is it registered, so that DDP knows nothing of it
         if _is_made_here(run, event) and learns(run, value.what) and not _is_frozen(run, value):
             told.add(id(event.node))
             yield Hit(
