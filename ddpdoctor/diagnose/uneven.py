@@ -1,10 +1,11 @@
 """Why ranks have unlike numbers of batches, as far as they have shown it.
 
 A remainder: how many samples they hold differs by less than there are ranks, and none is held by
-two. Samples that each has chosen: the ranks' choices of one set overlap, and are of unlike size. An
-order of each: they hold as many, and have put them in order from states that differ before they
-made batches of them. A remainder of batches: the order was one, each goes by its own rank, and the
-numbers differ by less than there are ranks.
+two. Samples that each has chosen: the ranks' choices of one set overlap, and are of unlike size.
+Shares: they are of unlike size, however that came about. An order of each: they hold as many, and
+have put them in order from states that differ before they made batches of them. A remainder of
+batches: the order was one, each goes by its own rank, and the numbers differ by less than there are
+ranks.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def reason(ranks: list[RankEvidence], kin: loaders.Kin, batches: Counts) -> Reas
     ways: tuple[Callable[[], Reason | None], ...] = (
         lambda: _remainder(kin, len(ranks)),
         lambda: _chosen(ranks, kin),
+        lambda: _shares(kin),
         lambda: _orders(ranks, kin),
         lambda: _rest(ranks, kin, batches),
     )
@@ -78,6 +80,16 @@ def _chosen(ranks: list[RankEvidence], kin: loaders.Kin) -> Reason | None:
         f"{_told(lengths)}.",
         "Choose with a generator of one seed on all ranks, and deal out equally many" + _JOIN,
         tuple(shuffles.seeded_apart(ranks)),
+    )
+
+
+def _shares(kin: loaders.Kin) -> Reason | None:
+    lengths = _lengths(kin)
+    if len(set(lengths.values())) < 2:
+        return None
+    return Reason(
+        f"They hold shares of unlike size: {_told(lengths)}.",
+        "Deal out equally many samples to all ranks (DistributedSampler does)" + _JOIN,
     )
 
 

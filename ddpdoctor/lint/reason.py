@@ -30,7 +30,17 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Way,
     events,
 )
-from ddpdoctor.lint.engine.interpreter.values import RANKS, Ref, Table, Term, Value, What, Why, text
+from ddpdoctor.lint.engine.interpreter.values import (
+    RANKS,
+    Const,
+    Ref,
+    Table,
+    Term,
+    Value,
+    What,
+    Why,
+    text,
+)
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.libraries.torch import VIEWS
 from ddpdoctor.lint.engine.locator import Locator
@@ -410,6 +420,7 @@ class Heads:
     def is_left(self, stack: tuple[Line, ...]) -> bool:
         """Whether what is reduced at the end of a way is multiplied by nothing after that.
 
+        Unless by how many samples or batches there are: a mean over these is one of sums, still.
         The whole program must have been followed, and along this way: who calls may divide.
         """
         way = tuple(map(self._statement, stack))
@@ -425,12 +436,10 @@ class Heads:
             if shared and not run.spent:
                 return not any(
                     event.name in _SCALING
-                    and any(
-                        _comes_of(run, event.values[side].what, each)
-                        for side in ("owner", "by")
-                        for each in shared
-                    )
+                    and not _is_count(event.values[by].what)
+                    and any(_comes_of(run, event.values[side].what, each) for each in shared)
                     for event, _ in events(run.root, "asked")
+                    for side, by in (("owner", "by"), ("by", "owner"))
                 )
         return False
 
@@ -820,6 +829,22 @@ def _leaves_parts(operation: str, by: What) -> bool:
     if operation in ("Div", "div", "div_", "true_divide"):
         return value == RANKS and isinstance(by, Term)
     return operation in ("Mult", "mul", "mul_") and value == 1 / RANKS
+
+
+def _is_count(what: object) -> bool:
+    """Whether it is how many samples something holds, or adds up such numbers, or ones."""
+    if what == Const(1) or not isinstance(what, Term):
+        return what == Const(1)
+    if what.op == "Add":
+        counts = [each for each in what.args if not _is_sum_so_far(each)]
+        return bool(counts) and all(map(_is_count, counts))
+    if what.op == "result" and isinstance(what.args[0], Term):
+        return what.args[0].op == "of" and what.args[0].args[-1] in ("size", "numel")
+    return what.op == "len"
+
+
+def _is_sum_so_far(what: object) -> bool:
+    return isinstance(what, Term) and what.op == "joined"
 
 
 def _was_shared_out(run: Run, what: object, depth: int = _STEPS) -> bool:

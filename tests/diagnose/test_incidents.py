@@ -347,6 +347,22 @@ def test_calls_that_do_not_fit_are_named_although_every_rank_ended_well(
     assert f"disagree on the {what} of {op} #2" in finding.cause
 
 
+def test_sizes_that_every_rank_has_sent_from_one_line_are_out_of_step() -> None:
+    three = ranks()
+    for rank in three:
+        rounds = [(4,), (5,), (6,)] * 2
+        if rank.rank == 2:
+            del rounds[3]
+        rank.collectives += [
+            call("all_reduce", number, line=20, shapes=(size,))
+            for number, size in enumerate(rounds, 1)
+        ]
+        end(rank)
+    finding = only(three)
+    assert (finding.code, finding.ranks) == ("DDP403", (2,))
+    assert "out of step" in finding.cure.text
+
+
 @pytest.mark.parametrize(
     ("lines", "before", "told"),
     [

@@ -42,6 +42,19 @@ def _have_met(case: Case, mismatch: Mismatch) -> bool:
     return len(mismatch.calls) in together.values()
 
 
+def _are_out_of_step(case: Case, mismatch: Mismatch) -> bool:
+    """Whether each rank has called from its line with all of the sizes that met."""
+    met = {call.shapes for call in mismatch.calls.values()}
+    for rank in case.evidence.ranks:
+        call = mismatch.calls.get(rank.rank)
+        if call is not None:
+            line = call.group, call.place
+            own = {each.shapes for each in rank.collectives if (each.group, each.place) == line}
+            if not met <= own:
+                return False
+    return True
+
+
 def _in_collective(raised: Raised) -> bool:
     return "/torch/distributed/" in raised.exception.frames[-1].file
 
@@ -99,6 +112,13 @@ def _cure(case: Case, mismatch: Mismatch) -> str:
             f"These are two calls that meet by their number alone ({lines}): have all ranks make "
             "the same calls in the same order; look before it for one that a rank leaves out or "
             f"makes once more. If they are meant for each other, give them the same {what}."
+        )
+    if "sizes" in what and _are_out_of_step(case, mismatch):
+        return (
+            "Each rank has called this line with each of these sizes: they go through the same "
+            "tensors, and are out of step. Have all ranks make the same calls in the same order, "
+            "and none leave one out or make it once more. If each has tensors of its own, agree on "
+            "the sizes first (gather them), and pad to the largest."
         )
     if "sizes" in what:
         return "Agree on the sizes first (gather them), and pad to the largest."
