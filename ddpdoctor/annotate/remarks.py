@@ -19,6 +19,7 @@ from ddpdoctor.lint.linter import imported_of
 
 Remark = Callable[[Finding, Sources], Finding]
 _MOST = 4
+_EXCHANGES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 _CALLERS = 3
 
 
@@ -404,6 +405,14 @@ def _undivided(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"severity": "warning"}) if is_sum else finding
 
 
+def _never_called(finding: Finding, sources: Sources) -> Finding:
+    """Lines that would exchange gradients: who has such a line means to."""
+    calls = _calling(lambda call: called(call) in _EXCHANGES, "would exchange, and is never called")
+    found = calls(finding, sources)
+    is_meant = len(found.places) > len(finding.places)
+    return found.model_copy(update={"severity": "warning"}) if is_meant else finding
+
+
 def _as_read(finding: Finding, sources: Sources) -> Finding:
     """What was seen may be meant: it is told where lint calls one of its lines by the same code."""
     if not finding.is_suspicion:
@@ -450,6 +459,7 @@ _REMARKS: dict[str, Remark] = {
     "reduced-twice": _of_ranks,
     "plain-average": _averaged,
     "sum-of-means": _undivided,
+    "nothing-exchanged": _never_called,
     "mean-of-means": _counted,
     "accumulation-off-by-one": _synchronised,
     "late-parameter": _called_from,

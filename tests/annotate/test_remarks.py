@@ -89,6 +89,31 @@ def test_a_sum_that_is_divided_by_the_ranks_is_a_mean_of_means(
     assert [each.severity for each in found] == said
 
 
+NEVER = """\
+from torch import Tensor, nn
+import torch.distributed as dist
+
+
+def main(model, optimizer):
+    for parameter in model.parameters():
+        if type(parameter) is Tensor:
+            {call}
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "said"), [("dist.all_reduce(parameter.grad)", ["warning"]), ("print(parameter)", [])]
+)
+def test_copies_are_told_where_the_source_has_a_line_that_would_exchange(
+    tmp_path: Path, call: str, said: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(NEVER.format(call=call), "utf-8")
+    found = annotate([noted(file, "DDP300", "nothing-exchanged", 9, is_suspicion=True)])
+    assert [each.severity for each in found] == said
+
+
 SHARED_OUT = """\
 import torch.distributed as dist
 

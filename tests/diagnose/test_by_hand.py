@@ -62,3 +62,14 @@ def test_other_weights_under_the_same_gradients_are_told_as_they_were_seen() -> 
 
 def test_equal_weights_under_the_same_gradients_are_well() -> None:
     assert found(*([({"w": f"w{n}"}, {"w": g})] * 2 for n, g in enumerate("xyz"))) == []
+
+
+def test_copies_that_were_alike_and_have_never_talked_are_noted() -> None:
+    """Weights that differ from the first, or the same gradients, are another matter."""
+    looks = [({"w": f"a{n}" if n else "w"}, {"w": f"g{n}"}) for n in range(3)]
+    others = [({"w": f"b{n}" if n else "w"}, {"w": f"h{n}"}) for n in range(3)]
+    (finding,) = found(*zip(looks, others, strict=True))
+    assert (finding.code, finding.title) == ("DDP300", "nothing-exchanged")
+    assert (finding.severity, finding.is_suspicion) == ("info", True)
+    apart = [({"w": f"c{n}"}, {"w": f"h{n}"}) for n in range(3)]
+    assert found(*zip(looks, apart, strict=True)) == []
