@@ -1152,7 +1152,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         return Value(term("item", what, index.what), agree, why if agree.divergent else None)
     is_equal_part = _is_one_of_equal_parts(vm, owner, index)
     if isinstance(what, Tensor):
-        made = fresh(vm, Value(Tensor(vm.site(node, "item"), what.of), agree, why))
+        which = f"item {index.constant}" if isinstance(index.what, Const) else "item"
+        made = fresh(vm, Value(Tensor(vm.site(node, which), what.of), agree, why))
         alike = vm.store.get((what, ROWS)) if isinstance(index.what, Const) else None
         alike = Value(NOTHING, SAME) if is_equal_part else alike
         if alike is not None:

@@ -209,9 +209,17 @@ def unwanted_lists(run: Run) -> Iterator[LoneError]:
             or not is_world(event.values.get("group"))
         ):
             continue
-        number = root.constant
-        if isinstance(number, int) and doers(way).mask & ~(1 << number) and _is_filled(run, given):
+        number, who = root.constant, doers(way)
+        if not isinstance(number, int) or not who.mask & ~(1 << number):
+            continue
+        if _is_filled(run, given) and all(map(_is_of_known_ranks, who.choices)):
             yield LoneError(event.node, event.path, (f"the root is rank {number}",))
+
+
+def _is_of_known_ranks(choice: Choice) -> bool:
+    """Whether it is no condition that asks for a rank, of a group that is not known."""
+    condition = choice.condition
+    return condition.agree.kind != "rank" or isinstance(condition.what, Table)
 
 
 def _is_filled(run: Run, given: Value) -> bool:

@@ -31,7 +31,7 @@ from itertools import pairwise
 from ddpdoctor.lint.edits import end_of, replace, start_of
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, Way
 from ddpdoctor.lint.engine.interpreter.values import text
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.paths import same_path
@@ -42,7 +42,8 @@ from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 ABOUT = About(code="DDP503", name="torn-save", confidence="likely")
 
 _ALL = ("Exception", "BaseException")
-Saved = tuple[Run, Event, Way]
+Saved = tuple[Run, Event, Way, bool]
+"""Where and how it is saved, and whether only where nothing was there to be loaded."""
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -50,7 +51,7 @@ def check(run: Run) -> Iterator[Hit]:
     if run.is_entry and not is_distributed(run):
         return
     told: set[int] = set()
-    for where, save, way in _pairs(run):
+    for where, save, way, is_new in _pairs(run):
         if id(save.node) in told or not _is_repeated(where, way) or _is_moved(run, save):
             continue
         told.add(id(save.node))
@@ -59,7 +60,9 @@ def check(run: Run) -> Iterator[Hit]:
         shown = f"`{text(path, 30)}`" if call is None else "this file"
         yield Hit(
             call.node if call is not None else save.node,
-            f"killed while writing, this save destroys the only copy of {shown}",
+            f"killed while writing, this save leaves {shown} torn, and who finds it loads it"
+            if is_new
+            else f"killed while writing, this save destroys the only copy of {shown}",
             help="write to a temporary file beside it, then os.replace() it",
             fix=_fix(run, save, path),
             path=call.path if call is not None else save.path,
@@ -82,29 +85,44 @@ def _pairs(run: Run) -> Iterator[Saved]:
     }
     elsewhere = [each for before in run.earlier for each in file_events(before, "load")]
     for number, (save, at) in enumerate(mine):
-        loads = [load for load, to in mine[:number] if not _has_failed(to, at)]
-        loads += [load for load, _ in elsewhere]
-        if id(save.node) not in own and any(_loads(load, save) for load in loads):
-            yield run, save, at
+        loads = [(load, to) for load, to in mine[:number] if not _has_failed(to, at)]
+        found = [(load, to) for load, to in (*loads, *elsewhere) if _loads(load, save)]
+        if id(save.node) not in own and found:
+            yield run, save, at, all(_finds_nothing(to, at) for _, to in found)
     for before in run.earlier:
         for save, at in file_events(before, "save"):
             if any(_loads(load, save) for load, _ in mine):
-                yield before, save, at
+                yield before, save, at, False
 
 
 def _has_failed(load: Way, save: Way) -> bool:
     """Whether it is saved because loading has failed, whatever was wrong: nothing can be lost."""
-    for (at, tried), (to, caught) in zip(pairwise(load), pairwise(save), strict=False):
+    choice, _, caught = _parted(load, save)
+    if choice is None or not isinstance(choice.node, ast.Try):
+        return False
+    bodies = [arm.body for arm in choice.arms]
+    handlers = zip(bodies[1:], choice.node.handlers, strict=False)
+    handler = next((each for body, each in handlers if body is caught), None)
+    return handler is not None and (handler.type is None or text(handler.type) in _ALL)
+
+
+def _finds_nothing(load: Way, save: Way) -> bool:
+    """Whether it is saved where there was nothing to load: it was looked for, or missed."""
+    choice, *_ = _parted(load, save)
+    is_tried = choice is not None and isinstance(choice.node, ast.Try)
+    return choice is not None and (is_tried or choice.condition.agree.cause == "disk")
+
+
+def _parted(load: Way, save: Way) -> tuple[Choice | None, Seq | None, Seq | None]:
+    """The choice of which one way does the one, and another the other; and these two ways."""
+    for (at, mine), (to, other) in zip(pairwise(load), pairwise(save), strict=False):
         if at.node is not to.node:
-            return False
-        choice = at.node
-        if not isinstance(choice, Choice) or not isinstance(choice.node, ast.Try):
-            continue
-        first, *others = (arm.body for arm in choice.arms)
-        for body, handler in zip(others, choice.node.handlers, strict=False):
-            if tried.seq is first and caught.seq is body:
-                return handler.type is None or text(handler.type) in _ALL
-    return False
+            break
+        if isinstance(at.node, Choice) and mine.seq is not other.seq:
+            is_tried = isinstance(at.node.node, ast.Try)
+            if not is_tried or at.node.arms[0].body is mine.seq:
+                return at.node, mine.seq, other.seq
+    return None, None, None
 
 
 def _may_follow(one: Way, other: Way) -> bool:

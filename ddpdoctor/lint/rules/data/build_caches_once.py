@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Node, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Tuple, Value, text
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, Tuple, Value, text, within
 from ddpdoctor.lint.engine.queries.doing import (
     doers,
     is_distributed,
@@ -60,6 +60,8 @@ def check(run: Run) -> Iterator[Hit]:
         who = doers(way)
         if path is None or who.mask != EVERYONE or not _writes(event):
             continue
+        if _is_of_a_part(path):
+            continue
         in_turn = not _IN_TURN.isdisjoint(event.scopes) or is_one_after_another(way)
         choice = _decided_by_a_look(way, looks, path, or_before=in_turn)
         if choice is None or id(choice.test) in told or not who.is_clear("disk"):
@@ -85,6 +87,12 @@ def check(run: Run) -> Iterator[Hit]:
             help="let rank 0 build it, then a barrier, then all read",
             path=choice.path,
         )
+
+
+def _is_of_a_part(path: Value) -> bool:
+    """Whether a file is named by one of what nobody has seen: of each rank, others may be there."""
+    terms = (each for each in within(path.what) if isinstance(each, Term))
+    return path.agree.kind == "unknown" and any(each.op == "element" for each in terms)
 
 
 def _own_part(run: Run, save: Event) -> Value | None:

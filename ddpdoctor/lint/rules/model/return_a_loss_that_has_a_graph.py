@@ -28,11 +28,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Exit, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import Const, Tensor, Term, Tuple, Value, What, text
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -64,6 +66,8 @@ def check(run: Run) -> Iterator[Hit]:
     for exit_, way, part in returns:
         choice = _empty(way)
         if choice is None or id(exit_.node) in told:
+            continue
+        if _is_beside(run, part):
             continue
         if part.what in learnt or _is_called_a_loss(run, way):
             told.add(id(exit_.node))
@@ -136,14 +140,63 @@ def _learnt(run: Run) -> set[What]:
     }
 
 
+def _is_beside(run: Run, constant: Value) -> bool:
+    """Whether all that is learnt from in its place, is learnt from beside it, too."""
+    for event, _ in events(run.root, "backward"):
+        loss = event.values["loss"]
+        chosen = {
+            each.what: made.of
+            for each, made in computed_from(run, loss)
+            if made.by == EITHER and constant.what in [part.what for part in made.of]
+        }
+        instead = {key for of in chosen.values() for part in of for key in _outputs(run, part)}
+        beside = set(_outputs(run, loss, chosen))
+        if instead and all(key in beside or (key[0], key[0]) in beside for key in instead):
+            return True
+    return False
+
+
+def _outputs(run: Run, value: Value, without: Collection[What] = ()) -> Iterator[tuple[What, What]]:
+    """What of the modules' results goes into a value: of which result, and which part of it."""
+    seen, stack = set(without), [value]
+    while stack:
+        each = stack.pop().what
+        if isinstance(each, Tuple):
+            stack += each.items
+        made = run.vm.made.get(each)
+        if made is None or each in seen:
+            continue
+        seen.add(each)
+        whole = run.vm.made.get(made.of[0].what) if made.by == "item" and made.of else None
+        part = made.of[1].what if whole is not None and whole.by == "forward" else None
+        if isinstance(part, Const):
+            yield made.of[0].what, part
+        elif made.by == "forward":
+            yield each, each
+        else:
+            stack += made.of
+
+
 def _empty(way: Way) -> Choice | None:
-    """The innermost condition around a return, if it asks for what this rank alone has."""
-    choice = next((s.node for s in reversed(way) if isinstance(s.node, Choice)), None)
+    """The condition by which it is returned, if that asks for what this rank alone has."""
+    choice = next(_deciding(way), None)
     if choice is None:
         return None
     agree, what = choice.condition.agree, choice.condition.what
     own = agree.kind == "rank" or agree.cause in ("data", "shard", "chance")
     return choice if own or (agree.kind == "unknown" and _compares_with_zero(what)) else None
+
+
+def _deciding(way: Way) -> Iterator[Choice]:
+    """The conditions around a return, and those before it by which others return."""
+    for step in reversed(way):
+        if isinstance(step.node, Choice):
+            yield step.node
+        for before in reversed(step.seq.items[: step.index]):
+            if isinstance(before, Choice) and any(leaves(arm.body) for arm in before.arms):
+                yield before
+        if isinstance(step.node, Called):
+            return
 
 
 def _compares_with_zero(what: What) -> bool:
