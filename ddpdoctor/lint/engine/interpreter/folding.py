@@ -529,6 +529,8 @@ def _is_something(value: Value) -> bool:
     what = value.what
     if isinstance(what, Term) and what.op == "call":
         return what.args[0] in DATA_METHODS
+    if isinstance(what, Term) and what.op in ("text", "path", "len"):
+        return True
     return isinstance(what, _NEVER_NONE) or what in (WORLD, MODE)
 
 
