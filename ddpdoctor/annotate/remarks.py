@@ -405,6 +405,23 @@ def _undivided(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"severity": "warning"}) if is_sum else finding
 
 
+def _scaled(finding: Finding, sources: Sources) -> Finding:
+    """Where lint says of the same backward pass that its loss is scaled by the number of ranks."""
+    if not finding.is_suspicion:
+        return finding
+    own = [(at.place, (at.place.file, at.place.line)) for at in finding.places if at.place]
+    said = sources.said(finding.code, [place for place, _ in own])
+    lines = {line for _, line in own}
+    is_said = any((each.path, each.line) in lines for of in said for each in of.related)
+    return finding.model_copy(update={"severity": "warning"}) if is_said else finding
+
+
+def _in_parts(finding: Finding, sources: Sources) -> Finding:
+    """Where a loss was divided by the number of ranks, and by no weight that is the same number."""
+    is_part = sources.goes_back_in_parts(finding.places[0])
+    return finding.model_copy(update={"severity": "warning"}) if is_part else finding
+
+
 def _never_called(finding: Finding, sources: Sources) -> Finding:
     """Lines that would exchange gradients: who has such a line means to."""
     calls = _calling(lambda call: called(call) in _EXCHANGES, "would exchange, and is never called")
@@ -460,6 +477,8 @@ _REMARKS: dict[str, Remark] = {
     "plain-average": _averaged,
     "sum-of-means": _undivided,
     "nothing-exchanged": _never_called,
+    "batch-size-meaning": _scaled,
+    "averaged-twice": _in_parts,
     "mean-of-means": _counted,
     "accumulation-off-by-one": _synchronised,
     "late-parameter": _called_from,

@@ -87,6 +87,12 @@ class Sources:
             return False
         return self._heads.is_a_part((at.place.file, at.place.line))
 
+    def goes_back_in_parts(self, at: RankPlace) -> bool:
+        """Whether a loss that goes backward on a line was divided by the number of ranks."""
+        if at.place is None or is_foreign(at.place.file):
+            return False
+        return self._heads.goes_back_in_parts((at.place.file, at.place.line))
+
     def leaves(self, at: RankPlace) -> bool:
         """Whether nothing is made of what a line reduces, from the start of the program on."""
         stack = self.stack(at)

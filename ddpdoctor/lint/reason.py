@@ -63,6 +63,7 @@ _MORE_FUEL = 320_000
 """The same, of a program too long for that: without it, nothing is known of where a rank stands."""
 _STEPS = 6
 """So many operations away, what was computed of a thing is still known to be."""
+_DIVISIONS = ("Div", "div", "div_", "true_divide")
 _AS_IT_IS = VIEWS | {"clone", "contiguous", "cpu", "cuda", "double", "float", "to"}
 """Operations that change no number."""
 _SCALING = frozenset(
@@ -415,6 +416,20 @@ class Heads:
             shared = [(run, what) for run in runs for what in self._reduced([run], at)]
             if shared:
                 return all(_was_shared_out(run, what) for run, what in shared)
+        return False
+
+    def goes_back_in_parts(self, line: Line) -> bool:
+        """Whether the loss that goes backward on a line was divided by the number of ranks."""
+        at = self._statement(line)
+        for runs in self._candidates((at,)):
+            found = [
+                (run, event.values["loss"].what)
+                for run in runs
+                for event, _ in events(run.root, "backward")
+                if "loss" in event.values and self._statement(_line(event)) == at
+            ]
+            if found:
+                return all(_was_shared_out(run, what) for run, what in found)
         return False
 
     def is_left(self, stack: tuple[Line, ...]) -> bool:
@@ -826,7 +841,7 @@ def _is_share(operation: str, by: Value) -> bool:
 
 def _leaves_parts(operation: str, by: What) -> bool:
     value = of_world(by)
-    if operation in ("Div", "div", "div_", "true_divide"):
+    if operation in _DIVISIONS:
         return value == RANKS and isinstance(by, Term)
     return operation in ("Mult", "mul", "mul_") and value == 1 / RANKS
 
@@ -847,6 +862,12 @@ def _is_sum_so_far(what: object) -> bool:
     return isinstance(what, Term) and what.op == "joined"
 
 
+def _sizes(run: Run) -> set[What]:
+    """What the program says is the number of ranks, as it joins: an option, an argument."""
+    joined = (event.values.get("size") for event, _ in events(run.root, "init"))
+    return {size.what for size in joined if size is not None and isinstance(size.what, Term)}
+
+
 def _was_shared_out(run: Run, what: object, depth: int = _STEPS) -> bool:
     """Whether it was made by leaving each rank its part, or of such by what changes no number."""
     if not depth or not isinstance(what, What):
@@ -858,8 +879,11 @@ def _was_shared_out(run: Run, what: object, depth: int = _STEPS) -> bool:
         operation, of = made.by, tuple(each.what for each in made.of)
     else:
         return False
-    if len(of) > 1 and isinstance(of[1], What) and _leaves_parts(operation, of[1]):
-        return True
+    if len(of) > 1 and isinstance(of[1], What):
+        if _leaves_parts(operation, of[1]):
+            return True
+        if operation in _DIVISIONS and of[1] in _sizes(run):
+            return True
     return bool(of) and operation in _AS_IT_IS and _was_shared_out(run, of[0], depth - 1)
 
 

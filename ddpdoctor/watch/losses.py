@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from ddpdoctor.watch.aside import is_traced, skip
 from ddpdoctor.watch.digests import is_capturing
+from ddpdoctor.watch.factors import factors
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
@@ -54,7 +55,8 @@ def listen(log: Log, scaling: Scaling, other: Backward) -> None:
         rests_until = step + step // _APART
         value = float(root.detach()) / scaling.factor()
         told = value if -_LARGEST < value < _LARGEST else None
-        log.write("loss", step=step, value=told, place=users_frame())
+        by = factors(root) or []
+        log.write("loss", step=step, value=told, place=users_frame(), factors=by)
 
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -89,6 +89,44 @@ def test_a_sum_that_is_divided_by_the_ranks_is_a_mean_of_means(
     assert [each.severity for each in found] == said
 
 
+BACK = """\
+import argparse
+import os
+
+import torch
+import torch.distributed as dist
+
+
+def train(rank, world):
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    model = torch.nn.Linear(4, 1)
+    for rows in torch.rand(9, 4, 4):
+        loss = model(rows).square().mean() / {by}
+        loss.backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= world
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--world", type=int, default=2)
+train(int(os.environ["RANK"]), parser.parse_args().world)
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [("world", ["warning"]), ("dist.get_world_size()", ["warning"]), ("2", []), ("len(rows)", [])],
+)
+def test_a_loss_that_is_divided_by_the_ranks_is_told_and_by_a_weight_is_not(
+    tmp_path: Path, by: str, said: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(BACK.format(by=by), "utf-8")
+    found = annotate([noted(file, "DDP211", "averaged-twice", 13, is_suspicion=True)])
+    assert [each.severity for each in found] == said
+
+
 NEVER = """\
 from torch import Tensor, nn
 import torch.distributed as dist

@@ -38,7 +38,7 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}):
         looks = [look for look in looks_of(ranks, optimizer) if all(each.left for each in look)]
-        by = _factor(looks)
+        by = factor_of(looks)
         if by is None or not all(_is_mean(each, world) for look in looks for each in look):
             continue
         passes = looks[0][0].passes
@@ -87,7 +87,7 @@ def _indifferent(rule: str) -> Iterator[str]:
         yield f"{rule} divides by the size of the gradient: its step is hardly another one"
 
 
-def _factor(looks: list[Look]) -> float | None:
+def factor_of(looks: list[Look]) -> float | None:
     """By what the sum of the ranks' own gradients was multiplied, at each step and everywhere."""
     shares: list[float] = []
     if len(looks) < _ENOUGH:

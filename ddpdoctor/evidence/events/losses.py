@@ -20,3 +20,6 @@ class Loss:
     value: float | None
     """None where it was no number, or beyond all bounds."""
     place: Place | None
+    factors: tuple[float, ...] = ()
+    """By what the means over this rank's samples are multiplied in it; empty where there are other
+    terms than means."""

@@ -1,0 +1,88 @@
+"""DDP211: a mean is divided or multiplied by the number of ranks, and gradients are averaged too.
+
+Seen, where each step has one backward pass: at each loss that was looked at, every mean over the
+rank's own samples is multiplied by the number of ranks, or divided by it, before it goes backward;
+and the gradients of all ranks are averaged after that, by DDP or by hand. A weight of the loss can
+be the same number: it is a note, which `annotate` makes a warning where the source says whence it
+comes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.detectors.by_hand import looks_of
+from ddpdoctor.diagnose.detectors.summed_gradients import factor_of
+from ddpdoctor.evidence import Place, RankEvidence, named
+from ddpdoctor.evidence.events.by_hand import ByHand
+from ddpdoctor.evidence.events.losses import Loss
+
+_ENOUGH = 3
+
+
+@detector(precedence=431)
+def detect(case: Case) -> Iterator[Finding]:
+    """One finding, of the first line that goes backward."""
+    ranks = [rank for rank in case.evidence.ranks if rank.groups]
+    world = len(ranks)
+    if world < 2 or not case.ended_well:
+        return
+    by_hand = not any(rank.wrappers for rank in ranks)
+    if not (_are_averaged_by_hand(ranks) if by_hand else _are_averaged(ranks)):
+        return
+    seen = [each for rank in ranks for each in rank.of(Loss)]
+    places = {each.place for each in seen}
+    if min(len(rank.of(Loss)) for rank in ranks) < _ENOUGH or len(places) > 1:
+        return
+    factors = {factor for each in seen for factor in each.factors}
+    if not factors or not all(each.factors for each in seen):
+        return
+    divided = all(math.isclose(each * world, 1.0) for each in factors)
+    if divided or all(math.isclose(each, world) for each in factors):
+        yield _finding(ranks, places.pop(), divided=divided, by_hand=by_hand)
+
+
+def _finding(
+    ranks: list[RankEvidence], place: Place | None, *, divided: bool, by_hand: bool
+) -> Finding:
+    numbers, world = tuple(rank.rank for rank in ranks), len(ranks)
+    how, long = ("divided", f"1/{world} of") if divided else ("multiplied", f"{world} times")
+    who = "the ranks average their gradients" if by_hand else "DDP averages the gradients"
+    return Finding(
+        code="DDP211",
+        title="averaged-twice" if by_hand and divided else "batch-size-meaning",
+        severity="info",
+        certainty="evidence",
+        is_suspicion=True,
+        ranks=numbers,
+        places=(RankPlace(ranks=numbers, place=place, doing="goes backward"),),
+        cause=f"the mean loss of each of {named(numbers)} is {how} by {world} before it goes "
+        f"backward, and {who} too: the gradient is {long} that of one process with all the "
+        "samples.",
+        cure=Cure(text="Leave the mean as it is: the average is over the ranks already."),
+    )
+
+
+def _are_averaged(ranks: list[RankEvidence]) -> bool:
+    """Whether DDPs of all ranks have reduced the one pass of every step that was seen."""
+    trainings = [each for rank in ranks for each in rank.training.values()]
+    windows = {window for each in trainings for window in each.windows}
+    whole = all(len(each.ranks) in (0, len(ranks)) for rank in ranks for each in rank.wrappers)
+    return whole and not any(each.kept_out for each in trainings) and windows == {"s"}
+
+
+def _are_averaged_by_hand(ranks: list[RankEvidence]) -> bool:
+    """Whether, of each optimizer, one pass for each step was averaged over all ranks."""
+    optimizers = {each.optimizer for rank in ranks for each in rank.of(ByHand)}
+    for optimizer in optimizers:
+        looks = [look for look in looks_of(ranks, optimizer) if all(each.left for each in look)]
+        by = factor_of(looks)
+        if by is None or not math.isclose(by * len(ranks), 1.0, rel_tol=1e-4):
+            return False
+        if any(each.passes != 1 or each.talked for look in looks for each in look):
+            return False
+    return bool(optimizers)

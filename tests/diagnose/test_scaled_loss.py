@@ -1,0 +1,41 @@
+"""A mean that is scaled by as much as there are ranks: noted where gradients are averaged too."""
+
+from __future__ import annotations
+
+import pytest
+
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose import diagnose
+from ddpdoctor.evidence import Evidence, Fate, Group, Place, RankEvidence, Training, Wrapper
+from ddpdoctor.evidence.events.losses import Loss
+
+BACK = Place("/home/user/train.py", 20, "main")
+WORLD = 4
+
+
+def found(factor: float, *, window: str = "s", kept_out: str = "") -> list[Finding]:
+    ranks = []
+    for number in range(WORLD):
+        rank = RankEvidence(number, WORLD, 100 + number, left=60.0)
+        rank.groups = {"0": Group("0", tuple(range(WORLD)), "gloo", 1800.0, BACK)}
+        rank.fate = Fate(number, rank.pid, 0, None, 61.0)
+        rank.wrappers = [Wrapper(BACK, ("w",), False, False)]
+        rank.training = {(0, 0): Training(0, 0, 3, {window: 3}, 3, kept_out=kept_out)}
+        rank.of(Loss).extend(
+            Loss(step, 1.0 / step + number, BACK, (factor,)) for step in range(1, 5)
+        )
+        ranks.append(rank)
+    return diagnose(Evidence(WORLD, ranks))
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1 / 4, "divided by 4"), (4.0, "multiplied by 4")])
+def test_a_mean_that_is_scaled_by_the_ranks_is_a_suspicion(factor: float, told: str) -> None:
+    (finding,) = found(factor)
+    assert (finding.code, finding.severity, finding.is_suspicion) == ("DDP211", "info", True)
+    assert told in finding.cause
+
+
+def test_other_weights_micro_batches_and_hooks_of_the_users_own_are_none() -> None:
+    assert found(1.0) == found(1 / 2) == []
+    assert found(1 / 4, window="nnns") == []
+    assert found(1 / 4, kept_out="comm hook") == []
