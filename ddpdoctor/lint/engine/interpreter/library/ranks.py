@@ -355,7 +355,7 @@ def start(
     given_ = [rank, *shared] if first else shared
     with contextlib.suppress(Left):
         call_value(vm, target, given_, {}, node)
-    vm.joined, vm.starts = joined, starts
+    vm.joined, vm.starts = joined, starts or first  # who starts ranks is none of them so far
     numbers = [at for at, each in enumerate(given_) if each.what == RANK]
     options = target.what.options if isinstance(target.what, Either) else (target,)
     functions = [each.what.number for each in options if isinstance(each.what, Func)]
