@@ -10,7 +10,15 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
-from ddpdoctor.lint.engine.interpreter.store import OF_SOME, PERHAPS, ROWS_OF, UNWRAPPED, Key, State
+from ddpdoctor.lint.engine.interpreter.store import (
+    OF_SOME,
+    OR_NONE,
+    PERHAPS,
+    ROWS_OF,
+    UNWRAPPED,
+    Key,
+    State,
+)
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -768,6 +776,8 @@ def truthy(vm: Machine, value: Value, node: ast.AST) -> Value:
         table = value.what.table(lambda each: False if each.is_const(None) else vm.truth(each))
         known = table and Table(tuple(OPEN if each is None else each for each in table.entries))
         return Value(known, value.agree, value.why) if known else value
+    if value.agree.kind == "local" and (given := _given(vm, value)) is not None:
+        return Value(value.what, given.agree, given.why)
     made = vm.object(value)
     if made is not None and made.cls >= 0 and class_attribute(vm, made.cls, "__bool__"):
         from ddpdoctor.lint.engine.interpreter.calls import call_value
@@ -777,6 +787,13 @@ def truthy(vm: Machine, value: Value, node: ast.AST) -> Value:
     if found is None or not found.agree.divergent or found.agree.cause in _NOT_HOW_MANY:
         return value
     return Value(term("filled", value.what), found.agree, found.why)
+
+
+def _given(vm: Machine, value: Value) -> Value | None:
+    """How ranks agree on whether a part of something is there, of what may be None instead."""
+    made = vm.made.get(value.what)
+    is_part = isinstance(value.what, Term) or (made is not None and made.by == "item")
+    return vm.store.get((value.what, OR_NONE)) if is_part else None
 
 
 _NOT_HOW_MANY = ("order", "chance", "shard")

@@ -49,6 +49,8 @@ OF_SOME = "#of some"
 """Of a number: some ranks reckon it in another way, as the last one does the end of its part."""
 NONE_UNSEEN = "#never None"
 """Of what is another thing on each way: on none of them is it None, as far as that is seen."""
+OR_NONE = "#or None"
+"""Of what is None on some ways and something on others: how ranks agree on which way they went."""
 TOLD = "#told"
 """Under which it is kept by which collective all ranks were given what a tensor holds."""
 
@@ -218,6 +220,8 @@ class Store:
             self.put((found, OF_SOME), Value(Const(True), agree, why))
         if isinstance(found, Term) and agree.divergent and all(map(self._is_something, present)):
             self.put((found, NONE_UNSEEN), Value(Const(True)))
+        if any(each.is_const(None) for each in present):
+            self.put((found, OR_NONE), Value(Const(True), *blended(conditions)))
         return Value(found, agree, why)
 
     def _is_something(self, value: Value) -> bool:
