@@ -12,7 +12,7 @@ from ddpdoctor.lint.engine.interpreter import folding, objects, rewriting
 from ddpdoctor.lint.engine.interpreter.calls import call
 from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.library.facts import text_of
-from ddpdoctor.lint.engine.interpreter.machine import KEPT, Machine
+from ddpdoctor.lint.engine.interpreter.machine import KEPT, UNBOUND, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.store import NONE_UNSEEN
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -59,7 +59,19 @@ def _constant(vm: Machine, node: ast.Constant) -> Value:
 
 
 def _name(vm: Machine, node: ast.Name) -> Value:
+    if node.id in vm.unbound:
+        _ask_for_its_value(vm, node)
     return look_up(vm, node.id)
+
+
+def _ask_for_its_value(vm: Machine, node: ast.Name) -> None:
+    """A name is read to which some ranks may have given no value."""
+    for scope in vm.frame.scopes:
+        if vm.store.get((scope, node.id)) is not None:
+            lacking = vm.store.get((scope, UNBOUND + node.id))
+            if lacking is not None and isinstance(lacking.what, Table):
+                vm.emit("unbound", node.id, node, lacking=lacking)
+            return
 
 
 def look_up(vm: Machine, name: str) -> Value:

@@ -23,6 +23,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     MODE,
     NONE,
     NOTHING,
+    RANKS,
     Chosen,
     Class,
     Const,
@@ -60,6 +61,8 @@ READING = 10_000
 ELSEWHERE = ""
 AT_TOP = 3_000
 """What the statements that bind one name of an imported module may use."""
+UNBOUND = "#unbound "
+"""Before a name: which ranks have given it no value."""
 EITHER = "either"
 """How what is another value on each way was computed."""
 BY_SOME = "some ranks alone go this way"
@@ -248,6 +251,8 @@ class Machine:
         """The fuel for what the workers of loaders do."""
         self.wrapped: dict[Any, int] = {}
         """Module -> the wrapper that was put around it."""
+        self.unbound: set[str] = set()
+        """The names that have a value on some ranks alone, somewhere."""
         self.buffers: dict[What, What] = {}
         """The tensors that are buffers of a module -> that module."""
         self.restored: set[int] = set()
@@ -451,6 +456,23 @@ class Machine:
         known = root in _KNOWN or self.library.find(what.name) is not None
         return not dot or known or root.startswith("#")
 
+    def _lacking(self, states: list[State]) -> dict[tuple[Any, str], Table]:
+        """The names to which some ranks have given a value, and the others none: to these."""
+        found: dict[tuple[Any, str], Table] = {}
+        for key in {key for each in states for key in each.writes}:
+            is_name = isinstance(key[0], int) and key[1].isidentifier()
+            if not is_name or self.store.get(key) is not None:
+                continue
+            has = lacks = 0
+            for each in states:
+                if key in each.writes:
+                    has |= each.mask
+                else:
+                    lacks |= each.mask
+            if lacks & ~has:
+                found[key] = Table(tuple(bool(lacks & ~has & (1 << rank)) for rank in range(RANKS)))
+        return found
+
     def choose(
         self, node: ast.AST, test: ast.AST, condition: Value, paths: list[Path]
     ) -> Value | None:
@@ -515,7 +537,11 @@ class Machine:
         first = 0 if live[0].holds else 1
         keys = {key for each in states for key in each.writes} if both else set()
         ways = {key: [each.writes.get(key, self.store.get(key)) for each in states] for key in keys}
+        lacking = self._lacking(states) if isinstance(condition.what, Table) else {}
         self.store.join(states, site)
+        for (scope, name), ranks in lacking.items():
+            self.unbound.add(name)
+            self.store.put((scope, UNBOUND + name), Value(ranks, condition.agree, decided.why))
         for key, way in ways.items():
             now = self.store.get(key)
             if now is not None and isinstance(now.what, Either):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding
-from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.machine import UNBOUND, Left, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.store import (
     OF_SOME,
@@ -22,6 +22,7 @@ from ddpdoctor.lint.engine.interpreter.store import (
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
+    FALSE,
     IS_LOCAL_MAIN,
     IS_MAIN,
     LOCAL_RANK,
@@ -1345,7 +1346,10 @@ def bind(vm: Machine, target: ast.expr, value: Value) -> None:
     match target:
         case ast.Name(id=name):
             frame = vm.frame
-            _rebind(vm, (frame.elsewhere.get(name, frame.scopes[0]), name), value, target)
+            scope = frame.elsewhere.get(name, frame.scopes[0])
+            _rebind(vm, (scope, name), value, target)
+            if name in vm.unbound:
+                vm.store.put((scope, UNBOUND + name), FALSE)
         case ast.Attribute(value=owner, attr=name):
             from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 

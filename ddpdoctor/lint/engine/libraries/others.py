@@ -23,6 +23,12 @@ tyro.cli                                                runs
 tyro.extras.overridable_config_cli                      same
 tyro.extras.subcommand_cli_from_dict                    same
 defopt.run                                              runs
+omegaconf.OmegaConf.load                                pure
+omegaconf.OmegaConf.create                              pure
+omegaconf.OmegaConf.merge                               pure
+omegaconf.OmegaConf.to_container                        pure
+omegaconf.OmegaConf.from_dotlist                        pure
+omegaconf.OmegaConf.from_cli                            same
 filelock.FileLock                                       enters scope=lock
 filelock.SoftFileLock                                   enters scope=lock
 fasteners.InterProcessLock                              enters scope=lock

@@ -193,6 +193,19 @@ def missing_things(run: Run) -> Iterator[LoneError]:
             yield LoneError(event.node, event.path, why=owner.why)
 
 
+def missing_names(run: Run) -> Iterator[LoneError]:
+    """Readings of a name that has a value on some ranks alone, by the others too."""
+    told: set[str] = set()
+    for event, way in events(run.root, "unbound"):
+        lacking, who = event.values["lacking"], doers(way)
+        assert isinstance(lacking.what, Table)
+        if not lacking.what.ranks()[0] & who.mask or in_try(way) or not lacking.agree.sure:
+            continue
+        if event.name not in told and all(_is_clear(each) for each in who.choices):
+            told.add(event.name)
+            yield LoneError(event.node, event.path, why=lacking.why)
+
+
 def _is_clear(choice: Choice) -> bool:
     """Whether a condition does not ask, in words that nobody knows, if the thing is there."""
     is_rank = isinstance(choice.condition.what, Table)

@@ -3,7 +3,7 @@
 ## What it does
 Finds code that only rank 0 runs, which looks for a file and raises if it is not there, where all
 ranks meet in a collective right after; errors by a rank's own data that are caught around a
-collective; uses of what some ranks have and others hold None for; and
+collective; uses of what some ranks have and others hold None for, or have no name for; and
 the list that `gather` and `scatter` take of the root alone, where every rank gives it.
 
 ## Why is this bad?
@@ -34,6 +34,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.raising import (
     caught_errors,
     lone_errors,
+    missing_names,
     missing_things,
     unwanted_lists,
 )
@@ -66,6 +67,14 @@ def check(run: Run) -> Iterator[Hit]:
             "some ranks have None here: they raise, and the others wait for them",
             why=error.why,
             help="ask `is not None` first, or for the rank that has it",
+            path=error.path,
+        )
+    for error in missing_names(run):
+        yield Hit(
+            error.node,
+            "some ranks have given this name no value: they raise, and the others wait for them",
+            why=error.why,
+            help="give it a value on every rank, or ask for the rank that has it",
             path=error.path,
         )
     for error in unwanted_lists(run):
