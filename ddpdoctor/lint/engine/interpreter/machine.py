@@ -457,10 +457,10 @@ class Machine:
         return not dot or known or root.startswith("#")
 
     def _lacking(self, states: list[State]) -> dict[tuple[Any, str], Table]:
-        """The names to which some ranks have given a value, and the others none: to these."""
+        """The names and attributes to which some ranks have given a value, and who has none."""
         found: dict[tuple[Any, str], Table] = {}
         for key in {key for each in states for key in each.writes}:
-            is_name = isinstance(key[0], int) and key[1].isidentifier()
+            is_name = isinstance(key[0], int | Ref) and key[1].isidentifier()
             if not is_name or self.store.get(key) is not None:
                 continue
             has = lacks = 0
@@ -469,8 +469,9 @@ class Machine:
                     has |= each.mask
                 else:
                     lacks |= each.mask
-            if lacks & ~has:
-                found[key] = Table(tuple(bool(lacks & ~has & (1 << rank)) for rank in range(RANKS)))
+            lacks &= ~has & self.store.owners.get(key[0], EVERYONE)
+            if lacks:
+                found[key] = Table(tuple(bool(lacks & (1 << rank)) for rank in range(RANKS)))
         return found
 
     def choose(

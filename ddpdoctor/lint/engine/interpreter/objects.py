@@ -429,6 +429,8 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
     if found is not None and name == "module" and what.number in vm.store.distributed:
         return Value(found.what, found.agree, vm.why(UNWRAPPED, node, found.why))
     if found is not None:
+        if (lacking := lacks(vm, owner, name)) is not None:
+            vm.emit("unbound", name, node, lacking=lacking)
         return found
     if made.cls >= 0:
         found = class_attribute(vm, made.cls, name)
@@ -458,6 +460,18 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
         vm.store.put((own, OF_LOADER), owner)
         return Value(own)
     return _of_type(vm, owner, made.type, name, node)
+
+
+def lacks(vm: Machine, owner: Value, name: str) -> Value | None:
+    """The ranks on which an object of the user's has no such attribute, where others have it."""
+    made = vm.object(owner) if name in vm.unbound else None
+    if made is None or made.cls < 0:
+        return None
+    lacking = vm.store.get((owner.what, UNBOUND + name))
+    if lacking is None or not isinstance(lacking.what, Table):
+        return None
+    own = (class_attribute(vm, made.cls, each) for each in (name, "__getattr__"))
+    return None if any(each is not None for each in own) else lacking
 
 
 ITSELF = "#itself"
@@ -1405,6 +1419,8 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
         vm.emit("buffer", name, node, buffer=old, by=value)
         vm.buffers[value.what] = what
     _rebind(vm, (what, name), value, node)
+    if name in vm.unbound:
+        vm.store.put((what, UNBOUND + name), FALSE)
 
 
 def remove_attribute(vm: Machine, owner: Value, name: str) -> None:

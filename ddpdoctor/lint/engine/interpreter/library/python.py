@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of
+from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of, negated
 from ddpdoctor.lint.engine.interpreter.library.facts import by_position, text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, NUMBERED, Machine
+from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     BY_RANK_LIKELY,
@@ -90,7 +91,13 @@ def of_python(
     if name == "getattr" and len(args) >= 2 and isinstance(args[1].constant, str):
         if len(args) == 3 and _tested(vm, "hasattr", args[:2], node).is_const(False):
             return args[2]
-        return objects.current(vm, objects.attribute(vm, first, args[1].constant, node))
+        outside = vm.out
+        try:
+            if len(args) == 3 and objects.lacks(vm, first, args[1].constant) is not None:
+                vm.out = Seq()  # who has none is given the other
+            return objects.current(vm, objects.attribute(vm, first, args[1].constant, node))
+        finally:
+            vm.out = outside
     if name == "getattr" and len(args) >= 2:
         named = objects.of_module(vm, first.what, args[1], node)
         if named is not None:
@@ -435,6 +442,8 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
         if asked == "set_epoch" and _is_told_no_epoch(vm, first):
             vm.emit("lacks", asked, node, object=first)
             return FALSE
+        if (lacking := objects.lacks(vm, first, asked)) is not None:
+            return negated(lacking)
         if (known := _has(vm, first, asked)) is not None:
             if not known and asked == "set_epoch":
                 vm.emit("lacks", asked, node, object=first)
