@@ -99,9 +99,12 @@ def _is_the_name(node: ast.AST) -> bool:
 def _is_filled(run: Run, option: Event) -> bool:
     """Whether the program gives each rank its number itself, in the place of the argument."""
     given = option.values["value"].what
+    spawns = any(True for _ in events(run.root, "spawn"))
     filled = (
-        e.values["value"] for e, _ in events(run.root, "set_attribute") if e.name == option.name
-    )
+        e.values["value"]
+        for e, _ in events(run.root, "set_attribute")
+        if e.name == option.name and (spawns or not e.function.endswith(".__init__"))
+    )  # where nobody starts ranks here, what an object asks the group for is its own affair
     return any(
         each.constant is OPEN and given not in {each.what, *mentioned(run, each)} for each in filled
     )
