@@ -13,6 +13,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     UNKNOWN,
     Agreement,
+    Many,
     Ref,
     Tensor,
     Term,
@@ -120,6 +121,45 @@ def _one_after_another(
     return args[0] if args else None
 
 
+def _marked_one(
+    vm: Machine,
+    one: Value,
+    of: frozenset[int],
+    agree: Agreement,
+    why: Why | None,
+    given: tuple[Value, ...],
+    node: ast.AST,
+) -> Value | None:
+    """A tensor that a forward gives in something else; None of what is none."""
+    if not isinstance(one.what, Tensor):
+        return None
+    merged = agree if one.agree.cause == "chance" else mix(one.agree, agree)
+    marked = Value(Tensor(one.what.site, of), merged, one.why or why)
+    return vm.computed(marked, "forward", (one, *given), node)
+
+
+def _mark_each(
+    vm: Machine,
+    held: Value,
+    of: frozenset[int],
+    agree: Agreement,
+    why: Why | None,
+    given: tuple[Value, ...],
+    node: ast.AST,
+) -> None:
+    """The same of the tensors in a list that a forward gives in a dictionary."""
+    content = objects.content(vm, held) if vm.type_of(held) == "list" else None
+    if content is None:
+        return
+    items = [_marked_one(vm, each, of, agree, why, given, node) for each in objects.held(content)]
+    if not items or None in items:
+        return
+    whole = [each for each in items if each is not None]
+    what = content.what
+    changed = Many(whole[0], what.number) if isinstance(what, Many) else Tuple(tuple(whole))
+    vm.store.put((held.what, "[]"), Value(changed, content.agree, content.why))
+
+
 def _marked(
     vm: Machine,
     result: Value,
@@ -140,9 +180,9 @@ def _marked(
             items.append(vm.computed(Value(what, merged, each.why or why), "forward", given, node))
         return Value(Tuple(tuple(items)), result.agree, result.why)
     for key, one in objects.entries(vm, result):
-        if isinstance(one.what, Tensor):
-            merged = agree if one.agree.cause == "chance" else mix(one.agree, agree)
-            marked = Value(Tensor(one.what.site, of), merged, one.why or why)
-            marked = vm.computed(marked, "forward", (one, *given), node)
+        marked = _marked_one(vm, one, of, agree, why, given, node)
+        if marked is not None:
             objects.set_item(vm, result, key, marked, node)
+        else:
+            _mark_each(vm, one, of, agree, why, given, node)
     return result
