@@ -14,7 +14,7 @@ from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.library.facts import text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, UNBOUND, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
-from ddpdoctor.lint.engine.interpreter.store import NONE_UNSEEN
+from ddpdoctor.lint.engine.interpreter.store import NONE_UNSEEN, OR_NONE
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
@@ -24,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     UNKNOWN,
     Class,
     Const,
+    Either,
     Lib,
     Many,
     Ref,
@@ -200,8 +201,11 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
             return found if isinstance(op, ast.In) else folding.negated(found)
     if right.is_const(None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         left = objects.before_changes(vm, left)
+        is_told = isinstance(left.what, Either) and bool(left.what.masks)
         if vm.store.get((left.what, NONE_UNSEEN)) is not None:
             left = Value(left.what, UNKNOWN)
+        elif not is_told and (given := vm.store.get((left.what, OR_NONE))) is not None:
+            left = Value(left.what, given.agree, given.why)
         if isinstance(left.what, Lib) and not vm.is_known(left.what):
             left = Value(term("value", left.what.name), left.agree, left.why)
     if isinstance(op, ast.Eq | ast.NotEq) and _is_width(left.what) and _is_count(right):

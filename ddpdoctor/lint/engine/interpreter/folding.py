@@ -35,6 +35,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     blended,
     how_many,
+    is_device,
     local,
     term,
     within,
@@ -531,7 +532,7 @@ def _is_something(value: Value) -> bool:
         return what.args[0] in DATA_METHODS
     if isinstance(what, Term) and what.op in ("text", "path", "len"):
         return True
-    return isinstance(what, _NEVER_NONE) or what in (WORLD, MODE)
+    return is_device(what) or isinstance(what, _NEVER_NONE) or what in (WORLD, MODE)
 
 
 def truth(value: Value) -> bool | None:
