@@ -109,15 +109,26 @@ def check(run: Run) -> Iterator[Hit]:
             if _is_given(loader):
                 yield from _given_alike(run, loader, each)
                 continue
+            asked = _where_it_is_asked_for(run, loader)
             yield Hit(
-                loader.node,
+                asked.node,
                 "every rank reads the whole dataset: this training loader has no sampler",
                 notes=(Related.at(each.event.place, "it is trained on"),),
                 help="sampler=DistributedSampler(dataset), and set_epoch in the loop",
-                path=loader.path,
+                path=asked.path,
             )
     yield from _told_alike(run, loaders)
     yield from _picked_alike(run)
+
+
+def _where_it_is_asked_for(run: Run, loader: Event) -> Event:
+    """The making of a loader of the user's that hands on to torch's what it is given."""
+    node = loader.node
+    if not isinstance(node, ast.Call) or not any(each.arg is None for each in node.keywords):
+        return loader
+    own = loader.values["object"].what
+    made_by = (each for each, _ in events(run.root, "make") if each.values["object"].what == own)
+    return next(made_by, loader)
 
 
 def _told_alike(run: Run, loaders: dict[int, Event]) -> Iterator[Hit]:
