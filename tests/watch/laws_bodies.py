@@ -277,7 +277,7 @@ def by_hand(*, seeds: bool = False, holes: bool = False, alone: bool = False) ->
     Who never averages trains a model of its own, and may mean to.
     """
     rank = join()
-    torch.manual_seed(rank * (seeds or alone))
+    torch.manual_seed(rank * (seeds or alone))  # the seed by hand
     model = Experts()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     torch.manual_seed(10 + rank)

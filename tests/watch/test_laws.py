@@ -46,6 +46,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
         ("measured_alike", "DDP202", "the measured ones"),
         ("played_alike", "DDP202", "the episode"),
         ("averaged_on_own_weights", "DDP300", "the step by hand"),
+        ("averaged_on_own_weights", "DDP300", "the seed by hand"),
         ("clipped_by_each", "DDP306", "the clip of each"),
         ("clipped_while_held", "DDP306", "the clip of what is held"),
         ("averaged_with_holes", "DDP300", "the sum of two"),

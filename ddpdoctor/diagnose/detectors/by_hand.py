@@ -18,6 +18,7 @@ from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing
+from ddpdoctor.diagnose.shuffles import seeded_apart
 from ddpdoctor.evidence import RankEvidence, named
 from ddpdoctor.evidence.events.by_hand import ByHand
 
@@ -149,7 +150,7 @@ def _begun_apart(ranks: list[RankEvidence], look: Look, names: tuple[str, ...]) 
         "Broadcast the weights themselves from rank 0 before the first step, into the parameters "
         "and not into copies of them.",
         "proven",
-        lines_of(ranks, "broadcast", "broadcasts"),
+        [*lines_of(ranks, "broadcast", "broadcasts"), *seeded_apart(ranks)],
     )
 
 
