@@ -102,12 +102,18 @@ def _summed_in_place(run: Run, loss: Value) -> dict[What, Related]:
 
 def _terms(run: Run, loss: Value) -> Iterator[What]:
     """What the gradient of a loss goes on to, and not what that is multiplied or divided by."""
-    yield loss.what
-    step = run.vm.made.get(loss.what)
-    if step is not None and step.by in _LINEAR:
-        for each in step.of[:1] if step.by in _SCALES else step.of:
-            if isinstance(each.what, Tensor) and each.what != loss.what:
-                yield from _terms(run, each)
+    seen: set[What] = set()
+    todo = [loss]
+    while todo:  # what a loop adds up is computed from itself
+        what = todo.pop().what
+        if what in seen:
+            continue
+        seen.add(what)
+        yield what
+        step = run.vm.made.get(what)
+        if step is not None and step.by in _LINEAR:
+            parts = step.of[:1] if step.by in _SCALES else step.of
+            todo += [each for each in parts if isinstance(each.what, Tensor)]
 
 
 def _is_of_all(run: Run, loss: Value, summed: Collection[What]) -> bool:
