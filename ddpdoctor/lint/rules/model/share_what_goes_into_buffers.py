@@ -38,7 +38,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     within,
 )
-from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.doing import doers, is_the_starters
 from ddpdoctor.lint.engine.queries.sharding import loops, numbers
 from ddpdoctor.lint.engine.queries.wrapping import attributes, origins, parts, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -56,6 +56,8 @@ def check(run: Run) -> Iterator[Hit]:
         inner = way[-1].rest[0] if way[-1].rest else None
         if "no_grad" in forward.scopes or (kept is not None and kept.is_const(False)):
             continue
+        if is_the_starters(way):
+            continue  # who goes on alone where ranks could be started has nobody to share with
         filled = _filled(run, inner.body) if isinstance(inner, Called) else []
         for event in (*filled, *_put_between(run, forward, way)):
             if id(event.node) not in told:
