@@ -66,9 +66,15 @@ class Scene:
 
     def start(self, main: Callable[[], int]) -> int:
         """Be the parent of a doctor, which runs `main`."""
+        # Until it is the doctor, Ctrl-C ends it, as it does an interpreter that has just begun.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         pid = os.fork()
-        if pid == 0:
+        if pid > 0:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        else:
             try:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
                 signal.set_wakeup_fd(-1)  # the supervisor's, as its handler is
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 _redirect(self.home, "out", "err")
@@ -364,6 +370,6 @@ def command_line(*arguments: str) -> NoReturn:
     """What the command `ddpdoctor` does, in this process."""
     from ddpdoctor.__main__ import main
 
-    warm.use()
     sys.argv[:] = ["ddpdoctor", *arguments]
+    warm.use()
     main()

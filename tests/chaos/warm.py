@@ -84,9 +84,11 @@ class Popen:
 
 
 def use() -> None:
-    """Have everything that the doctor starts from now on start warm."""
+    """Be the doctor from now on, with Ctrl-C as Python has it; all that it starts starts warm."""
     stand_in = SimpleNamespace(**{**vars(subprocess), "Popen": Popen})
     job.subprocess = fork_server.subprocess = stand_in  # type: ignore[attr-defined]
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _as_after_exec(close_fds: bool, kept: Sequence[int], streams: Sequence[int | None]) -> None:
