@@ -5,6 +5,10 @@ import torch.distributed as dist
 from torch import nn
 
 
+PART = "loss"
+ROUNDS = 3
+
+
 class Learner:
     def __init__(self, net, batches, settings, card=0, several=False):
         self.net = net.to(card)
@@ -22,14 +26,15 @@ class Learner:
         parts = self.net(batch)
         total = torch.zeros(())
         for name, part in parts.items():
-            if name.startswith("loss"):
+            if name.startswith(PART):
                 total = total + part
         parts["total"] = total
         return parts
 
     def epoch(self):
-        for batch in self.batches:
-            self.rule.zero_grad()
-            total = self.losses(batch)["total"] / self.settings.parts
-            total.backward()
-            self.rule.step()
+        for _ in range(ROUNDS):
+            for batch in self.batches:
+                self.rule.zero_grad()
+                total = self.losses(batch)["total"] / self.settings.parts
+                total.backward()
+                self.rule.step()

@@ -1,4 +1,3 @@
-import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
@@ -28,4 +27,3 @@ def _as_other(number, work, cards, address):
 def _meet(number, cards, address):
     dist.init_process_group("nccl", init_method=address, world_size=cards, rank=number)
     dist.barrier()
-    torch.cuda.set_device(number)

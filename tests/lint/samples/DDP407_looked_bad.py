@@ -26,7 +26,7 @@ def main(folder):
     if rank == 0:
         os.makedirs(folder, exist_ok=True)
     if os.path.isdir(folder):  # <-- DDP407
-        last = newest(folder)
+        last: str | None = newest(folder)
     if last is not None:
         net.load_state_dict(torch.load(last, map_location="cpu"))
     print(parts_of(f"{folder}-parts", rank))

@@ -28,7 +28,7 @@ def main(folder):
         os.makedirs(folder, exist_ok=True)
     last = None
     if os.path.isdir(folder):
-        last = newest(folder)
+        last: str | None = newest(folder)
     if last is not None:
         net.load_state_dict(torch.load(last, map_location="cpu"))
     print(parts_of(f"{folder}-parts", rank))

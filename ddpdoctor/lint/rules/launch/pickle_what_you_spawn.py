@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
@@ -104,7 +105,8 @@ def _of_function(run: Run, what: Func) -> Why | None:
     place = Place(info.module.path, info.node.lineno)
     if isinstance(info.node, ast.Lambda):
         return Why(f"the lambda at line {info.node.lineno}", place)
-    at_top = len(what.scopes) < 2 or run.vm.store.get((what, "__wrapped__")) is not None
+    free = replace(what, bound=())  # a method that stands for one of a class is found by its name
+    at_top = len(what.scopes) < 2 or run.vm.store.get((free, "__wrapped__")) is not None
     said = f"the function `{info.name}`, which is defined in a function,"
     return None if at_top else Why(said, place)
 
