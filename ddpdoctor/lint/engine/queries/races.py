@@ -159,15 +159,15 @@ def _leaves_unbound(run: Run, look: Event) -> bool:
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     nodes = list(ast.walk(function))
-    asking = (
-        each
-        for each in nodes
-        if isinstance(each, ast.If) and each.test is look.node and not each.orelse
-    )
-    decides = next(asking, None)
+    decides = next((each for each in nodes if isinstance(each, ast.If) and _asks(each, look)), None)
     if decides is None:
         return False
-    inside = {id(each) for part in decides.body for each in ast.walk(part)}
+    found, missed = decides.body, decides.orelse
+    if decides.test is not look.node:
+        found, missed = missed, found
+    if missed and isinstance(missed[-1], _LEAVES):
+        return False
+    inside = {id(each) for part in found for each in ast.walk(part)}
     names = [each for each in nodes if isinstance(each, ast.Name)]
     bound = {each.id for each in names if isinstance(each.ctx, ast.Store) and id(each) in inside}
     given = {each.arg for each in nodes if isinstance(each, ast.arg)}
@@ -178,6 +178,16 @@ def _leaves_unbound(run: Run, look: Event) -> bool:
     end = decides.end_lineno or decides.lineno
     read = {x.id for x in names if isinstance(x.ctx, ast.Load) and x.lineno > end}
     return bool((bound & read) - given)
+
+
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+def _asks(choice: ast.If, look: Event) -> bool:
+    """Whether it is decided by this look, or by its contrary."""
+    test = choice.test
+    is_not = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    return test is look.node or (is_not and test.operand is look.node)  # type: ignore[attr-defined]
 
 
 def _writes(event: Event) -> bool:
