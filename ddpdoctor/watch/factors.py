@@ -1,14 +1,17 @@
 """By what each mean over a rank's own samples is multiplied in the loss that goes backward.
 
 Read from the graph, before it is used up: sums, and products and quotients with one number, down to
-what torch takes a mean of, be it by a loss of its own or by a sum over as many as it has.
+what torch takes a mean of, be it by a loss of its own or by a sum over as many as it has. A graph
+whose tensors somebody packs away is left alone: to read a checkpoint's would run its forward again.
 """
 
 from __future__ import annotations
 
+import functools
 from math import prod
 from typing import Any
 
+from ddpdoctor.watch.aside import skip
 from ddpdoctor.watch.harmless import harmless
 
 _DEEPEST, _MOST = 64, 16
@@ -17,9 +20,34 @@ _MEAN, _SUM = 1, 2
 """How torch's losses reduce, as it writes it down."""
 
 
+_is_packed = False
+"""Whether anybody has begun to pack away what graphs keep."""
+
+
+@harmless
+def heed_packing() -> None:
+    """Notice the first saved_tensors_hooks(), which checkpoints without reentry come with."""
+    from torch.autograd.graph import saved_tensors_hooks
+
+    hooks: Any = saved_tensors_hooks
+    original = hooks.__enter__
+
+    @functools.wraps(original)
+    def enter(entered: Any) -> Any:
+        global _is_packed
+        _is_packed = True
+        hooks.__enter__ = original
+        return original(entered)
+
+    hooks.__enter__ = enter
+    skip(enter)
+
+
 @harmless
 def factors(root: Any) -> list[float]:
     """The size of each factor; none where anything but a mean is among the terms."""
+    if _is_packed:
+        return []
     found: list[float] = []
     rest: list[tuple[Any, float, int]] = [(root.grad_fn, 1.0, 0)]
     while rest:

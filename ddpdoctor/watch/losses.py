@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ddpdoctor.watch.aside import is_traced, skip
 from ddpdoctor.watch.digests import is_capturing
-from ddpdoctor.watch.factors import factors
+from ddpdoctor.watch.factors import factors, heed_packing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
@@ -70,6 +70,7 @@ def listen(log: Log, scaling: Scaling, other: Backward) -> None:
         other.after()
         return result
 
+    heed_packing()
     graph._engine_run_backward = run
     autograd._engine_run_backward = run  # type: ignore[attr-defined]
     skip(run)

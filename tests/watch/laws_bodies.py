@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.nn import all_reduce
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
@@ -1751,3 +1752,24 @@ def samples_of_each() -> None:
 def averaged_again() -> None:
     """By hooks, as the gradients come, and once more: that does no harm."""
     alike_by_hand(own=True, early=True)
+
+
+def learnt_through_a_checkpoint() -> None:
+    """What is computed again in a backward, is so once for each, and for nobody else."""
+    calls = 0
+
+    def halved(out: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        return out.square().mean() / torch.tensor(2.0)
+
+    dist.init_process_group("gloo")
+    net = DistributedDataParallel(nn.Linear(4, 4))
+    steps = torch.optim.SGD(net.parameters(), 0.01)
+    for _ in range(12):
+        loss = checkpoint(halved, net(torch.randn(8, 4)), use_reentrant=False)
+        steps.zero_grad()
+        loss.backward()
+        steps.step()
+    assert calls == 24
+    dist.destroy_process_group()
