@@ -1773,3 +1773,46 @@ def learnt_through_a_checkpoint() -> None:
         steps.step()
     assert calls == 24
     dist.destroy_process_group()
+
+
+def tables_with_a_penalty() -> None:
+    """Rows that no sample has used have the gradient of the penalty alone, on all ranks."""
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    torch.manual_seed(0)
+    tables = nn.ModuleList(nn.Embedding(3000, 2) for _ in range(2))
+    steps = torch.optim.SGD(tables.parameters(), 0.1)
+    draw = torch.Generator().manual_seed(rank)
+    for _ in range(20):
+        mine, theirs = (1 + torch.randint(9, (8,), generator=draw) for _ in tables)
+        seen = (tables[0](mine) * tables[1](theirs)).sum(1)
+        penalty = sum(table.weight.square().sum() for table in tables)
+        steps.zero_grad()
+        ((seen - 1).square().mean() + 0.01 * penalty).backward()
+        for table in tables:
+            assert table.weight.grad is not None
+            dist.all_reduce(table.weight.grad)
+            table.weight.grad /= dist.get_world_size()
+        steps.step()
+    dist.destroy_process_group()
+
+
+def averaged_at_times() -> None:
+    """Each rank steps for itself, their weights are averaged now and then, and how far is told."""
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3)
+    steps = torch.optim.SGD(net.parameters(), 0.05)
+    torch.manual_seed(dist.get_rank())
+    for step in range(1, 21):
+        steps.zero_grad()
+        net(torch.randn(8, 4)).square().mean().backward()
+        common = [p.grad.clone() for p in net.parameters() if p.grad is not None]
+        for each in common:
+            dist.all_reduce(each)
+        steps.step()
+        if step % 6 == 0:
+            for parameter in net.parameters():
+                dist.all_reduce(parameter.data)
+                parameter.data /= dist.get_world_size()
+    dist.destroy_process_group()

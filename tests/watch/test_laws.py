@@ -146,7 +146,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             *("told_on_average", "told_divided_before", "told_as_part_of_the_epoch"),
             *("told_as_part_of_a_loop", "told_undivided", "told_of_two_passes", "told_running"),
             *("summed_for_direction", "summed_and_clipped", "averaged_while_going_back"),
-            "learnt_through_a_checkpoint",
+            *("learnt_through_a_checkpoint", "tables_with_a_penalty", "averaged_at_times"),
         ),
     ],
 )

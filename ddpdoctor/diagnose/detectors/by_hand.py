@@ -35,11 +35,7 @@ Look = list[ByHand]
 @detector(precedence=409)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, of the first optimizer of which that is so."""
-    ranks = [rank for rank in case.evidence.ranks if rank.groups]
-    if len(ranks) < 2 or any(rank.wrappers for rank in ranks) or not case.ended_well:
-        return
-    for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}):
-        looks = looks_of(ranks, optimizer)
+    for ranks, looks in trained_by_hand(case):
         if len(looks) < _ENOUGH:
             continue
         apart = [differing([each.parameters for each in look]) for look in looks]
@@ -57,6 +53,15 @@ def detect(case: Case) -> Iterator[Finding]:
         if not apart[0] and (names := _shared_at_times(looks, unlike)):
             yield _missed(ranks, looks, unlike, names)
             return
+
+
+def trained_by_hand(case: Case) -> Iterator[tuple[list[RankEvidence], list[Look]]]:
+    """What was seen of each optimizer of ranks without a DDP, whose job has ended well."""
+    ranks = [rank for rank in case.evidence.ranks if rank.groups]
+    if len(ranks) < 2 or any(rank.wrappers for rank in ranks) or not case.ended_well:
+        return
+    for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}):
+        yield ranks, looks_of(ranks, optimizer)
 
 
 def looks_of(ranks: list[RankEvidence], optimizer: int) -> list[Look]:

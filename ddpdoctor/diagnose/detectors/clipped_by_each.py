@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.detectors.by_hand import lines_of, looks_of
+from ddpdoctor.diagnose.detectors.by_hand import lines_of, trained_by_hand
 from ddpdoctor.diagnose.replicas import Replica, differing, groups
 from ddpdoctor.evidence import Place, RankEvidence, Sample
 from ddpdoctor.evidence.events.by_hand import ByHand
@@ -60,11 +60,8 @@ def _trainings(
     case: Case, ranks: list[RankEvidence]
 ) -> Iterator[tuple[Sequence[Look], Place | None]]:
     """What was seen of each optimizer, without a DDP or with one; and the line that steps."""
-    if not any(rank.wrappers for rank in ranks):
-        for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}):
-            looks = looks_of(ranks, optimizer)
-            yield looks, looks[0][0].place if looks else None
-        return
+    for _, looks in trained_by_hand(case):
+        yield looks, looks[0][0].place if looks else None
     for _, replicas in groups(case):
         if len(replicas) == len(ranks):
             yield _samples(replicas), replicas[0].training.places.get("step")

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.detectors.by_hand import looks_of
+from ddpdoctor.diagnose.detectors.by_hand import trained_by_hand
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing
 from ddpdoctor.evidence import RankEvidence, named
-from ddpdoctor.evidence.events.by_hand import ByHand
 from ddpdoctor.evidence.events.stores import KeySet
 
 _ENOUGH = 3
@@ -26,13 +25,9 @@ _ENOUGH = 3
 @detector(precedence=413, of_absence=True)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, of the first optimizer of which that is so."""
-    ranks = [rank for rank in case.evidence.ranks if rank.groups]
-    if len(ranks) < 2 or len(ranks) < len(case.evidence.ranks) or not case.ended_well:
-        return
-    if any(rank.wrappers or _has_talked(rank) for rank in ranks):
-        return
-    for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}):
-        looks = looks_of(ranks, optimizer)
+    for ranks, looks in trained_by_hand(case):
+        if len(ranks) < len(case.evidence.ranks) or any(map(_has_talked, ranks)):
+            return
         if len(looks) < _ENOUGH or differing([each.parameters for each in looks[0]]):
             continue
         apart = differing([each.parameters for each in looks[-1]])

@@ -1,9 +1,11 @@
 """DDP202: ranks put gradients together that are the same on all of them already.
 
-Proven, of steps without a DDP: what the latest backward pass had left was equal to the bit on all
-ranks, at each step that was looked at, and new each time. Nothing was communicated while backward
-ran, and just these gradients were reduced after it: so it was not a reduction that made them equal.
-Weights that are alike give equal gradients only of the same samples.
+Proven, of steps without a DDP: some elements of what the latest backward pass had left were equal
+to the bit on all ranks, at each step that was looked at, and new each time. Nothing was
+communicated while backward ran, and just these gradients were reduced after it: so it was not a
+reduction that made them equal. Weights that are alike give equal gradients only of the same
+samples, but for rows of a table that no sample has used, which have the same penalty everywhere. So
+gradients that are small enough to be read whole must have been given to that reduction alike, too.
 """
 
 from __future__ import annotations
@@ -13,11 +15,10 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.detectors.by_hand import Look, looks_of
+from ddpdoctor.diagnose.detectors.by_hand import Look, trained_by_hand
 from ddpdoctor.diagnose.detectors.stepped_alone import line_of_gradients
 from ddpdoctor.diagnose.shuffles import common
-from ddpdoctor.evidence import named
-from ddpdoctor.evidence.events.by_hand import ByHand
+from ddpdoctor.evidence import Place, RankEvidence, named
 
 _ENOUGH = 3
 
@@ -25,13 +26,15 @@ _ENOUGH = 3
 @detector(precedence=427)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, of the first optimizer of which that is so."""
-    ranks = [rank for rank in case.evidence.ranks if rank.groups]
-    if len(ranks) < 2 or any(rank.wrappers for rank in ranks) or not case.ended_well:
-        return
-    line = line_of_gradients(ranks)
-    for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}) if line else ():
-        looks = [look for look in looks_of(ranks, optimizer) if all(each.left for each in look)]
+    for ranks, every in trained_by_hand(case):
+        line = line_of_gradients(ranks)
+        if line is None:
+            return
+        looks = [look for look in every if all(each.left for each in look)]
         if len(looks) < _ENOUGH or not all(map(_is_shared, looks)) or not _is_new(looks):
+            continue
+        given = _given_from(ranks, line)
+        if len(set().union(*given)) < _ENOUGH or any(len(contents) > 1 for contents in given):
             continue
         numbers = tuple(rank.rank for rank in ranks)
         yield Finding(
@@ -45,12 +48,22 @@ def detect(case: Case) -> Iterator[Finding]:
                 RankPlace(ranks=numbers, place=line, doing="reduces gradients that are alike"),
                 RankPlace(ranks=numbers, place=looks[0][0].place, doing="optimizer.step()"),
             ),
-            cause=f"{named(numbers)} have the same gradients to the bit before they reduce them, "
-            f"at each of {len(looks)} steps that were looked at: all train on the same samples, "
-            f"and do {len(ranks)} times the work of one rank.",
+            cause=f"{named(numbers)} have the same gradients before they reduce them, to the bit "
+            f"in all that was seen of {len(looks)} steps: all train on the same samples, and do "
+            f"{len(ranks)} times the work of one rank.",
             cure=Cure(text="Give each rank a share of its own of the samples."),
         )
         return
+
+
+def _given_from(ranks: list[RankEvidence], line: Place) -> list[set[str]]:
+    """What the ranks have given to each reduction of a line, of those that were read whole."""
+    found: dict[tuple[str, int], set[str]] = {}
+    for rank in ranks:
+        for call in rank.collectives:
+            if call.place == line and call.content:
+                found.setdefault((call.group, call.seq), set()).add(call.content)
+    return list(found.values())
 
 
 def _is_shared(look: Look) -> bool:

@@ -3,21 +3,23 @@
 Proven, of steps without a DDP: what each optimizer stepped on was what the latest backward pass had
 left on that rank, to the bit, and not the same on all ranks; from one line, all of them have
 reduced just these gradients at such a step; and weights that were alike before the first step are
-apart in the end. So the sum goes into a copy that nobody puts back, or comes after the step.
+apart in the end. So the sum goes into a copy that nobody puts back, or comes after the step. Where
+ranks exchange as many numbers from another line, later on, these may be the weights, and the sum
+but to look at: nothing is said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.detectors.by_hand import Look, looks_of
+from ddpdoctor.diagnose.detectors.by_hand import Look, trained_by_hand
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing
-from ddpdoctor.evidence import Place, RankEvidence, named
-from ddpdoctor.evidence.events.by_hand import ByHand
+from ddpdoctor.evidence import Collective, Place, RankEvidence, named
 
 _ENOUGH = 2
 
@@ -25,12 +27,10 @@ _ENOUGH = 2
 @detector(precedence=411)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, of the first optimizer of which that is so."""
-    ranks = [rank for rank in case.evidence.ranks if rank.groups]
-    if len(ranks) < 2 or any(rank.wrappers for rank in ranks) or not case.ended_well:
-        return
-    line = line_of_gradients(ranks)
-    for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}) if line else ():
-        looks = looks_of(ranks, optimizer)
+    for ranks, looks in trained_by_hand(case):
+        line = line_of_gradients(ranks)
+        if line is None or any(_may_share_weights(rank, line) for rank in ranks):
+            return
         seen = [look for look in looks if all(each.left for each in look)]
         if len(seen) < _ENOUGH or not all(map(_is_alone, seen)):
             continue
@@ -67,6 +67,18 @@ def line_of_gradients(ranks: list[RankEvidence]) -> Place | None:
     ]
     common = set.intersection(*lines)
     return min(common, key=lambda place: (place.file, place.line)) if common else None
+
+
+def _may_share_weights(rank: RankEvidence, line: Place) -> bool:
+    """Whether another line exchanges as much as a gradient has, after the first of these."""
+    own = [call for call in rank.collectives if call.place == line]
+    since, most = min(call.begun for call in own), max(map(_numbers, own))
+    others = (call for call in rank.collectives if call.place != line and call.begun > since)
+    return any(_numbers(call) >= most for call in others)
+
+
+def _numbers(call: Collective) -> int:
+    return sum(prod(shape) for shape in call.shapes)
 
 
 def _is_alone(look: Look) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.detectors.by_hand import Look, lines_of, looks_of
+from ddpdoctor.diagnose.detectors.by_hand import Look, lines_of, trained_by_hand
 from ddpdoctor.evidence import named
 from ddpdoctor.evidence.events.by_hand import ByHand
 
@@ -32,12 +32,9 @@ _PROPORTIONAL = frozenset({"SGD", "ASGD"})
 @detector(precedence=426)
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, of the first optimizer of which that is so."""
-    ranks = [rank for rank in case.evidence.ranks if rank.groups]
-    world = len(ranks)
-    if world < 2 or any(rank.wrappers for rank in ranks) or not case.ended_well:
-        return
-    for optimizer in sorted({each.optimizer for each in ranks[0].of(ByHand)}):
-        looks = [look for look in looks_of(ranks, optimizer) if all(each.left for each in look)]
+    for ranks, every in trained_by_hand(case):
+        world = len(ranks)
+        looks = [look for look in every if all(each.left for each in look)]
         by = factor_of(looks)
         if by is None or not all(_is_mean(each, world) for look in looks for each in look):
             continue
