@@ -10,16 +10,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.annotate.text import Function, Text, called, read
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place
+from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.linter import imported_of
 
 Remark = Callable[[Finding, Sources], Finding]
+Wanted = Callable[[Text, ast.Call], bool]
 _MOST = 4
-_EXCHANGES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 _CALLERS = 3
 
 
@@ -218,7 +220,7 @@ def _counts(text: Text, value: ast.expr) -> bool:
     )
 
 
-def _calling(wanted: Callable[[ast.Call], bool], doing: str) -> Remark:
+def _calling(wanted: Wanted, doing: str) -> Remark:
     """The calls of a kind in the files that the finding is about, else in what these import."""
 
     def remark(finding: Finding, sources: Sources) -> Finding:
@@ -229,7 +231,7 @@ def _calling(wanted: Callable[[ast.Call], bool], doing: str) -> Remark:
                 (text, node, doing)
                 for text in texts
                 for node in ast.walk(text.tree)
-                if isinstance(node, ast.Call) and wanted(node)
+                if isinstance(node, ast.Call) and wanted(text, node)
             ]
             if lines:
                 return _with(finding, iter(lines), first=False)
@@ -364,12 +366,26 @@ def _made_in(function: ast.AST) -> Iterator[ast.AST]:
             yield from _made_in(each)
 
 
-def _is_called(name: str) -> Callable[[ast.Call], bool]:
-    return lambda call: called(call) == name
+def _is_called(name: str) -> Wanted:
+    return lambda text, call: called(call) == name
 
 
-def _passes(option: str, value: bool) -> Callable[[ast.Call], bool]:
-    return lambda call: any(
+@cache
+def _library() -> Library:
+    return Library()
+
+
+def _exchanges(text: Text, call: ast.Call) -> bool:
+    """Whether a call is one by which numbers come to other ranks, as libraries are known."""
+    effect = _library().find(text.resolve(call.func))
+    shares = effect is not None and any(
+        effect.option(role) for role in ("shares", "gives", "fills")
+    )
+    return effect is not None and effect.does == "collective" and shares
+
+
+def _passes(option: str, value: bool) -> Wanted:
+    return lambda text, call: any(
         each.arg == option and isinstance(each.value, ast.Constant) and each.value.value is value
         for each in call.keywords
     )
@@ -424,8 +440,7 @@ def _in_parts(finding: Finding, sources: Sources) -> Finding:
 
 def _never_called(finding: Finding, sources: Sources) -> Finding:
     """Lines that would exchange gradients: who has such a line means to."""
-    calls = _calling(lambda call: called(call) in _EXCHANGES, "would exchange, and is never called")
-    found = calls(finding, sources)
+    found = _calling(_exchanges, "would exchange, and is never called")(finding, sources)
     is_meant = len(found.places) > len(finding.places)
     return found.model_copy(update={"severity": "warning"}) if is_meant else finding
 

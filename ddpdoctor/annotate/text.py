@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+
+from ddpdoctor.lint.engine import imports
 
 _DEPTH = 4
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -20,6 +22,15 @@ class Text:
     file: str
     tree: ast.Module
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+
+    @cached_property
+    def _imports(self) -> dict[str, str]:
+        made = (n for n in ast.walk(self.tree) if isinstance(n, ast.Import | ast.ImportFrom))
+        return {name: of for node in made for name, of in imports.of_import(node).items()}
+
+    def resolve(self, node: ast.AST) -> str:
+        """The dotted name of an expression, by what the file imports."""
+        return imports.resolve(node, self._imports)
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes that a node stands in, innermost first."""

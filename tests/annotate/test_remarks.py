@@ -141,7 +141,12 @@ def main(model, optimizer):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"), [("dist.all_reduce(parameter.grad)", ["warning"]), ("print(parameter)", [])]
+    ("call", "said"),
+    [
+        ("dist.all_reduce(parameter.grad)", ["warning"]),
+        ("print(parameter)", []),
+        ("numpy.broadcast(parameter, parameter)", []),
+    ],
 )
 def test_copies_are_told_where_the_source_has_a_line_that_would_exchange(
     tmp_path: Path, call: str, said: list[str]

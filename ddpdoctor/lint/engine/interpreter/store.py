@@ -218,6 +218,8 @@ class Store:
         found = _some_have_none(present, states) or self._either(present, conditions, tag)
         if isinstance(found, Term) and _is_told_by_rank(present, conditions):
             self.put((found, OF_SOME), Value(Const(True), agree, why))
+        if found == NOTHING:  # of which another is not the same
+            return Value(found, agree, why)
         if isinstance(found, Term) and agree.divergent and all(map(self._is_something, present)):
             self.put((found, NONE_UNSEEN), Value(Const(True)))
         if any(each.is_const(None) for each in present):

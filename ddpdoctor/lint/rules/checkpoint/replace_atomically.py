@@ -97,7 +97,7 @@ def _pairs(run: Run) -> Iterator[Saved]:
 
 def _has_failed(load: Way, save: Way) -> bool:
     """Whether it is saved because loading has failed, whatever was wrong: nothing can be lost."""
-    choice, _, caught = _parted(load, save)
+    choice, caught = _parted(load, save)
     if choice is None or not isinstance(choice.node, ast.Try):
         return False
     bodies = [arm.body for arm in choice.arms]
@@ -108,21 +108,21 @@ def _has_failed(load: Way, save: Way) -> bool:
 
 def _finds_nothing(load: Way, save: Way) -> bool:
     """Whether it is saved where there was nothing to load: it was looked for, or missed."""
-    choice, *_ = _parted(load, save)
+    choice, _ = _parted(load, save)
     is_tried = choice is not None and isinstance(choice.node, ast.Try)
     return choice is not None and (is_tried or choice.condition.agree.cause == "disk")
 
 
-def _parted(load: Way, save: Way) -> tuple[Choice | None, Seq | None, Seq | None]:
-    """The choice of which one way does the one, and another the other; and these two ways."""
+def _parted(load: Way, save: Way) -> tuple[Choice | None, Seq | None]:
+    """The choice of which one arm loads, and another saves; and that other one."""
     for (at, mine), (to, other) in zip(pairwise(load), pairwise(save), strict=False):
         if at.node is not to.node:
             break
         if isinstance(at.node, Choice) and mine.seq is not other.seq:
             is_tried = isinstance(at.node.node, ast.Try)
             if not is_tried or at.node.arms[0].body is mine.seq:
-                return at.node, mine.seq, other.seq
-    return None, None, None
+                return at.node, other.seq
+    return None, None
 
 
 def _may_follow(one: Way, other: Way) -> bool:
