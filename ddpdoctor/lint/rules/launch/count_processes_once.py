@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Step, events
 from ddpdoctor.lint.engine.interpreter.values import RANK, Table, Value
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -33,10 +33,8 @@ ABOUT = About(code="DDP105", name="wrong-world-size", confidence="certain")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield groups that expect another number of ranks than is spawned."""
-    spawns = {id(event.node): event for event, _ in events(run.root, "spawn")}
     for init, way in events(run.root, "init"):
-        calls = [step.node for step in way if isinstance(step.node, Called)]
-        spawn = next((spawns[id(c.node)] for c in calls if id(c.node) in spawns), None)
+        spawn = next((found for step in way if (found := _spawn_of(step)) is not None), None)
         rank = init.values.get("rank")
         if spawn is None or rank is None or rank.what != RANK or _is_counted_on(rank):
             continue  # of several machines, whose ranks are counted on
@@ -49,6 +47,13 @@ def check(run: Run) -> Iterator[Hit]:
                 help="one number for both: hand the world size to the workers",
                 path=init.path,
             )
+
+
+def _spawn_of(step: Step) -> Event | None:
+    """What started the ranks that run this call: this time, where the line starts some again."""
+    before = step.seq.items[: step.index] if isinstance(step.node, Called) else []
+    started = (each for each in reversed(before) if isinstance(each, Event))
+    return next((e for e in started if e.kind == "spawn" and e.node is step.node.node), None)
 
 
 def _is_counted_on(rank: Value) -> bool:
