@@ -53,6 +53,30 @@ def test_a_script_finds_its_package_above_the_folder_in_which_lint_is_called(
     ]
 
 
+def test_a_module_that_is_named_like_its_package_holds_none_of_its_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "flow" / "model").mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "flow" / "model" / "flow.py").write_text("class Flow:\n    pass\n")
+    (tmp_path / "flow" / "model" / "waiting.py").write_text(
+        "import torch.distributed as dist\ndef together():\n    dist.barrier()\n"
+    )
+    (tmp_path / "flow" / "model" / "train.py").write_text(
+        "import torch.distributed as dist\nfrom flow.model.waiting import together\n"
+        "def train():\n    if dist.get_rank() == 0:\n        together()\n"
+    )
+    (tmp_path / "flow" / "main.py").write_text(
+        "import torch.distributed as dist\nfrom flow.model.train import train\n"
+        "dist.init_process_group('gloo')\ntrain()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = lint(list(collect(["."]))).diagnostics
+    assert [(each.path, each.line, each.code) for each in found] == [
+        ("flow/model/train.py", 5, "DDP401")
+    ]
+
+
 def test_the_same_is_found_however_the_sources_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,10 +78,13 @@ class Locator:
             for _ in range(level - 1):
                 base = _above(base)
             return self._below(base, parts, own_package=True)
+        first: tuple[str, str] | None = None
         for base_name in dict.fromkeys((self._top(folder), folder, *self._roots)):
-            if found := self._below(base_name, parts, own_package=False):
+            found = self._below(base_name, parts, own_package=False)
+            if found is not None and not _is_below_a_module(*found):
                 return found
-        return None
+            first = first or found
+        return first
 
     def _below(self, base: str, parts: list[str], *, own_package: bool) -> tuple[str, str] | None:
         # As the files to lint are named: without a dot in front.
@@ -131,6 +134,14 @@ class Locator:
             except (OSError, ValueError):
                 self._listings[folder] = {}
         return self._listings[folder]
+
+
+def _is_below_a_module(path: str, rest: str) -> bool:
+    """Whether a module would have to hold another, which only packages do.
+
+    As where `train/net.py` is named like the package that `train/main.py` imports its parts from.
+    """
+    return "." in rest and not path.endswith("__init__.py")
 
 
 def _text(path: str) -> str:

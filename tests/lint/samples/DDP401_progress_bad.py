@@ -1,0 +1,28 @@
+"""Shows the progress of one rank, which counts from one as nobody else does."""
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from data import Records
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from tqdm import tqdm
+
+
+def run(rank, world_size):
+    dist.init_process_group("nccl", rank=rank, world_size=world_size)
+    records = Records()
+    loader = DataLoader(records, batch_size=4, sampler=DistributedSampler(records, shuffle=False))
+    if rank != 0:
+        batches = enumerate(loader)
+    else:
+        batches = tqdm(enumerate(loader, 1), total=len(loader))
+    for step, _ in batches:
+        if step % 10 == 0:
+            seen = torch.tensor(step, device=rank)
+            dist.all_reduce(seen)  # <-- DDP401
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    mp.spawn(run, args=(4,), nprocs=4)
