@@ -368,6 +368,8 @@ MODE = Term("distributed")
 """Whether the job is distributed: what we claim concerns jobs that are."""
 
 _MAX_TERM = 24
+_MAX_LOGIC = 6 * _MAX_TERM
+"""Of conditions, by whose parts it is known that others contradict them."""
 
 
 _LARGE = itertools.count()
@@ -376,7 +378,7 @@ _LARGE = itertools.count()
 def term(op: str, *args: Any) -> Term:
     """A term; one that would grow too large keeps its identity alone, if it has one."""
     made = Term(op, args)
-    if made.size <= _MAX_TERM:
+    if made.size <= (_MAX_LOGIC if op in ("and", "or", "not") else _MAX_TERM):
         return made
     if op == "Mult" and args[1:] == (WORLD,) and has_identity(args):  # a multiple of it, however
         return Term(op, (Term("large", (next(_LARGE),)), WORLD))
