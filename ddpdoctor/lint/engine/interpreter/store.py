@@ -51,6 +51,8 @@ NONE_UNSEEN = "#never None"
 """Of what is another thing on each way: on none of them is it None, as far as that is seen."""
 OR_NONE = "#or None"
 """Of what is None on some ways and something on others: how ranks agree on which way they went."""
+ROUNDS = "rounds"
+"""How often one goes through something that nobody fills."""
 TOLD = "#told"
 """Under which it is kept by which collective all ranks were given what a tensor holds."""
 
@@ -197,6 +199,8 @@ class Store:
             if len(present) == 1:
                 return first
             return self.joined(list(present), [State({})] * len(present), [], tag)
+        if _go_through_the_same(present):
+            return Value(first.what, *blended(present))
         table = _by_mask(present, states)
         told = _all_told(present, states)
         agree, why = (SAME, None) if told else blended(present)
@@ -252,13 +256,17 @@ class Store:
                 for each in options
                 if isinstance(each, Ref) and each.number in self.distributed
             ]
+            off = [e.what for e in values if e.why is not None and e.why.text == UNWRAPPED]
             if len(mine) == 1:
                 # "its module if it is wrapped, else itself" is the module.
                 inner = self.get((mine[0], "module"))
                 if any(isinstance(e.what, Term) and (not inner or e != inner) for e in values):
                     self.put((mine[0], PERHAPS), values[0])
-                off = [e.what for e in values if e.why is not None and e.why.text == UNWRAPPED]
                 return off[0] if off else mine[0]
+            if off and all(
+                (inner := self.get((m, "module"))) and inner.what == off[0] for m in mine
+            ):
+                return off[0]  # of wrappers that are made with other options on each way
         if len(options) == 1:
             return next(iter(options))
         real = [each for each in options.values() if not each.is_const(None)]
@@ -297,6 +305,26 @@ class Store:
             return (value,)
         kept = self.get((value.what, ROWS_OF))
         return kept.what.items if kept is not None and isinstance(kept.what, Tuple) else ()
+
+
+def _go_through_the_same(values: list[Value]) -> bool:
+    """Whether each goes through one thing alike: with a progress bar, or without."""
+    first = values[0].what
+    number = how_many(first)
+    is_of_rounds = isinstance(number, Term) and number.op == ROUNDS
+    return is_of_rounds and all(
+        how_many(each.what) == number and _counted_from(each.what) == _counted_from(first)
+        for each in values
+    )
+
+
+def _counted_from(content: What) -> tuple[Any, ...]:
+    """Of rounds: by what each part of one counts them, None for what does not count."""
+    one = content.element.what if isinstance(content, Many) else None
+    return tuple(
+        each.what.args[1:] if isinstance(each.what, Term) and each.what.op == "counter" else None
+        for each in (one.items if isinstance(one, Tuple) else ())
+    )
 
 
 def _all_told(values: list[Value], states: list[State]) -> bool:

@@ -11,6 +11,7 @@ from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of, negated
 from ddpdoctor.lint.engine.interpreter.library.facts import by_position, text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, NUMBERED, Machine
+from ddpdoctor.lint.engine.interpreter.store import ROUNDS
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -37,6 +38,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
     blended,
+    has_identity,
     local,
     term,
 )
@@ -380,9 +382,11 @@ def _paired(
                 for number, each in enumerate(contents[0].items)
             ]
             return Value(Tuple(tuple(numbered)), counts, why)
-        return Value(Many(Value(Tuple((counter, one)))), counts, why)
+        rounds = _rounds(vm, sources[:1])
+        return Value(Many(Value(Tuple((counter, one))), rounds), counts, why)
     if name == "zip":
-        return Value(Many(Value(Tuple(tuple(one for one, _ in found)))), counts, why)
+        together = Value(Tuple(tuple(one for one, _ in found)))
+        return Value(Many(together, _rounds(vm, sources)), counts, why)
     one = found[0][0] if found else NONE
     if args and not args[0].is_const(None):
         from ddpdoctor.lint.engine.interpreter.calls import call_value
@@ -395,6 +399,17 @@ def _paired(
             told = Value(NOTHING, told.agree, vm.why(KEPT, node, told.why))
             counts, why = blended([Value(NOTHING, counts, why), told])
     return Value(Many(one), counts, why)
+
+
+def _rounds(vm: Machine, sources: list[Value]) -> Term:
+    """How often one goes through these, where nobody can have put anything into them since."""
+    fixed = all(
+        has_identity(each.what)
+        and objects.content(vm, each) is None
+        and vm.type_of(each) not in ("manager", "generator")
+        for each in sources
+    )
+    return term(ROUNDS, *(each.what for each in sources)) if fixed and sources else NOTHING
 
 
 def _counts_alike(source: Value) -> bool:
