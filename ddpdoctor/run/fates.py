@@ -56,17 +56,24 @@ class Deaths:
 
     def watch(self, pid: int, seen: float) -> None:
         """Watch this process from now on; one that is gone already died after it was last seen."""
+        if pid not in self._known and not self.foresee(pid):
+            self._known.add(pid)
+            self._new.put(Death(pid, seen, None))
+
+    def foresee(self, pid: int) -> bool:
+        """Watch a process that may become a rank; false if there is none of this number."""
         if pid in self._known:
-            return
-        self._known.add(pid)
+            return True
         try:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
-            self._new.put(Death(pid, seen, None))
+            return False
         except OSError:  # this kernel has none: look now and then
             threading.Thread(target=self._look_for, args=(pid,), daemon=True).start()
         else:
             self._selector.register(descriptor, selectors.EVENT_READ, pid)
+        self._known.add(pid)
+        return True
 
     def close(self) -> None:
         """Watch no more."""

@@ -38,6 +38,8 @@ _YOUNG = 10.0
 """Seconds for which new ranks are looked at closely: a parent may take away one that has died."""
 _LOOK_EVERY = 0.5
 """Seconds between two looks for new worlds: each costs a core that is the job's."""
+_UNCLAIMED = 10.0
+"""Seconds for which a death is kept of which no rank is known yet."""
 _LONG_JOINING = 10.0
 """Seconds for which ranks wait to join before the others are looked for on other hosts."""
 _TO_HEAR = 0.5
@@ -305,7 +307,13 @@ class Worlds:
     @property
     def importing(self) -> bool:
         """Some process has begun to import torch, and has not come to the end of it."""
-        return self._run_dir is not None and any(self._run_dir.glob(f"{IMPORTING}*"))
+        return bool(self._importers)
+
+    @property
+    def _importers(self) -> list[int]:
+        marks = self._run_dir.glob(f"{IMPORTING}*") if self._run_dir is not None else ()
+        numbers = (mark.name.removeprefix(IMPORTING) for mark in marks)
+        return [int(number) for number in numbers if number.isdecimal()]
 
     @property
     def mute(self) -> list[str]:
@@ -397,11 +405,13 @@ class Worlds:
     def poll(self, *, killed_by_us: bool = False) -> None:
         """Look for new worlds, and take in the noted deaths and what else is new of all."""
         self._look_for_new()
+        of_ranks = {rank.pid for world in self.all for rank in world.evidence.ranks}
         for world in self.all:
             world.poll(self._noted, killed_by_us=killed_by_us)
             if not self._alone:
                 world.meet(self._shared)
-        self._noted = []
+        recent = time.monotonic() - _UNCLAIMED
+        self._noted = [d for d in self._noted if d.noticed > recent and d.pid not in of_ranks]
         self._note_restarts()
         # Not before all are watched: meanwhile one could leave, and nobody would know how.
         if not self._is_prepared and self.all and all(world.is_whole for world in self.all):
@@ -412,6 +422,8 @@ class Worlds:
         if time.monotonic() < self._next_look and not self._is_young:
             return
         self._next_look = time.monotonic() + _LOOK_EVERY
+        for pid in self._importers:  # one that becomes a rank may end before its log is read
+            self._deaths.foresee(pid)
         known = {world.folder for world in self.all}
         for folder in _folders(self._run_dir):
             if folder not in known and (size := world_size(folder)):
