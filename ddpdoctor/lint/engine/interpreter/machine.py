@@ -202,6 +202,8 @@ class Path:
     opened: int
     run: Callable[[], Value | None]
     """Gives the value of an expression (NONE for statements), or None where it leaves."""
+    given: tuple[tuple[What, bool], ...] = ()
+    """As of an `Arm`."""
 
 
 class Machine:
@@ -259,6 +261,8 @@ class Machine:
         """The objects that were given a state out of a file."""
         self.modes: dict[What, bool] = {MODE: True, term("not", MODE): False}
         """What says whether this is distributed, and with which answer it is."""
+        self.implied: dict[tuple[What, bool], frozenset[tuple[What, bool]]] = {}
+        """What is true, or false, after some of several ways only -> what holds on all of these."""
         self.joined = False
         """Whether a process group has been joined."""
         self.apart = False
@@ -488,6 +492,7 @@ class Machine:
         arms: list[Arm] = []
         states: list[State] = []
         values: list[Value | None] = []
+        holding: list[bool | None] = []
         decided, single = condition, self.single
         if condition.agree.divergent:
             why = self.why(BY_SOME, test, condition.why)
@@ -508,7 +513,8 @@ class Machine:
                 writes = self.store.close()
                 self.conditions.pop()
                 opened = before & path.opened
-                arm = Arm(before & path.mask, self.out, opened, path.holds, bool(writes))
+                mask, wrote = before & path.mask, bool(writes)
+                arm = Arm(mask, self.out, opened, path.holds, wrote, path.given)
                 self.out = outside
                 arms.append(arm)
                 kept = condition.agree.divergent and any(each.writes for each in arms)
@@ -520,6 +526,7 @@ class Machine:
             if result is not None:
                 states.append(State(writes, (decided,), self.mask))
                 values.append(result)
+                holding.append(path.holds)
         if len(states) == len(arms):  # else what follows is the other way
             self.single = single
         self._note_mode(condition, arms)
@@ -533,10 +540,11 @@ class Machine:
         meets = [n for n, arm in enumerate(arms) if arm.holds is several and _meets(arm)]
         if several is not None and meets and len(states) == len(arms) == 2:
             states, values = [states[meets[0]]], [values[meets[0]]]  # alone nobody differs
+            holding = [holding[meets[0]]]
         site = self.site(node, "choice")
         both = {path.holds for path in live} == {True, False} and len(states) == 2
         first = 0 if live[0].holds else 1
-        keys = {key for each in states for key in each.writes} if both else set()
+        keys = {key for each in states for key in each.writes} if len(states) > 1 else set()
         ways = {key: [each.writes.get(key, self.store.get(key)) for each in states] for key in keys}
         lacking = self._lacking(states) if isinstance(condition.what, Table) else {}
         self.store.join(states, site)
@@ -545,15 +553,20 @@ class Machine:
             self.store.put((scope, UNBOUND + name), Value(ranks, condition.agree, decided.why))
         for key, way in ways.items():
             now = self.store.get(key)
-            if now is not None and isinstance(now.what, Either):
+            if now is not None:
+                self._note_implied(now, way, holding, condition)
+            if not both or now is None:
+                continue
+            if isinstance(now.what, Either):
                 self.store.put(key, _told_apart(now, way[first], way[1 - first], condition, test))
-            elif now is not None:
+            else:
                 self.either(now, way, node)
         if all(value is NONE for value in values):
             return NONE
         found = [State({}, state.conditions, state.mask) for state in states]
         divergent = [decided] if condition.agree.divergent and len(states) > 1 else []
         joined = self.store.joined(values, found, divergent, site)
+        self._note_implied(joined, values, holding, condition)
         if both:
             joined = _told_apart(joined, values[first], values[1 - first], condition, test)
         return self.either(joined, values, node)
@@ -588,6 +601,24 @@ class Machine:
         if is_new and value.what not in [each.what for each in options]:
             self.computed(value, EITHER, options, node)
         return value
+
+    def _note_implied(
+        self, joined: Value, options: list[Value | None], holding: list[bool | None], by: Value
+    ) -> None:
+        """Note what holds on all the ways after which this is true, and after which it is not."""
+        what = joined.what
+        if not isinstance(what, Term) or what.op != "joined" or joined.agree.divergent:
+            return
+        for wanted in (True, False):
+            ways: list[frozenset[tuple[What, bool]]] = []
+            for each, holds in zip(options, holding, strict=True):
+                if each is None or folding.truth(each) is (not wanted):
+                    continue
+                known = self.implied.get((each.what, wanted), frozenset())
+                here = [(each.what, wanted), *([(by.what, holds)] if holds is not None else [])]
+                ways.append(known.union(one for one in here if has_identity(one[0])))
+            told = frozenset.intersection(*ways) if ways else frozenset()
+            self.implied[what, wanted] = self.implied.get((what, wanted), told) & told
 
     def _note_mode(self, condition: Value, arms: list[Arm]) -> None:
         """Note that by this condition alone the process group is joined: else there is one rank."""

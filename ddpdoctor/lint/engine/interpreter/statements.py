@@ -53,6 +53,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
     blended,
+    has_identity,
     how_many,
     local,
     within,
@@ -366,7 +367,24 @@ def _if(vm: Machine, node: ast.If) -> bool:
     if known is not None and (setting := _setting(vm, node, known)) is not None:
         condition = setting
     paths = vm.ways(condition, _way(vm, node.body), _way(vm, node.orelse))
+    if condition.agree.divergent and isinstance(node.test, ast.BoolOp):
+        for path in paths:
+            path.given = tuple(_given(vm, node.test, path.holds is True))
     return vm.choose(node, node.test, condition, paths) is not None
+
+
+def _given(vm: Machine, test: ast.expr, holds: bool) -> Iterator[tuple[What, bool]]:
+    """What ranks agree on of all that must hold, or not, where a condition does, or does not."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _given(vm, operand, not holds)
+        case ast.BoolOp(op=op, values=values):
+            for each in values if isinstance(op, ast.And) == holds else ():
+                yield from _given(vm, each, holds)
+        case _:
+            value = evaluate_quietly(vm, test)
+            if not value.agree.divergent and has_identity(value.what):
+                yield value.what, holds
 
 
 def _setting(vm: Machine, node: ast.If, known: bool) -> Value | None:
@@ -1161,13 +1179,30 @@ def _exception(vm: Machine, node: ast.Try) -> Value:
 
 
 def _only_converts(vm: Machine, node: ast.Try) -> bool:
-    """Whether the body calls nothing but what fails alike on all ranks."""
+    """Whether the body does nothing but what fails alike on all ranks.
+
+    To import is that as well: what is installed is the same for all of them.
+    """
     calls = [each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Call)]
-    return bool(calls) and all(_is_alike(vm, each.func) for each in calls)
+    imports = [each for each in node.body if isinstance(each, ast.Import | ast.ImportFrom)]
+    if not calls:
+        return bool(imports) and all(_imports_or_names(each) for each in node.body)
+    return all(_is_alike(vm, each) for each in calls)
 
 
-def _is_alike(vm: Machine, function: ast.expr) -> bool:
-    """Whether a function fails on all ranks or on none: a conversion, a question to the group."""
+def _imports_or_names(node: ast.stmt) -> bool:
+    """Whether a statement imports, or gives a name to a constant or to another name."""
+    named = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.Name)
+    return named or isinstance(node, ast.Import | ast.ImportFrom | ast.Pass)
+
+
+def _is_alike(vm: Machine, call: ast.Call) -> bool:
+    """Whether a call fails on all ranks or on none: a conversion, a question to the group.
+
+    So does what is computed from nothing but what they hold alike, as the text of a file that was
+    opened before is parsed.
+    """
+    function = call.func
     if not isinstance(function, ast.Name | ast.Attribute):
         return False
     what = evaluate_quietly(vm, function).what
@@ -1175,7 +1210,12 @@ def _is_alike(vm: Machine, function: ast.expr) -> bool:
         return _looks_up(vm, what)
     if isinstance(what, Partial):
         return what.callee.constant is not OPEN  # a method of a constant, as `".".join` is
-    effect = vm.library.find(what.name) if isinstance(what, Lib) else None
+    if not isinstance(what, Lib):
+        return False
+    effect = vm.library.find(what.name)
+    if effect is not None and effect.does == "pure" and not what.name.startswith("torch."):
+        given = [*call.args, *(each.value for each in call.keywords)]
+        return not any(evaluate_quietly(vm, each).agree.divergent for each in given)
     return what in _CONVERTERS or (effect is not None and effect.does in objects.PROPERTIES)
 
 

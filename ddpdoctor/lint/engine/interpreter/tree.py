@@ -69,6 +69,8 @@ class Arm:
     """Whether the condition is true on it; None where it is no yes or no."""
     writes: bool = False
     """Whether something is remembered on it: a variable, an attribute, an element."""
+    given: tuple[tuple[What, bool], ...] = ()
+    """What else holds on it, or does not, where ranks part: `all` in `if all and rank == 0`."""
 
 
 @dataclass(slots=True, eq=False)

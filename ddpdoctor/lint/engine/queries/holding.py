@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Way
 from ddpdoctor.lint.engine.interpreter.values import Term, What, has_identity
@@ -40,25 +40,36 @@ def stand_apart(one: Way, other: Way) -> bool:
     return False
 
 
-def facts(way: Way) -> Iterator[tuple[What, bool]]:
+def facts(way: Way, implied: Implied | None = None) -> Iterator[tuple[What, bool]]:
     """What follows from all that is asked on a way: values, each with its truth."""
     for what, holds in conditions(way):
-        yield from _following(what, holds=holds)
+        yield from following(what, implied or {}, holds=holds)
 
 
-def _following(what: What, *, holds: bool) -> Iterator[tuple[What, bool]]:
-    """What follows from an answer: where `a and b` holds both do."""
-    if isinstance(what, Term) and what.op == "not":
-        yield from _following(what.args[0], holds=not holds)
-    elif isinstance(what, Term) and what.op == ("and" if holds else "or"):
-        for each in what.args:
-            yield from _following(each, holds=holds)
-    elif has_identity(what):
-        yield what, holds
-        opposite = _OPPOSITES.get(what.op) if isinstance(what, Term) else None
-        if opposite is not None and isinstance(what, Term):
-            yield Term(opposite, what.args), not holds
+def following(what: What, implied: Implied, *, holds: bool) -> Iterator[tuple[What, bool]]:
+    """What follows from an answer: where `a and b` holds both do.
+
+    Of what is true after some of several ways, what holds on all of these.
+    """
+    todo, seen = [(what, holds)], set()
+    while todo:
+        what, holds = todo.pop()
+        if (what, holds) in seen:
+            continue
+        seen.add((what, holds))
+        if isinstance(what, Term) and what.op == "not":
+            todo.append((what.args[0], not holds))
+        elif isinstance(what, Term) and what.op == ("and" if holds else "or"):
+            todo.extend((each, holds) for each in what.args)
+        elif has_identity(what):
+            yield what, holds
+            opposite = _OPPOSITES.get(what.op) if isinstance(what, Term) else None
+            if opposite is not None and isinstance(what, Term):
+                yield Term(opposite, what.args), not holds
+            todo.extend(implied.get((what, holds), ()))
 
 
+Implied = Mapping[tuple[What, bool], Iterable[tuple[What, bool]]]
+"""As of a `Machine`."""
 _PAIRS = (("Eq", "NotEq"), ("Is", "IsNot"), ("In", "NotIn"))
 _OPPOSITES = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}

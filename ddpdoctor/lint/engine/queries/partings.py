@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from ddpdoctor.lint.engine.interpreter import folding
@@ -129,9 +130,33 @@ def partings(run: Run) -> list[Parting]:
             found = [each for each in found if any(True for _ in _later(each.way, words))]
             found = [each for each in found if not _is_cut(each)]
         found = [each for each in found if not is_the_starters(each.way) and not is_for_one(run)]
+        found = [each for each in map(partial(_of_those_who_left, run), found) if each.met]
         run.answers["partings"] = found
     result: list[Parting] = found
     return result
+
+
+def _of_those_who_left(run: Run, parting: Parting) -> Parting:
+    """A parting without what none of the ranks that leave would have come to.
+
+    `if not every and rank != 0: return` keeps nobody from what stands under `if every:`.
+    """
+    from ddpdoctor.lint.engine.queries.holding import facts, following
+
+    choice = parting.way[-1].node if parting.way else None
+    arms = choice.arms if isinstance(choice, Choice) and parting.exit is not None else ()
+    given = next((arm.given for arm in arms if leaves(arm.body) is parting.exit), ())
+    if not given:
+        return parting
+    implied = run.vm.implied
+    all_given = (pair for what, is_so in given for pair in following(what, implied, holds=is_so))
+    ruled_out = {(what, not is_so) for what, is_so in all_given}
+    kinds = {each.event.kind for each in parting.met}
+    ways = {id(event): way for event, way in events(run.root, *kinds)}
+    left = [
+        each for each in parting.met if ruled_out.isdisjoint(facts(ways[id(each.event)], implied))
+    ]
+    return replace(parting, met=tuple(left))
 
 
 def _note_what_shares_nothing(run: Run) -> None:
