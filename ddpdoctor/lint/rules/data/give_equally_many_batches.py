@@ -2,7 +2,8 @@
 
 ## What it does
 Finds training loops whose number of rounds hangs on what this rank's own data are: a sampler that
-packs the samples of its rank into batches of some length, a list of what this rank has kept.
+packs the samples of its rank into batches of some length, a list of what this rank has kept; or on
+a number that each rank draws for itself.
 
 ## Why is this bad?
 Each backward is a collective. The rank that runs out first leaves the loop, and the others wait for
@@ -44,9 +45,22 @@ ABOUT = About(code="DDP207", name="uneven-batches", confidence="likely")
 def check(run: Run) -> Iterator[Hit]:
     """Yield training loops that ranks run through unequally often."""
     for parting in partings(run):
-        if name_of(run, parting) != ABOUT.code or _is_number(parting.condition.what):
+        if name_of(run, parting) != ABOUT.code:
+            continue
+        drawn = parting.condition.agree.cause == "chance"
+        if _is_number(parting.condition.what) and not drawn:
             continue
         if parting.loop is not None and _chooses_what_reduces(parting.loop):
+            continue
+        if drawn and _is_number(parting.condition.what):
+            yield Hit(
+                header(parting),
+                "each rank draws for itself how often it trains: the first to be done leaves the "
+                "others",
+                why=parting.why,
+                help="draw it on one rank and broadcast it, or seed what draws it alike on all",
+                path=parting.path,
+            )
             continue
         node, path = _dealt(parting)
         yield Hit(
