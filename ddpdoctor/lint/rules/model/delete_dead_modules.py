@@ -46,6 +46,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Choice,
     Event,
     Loop,
+    Seq,
     Way,
     events,
     walk,
@@ -68,10 +69,16 @@ from ddpdoctor.lint.engine.queries.forwards import (
     forward_of,
     learns,
     surely_used,
+    used,
 )
 from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.partings import leaves
-from ddpdoctor.lint.engine.queries.reading import reads, reads_all
+from ddpdoctor.lint.engine.queries.reading import (
+    computes_from_all,
+    reads,
+    reads_all,
+    reads_where_it_goes,
+)
 from ddpdoctor.lint.engine.queries.wrapping import (
     attributes,
     decided_from,
@@ -93,7 +100,8 @@ _SETTINGS = ("option", "parameter", "field", "env", "of")
 def check(run: Run) -> Iterator[Hit]:
     """Yield parts of wrapped modules that nobody asks for, or not in every step."""
     told: dict[int, Hit] = {}
-    for hit in (*_dead(run), *_switched(run), *_unread(run), *_frozen_late(run)):
+    found = (*_dead(run), *_switched(run), *_unread(run), *_passed_over(run), *_frozen_late(run))
+    for hit in found:
         told.setdefault(id(hit.node), hit)
     yield from told.values()
 
@@ -206,6 +214,55 @@ def _is_untold(run: Run, event: Event, way: Way) -> bool:
     made = run.vm.object(module) if module is not None else None
     is_told = bool(way[-1].rest) and isinstance(way[-1].rest[0], Called)
     return made is not None and made.cls >= 0 and not is_told and "no_grad" not in event.scopes
+
+
+def _passed_over(run: Run) -> Iterator[Hit]:
+    """Wraps of models with a layer that another way through one of its parts alone would use.
+
+    So is the head of a language model of which a reward model takes the hidden states.
+    """
+    if not run.is_entry or run.spent or reads(run, "register_forward_hook"):
+        return
+    steps = [
+        (event, way) for event, way in events(run.root, "forward") if "no_grad" not in event.scopes
+    ]
+    if any(_is_untold(run, event, way) for event, way in steps):
+        return
+    changes = events(run.root, "unfreeze", "set_attribute")
+    turned = [_taken_from(run, event) for event, _ in changes if _turned(event) is not None]
+    for wrap in [event for event, _ in events(run.root, "wrap")]:
+        module, wrapper = wrap.values["module"], wrap.values["wrapper"].what
+        own = [way for event, way in steps if event.values["model"].what == wrapper]
+        known = forward_of(run, module) if not _searches(wrap) and own else None
+        if known is None or known.unknown or not any(map(_learns, _loops(own[0]))):
+            continue
+        taken = used(run, known.seq).union(*(used(run, Seq([*way[-1].rest[:1]])) for way in own))
+        inside = parts(run, module.what)
+        if inside & {*run.vm.handed} or computes_from_all(run):
+            continue
+        for event, _ in events(run.root, "set_attribute"):
+            owner, value = event.values["owner"], event.values["value"]
+            if not isinstance(owner.what, Ref) or owner.what.number not in inside:
+                continue
+            layers = learns(run, value.what)
+            if not layers or layers & taken or layers - inside or not _is_made_here(run, event):
+                continue
+            if any(not of or of & layers for of in turned):
+                continue
+            if not _is_whole(run, owner) or _is_frozen(run, value) or is_plain(run, value):
+                continue
+            if reads(run, event.name) and not reads_where_it_goes(run, event.name):
+                yield Hit(
+                    wrap.node,
+                    f"no forward of this model uses `{event.name}`: its parameters get no gradient",
+                    notes=(
+                        Related.at(event.place, "it is made"),
+                        "DDP raises at the second forward",
+                    ),
+                    help="take it out of the model, or find_unused_parameters=True",
+                    path=wrap.path,
+                )
+                break
 
 
 def _frozen_late(run: Run) -> Iterator[Hit]:
