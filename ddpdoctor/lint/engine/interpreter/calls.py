@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Partial,
     Place,
     Ref,
+    Tensor,
     Term,
     Tuple,
     Value,
@@ -489,10 +490,16 @@ def bound_parameters(
         for name, value in others.items():
             objects.set_item(vm, made, Value(Const(name)), value, node)
         found[spec.kwarg.arg] = kwargs.get("**", made)
+    batch = kwargs.get("**")
+    spread = batch is not None and isinstance(batch.what, Tensor) and not any(map(is_starred, args))
     for parameter in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
         if parameter.arg not in found:
             default = info.defaults.get(parameter.arg)
-            if default is None or hidden:
+            if batch is not None and spread and default is None and parameter.arg in named:
+                key = Value(Const(parameter.arg))
+                one = objects.item(vm, batch, key, node)
+                found[parameter.arg] = objects.current(vm, one)
+            elif default is None or hidden:
                 value = Value(term("parameter", id(info.node), parameter.arg), UNKNOWN)
                 found[parameter.arg] = value
             else:
