@@ -431,6 +431,9 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
     if found is not None:
         if (lacking := lacks(vm, owner, name)) is not None:
             vm.emit("unbound", name, node, lacking=lacking)
+        if made.cls >= 0 and owner.agree.cause == "data" and isinstance(found.what, Tensor | Term):
+            agree, why = blended([found, owner])  # of one of several that the rank goes through
+            return Value(found.what, agree, why)
         return found
     if made.cls >= 0:
         found = class_attribute(vm, made.cls, name)
