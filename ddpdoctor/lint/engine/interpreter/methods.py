@@ -424,7 +424,7 @@ def call_unknown(
         why = vm.why("it is computed from this rank's own data", node)
     else:
         agree = UNKNOWN
-    made = frozenset().union(*(e.what.of for e in every if isinstance(e.what, Tensor)))
+    made = frozenset().union(*map(objects.models_behind, every))
     asked = callee.what.args[:1] if isinstance(callee.what, Term) and callee.what.op == "of" else ()
     objects.note_use(vm, name, (*map(Value, asked), *args, *kwargs.values()), node)
     contents = tuple(objects.content(vm, each) or each for each in every)

@@ -359,6 +359,8 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         found = vm.store.get((what, name))
         if found is not None:
             return found
+        if isinstance(what, Partial) and (whole := _output_with(what)) is not None:
+            return attribute(vm, Value(whole, owner.agree, owner.why), name, node)
         return Value(term("of", what, name), UNKNOWN)
     found = vm.store.get((what, name)) if what != NOTHING else None
     if found is not None:
@@ -385,6 +387,24 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         else _field(vm, what, name)
     )
 
+
+def _output_with(part: Partial) -> Tensor | None:
+    """What a model has given that has such a part: `output.loss`, which no tensor has."""
+    whole, name = part.callee.what, dict(part.named).get("#", NONE).constant
+    is_part = isinstance(whole, Tensor) and whole.of and name not in _OF_A_TENSOR
+    return whole if isinstance(whole, Tensor) and is_part else None
+
+
+def models_behind(value: Value) -> frozenset[int]:
+    """The models whose forward a tensor comes from, or a part of what one has given."""
+    what = value.what
+    whole = _output_with(what) if isinstance(what, Partial) else what
+    return whole.of if isinstance(whole, Tensor) else frozenset()
+
+
+_ASIDE = "device dtype layout grad grad_fn names ndim itemsize nbytes real imag version"
+_OF_A_TENSOR = frozenset(_ASIDE.split())
+"""Attributes that any tensor has, and that have attributes of their own."""
 
 ROWS = "#rows"
 """Of a batch and its parts: ranks have as many samples in it."""
@@ -870,6 +890,8 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
             vm.emit("setenv", "os.environ", node, name=key, value=value)
         return
     is_module = vm.type_of(owner) == "torch.nn.Module"
+    if is_module and isinstance(value.what, Term) and _is_part_of(value.what, what):
+        key = Value(key.what)  # a part of it is put back in its place, which stays where it is
     inner = vm.store.get((what, PARTS)) if is_module else None
     if inner is not None:
         set_item(vm, inner, key, value, node)
@@ -914,6 +936,11 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
         change(vm, owner, agree, why, value, node)
         if isinstance(key.what, Const):
             vm.store.put((what, f"[{key.what.value!r}]"), value)
+
+
+def _is_part_of(what: Term, container: What) -> bool:
+    """Whether it was picked from a container of modules, whatever was done to it since."""
+    return what.op == "picked" and what.args[0] == container
 
 
 def _is_run(vm: Machine, method: Value | None) -> bool:
@@ -1142,6 +1169,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         if what.masks:
             vm.emit("of_some", "[]", node, owner=owner)
         return vm.each(owner, lambda option: item(vm, option, index, node))
+    if isinstance(what, Partial) and (whole := _output_with(what)) is not None:
+        return item(vm, Value(whole, owner.agree, owner.why), index, node)
     if (named := of_module(vm, _whose_names(what), index, node)) is not None:
         return named
     if what == Lib("os.environ"):

@@ -234,6 +234,8 @@ def origins(run: Run, value: Value, *until: str) -> Iterator[Value]:
             stack += what.items
         elif isinstance(what, Many):
             stack.append(what.element)
+        elif isinstance(what, Partial) and isinstance(what.callee.what, Tensor):
+            stack.append(what.callee)  # a part of it, as the loss among what a model gives
         elif isinstance(what, Tensor | Term) and what not in seen:
             seen.add(what)
             yield each

@@ -191,15 +191,13 @@ def inside(vm: Machine, value: Value, depth: int = 2) -> Value:
 
 def wrappers(vm: Machine, value: Value) -> frozenset[int]:
     """The wrappers through which a value was computed."""
-    if isinstance(value.what, Tensor):
-        return value.what.of
     found = objects.content(vm, value)
     if found is None:
-        return frozenset()
+        return objects.models_behind(value)
     items = objects.held(found)
     if vm.type_of(value) == "dict":
         items = tuple(objects.get_key(vm, value, each) for each in items)
-    return frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
+    return frozenset().union(*map(objects.models_behind, items))
 
 
 def _bounds(vm: Machine, call: Call) -> Value:
@@ -269,7 +267,7 @@ def _count(vm: Machine, call: Call) -> Value:
         many = Many(element, how_many(content.what))
         return objects.new_list_of(vm, call.node, Value(many, agree, why))
     agree, why = blended([plain, *items, *call.args[1:]])
-    of = frozenset().union(*(e.what.of for e in items if isinstance(e.what, Tensor)))
+    of = frozenset().union(*map(objects.models_behind, items))
     made_tensor = any(isinstance(each.what, Tensor) for each in items)
     what = (
         Tensor(vm.site(call.node), of) if made_tensor else identity(vm, call.name, items, call.node)
