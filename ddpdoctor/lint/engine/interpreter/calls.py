@@ -207,7 +207,15 @@ def call_value(
         return call_value(vm, what.callee, [*what.bound, *args], merged, node)
     if isinstance(what, Ref):
         return methods.call_object(vm, callee, args, kwargs, node)
+    if isinstance(what, Term) and what.op == "of" and _is_by_another_name(what.args[1], node):
+        owner = Value(what.args[0], callee.agree, callee.why)
+        return methods.call_method(vm, owner, what.args[1], args, kwargs, node)
     return methods.call_unknown(vm, callee, args, kwargs, node)
+
+
+def _is_by_another_name(method: str, node: ast.AST) -> bool:
+    """Whether a method is called as what it was kept as: `enter = model.no_sync`, `enter()`."""
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") != method
 
 
 def _one_of_several(

@@ -617,6 +617,8 @@ def unknown_arguments(vm: Machine, info: FunctionInfo, skip: int = 0) -> dict[st
     for parameter in (*positional[skip:], *spec.kwonlyargs):
         value = Value(term("parameter", id(info.node), parameter.arg), UNKNOWN)
         found[parameter.arg] = hinted(vm, value, parameter.arg)
+    if spec.kwarg is not None:  # whoever calls it may name anything
+        found["**"] = Value(term("parameter", id(info.node), spec.kwarg.arg), UNKNOWN)
     return found
 
 

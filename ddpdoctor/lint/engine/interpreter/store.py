@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     RANKS,
     SAME,
     Agreement,
+    Chosen,
     Class,
     Const,
     Either,
@@ -271,7 +272,7 @@ class Store:
             return next(iter(options))
         real = [each for each in options.values() if not each.is_const(None)]
         if len(options) <= 4 and real and all(_is_thing(each) for each in real):
-            return Either(tuple(options.values()))
+            return Either(tuple(options.values()), chosen=_held_back_by(values, options))
         tuples = [each.what for each in options.values() if isinstance(each.what, Tuple)]
         if len(tuples) == len(options) and len({len(each.items) for each in tuples}) == 1:
             columns = zip(*(each.items for each in tuples), strict=True)
@@ -420,8 +421,24 @@ def _is_thing(value: Value) -> bool:
     """Whether a value is worth to be remembered as one of several."""
     what = value.what
     if isinstance(what, Term):
-        return what.op == "text" or is_device(what)
+        return what.op == "text" or is_device(what) or _is_no_sync(value)
     return isinstance(what, Func | Class | Ref | Lib | Partial) or isinstance(value.constant, str)
+
+
+def _is_no_sync(value: Value) -> bool:
+    """Whether it is `model.no_sync`, whatever the model is."""
+    what = value.what
+    if isinstance(what, Partial):
+        return dict(what.named).get("#", NONE).is_const("no_sync")
+    return isinstance(what, Term) and what.op == "of" and what.args[1:] == ("no_sync",)
+
+
+def _held_back_by(values: list[Value], options: Iterable[What]) -> Chosen | None:
+    """What decides whether gradients are held back, in a job in which they are reduced at all."""
+    found = [each.what for each in values if isinstance(each.what, Either) and each.what.chosen]
+    if len(found) != 1 or {each.what for each in found[0].options} != set(options):
+        return None
+    return found[0].chosen if any(map(_is_no_sync, found[0].options)) else None
 
 
 def divergent(states: Iterable[State]) -> list[Value]:
