@@ -566,7 +566,8 @@ def _of_type(vm: Machine, owner: Value, type: str, name: str, node: ast.AST) -> 
         part = Value(vm.new(node, effect.option("type")), SAME)
         vm.store.put((owner.what, name), part)
         return part
-    is_sure = type == DDP and vm.store.get((owner.what, PERHAPS)) is None
+    told = (PERHAPS, NAMED)
+    is_sure = type == DDP and all(vm.store.get((owner.what, each)) is None for each in told)
     if is_sure and name not in OF_THE_WRAPPER and not name.startswith("_"):
         vm.emit("not_there", name, node, wrapper=owner)
     return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
@@ -1495,10 +1496,29 @@ def set_named(vm: Machine, owner: Value, name: Value, value: Value, node: ast.AS
     """`setattr(owner, name, value)`, whatever the name is."""
     if isinstance(name.constant, str):
         set_attribute(vm, owner, name.constant, value, node)
+    elif vm.type_of(owner) == DDP and (names := _one_of_these(vm, name.what)) is not None:
+        for each in names:  # one after the other, in a loop
+            set_attribute(vm, owner, each, Value(NOTHING, UNKNOWN), node)
     elif isinstance(owner.what, Ref):
         before = vm.store.get((owner.what, NAMED))
         agree, why = blended([value, name, *([before] if before is not None else [])])
         vm.store.put((owner.what, NAMED), Value(NOTHING, agree, why))
+
+
+def _one_of_these(vm: Machine, name: object) -> list[str] | None:
+    """The names of which this is one, as it is taken of lists that are written down."""
+    if not isinstance(name, Term) or name.op not in ("element", "or"):
+        return None
+    found: list[str] = []
+    for each in name.args:
+        items = content(vm, Value(each)) if isinstance(each, Ref) else None
+        if isinstance(each, Term) and (inner := _one_of_these(vm, each)) is not None:
+            found += inner
+        elif items is not None and isinstance(items.what, Tuple):
+            found += [x.constant for x in items.what.items if isinstance(x.constant, str)]
+        elif not isinstance(each, Const):
+            return None
+    return found
 
 
 def _rebind(vm: Machine, key: Key, value: Value, node: ast.AST) -> None:
