@@ -75,7 +75,8 @@ def check(run: Run) -> Iterator[Hit]:
             learn = [(x, at) for x, at in backwards if wrapper.number in made_by(x.values["loss"])]
             if any(not _is_used_up(order, x, event, way, learn) for x, _ in prepare):
                 continue
-            if prepare and not _is_stepped(run, order, event, {wrapper, module}):
+            following = _what_follows(run, order, event, {wrapper, module})
+            if following == "zero_grad" or (prepare and following != "step"):
                 continue
             past = [
                 (each, there)
@@ -219,14 +220,17 @@ def _is_used_up(
     return False
 
 
-def _is_stepped(run: Run, order: dict[int, int], backward: Event, weights: set[What]) -> bool:
-    """Whether an optimizer of these weights steps by what a backward has left, and forgets none."""
+def _what_follows(run: Run, order: dict[int, int], backward: Event, weights: set[What]) -> str:
+    """Whether an optimizer of these weights steps by what a backward has left, or it is forgotten.
+
+    That is what comes next, in this round or the one after: step, zero_grad, or "" for neither.
+    """
     own = [
         (order[id(each)] < order[id(backward)], order[id(each)], each.kind)
         for each, _ in events(run.root, "zero_grad", "step")
         if stepped(each).what in weights or weights & _held(run, stepped(each))
     ]
-    return bool(own) and min(own)[2] == "step"  # of what comes next, in this round or the one after
+    return min(own)[2] if own else ""
 
 
 def _held(run: Run, optimizer: Value) -> set[What]:
