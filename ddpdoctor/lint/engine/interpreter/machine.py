@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -619,6 +619,15 @@ class Machine:
                 ways.append(known.union(one for one in here if has_identity(one[0])))
             told = frozenset.intersection(*ways) if ways else frozenset()
             self.implied[what, wanted] = self.implied.get((what, wanted), told) & told
+        modes = [self._mode_of(self.implied[what, wanted]) for wanted in (True, False)]
+        if None not in modes and modes[0] is not modes[1]:
+            self.modes[what] = modes[0] is True
+            self.modes[term("not", what)] = modes[1] is True
+
+    def _mode_of(self, facts: Iterable[tuple[What, bool]]) -> bool | None:
+        """Whether the job is distributed where these hold, None where they do not tell."""
+        told = (self.modes[what] is holds for what, holds in facts if what in self.modes)
+        return next(told, None)
 
     def _note_mode(self, condition: Value, arms: list[Arm]) -> None:
         """Note that by this condition alone the process group is joined: else there is one rank."""
@@ -626,7 +635,10 @@ class Machine:
             return
         if not has_identity(condition.what):  # another condition of which nothing is known
             return
-        joining = [arm.holds for arm in arms if _has_init(arm.body)]
+        joining = [arm.holds for arm in arms if _has(arm.body, "init")]
+        several = _for_several(condition)
+        if several is not None and not joining:  # or several of them share a model
+            joining = [several for arm in arms if arm.holds is several and _has(arm.body, "wrap")]
         if len(joining) == 1 and joining[0] is not None:
             self.modes[condition.what] = joining[0]
             self.modes[folding.negated(condition).what] = not joining[0]
@@ -667,7 +679,7 @@ class Machine:
                 del loop.continues[continues:]
             for each, count in zip(self.tries, raised, strict=False):
                 del each.raised[count:]
-        return _has_init(tried)
+        return _has(tried, "init")
 
     def each(self, value: Value, do: Callable[[Value], Value]) -> Value:
         """The same for each of several that a value may be, joined."""
@@ -700,15 +712,15 @@ def _told_apart(
     return Value(replace(what, chosen=chosen), joined.agree, joined.why)
 
 
-def _has_init(seq: Seq, depth: int = 12) -> bool:
+def _has(seq: Seq, kind: str, depth: int = 12) -> bool:
     for each in seq.items:
         if isinstance(each, Event):
-            if each.kind == "init":
+            if each.kind == kind:
                 return True
         elif isinstance(each, Choice):
-            if depth and any(_has_init(arm.body, depth - 1) for arm in each.arms):
+            if depth and any(_has(arm.body, kind, depth - 1) for arm in each.arms):
                 return True
-        elif not isinstance(each, Exit) and depth and _has_init(each.body, depth - 1):
+        elif not isinstance(each, Exit) and depth and _has(each.body, kind, depth - 1):
             return True
     return False
 
