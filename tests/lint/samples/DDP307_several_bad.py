@@ -18,7 +18,7 @@ def train(task, loader, size, accumulated):
             optimizer.zero_grad()
             continue  # <-- DDP307
         passed += 1
-        if passed % accumulated > 0:  # <-- DDP307
+        if passed % accumulated > 0:
             continue  # <-- DDP307
         optimizer.step()
         optimizer.zero_grad()
