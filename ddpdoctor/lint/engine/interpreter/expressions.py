@@ -271,7 +271,13 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
         return _rest_of_boolean(vm, node, values[1:]) if known == is_and else left
     left = asked
     if not any(has_effect(each) for each in values[1:]):
-        rest = objects.truthy(vm, _rest_of_boolean(vm, node, values[1:]), node)
+        before = vm.mask
+        going = vm.ways(left, lambda: NONE, lambda: NONE)[0 if is_and else -1].mask
+        vm.mask = before & going or before
+        try:
+            rest = objects.truthy(vm, _rest_of_boolean(vm, node, values[1:]), node)
+        finally:
+            vm.mask = before
         return _both(vm, left, rest, is_and)
     right: list[Value] = []
 

@@ -337,7 +337,7 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     what = owner.what
     if isinstance(what, Either):
         if what.masks:
-            vm.emit("of_some", name, node, owner=owner)
+            vm.emit("of_some", name, node, owner=owner, ranks=Value(Const(vm.mask)))
         return vm.each(owner, lambda option: attribute(vm, option, name, node))
     if isinstance(what, Lib):
         return _of_library(vm, f"{what.name}.{name}", owner, node)
@@ -1168,7 +1168,7 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     what = owner.what
     if isinstance(what, Either):
         if what.masks:
-            vm.emit("of_some", "[]", node, owner=owner)
+            vm.emit("of_some", "[]", node, owner=owner, ranks=Value(Const(vm.mask)))
         return vm.each(owner, lambda option: item(vm, option, index, node))
     if isinstance(what, Partial) and (whole := _output_with(what)) is not None:
         return item(vm, Value(whole, owner.agree, owner.why), index, node)
@@ -1425,7 +1425,7 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
     what = owner.what
     if isinstance(what, Either):
         if what.masks:
-            vm.emit("of_some", name, node, owner=owner)
+            vm.emit("of_some", name, node, owner=owner, ranks=Value(Const(vm.mask)))
         for option in what.options:
             set_attribute(vm, option, name, value, node)
         return

@@ -185,7 +185,7 @@ def missing_things(run: Run) -> Iterator[LoneError]:
         assert isinstance(owner.what, Either)
         who = doers(way)
         nothing = owner.what.table(lambda each: each.is_const(None))
-        lacking = nothing.ranks()[0] & who.mask if nothing else 0
+        lacking = nothing.ranks()[0] & who.mask & event.values["ranks"].constant if nothing else 0
         if not lacking or owner.what in told or in_try(way) or not owner.agree.sure:
             continue
         if all(_is_clear(each) for each in who.choices):

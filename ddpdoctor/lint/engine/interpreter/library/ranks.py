@@ -205,6 +205,10 @@ def wrap_in(
     vm: Machine, made: Ref, module: Value, kwargs: dict[str, Value], node: ast.AST, name: str
 ) -> Value:
     """Make an object the wrapper of a module."""
+    inner = vm.object(module)
+    if inner is not None and inner.type == objects.DDP and inner.node is node:
+        # Nobody wraps twice at one place: it is done in the first round, or on another way.
+        module = vm.store.get((module.what, "module")) or module
     vm.objects[made.number].type = objects.DDP
     vm.store.distributed.add(made.number)
     vm.store.put((made, "module"), module)
