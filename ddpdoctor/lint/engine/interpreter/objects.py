@@ -1202,7 +1202,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     vm.note_read(owner, index)
     if (order := order_of(vm, current(vm, owner))) is not None:
         vm.emit("pick", "", node, order=order, index=index)
-    agree, why = blended([current(vm, owner), index])
+    # What is kept for each device has the same under each, as far as one knows: it is where it is.
+    agree, why = blended([current(vm, owner), *([index] if not is_device(index.what) else [])])
     if isinstance(index.what, Const) and (part := put_under(vm, owner, index)) is not None:
         return part
     if isinstance(what, Ref) and vm.objects[what.number].cls >= 0:
@@ -1212,7 +1213,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
 
             bound = _bound(vm, method, owner, NONE, node)
             return call_value(vm, bound, [index], {}, node)
-    if isinstance(what, Term) and what.op == "of" and what.args[1] == "shape" and index.is_const(0):
+    shape = what.args[1] if isinstance(what, Term) and what.op == "of" else ""
+    if isinstance(what, Term) and shape in ("shape", "size") and index.is_const(0):
         agree = rows(vm, Value(what.args[0], agree))
         return Value(term("item", what, index.what), agree, why if agree.divergent else None)
     is_equal_part = _is_one_of_equal_parts(vm, owner, index)

@@ -57,6 +57,8 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if not metric.agree.sure and _is_of_everything(run, metric):
             continue
+        if metric.agree.cause in _OF_NO_METRIC:
+            continue
         yield Hit(
             event.node,
             "the learning rate follows this rank's own metric: the ranks part",
@@ -64,6 +66,10 @@ def check(run: Run) -> Iterator[Hit]:
             help="reduce the metric over the ranks first",
             path=event.path,
         )
+
+
+_OF_NO_METRIC = ("exception", "signal", "clock", "disk")
+"""What parts numbers of steps, and of epochs: other rules tell of that."""
 
 
 def _set_by_own(run: Run) -> Iterator[Hit]:
