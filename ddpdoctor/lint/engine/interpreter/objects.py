@@ -451,10 +451,8 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
     if found is not None:
         if (lacking := lacks(vm, owner, name)) is not None:
             vm.emit("unbound", name, node, lacking=lacking)
-        if made.cls >= 0 and owner.agree.cause == "data" and isinstance(found.what, Tensor | Term):
-            agree, why = blended([found, owner])  # of one of several that the rank goes through
-            return Value(found.what, agree, why)
-        return found
+        is_data = made.cls >= 0 and isinstance(found.what, Tensor | Term)
+        return of_one_of_several(owner, found) if is_data else found
     if made.cls >= 0:
         found = class_attribute(vm, made.cls, name)
         if found is not None:
@@ -759,7 +757,7 @@ def content(vm: Machine, value: Value) -> Value | None:
     if isinstance(what, Ref):
         found = vm.store.get((what, "[]"))
         if found is not None:
-            return found
+            return of_one_of_several(value, found)
         if vm.type_of(value) == "dict":
             return keys(vm, value)
         if (made := vm.objects[what.number]).cls >= 0 and is_named_tuple(vm, made.cls):
@@ -772,6 +770,25 @@ def content(vm: Machine, value: Value) -> Value | None:
     if isinstance(what, Const) and isinstance(what.value, tuple):
         return Value(Tuple(tuple(Value(Const(each)) for each in what.value)), value.agree)
     return None
+
+
+def of_one_of_several(owner: Value, found: Value) -> Value:
+    """What is read of something: the rank's own where that is one of those it goes through.
+
+    How much is in it is not known then, unless that is written: each may have another number.
+    """
+    if owner.agree.cause != "data":
+        return found
+    what = found.what
+    if isinstance(what, Tuple):
+        items = tuple(of_one_of_several(owner, each) for each in what.items)
+        return Value(Tuple(items), found.agree, found.why)
+    if isinstance(what, Many):
+        element = of_one_of_several(owner, what.element)
+        count = UNKNOWN if found.agree.kind == "same" else found.agree
+        return Value(Many(element, what.number), count, found.why)
+    agree, why = blended([found, owner])
+    return Value(what, agree, why)
 
 
 def field_names(vm: Machine, number: int) -> tuple[str, ...]:
@@ -1185,7 +1202,7 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         own = class_attribute(vm, cls, "__getitem__") if cls >= 0 else None
         if not _is_run(vm, own):
             _make_default(vm, owner, index, node)
-            return get_key(vm, owner, index)
+            return of_one_of_several(owner, get_key(vm, owner, index))
     if is_module(vm, owner) and not _is_counted(index):
         return Value(term("picked", what, index.what), owner.agree, owner.why)
     held = vm.store.get((what, PARTS)) if isinstance(what, Ref) else None
