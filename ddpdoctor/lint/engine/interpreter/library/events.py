@@ -297,15 +297,18 @@ def _event(vm: Machine, call: Call) -> Value:
             vm.store.put((call.owner.what, "seed"), _told(vm, seed, call.node))
         return call.owner
     if result == "unwrap":
-        first = call.first
-        if vm.type_of(first) == objects.DDP:
-            return vm.store.get((first.what, "module")) or first
-        return first
+        return vm.each(call.first, lambda each: _taken_off(vm, each))
     if result == "pure":
         every = call.with_owner
         agree, why = blended([inside(vm, each) for each in (*every, *call.kwargs.values())])
         return computed(vm, call.name, every, agree, why, call.node)
     return Value(identity(vm, call.name, call.args, call.node), SAME)
+
+
+def _taken_off(vm: Machine, model: Value) -> Value:
+    """What a model is without its wrapper, if it has one."""
+    is_wrapper = vm.type_of(model) == objects.DDP
+    return (vm.store.get((model.what, "module")) if is_wrapper else None) or model
 
 
 def _keep_buffer(vm: Machine, module: Value, name: Value, buffer: Value) -> None:
