@@ -265,13 +265,15 @@ def _field(value: Value) -> Value:
 def _of_node(op: ast.operator, rank: Value, number: Value) -> Table | None:
     """The rank by how many of them there are on a node, whoever says how many that are.
 
-    It may be other groups that so many belong to: they, too, have a first one each.
+    It may be other groups that so many belong to: they, too, have a first one each. A product may
+    be that of the hosts and what each has: all there are.
     """
     is_number = isinstance(number.what, Term) and number.what != NOTHING
     if rank.what != RANK or not is_number or number.agree.divergent:
         return None
     if isinstance(op, ast.Mod):
-        return LOCAL_RANK
+        is_product = isinstance(number.what, Term) and number.what.op == "Mult"
+        return RANK if is_product else LOCAL_RANK
     return NODE_RANK if isinstance(op, ast.FloorDiv) else None
 
 

@@ -26,6 +26,7 @@ model = DDP(net.to(device), device_ids=[local_rank] if device.type == "cuda" els
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
@@ -46,6 +47,7 @@ def check(run: Run) -> Iterator[Hit]:
         for event, way in events(run.root, "wrap")
         if _may_be_cpu(run, event.values["module"], _bound(run, way))
         and not _is_where_gpus_are(way)
+        and not _had_a_gpu(run, way)
     ]
     for event in on_either:
         ids = event.values.get("kw_device_ids")
@@ -102,6 +104,17 @@ def _bound(run: Run, to: Way) -> set[What]:
             device = event.values.get("device", NONE).what
             found |= {each.what for each in device.options} if isinstance(device, Either) else set()
     return found
+
+
+def _had_a_gpu(run: Run, to: Way) -> bool:
+    """Whether who joins a group has bound a GPU before: where there is none, that fails."""
+    joins = {id(step.seq) for _, way in events(run.root, "init") for step in way}
+    for _, way in events(run.root, "set_device"):
+        passed = pairwise(way)
+        arms = (then.seq for step, then in passed if isinstance(step.node, Choice))
+        if is_after(way, to) and joins.issuperset(map(id, arms)):
+            return True
+    return False
 
 
 def _may_be_cpu(run: Run, module: Value, bound: set[What]) -> bool:

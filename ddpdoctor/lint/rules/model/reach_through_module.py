@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Term, What, within
+from ddpdoctor.lint.engine.interpreter.values import Const, Term, What, within
 from ddpdoctor.lint.engine.queries.doing import in_try
-from ddpdoctor.lint.engine.queries.holding import conditions, excludes
+from ddpdoctor.lint.engine.queries.holding import conditions, excludes, facts
 from ddpdoctor.lint.rule import About, Fix, Hit, Related
 
 ABOUT = About(code="DDP318", name="wrapper-attribute", confidence="certain")
@@ -53,11 +53,13 @@ def check(run: Run) -> Iterator[Hit]:
         if not isinstance(event.node, ast.Attribute):
             continue
         name = ast.unparse(event.node.value)
+        is_open = any(_asks_for_none(what) and holds for what, holds in facts(way))
         yield Hit(
             event.node,
             f"the DDP wrapper `{name}` has no attribute `{event.name}`: AttributeError",
             notes=(Related.at(wrap.place, "it is wrapped"),),
             help=f"`{name}.module.{event.name}`",
+            confidence="likely" if is_open else ABOUT.confidence,
             fix=_fix(run, event, wrap),
             path=event.path,
         )
@@ -70,6 +72,13 @@ def _asks_what_it_is(what: What, wrap: Event) -> bool:
         isinstance(each, Term) and each.op in _OF_KINDS and asked in each.args
         for each in within(what)
     )
+
+
+def _asks_for_none(what: What) -> bool:
+    """Whether a condition asks if a thing is None of which nobody knows whether it ever is."""
+    if not isinstance(what, Term) or what.op not in ("Is", "Eq") or what.args[1] != Const(None):
+        return False
+    return isinstance(what.args[0], Term) and what.args[0].op in ("joined", "element", "item")
 
 
 _OF_KINDS = ("type", "isinstance", "issubclass", "hasattr", "callable")
