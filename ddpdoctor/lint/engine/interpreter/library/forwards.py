@@ -13,6 +13,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     UNKNOWN,
     Agreement,
+    Const,
     Many,
     Ref,
     Tensor,
@@ -23,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     blended,
     local,
     mix,
+    within,
 )
 
 
@@ -33,6 +35,18 @@ def forward(
     done, result = _forward(vm, model, args, kwargs, node)
     done.values["result"] = result
     return result
+
+
+def _decides_here(vm: Machine, value: Value) -> bool:
+    """Whether a number decides that a forward is run, as it is asked around it: a setting."""
+    asked = (part for each in vm.conditions for part in within(each.what))
+    return isinstance(value.what, Term) and any(
+        isinstance(each, Term)
+        and each.op in ("Gt", "GtE", "Lt", "LtE")
+        and each.args[0] == value.what
+        and isinstance(each.args[1], Const)
+        for each in asked
+    )
 
 
 def _forward(
@@ -56,7 +70,7 @@ def _forward(
             named["training"] = mode
         done = vm.emit("forward", "forward", node, model=model, group=group, **values, **named)
         for each in every:
-            if each.agree.kind == "unknown":
+            if each.agree.kind == "unknown" and not _decides_here(vm, each):
                 fed = vm.why("it is fed to the model: each rank has its own data", node)
                 objects.touch(vm, each, local("data", False), fed)
     else:
