@@ -187,9 +187,17 @@ def _compare(vm: Machine, node: ast.Compare) -> Value:
     return result
 
 
+_OLDEST = (3, 8)
+"""The oldest Python for which there is a torch with all that is spoken of here."""
+
+
 def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Value:
     if (known := _is_type(vm, left, op, right)) is not None:
         return known
+    if left.what == objects.VERSION and isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE):
+        asked = folding.concrete(right)
+        if isinstance(asked, tuple) and asked <= _OLDEST:
+            return Value(Const(isinstance(op, ast.Gt | ast.GtE)))
     if isinstance(op, ast.In | ast.NotIn):
         vm.note_read(right, left)
         content = objects.content(vm, right)

@@ -435,12 +435,18 @@ def _of_library(vm: Machine, name: str, owner: Value, node: ast.AST) -> Value:
     written = vm.store.get((owner.what, name.rpartition(".")[2]))
     if written is not None:
         return written
+    if name in _OF_PYTHON:
+        return Value(Const(_OF_PYTHON[name]))
     if name in ("torch.distributed.GroupMember.WORLD", "torch.distributed.group.WORLD"):
         return Value(Lib(name)) if vm.joined else NONE
     effect = vm.library.exact(name)
     if effect is not None and effect.option("read") == "attribute":
         return of_rank(vm, effect.does, node, name.removeprefix("mpi4py."))
     return Value(Lib(vm.library.home(name)))
+
+
+_OF_PYTHON = {"six.PY3": True, "six.PY2": False, "sys.version_info.major": 3}
+"""What is so under every Python that torch runs on."""
 
 
 def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -> Value:
@@ -1180,6 +1186,9 @@ def take_out(vm: Machine, owner: Value, index: Value) -> None:
     vm.store.put((owner.what, "[]"), Value(rest, found.agree, found.why))
 
 
+VERSION = Lib("sys.version_info")
+
+
 def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     """`owner[index]`."""
     what = owner.what
@@ -1191,6 +1200,8 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         return item(vm, Value(whole, owner.agree, owner.why), index, node)
     if (named := of_module(vm, _whose_names(what), index, node)) is not None:
         return named
+    if what == VERSION and index.is_const(0):
+        return Value(Const(3))
     if what == Lib("os.environ"):
         name = index.constant
         if isinstance(name, str):
