@@ -1347,7 +1347,7 @@ def sliced(
     if found is not None:
         if by.kind != "rank":
             agree, why = blended([found, *parts])
-            if by.kind == "same" and agree.kind == "local" and agree.cause != "order" and parts:
+            if by.kind == "same" and agree.divergent and agree.cause != "order" and parts:
                 agree = UNKNOWN  # as many as all ranks have, where somebody has counted
         inner = found.what
         element = one_of(vm, inner.items) if isinstance(inner, Tuple) else inner.element  # type: ignore[union-attr]

@@ -28,6 +28,42 @@ def suppressing(node: ast.With | ast.AsyncWith) -> ast.Try:
     return found
 
 
+def asks_for_the_next(node: ast.While) -> bool:
+    """Whether it is `while True` that asks an iterator for its next, and is left where it ends."""
+    asking = node.body[0]
+    if not isinstance(node.test, ast.Constant) or not node.test.value or node.orelse:
+        return False
+    if not isinstance(asking, ast.Try) or asking.orelse or asking.finalbody:
+        return False
+    if len(asking.body) != 1 or len(asking.handlers) != 1:
+        return False
+    (handler,), (asked,) = asking.handlers, asking.body
+    ends = isinstance(handler.type, ast.Name) and handler.type.id == "StopIteration"
+    if not ends or len(handler.body) != 1 or not isinstance(handler.body[0], ast.Break):
+        return False
+    if not isinstance(asked, ast.Assign) or len(asked.targets) != 1:
+        return False
+    call = asked.value
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+        return False
+    if not isinstance(call.func, ast.Name) or call.func.id != "next":
+        return False
+    over = call.args[0]
+    stored = (x for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
+    return isinstance(over, ast.Name) and all(each.id != over.id for each in stored)
+
+
+def looping(node: ast.While) -> ast.For:
+    """The loop that comes to the same."""
+    asking = node.body[0]
+    assert isinstance(asking, ast.Try)
+    asked = asking.body[0]
+    assert isinstance(asked, ast.Assign)
+    assert isinstance(asked.value, ast.Call)
+    body = node.body[1:] or [ast.copy_location(ast.Pass(), asking)]
+    return ast.copy_location(ast.For(asked.targets[0], asked.value.args[0], body, []), node)
+
+
 def raising(node: ast.Try, number: int, handlers: tuple[int, ...]) -> ast.If:
     """What an `if` in the body of a `try` comes to that raises what is caught there.
 

@@ -23,7 +23,12 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     TryRecord,
 )
 from ddpdoctor.lint.engine.interpreter.methods import TEXT_METHODS
-from ddpdoctor.lint.engine.interpreter.rewriting import raising, suppressing
+from ddpdoctor.lint.engine.interpreter.rewriting import (
+    asks_for_the_next,
+    looping,
+    raising,
+    suppressing,
+)
 from ddpdoctor.lint.engine.interpreter.store import Key, State
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Loop, Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -865,6 +870,8 @@ def _loop_of(vm: Machine, node: ast.AST, outside: int) -> Loop | None:
 
 
 def _while(vm: Machine, node: ast.While) -> bool:
+    if asks_for_the_next(node):
+        return run_block(vm, [vm.program.written_out(node, looping)])
     first = evaluate_quietly(vm, node.test)
     known = vm.truth(first)
     if known is False and not isinstance(first.what, Table) and not vm.was_seen_in(node.body):
