@@ -441,9 +441,9 @@ class Heads:
         way = tuple(map(self._statement, stack))
         for run in self._run(way[0][0]):
             shared = [
-                event.values["shares"].what
+                summed.what
                 for event, steps in events(run.root, "collective")
-                if "shares" in event.values
+                if (summed := _summed(event)) is not None
                 and _is_unbroken(
                     _aligned([*self._calls(steps), self._statement(_line(event))], way)
                 )
@@ -467,8 +467,9 @@ class Heads:
         """What the collectives of a statement reduce."""
         for run in runs:
             for event, _ in events(run.root, "collective"):
-                if "shares" in event.values and self._statement(_line(event)) == at:
-                    yield event.values["shares"].what
+                summed = _summed(event)
+                if summed is not None and self._statement(_line(event)) == at:
+                    yield summed.what
 
     def statement(self, line: Line) -> ast.stmt | None:
         """The innermost statement on a line."""
@@ -832,6 +833,11 @@ def _exits(
 
 def _line(event: Event) -> Line:
     return event.path, event.place.line
+
+
+def _summed(event: Event) -> Value | None:
+    """What a collective may add up: on all ranks, or on one."""
+    return event.values.get("shares") or event.values.get("collects")
 
 
 def _is_share(operation: str, by: Value) -> bool:

@@ -190,6 +190,29 @@ def test_a_sum_of_what_was_divided_by_the_ranks_before_is_harmless(
     assert ("divided by their number before" in found.cause) == (severity == "info")
 
 
+SUMMED = """\
+import torch.distributed as dist
+
+
+def of_all(value):
+    dist.{summed}
+    return value.item() / {by}
+"""
+
+
+@pytest.mark.parametrize("summed", ["all_reduce(value)", "reduce(value, dst=0)"])
+@pytest.mark.parametrize(("by", "severity"), [("dist.get_world_size()", "info"), ("3", "warning")])
+def test_a_sum_that_is_divided_by_the_ranks_is_harmless_be_it_on_one_of_them(
+    tmp_path: Path, summed: str, by: str, severity: str
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(SUMMED.format(summed=summed, by=by), "utf-8")
+    finding = noted(file, "DDP421", "reduced-twice", 5)
+    seen = {"severity": "warning", "certainty": "proven"}
+    (found,) = annotate([finding.model_copy(update=seen)])
+    assert found.severity == severity
+
+
 TOLD = """\
 import torch
 import torch.distributed as dist
