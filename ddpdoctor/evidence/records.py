@@ -44,6 +44,9 @@ class Collective:
     """The input of a sum itself, if it is of few numbers, of such calls."""
     losses: tuple[float, ...] = ()
     """The losses that its lines hold, each a mean, where it is a sum of single numbers."""
+    means: tuple[float, ...] = ()
+    """By each of `values` the average that it is, or is the total to, of what a line has read one
+    by one; 0 where it is none."""
     input: str = ""
     """Digest of what a small all_reduce or broadcast was given, of such calls of the user's own."""
     gradient: str = ""

@@ -8,6 +8,7 @@ have taken alike do not part them; of the others the nearest does that ranks dec
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -70,6 +71,8 @@ _SCALING = frozenset(
     {"Div", "FloorDiv", "Mult", "MatMult", "div", "div_", "true_divide", "true_divide_", "divide"}
 ) | {"divide_", "mul", "mul_", "multiply", "multiply_", "mean", "nanmean"}
 """Operations that may make an average of a sum."""
+_PRODUCTS = frozenset({"Mult", "mul", "mul_", "multiply", "multiply_"})
+_QUOTIENTS = frozenset({"Div", "div", "div_", "true_divide", "true_divide_", "divide", "divide_"})
 Kind = Literal["order", "rank", "local", "exception", "open"]
 _KINDS: tuple[Kind, ...] = ("order", "rank", "local", "exception", "open")
 """The surest first: what the order of a set decides, the rank, a value of the rank's own, ..."""
@@ -435,7 +438,8 @@ class Heads:
     def is_left(self, stack: tuple[Line, ...]) -> bool:
         """Whether what is reduced at the end of a way is multiplied by nothing after that.
 
-        Unless by how many samples or batches there are: a mean over these is one of sums, still.
+        Unless by how many samples or batches there are: a mean over these is one of sums, still; or
+        by a number that is written there and cannot be one of ranks, as for another unit.
         The whole program must have been followed, and along this way: who calls may divide.
         """
         way = tuple(map(self._statement, stack))
@@ -452,6 +456,7 @@ class Heads:
                 return not any(
                     event.name in _SCALING
                     and not _is_count(event.values[by].what)
+                    and not _is_unit(event.name, event.values[by].what)
                     and any(_comes_of(run, event.values[side].what, each) for each in shared)
                     for event, _ in events(run.root, "asked")
                     for side, by in (("owner", "by"), ("by", "owner"))
@@ -862,6 +867,31 @@ def _is_count(what: object) -> bool:
     if what.op == "result" and isinstance(what.args[0], Term):
         return what.args[0].op == "of" and what.args[0].args[-1] in ("size", "numel")
     return what.op == "len"
+
+
+def _is_unit(operation: str, what: object) -> bool:
+    """Whether it is a known number, by which that operation makes no part: 100, or the log of 2."""
+    number = _number(what)
+    if not number or operation not in _PRODUCTS | _QUOTIENTS:
+        return False
+    parts = 1 / number if operation in _PRODUCTS else number
+    return parts < 1 or not math.isclose(parts, round(parts), rel_tol=1e-9)
+
+
+def _number(what: object) -> float | None:
+    """What is written, or what a function of Python's `math` makes of that."""
+    if isinstance(what, Const):
+        return float(what.value) if type(what.value) in (int, float) else None
+    if not isinstance(what, Term) or what.op != "lib" or len(what.args) < 2:
+        return None
+    module, _, name = str(what.args[0]).rpartition(".")
+    given = [_number(each) for each in what.args[1:-1]]
+    if module != "math" or None in given:
+        return None
+    try:
+        return float(getattr(math, name)(*given))
+    except (AttributeError, TypeError, ValueError, ArithmeticError):
+        return None
 
 
 def _is_sum_so_far(what: object) -> bool:

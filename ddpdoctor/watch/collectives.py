@@ -377,7 +377,7 @@ def _note(
     if pending.log.gradients and op == "all_reduce":
         fields["gradient"] = given.gradient(pending.log.gradients, args) or ""
     if pending.is_sampled(fields["place"], fields["way"]):
-        fields.update(given.facts(op, args) or {})
+        fields.update(given.facts(op, args, pending.log.averages) or {})
         if "losses" in fields:
             pending.log.summed = _READ
         if given.is_direct():

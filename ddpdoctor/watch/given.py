@@ -13,6 +13,7 @@ import weakref
 from typing import Any
 
 from ddpdoctor.watch import held
+from ddpdoctor.watch.averages import Averages
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.labels import variables
 from ddpdoctor.watch.log import Log
@@ -32,7 +33,7 @@ _followed: dict[int, weakref.ref[Any]] = {}
 
 
 @harmless
-def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
+def facts(op: str, args: tuple[Any, ...], averages: Averages) -> dict[str, Any]:
     """The fields of `evidence.Collective` that take a look at the tensors."""
     found: dict[str, Any] = {}
     if op in _FILLED and args and _share_memory(args[0]):
@@ -48,6 +49,8 @@ def facts(op: str, args: tuple[Any, ...]) -> dict[str, Any]:
             found["values"] = values
         if len(values) == 1 and (losses := held.losses(first, values[0])):
             found["losses"] = losses
+        elif len(values) <= _FEW and (means := averages.of(values)):
+            found["means"] = means
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     return found
 

@@ -17,6 +17,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ddpdoctor.evidence import CUT_SHORT, KINDS
+from ddpdoctor.watch.averages import Averages
 from ddpdoctor.watch.places import Frame, as_frame, is_users, outwards
 
 LIMIT = 12 << 20
@@ -68,6 +69,8 @@ class Log:
         """
         self.summed = 0
         """So many numbers with a graph are looked at when read, as a sum of losses was made."""
+        self.averages = Averages()
+        """Of numbers that were read one by one."""
         self.issued = 0
         """Collectives, ever."""
         self.gradients: dict[tuple[float, ...], str] = {}

@@ -60,10 +60,13 @@ class _Reads:
 
     def wrap_item(self, cls: Any) -> None:
         original = cls.item
+        averages = self._log.averages
 
         @functools.wraps(original)
         def item(tensor: Any) -> Any:
             value = original(tensor)
+            if averages.kept is not None:
+                averages.add(sys._getframe(1), value)
             if self.is_asked(tensor):
                 self.note(sys._getframe(1), lambda: value, has_graph=tensor.requires_grad)
             return value

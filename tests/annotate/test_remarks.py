@@ -214,6 +214,7 @@ def test_a_sum_that_is_divided_by_the_ranks_is_harmless_be_it_on_one_of_them(
 
 
 TOLD = """\
+import math
 import torch
 import torch.distributed as dist
 
@@ -249,6 +250,10 @@ main([torch.rand(1), torch.rand(1)], dist.get_world_size())
         ("loss.item()", "meter.add(value)", ["warning"]),
         ("loss / 2", "print(value.item())", []),
         ("loss", "print(value.item() / world)", []),
+        ("loss", "print(value.item() / math.log(2))", ["warning"]),
+        ("loss", "print(100 * value.item())", ["warning"]),
+        ("loss", "print(value.item() / math.sqrt(4))", []),
+        ("loss", "print(0.5 * value.item())", []),
         ("loss.mul_(1 / dist.get_world_size())", "print(value.item())", []),
         ("loss.item()", "meter.add(value * len(loss), len(loss))", ["warning"]),
         ("loss.item()", "meter.add(value); print(meter.total / meter.seen)", ["warning"]),
@@ -262,8 +267,8 @@ def test_a_sum_of_means_that_nothing_divides_is_told(
 ) -> None:
     file = tmp_path / "train.py"
     file.write_text(TOLD.format(given=given, told=told), "utf-8")
-    finding = noted(file, "DDP309", "sum-of-means", 15, is_suspicion=True)
-    way = tuple(Place(str(file), line, "") for line in (25, 21, 15))
+    finding = noted(file, "DDP309", "sum-of-means", 16, is_suspicion=True)
+    way = tuple(Place(str(file), line, "") for line in (26, 22, 16))
     at = finding.places[0].model_copy(update={"stack": way})
     found = annotate([finding.model_copy(update={"places": (at,)})])
     assert [each.severity for each in found] == said

@@ -1623,6 +1623,79 @@ def told_as_part_of_a_loop() -> None:
     told_losses(divided_by(14.0))
 
 
+def averaged_after_each(
+    tell: Callable[[list[float], int], Tensor], read: Callable[[Tensor], object], batches: int = 6
+) -> None:
+    """Train a DDP; after each epoch average what it loses on some batches, and tell that of all."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    for _ in range(5):
+        for _ in range(3):
+            nn.functional.mse_loss(model(torch.randn(6, 4)), torch.ones(6, 1)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        seen = []
+        with torch.no_grad():
+            for _ in range(batches):
+                rows = torch.randn(6, 4)
+                seen.append(nn.functional.l1_loss(model(rows), torch.ones(6, 1)).item())
+        read(tell(seen, rank))
+    del model, optimizer
+    leave()
+
+
+def told_of_averages(*, by: float, total: bool = False, root: bool = False) -> None:
+    def tell(seen: list[float], rank: int) -> Tensor:
+        own = sum(seen) / (1 if total else len(seen))
+        told = torch.tensor([own, 1.0])
+        if root:
+            dist.reduce(told, 0)  # the sum of averages on one
+        else:
+            dist.all_reduce(told)  # the sum of averages
+        return told[0] / by
+
+    def read(told: Tensor) -> None:
+        if dist.get_rank() == 0:
+            assert told.item() > 0  # the reading
+
+    averaged_after_each(tell, read)
+
+
+def averages_undivided() -> None:
+    told_of_averages(by=1.0)
+
+
+def averages_undivided_on_one() -> None:
+    told_of_averages(by=1.0, root=True)
+
+
+def averages_of_the_own_batches() -> None:
+    told_of_averages(by=6.0, total=True)
+
+
+def averages_of_all() -> None:
+    told_of_averages(by=2.0)
+
+
+def averages_of_all_on_one() -> None:
+    told_of_averages(by=2.0, root=True)
+
+
+def averages_of_the_batches() -> None:
+    told_of_averages(by=12.0, total=True)
+
+
+def averages_of_the_samples() -> None:
+    told_of_averages(by=72.0, total=True)
+
+
+def averages_in_hundredths() -> None:
+    told_of_averages(by=200.0)
+
+
 def told_as_a_sum(loss: Tensor, rank: int) -> None:
     total = loss.clone()
     dist.all_reduce(total)  # the sum that is told

@@ -24,6 +24,11 @@ def line(comment: str) -> int:
 
 def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Finding]:
     """What is said of a body, but for what is merely of interest."""
+    return [each for each in said(server, folder, body, nproc) if each.severity != "info"]
+
+
+def said(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Finding]:
+    """All that is said of a body."""
     job = Job(f"{BODIES}:{body}", nproc, folder, watch=True)
     observation = Observation(folder, nproc)
     until = time.monotonic() + PATIENCE
@@ -34,7 +39,7 @@ def found(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[F
             time.sleep(0.01)
         world.kill()
         observation.poll(world.poll())
-    return [each for each in diagnose(observation.evidence) if each.severity != "info"]
+    return diagnose(observation.evidence)
 
 
 @pytest.mark.parametrize(
@@ -152,3 +157,22 @@ def test_a_law_that_is_broken_is_named_with_its_line(
 )
 def test_what_keeps_the_law_is_not_spoken_of(server: ForkServer, tmp_path: Path, body: str) -> None:
     assert found(server, tmp_path, body) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "comments"),
+    [
+        ("averages_undivided", ["the sum of averages", "the reading"]),
+        ("averages_undivided_on_one", ["the sum of averages on one", "the reading"]),
+        ("averages_of_the_own_batches", ["the sum of averages", "the reading"]),
+        *((f"averages_{each}", []) for each in ("of_all", "of_all_on_one", "of_the_batches")),
+        *((f"averages_{each}", []) for each in ("of_the_samples", "in_hundredths")),
+    ],
+)
+def test_the_sum_of_averages_made_in_python_is_suspected(
+    server: ForkServer, tmp_path: Path, body: str, comments: list[str]
+) -> None:
+    suspected = [each for each in said(server, tmp_path, body) if each.code == "DDP309"]
+    lines = [[at.place.line for at in each.places[:2] if at.place] for each in suspected]
+    assert lines == [[line(comment) for comment in comments]][: len(comments)]
+    assert all(each.is_suspicion and "averages" in each.cause for each in suspected)

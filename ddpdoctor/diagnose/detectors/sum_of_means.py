@@ -1,11 +1,13 @@
 """DDP309: the losses of the ranks are summed, and what is read of the sum is no average of them.
 
 Seen at several calls of one line: each rank put in its loss, which its graph says is a mean over
-its own samples, or that divided by the number of ranks; and the number that a rank read next was
-the sum of the losses over one number, always the same. The number of ranks makes an average. With
+its own samples, or that divided by the number of ranks; or the average, or the total, of numbers
+that it had read one by one. And the number that a rank read next was the sum of the losses, or of
+these averages, over one number, always the same. The number of ranks makes an average. With
 another whole number it is none; if that is the number of ranks times how many batches or samples
 there are, it is an average over those, too. Where it is the sum itself, somebody may divide later:
-that is told if the source shows that nobody does (`annotate`).
+that is told if the source shows that nobody does (`annotate`). Of averages nothing else is told, as
+what they are of is not known: hits, of which there are shares, or parts of a hundred.
 """
 
 from __future__ import annotations
@@ -37,28 +39,40 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     numbers = tuple(rank.rank for rank in ranks)
     for calls in _by_way(ranks):
-        for shared in (1, len(ranks)):
-            sums = [total for of in calls if (total := _of_losses(of, shared)) is not None]
-            if len(sums) < max(_ENOUGH, len(calls)) or not _vary(sums):
+        for put, shared, summed in _sums(calls, len(ranks)):
+            sums = [total for _, total in summed]
+            if len(sums) < _ENOUGH or not _vary(sums):
                 continue
             for rank in ranks:
-                for read, by in _divisors(rank, calls, sums):
-                    if not _is_fair(by, shared, ranks):
-                        yield _finding(numbers, calls[0][rank.rank], read, by, shared)
+                for read, by in _divisors(rank, summed):
+                    if not _is_fair(by, shared, ranks) and (put == "losses" or round(by) == 1):
+                        yield _finding(numbers, calls[0][rank.rank], put, read, by, shared)
                         return
 
 
 def _by_way(ranks: list[RankEvidence]) -> list[list[Calls]]:
-    """The sums of one number each that all ranks have made from one line, come to by one way."""
+    """The sums of few numbers that all ranks have made from one line, come to by one way."""
     found: dict[tuple[Place, ...], dict[tuple[str, int], Calls]] = {}
     for rank in ranks:
         for call in rank.collectives:
             group = rank.groups.get(call.group)
             is_whole = group is not None and len(group.ranks) == len(ranks)
-            if call.place and call.losses and call.reduce_op == "SUM" and is_whole:
+            is_told = bool(call.losses) or any(call.means)
+            if call.place and is_told and call.reduce_op == "SUM" and is_whole:
                 of_way = found.setdefault((*call.way, call.place), {})
                 of_way.setdefault((call.group, call.seq), {})[rank.rank] = call
     return [[calls for calls in of.values() if len(calls) == len(ranks)] for of in found.values()]
+
+
+def _sums(calls: list[Calls], world: int) -> Iterator[tuple[str, int, list[tuple[Calls, float]]]]:
+    """What is summed: the losses, at each call, or they divided by the ranks; or averages."""
+    for shared in (1, world):
+        found = [(of, total) for of in calls if (total := _of_losses(of, shared)) is not None]
+        if len(found) == len(calls):
+            yield "losses", shared, found
+    for index in range(min(len(call.means) for of in calls for call in of.values())):
+        means = [(of, [call.means[index] for call in of.values()]) for of in calls]
+        yield "averages", 1, [(of, math.fsum(each)) for of, each in means if all(each)]
 
 
 def _of_losses(calls: Calls, shared: int) -> float | None:
@@ -76,14 +90,14 @@ def _vary(sums: list[float]) -> bool:
 
 
 def _divisors(
-    rank: RankEvidence, calls: list[Calls], sums: list[float]
+    rank: RankEvidence, summed: list[tuple[Calls, float]]
 ) -> Iterator[tuple[Read, float]]:
     """What a rank reads after each of these calls, and by what the sum was divided for that."""
-    own = calls[0][rank.rank]
+    own = summed[0][0][rank.rank]
     line = own.place, own.way
     begun = sorted(call.begun for call in rank.collectives if (call.place, call.way) == line)
     found: defaultdict[Place, list[tuple[Read, float]]] = defaultdict(list)
-    for of, total in zip(calls, sums, strict=True):
+    for of, total in summed:
         since = of[rank.rank].begun
         until = next((each for each in begun if each > since), math.inf)
         seen: set[Place] = set()
@@ -120,15 +134,20 @@ def _may_count(number: int, ranks: list[RankEvidence]) -> bool:
 
 
 def _finding(
-    numbers: tuple[int, ...], call: Collective, read: Read, by: float, shared: int
+    numbers: tuple[int, ...], call: Collective, put: str, read: Read, by: float, shared: int
 ) -> Finding:
     world, whole = len(numbers), round(by)
+    of = f"the {put} of {named(numbers)}"
     if whole == 1:
-        made = f"is the sum of the losses of {named(numbers)}, {world} times their average"
+        made = f"is the sum of {of}, {world} times their average"
     elif shared > 1:
-        made = f"is the average of the losses of {named(numbers)} divided by {world} once more"
+        made = f"is the average of {of} divided by {world} once more"
     else:
-        made = f"is the sum of the losses of {named(numbers)} divided by {whole}, not by {world}"
+        made = f"is the sum of {of} divided by {whole}, not by {world}"
+    if put == "losses":
+        mean = "each loss is a mean over its rank's samples"
+    else:
+        mean = "each average is one of the numbers that its rank has read one by one"
     return Finding(
         code="DDP309",
         title="sum-of-means",
@@ -140,14 +159,14 @@ def _finding(
             RankPlace(
                 ranks=numbers,
                 place=call.place,
-                doing=f"{call.op} of the losses",
+                doing=f"{call.op} of the {put}",
                 stack=call.way,
             ),
             RankPlace(ranks=numbers, place=read.place, doing="reads what came of it"),
             *callers(numbers, call.way, call.place),
         ),
         cause=f"the number that is read at {read.place} {made}, at each call that was looked at; "
-        "each loss is a mean over its rank's samples.",
+        f"{mean}.",
         cure=Cure(text="Divide the sum by the number of ranks, once."),
     )
 
