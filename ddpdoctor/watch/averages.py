@@ -15,6 +15,8 @@ from ddpdoctor.watch.harmless import harmless
 _KEPT = 128
 """Numbers of each line by which a stretch of them may begin or end."""
 _LINES, _MARKS, _NUMBERS = 8, 2, 4
+_MOST = 20_000
+"""After so many numbers with no sum of an average among them, nothing more is kept."""
 _ROUNDING = 1e-6
 """What the totals lose where they are made of single precision."""
 
@@ -29,11 +31,17 @@ class Averages:
         self.kept: dict[tuple[int, int], deque[Point]] | None = None
         """By code and instruction; None as long as nothing is kept."""
         self._marks: dict[tuple[int, int], deque[Point]] = {}
+        self._left = _MOST
 
+    @harmless
     def add(self, frame: FrameType, value: float) -> None:
         """One number more, while there is a `kept`."""
         kept = self.kept
         if kept is None or value - value != 0:
+            return
+        self._left -= 1
+        if self._left < 0:
+            self.kept = None
             return
         line = id(frame.f_code), frame.f_lasti
         points = kept.get(line)
@@ -48,13 +56,16 @@ class Averages:
     def of(self, values: list[float]) -> list[float] | None:
         """By each number the average that it is, or is the total to, of two or more; else 0."""
         if self.kept is None:
-            self.kept = {}
+            self.kept = {} if self._left > 0 else None
             return None
         stretches = [each for line in self.kept for each in self._stretches(line)]
         found = [_average(value, stretches) for value in values[:_NUMBERS]]
         for line, points in self.kept.items():
             self._marks.setdefault(line, deque(maxlen=_MARKS)).append(points[-1])
-        return found if any(found) else None
+        if not any(found):
+            return None
+        self._left = _MOST
+        return found
 
     def _stretches(self, line: tuple[int, int]) -> list[Point]:
         """What a line has read since a sum before, until then or now; and last."""

@@ -44,15 +44,23 @@ class _Float:
 
     def __get__(self, tensor: Any, cls: Any) -> Any:
         bound = self._original.__get__(tensor, cls)
+        averages = self._reads.averages
+        if averages.kept is not None and tensor is not None and _is_one(tensor):
+            averages.add(sys._getframe(1), self._original(tensor.detach()))
         if tensor is not None and self._reads.is_asked(tensor):
             read = functools.partial(self._original, tensor.detach())
             self._reads.note(sys._getframe(1), read, has_graph=tensor.requires_grad)
         return bound
 
 
+def _is_one(tensor: Any) -> bool:
+    return not is_compiling() and tensor.device.type == "cpu" and tensor.numel() == 1
+
+
 class _Reads:
     def __init__(self, log: Log) -> None:
         self._log = log
+        self.averages = log.averages
         self._written = 0
         self._calls: Counter[tuple[int, int]] = Counter()
         self._codes: dict[int, CodeType] = {}
@@ -60,12 +68,12 @@ class _Reads:
 
     def wrap_item(self, cls: Any) -> None:
         original = cls.item
-        averages = self._log.averages
+        averages = self.averages
 
         @functools.wraps(original)
         def item(tensor: Any) -> Any:
             value = original(tensor)
-            if averages.kept is not None:
+            if averages.kept is not None and not is_compiling():
                 averages.add(sys._getframe(1), value)
             if self.is_asked(tensor):
                 self.note(sys._getframe(1), lambda: value, has_graph=tensor.requires_grad)

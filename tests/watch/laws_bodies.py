@@ -1624,7 +1624,9 @@ def told_as_part_of_a_loop() -> None:
 
 
 def averaged_after_each(
-    tell: Callable[[list[float], int], Tensor], read: Callable[[Tensor], object], batches: int = 6
+    tell: Callable[[list[float], int], Tensor],
+    read: Callable[[Tensor], object],
+    read_as: Callable[[Tensor], float],
 ) -> None:
     """Train a DDP; after each epoch average what it loses on some batches, and tell that of all."""
     rank = join()
@@ -1639,15 +1641,21 @@ def averaged_after_each(
             optimizer.zero_grad()
         seen = []
         with torch.no_grad():
-            for _ in range(batches):
+            for _ in range(6):
                 rows = torch.randn(6, 4)
-                seen.append(nn.functional.l1_loss(model(rows), torch.ones(6, 1)).item())
+                seen.append(read_as(nn.functional.l1_loss(model(rows), torch.ones(6, 1))))
         read(tell(seen, rank))
     del model, optimizer
     leave()
 
 
-def told_of_averages(*, by: float, total: bool = False, root: bool = False) -> None:
+def told_of_averages(
+    *,
+    by: float,
+    total: bool = False,
+    root: bool = False,
+    read_as: Callable[[Tensor], float] = Tensor.item,
+) -> None:
     def tell(seen: list[float], rank: int) -> Tensor:
         own = sum(seen) / (1 if total else len(seen))
         told = torch.tensor([own, 1.0])
@@ -1661,11 +1669,15 @@ def told_of_averages(*, by: float, total: bool = False, root: bool = False) -> N
         if dist.get_rank() == 0:
             assert told.item() > 0  # the reading
 
-    averaged_after_each(tell, read)
+    averaged_after_each(tell, read, read_as)
 
 
 def averages_undivided() -> None:
     told_of_averages(by=1.0)
+
+
+def averages_undivided_as_floats() -> None:
+    told_of_averages(by=1.0, read_as=float)
 
 
 def averages_undivided_on_one() -> None:

@@ -163,6 +163,7 @@ def test_what_keeps_the_law_is_not_spoken_of(server: ForkServer, tmp_path: Path,
     ("body", "comments"),
     [
         ("averages_undivided", ["the sum of averages", "the reading"]),
+        ("averages_undivided_as_floats", ["the sum of averages", "the reading"]),
         ("averages_undivided_on_one", ["the sum of averages on one", "the reading"]),
         ("averages_of_the_own_batches", ["the sum of averages", "the reading"]),
         *((f"averages_{each}", []) for each in ("of_all", "of_all_on_one", "of_the_batches")),

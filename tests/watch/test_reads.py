@@ -7,6 +7,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader, Dataset
 
+from ddpdoctor.watch.averages import Averages
 from ddpdoctor.watch.reads import _Reads
 
 
@@ -16,6 +17,7 @@ class Log:
     def __init__(self) -> None:
         self.steps = 1
         self.read: list[float] = []
+        self.averages = Averages()
 
     def way(self, frame: Any) -> int:
         return 0
