@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from ddpdoctor.annotate.source import Sources
@@ -174,7 +174,7 @@ def _is_unordered(node: ast.AST) -> bool:
 def _chosen(finding: Finding, sources: Sources) -> Finding:
     """A save under a comparison of that number is a decision; one under none is a record."""
     for at in finding.places:
-        for frame in reversed(at.stack):
+        for depth, frame in reversed([*enumerate(at.stack)]):
             text = read(frame.file)
             node = text.at(frame.line) if text is not None else None
             if text is None or node is None:
@@ -182,7 +182,7 @@ def _chosen(finding: Finding, sources: Sources) -> Finding:
             for parent in text.around(node):
                 if isinstance(parent, Function):
                     break
-                if isinstance(parent, ast.If) and _compares(text, parent.test):
+                if isinstance(parent, ast.If) and _compares(text, parent.test, at.stack[:depth]):
                     place = RankPlace(ranks=at.ranks, place=_place(text, parent), doing="decides")
                     return finding.model_copy(
                         update={"severity": "warning", "places": (*finding.places, place)}
@@ -190,34 +190,74 @@ def _chosen(finding: Finding, sources: Sources) -> Finding:
     return finding
 
 
-def _compares(text: Text, test: ast.expr) -> bool:
+def _compares(text: Text, test: ast.expr, way: Sequence[Place]) -> bool:
     """Whether a number is compared with a best one so far: none is a constant, or counts steps."""
     for each in ast.walk(test):
         if isinstance(each, ast.Compare) and isinstance(
             each.ops[0], ast.Lt | ast.Gt | ast.LtE | ast.GtE
         ):
             sides = (each.left, *each.comparators)
-            if not any(isinstance(s, ast.Constant) or _counts(text, s) for s in sides):
+            if not any(isinstance(s, ast.Constant) or _counts(text, s, way) for s in sides):
                 return True
     return False
 
 
-def _counts(text: Text, value: ast.expr) -> bool:
-    """Whether a variable is but counted on, by a constant: alike on all that count alike."""
-    if not isinstance(value, ast.Name):
+def _counts(text: Text, value: ast.expr, way: Sequence[Place]) -> bool:
+    """Whether a variable is but counted on, by a constant or a loop: alike on all that count alike.
+
+    What a function is given is looked for in the line of `way` that has called it.
+    """
+    match value:
+        case ast.BinOp(left=one, right=ast.Constant()) | ast.BinOp(left=ast.Constant(), right=one):
+            return _counts(text, one, way)
+        case ast.Name(id=name):
+            function = text.function(value)
+            within: ast.AST = function or text.tree
+            stores: list[ast.expr] = [
+                each
+                for each in ast.walk(within)
+                if isinstance(each, ast.Name) and each.id == name and _is_stored(each)
+            ]
+            if not stores and function is not None and way:
+                return _is_given_a_count(function, name, way)
+        case ast.Attribute(attr=name):
+            stores = [
+                each
+                for each in ast.walk(text.tree)
+                if isinstance(each, ast.Attribute) and each.attr == name and _is_stored(each)
+            ]
+        case _:
+            return False
+    ways = [_is_counted_on(text, each) for each in stores]
+    return True in ways and False not in ways
+
+
+def _is_stored(value: ast.Name | ast.Attribute) -> bool:
+    return isinstance(value.ctx, ast.Store)
+
+
+def _is_counted_on(text: Text, stored: ast.expr) -> bool | None:
+    """Whether a loop or a sum with a constant counts there; None if it begins with a constant."""
+    match parent := text.parents.get(stored):
+        case ast.AugAssign(value=ast.Constant()) | ast.For(iter=ast.Call(func=ast.Name("range"))):
+            return True
+        case ast.Assign(value=ast.Constant()):
+            return None
+        case ast.Tuple(elts=[first, *_]) if first is stored:
+            loop = text.parents.get(parent)
+            made = loop.iter if isinstance(loop, ast.For) else None
+            return isinstance(made, ast.Call) and called(made) == "enumerate"
+    return False
+
+
+def _is_given_a_count(function: Function, name: str, way: Sequence[Place]) -> bool:
+    *outer, caller = way
+    text = read(caller.file)
+    statement = text.at(caller.line) if text is not None else None
+    if text is None or statement is None:
         return False
-    within = text.function(value) or text.tree
-    stores = [
-        each
-        for each in ast.walk(within)
-        if isinstance(each, ast.Name) and each.id == value.id and isinstance(each.ctx, ast.Store)
-    ]
-    counted = [text.parents.get(each) for each in stores]
-    is_counted = any(isinstance(each, ast.AugAssign) for each in counted)
-    return is_counted and all(
-        isinstance(each, ast.Assign | ast.AugAssign) and isinstance(each.value, ast.Constant)
-        for each in counted
-    )
+    given = list(text.given(statement, function, name))
+    return bool(given) and all(_counts(text, each, outer) for each in given)
 
 
 def _calling(wanted: Wanted, doing: str) -> Remark:

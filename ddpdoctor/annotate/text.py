@@ -106,16 +106,21 @@ class Text:
 
     def _handed(self, function: Function, name: str, depth: int) -> Iterator[ast.AST]:
         """What callers in this file give for an argument."""
+        for value in self.given(self.tree, function, name):
+            yield value
+            yield from self.origins(value, depth - 1)
+
+    def given(self, within: ast.AST, function: Function, name: str) -> Iterator[ast.expr]:
+        """What calls of a function give for an argument, in a part of this file."""
+        if name not in _arguments(function):
+            return
         position = _arguments(function).index(name)
-        for call in ast.walk(self.tree):
+        for call in ast.walk(within):
             if not isinstance(call, ast.Call) or called(call) != function.name:
                 continue
             bound = position - (isinstance(call.func, ast.Attribute) and _is_method(function))
-            given = [k.value for k in call.keywords if k.arg == name]
-            given += call.args[bound : bound + 1] if 0 <= bound < len(call.args) else []
-            for value in given:
-                yield value
-                yield from self.origins(value, depth - 1)
+            yield from (k.value for k in call.keywords if k.arg == name)
+            yield from call.args[bound : bound + 1] if 0 <= bound < len(call.args) else []
 
 
 @lru_cache(maxsize=64)

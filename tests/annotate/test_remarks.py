@@ -614,15 +614,29 @@ import torch
 import torch.distributed as dist
 
 
-def main(model, batches, args):
+class Keeper:
+    def __init__(self):
+        self.seen = 0
+        self.best = 0.0
+
+    def see(self, score):
+        self.seen += 1
+        self.best = score
+
+
+def main(model, batches, args, round, keeper=Keeper()):
     best = 0.0
     step = 0
-    for batch in batches:
+    for number, batch in enumerate(batches):
         step += 1
         score = model(batch)
         if {test}:
             best = score
             torch.save(model.state_dict(), "best.pt")  # the save
+
+
+for epoch in range(9):
+    main(None, [], None, epoch)
 """
 
 
@@ -633,6 +647,11 @@ def main(model, batches, args):
         ("step > args.warmup and score >= best", True),
         ("step >= args.steps and dist.get_rank() == 0", False),
         ("score > 0.5", False),
+        ("number + 1 > args.warmup", False),
+        ("round > args.warmup", False),
+        ("keeper.seen >= args.warmup - 1", False),
+        ("score * number > best", True),
+        ("keeper.best < score", True),
     ],
 )
 def test_a_save_under_a_comparison_with_the_best_is_a_decision(
@@ -640,12 +659,14 @@ def test_a_save_under_a_comparison_with_the_best_is_a_decision(
 ) -> None:
     file = tmp_path / "train.py"
     file.write_text(SAVED.format(test=test), encoding="utf-8")
-    given = noted(file, "DDP214", "metric-not-reduced", 10, is_suspicion=True)
+    lines = SAVED.splitlines()
+    (at,) = (n for n, each in enumerate(lines, 1) if each.endswith("# the save"))
+    given = noted(file, "DDP214", "metric-not-reduced", at - 3, is_suspicion=True)
     save = RankPlace(
         ranks=(0,),
-        place=Place(str(file), 13, "main"),
+        place=Place(str(file), at, "main"),
         doing="saves",
-        stack=(Place(str(file), 13, "main"),),
+        stack=(Place(str(file), len(lines), "<module>"), Place(str(file), at, "main")),
     )
     given = given.model_copy(update={"severity": "info", "places": (*given.places, save)})
     found = annotate([given])
