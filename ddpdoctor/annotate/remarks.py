@@ -184,8 +184,9 @@ def _chosen(finding: Finding, sources: Sources) -> Finding:
                     break
                 if isinstance(parent, ast.If) and _compares(text, parent.test, at.stack[:depth]):
                     place = RankPlace(ranks=at.ranks, place=_place(text, parent), doing="decides")
+                    seen = (each for each in finding.places if each is at or each.doing != at.doing)
                     return finding.model_copy(
-                        update={"severity": "warning", "places": (*finding.places, place)}
+                        update={"severity": "warning", "places": (*seen, place)}
                     )
     return finding
 

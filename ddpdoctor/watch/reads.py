@@ -1,7 +1,8 @@
 """Records numbers that the script reads off tensors outside of training: metrics, mostly.
 
-`Tensor.item()` and `float(tensor)` of what carries no graph, the first few from each line and then
-the 8th, the 16th, ... What ranks read at one line is compared afterwards.
+`Tensor.item()`, `float(tensor)` and `Tensor.numpy()` of one number that carries no graph, also as
+numpy asks for it, the first few from each line and then the 8th, the 16th, ... What ranks read at
+one line is compared afterwards.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ _CLOSELY = 16
 _MOST = 600
 _LOADERS = "/torch/utils/data/"
 _FORMATS = "/torch/_tensor.py"
+_NUMPY = "-packages/numpy/"
 
 
 def install(log: Log) -> None:
-    """Wrap the two ways to read a number."""
+    """Wrap the ways to read a number."""
     import torch
 
     reads = _Reads(log)
     reads.wrap_item(torch.Tensor)
+    reads.wrap_numpy(torch.Tensor)
     torch.Tensor.__float__ = _Float(reads, torch.Tensor.__float__)  # type: ignore[assignment]
 
 
@@ -82,6 +85,19 @@ class _Reads:
         skip(item)
         cls.item = item
 
+    def wrap_numpy(self, cls: Any) -> None:
+        original = cls.numpy
+
+        @functools.wraps(original)
+        def numpy(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            values = original(tensor, *args, **kwargs)
+            if values.size == 1 and self.is_asked(tensor):
+                self.note(sys._getframe(1), values.item)
+            return values
+
+        skip(numpy)
+        cls.numpy = numpy
+
     def is_asked(self, tensor: Any) -> bool:
         """Whether this may be a metric: there were training steps, and the number has no graph.
 
@@ -96,6 +112,8 @@ class _Reads:
         """Write down what is read at this line, if it is one of those that are looked at."""
         is_told = frame.f_code.co_filename.endswith(_FORMATS) and frame.f_back is not None
         if is_told:  # by `f"{loss:.4f}"`, which has torch read it
+            frame = frame.f_back
+        while _NUMPY in frame.f_code.co_filename and frame.f_back is not None:
             frame = frame.f_back
         code = frame.f_code
         if self._written >= _MOST or not is_users(code):

@@ -633,6 +633,7 @@ def main(model, batches, args, round, keeper=Keeper()):
         if {test}:
             best = score
             torch.save(model.state_dict(), "best.pt")  # the save
+    torch.save(model.state_dict(), "last.pt")  # the last
 
 
 for epoch in range(9):
@@ -668,6 +669,10 @@ def test_a_save_under_a_comparison_with_the_best_is_a_decision(
         doing="saves",
         stack=(Place(str(file), len(lines), "<module>"), Place(str(file), at, "main")),
     )
-    given = given.model_copy(update={"severity": "info", "places": (*given.places, save)})
+    end = Place(str(file), at + 1, "main")
+    last = save.model_copy(update={"place": end, "stack": (save.stack[0], end)})
+    given = given.model_copy(update={"severity": "info", "places": (*given.places, last, save)})
     found = annotate([given])
     assert [each.severity for each in found] == ["warning"] * is_told
+    saves = [each.place for of in found for each in of.places if each.doing == "saves"]
+    assert saves == [save.place] * is_told

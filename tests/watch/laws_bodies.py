@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -1647,6 +1651,55 @@ def averaged_after_each(
         read(tell(seen, rank))
     del model, optimizer
     leave()
+
+
+def kept_by_numpy(*, shared: bool, at_once: bool = True, on_one: bool = False) -> None:
+    """Keep the best weights by what batches lose, which numpy averages as it reads them."""
+    rank, best, folder = join(), math.inf, tempfile.TemporaryDirectory()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    for _ in range(5):
+        nn.functional.mse_loss(model(torch.randn(6, 4)), torch.ones(6, 1)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            lost = [nn.functional.l1_loss(model(torch.randn(6, 4)), torch.ones(6, 1))] * 3
+        if at_once:
+            score = float(np.average(lost, weights=[6, 6, 2]))  # read by numpy
+        else:
+            score = sum(each.numpy() for each in lost) / 3  # read one by one
+        if shared:
+            told = torch.tensor(score)
+            dist.all_reduce(told, dist.ReduceOp.MAX)
+            score = told.item()
+        if on_one:
+            told = torch.tensor(score)
+            dist.reduce(told, 0)
+            score = told.item() / 2  # the root's alone
+        if rank == 0 and score < best:
+            best = score
+            torch.save(model.module.state_dict(), Path(folder.name, "best.pt"))
+    folder.cleanup()
+    del model, optimizer
+    leave()
+
+
+def kept_by_own() -> None:
+    kept_by_numpy(shared=False)
+
+
+def kept_by_own_numbers() -> None:
+    kept_by_numpy(shared=False, at_once=False)
+
+
+def kept_by_the_sum_on_one() -> None:
+    kept_by_numpy(shared=False, on_one=True)
+
+
+def kept_by_all() -> None:
+    kept_by_numpy(shared=True)
 
 
 def told_of_averages(

@@ -177,3 +177,20 @@ def test_the_sum_of_averages_made_in_python_is_suspected(
     lines = [[at.place.line for at in each.places[:2] if at.place] for each in suspected]
     assert lines == [[line(comment) for comment in comments]][: len(comments)]
     assert all(each.is_suspicion and "averages" in each.cause for each in suspected)
+
+
+@pytest.mark.parametrize(
+    ("body", "comment"),
+    [
+        ("kept_by_own", "read by numpy"),
+        ("kept_by_own_numbers", "read one by one"),
+        ("kept_by_all", None),
+        ("kept_by_the_sum_on_one", None),
+    ],
+)
+def test_numbers_that_numpy_reads_are_metrics_too(
+    server: ForkServer, tmp_path: Path, body: str, comment: str | None
+) -> None:
+    kept = [each for each in said(server, tmp_path, body) if each.code == "DDP214"]
+    lines = [each.places[0].place.line for each in kept if each.places[0].place]
+    assert lines == ([] if comment is None else [line(comment)])

@@ -17,23 +17,30 @@ from ddpdoctor.evidence import FileEvent, Place, RankEvidence, named
 from ddpdoctor.evidence.events.reads import Read
 
 _ENOUGH = 2
+_GIVING = frozenset({"reduce", "gather", "recv"})
+"""By which one rank is given what those of the others are."""
+_WAYS = 4
+"""So many ways to a save are told: one that keeps the first may be none that decides."""
 
 
 @detector(precedence=436)
 def detect(case: Case) -> Iterator[Finding]:
-    """One finding, at the first save that follows such a number."""
+    """One finding, of the saves that follow such a number."""
     ranks = [rank for rank in case.evidence.ranks if rank.of(Read)]
     if len(ranks) < 2 or not all(rank.wrappers for rank in case.evidence.ranks):
         return
     unlike = _unlike(ranks)
     for rank in ranks:
+        saves: dict[tuple[Place, ...], tuple[FileEvent, Read]] = {}
         for save in rank.files:
-            if save.action != "save" or not save.step:
+            if save.action != "save" or not save.step or save.way in saves:
                 continue
             read = _before(rank, save)
             if read is not None and read.place in unlike:
-                yield _finding(tuple(r.rank for r in ranks), rank, save, read)
-                return
+                saves[save.way] = save, read
+        if saves:
+            yield _finding(tuple(r.rank for r in ranks), rank, [*saves.values()])
+            return
 
 
 def _unlike(ranks: list[RankEvidence]) -> set[Place | None]:
@@ -59,10 +66,24 @@ def _before(rank: RankEvidence, save: FileEvent) -> Read | None:
         call.place is not None and call.op != "barrier" and last.time < call.begun < save.begun
         for call in rank.collectives
     )
-    return None if told else last
+    return None if told or _was_given(rank, earlier) else last
 
 
-def _finding(numbers: tuple[int, ...], rank: RankEvidence, save: FileEvent, read: Read) -> Finding:
+def _was_given(rank: RankEvidence, reads: list[Read]) -> bool:
+    """Whether the last number may be one of all ranks: the others have given it theirs before."""
+    last = reads[-1]
+    since = max((read.time for read in reads[:-1] if read.place == last.place), default=0.0)
+    return any(
+        since < call.begun < last.time and (call.root == rank.rank or call.op == "recv")
+        for call in rank.collectives
+        if call.op in _GIVING and call.place is not None
+    )
+
+
+def _finding(
+    numbers: tuple[int, ...], rank: RankEvidence, saves: list[tuple[FileEvent, Read]]
+) -> Finding:
+    _, read = saves[0]
     return Finding(
         code="DDP214",
         title="metric-not-reduced",
@@ -72,7 +93,11 @@ def _finding(numbers: tuple[int, ...], rank: RankEvidence, save: FileEvent, read
         ranks=(rank.rank,),
         places=(
             RankPlace(ranks=numbers, place=read.place, doing="reads a number of its own shard"),
-            RankPlace(ranks=(rank.rank,), place=save.place, doing="saves", stack=save.way),
+            *(
+                RankPlace(ranks=(rank.rank,), place=save.place, doing="saves", stack=save.way)
+                for save, own in saves[:_WAYS]
+                if own.place == read.place
+            ),
             *callers(numbers, read.way, read.place)[:1],
         ),
         cause=f"rank {rank.rank} saved after a number that it had for itself: {named(numbers)} "
