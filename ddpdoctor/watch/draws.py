@@ -11,6 +11,7 @@ import sys
 import weakref
 import zlib
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
@@ -22,8 +23,11 @@ _OF_TORCH = ("randn", "rand", "randint", "randn_like", "rand_like", "randint_lik
 _OF_TENSOR = ("normal_", "uniform_", "random_")
 _OF_NUMPY = ("randn", "rand", "normal", "uniform", "randint", "random", "standard_normal")
 _WHOLE = ("randint", "randint_like", "random_")
-_MOST = 16
-"""Draws that are written of one window."""
+_MOST, _OF_LINE = 16, 4
+"""Draws that are written of one window, and of one line in it.
+
+Single numbers are not: a transform draws many for each sample, and they are no rows of a batch.
+"""
 
 
 class Draws:
@@ -37,6 +41,8 @@ class Draws:
         self._exchanged = 0
         """Numbers that had been exchanged when the window was opened."""
         self._drawn: list[dict[str, Any]] = []
+        self._lines: dict[tuple[int, int], int] = {}
+        """By code and instruction: how often it drew in this window."""
         self._fresh: list[tuple[dict[str, Any], weakref.ref[Any]]] = []
         """Those drawn since the model was last given samples."""
 
@@ -45,7 +51,7 @@ class Draws:
         import torch
 
         self._rows, self._exchanged = None, self._log.exchanged
-        self._drawn, self._fresh = [], []
+        self._drawn, self._lines, self._fresh = [], {}, []
         for name in _OF_TORCH:
             replaced.put(torch, name, self._listening(name, torch))
         for name in _OF_TENSOR:
@@ -77,10 +83,12 @@ class Draws:
     def _listening(self, name: str, library: Any) -> Callable[[Any], Any]:
         def make(original: Any) -> Any:
             def draw(*args: Any, **kwargs: Any) -> Any:
-                before = _state(library, args, kwargs) if len(self._drawn) < _MOST else None
+                frame = sys._getframe(2)  # beyond what was put in place
+                is_looked_at = self._looks_at(frame)
+                before = _state(library, args, kwargs) if is_looked_at else None
                 result = original(*args, **kwargs)
-                if before is not None and (place := users_frame(sys._getframe(1))) is not None:
-                    self._note(place, name, result, before)
+                if before is not None and (place := users_frame(frame)) is not None:
+                    self._note(place, name, result, before, frame)
                 return result
 
             return draw
@@ -88,16 +96,26 @@ class Draws:
         return make
 
     @harmless
-    def _note(self, place: Frame, name: str, result: Any, state: str) -> None:
+    def _looks_at(self, frame: FrameType) -> bool:
+        line = id(frame.f_code), frame.f_lasti
+        self._lines[line] = often = self._lines.get(line, 0) + 1
+        return often <= _OF_LINE and len(self._drawn) < _MOST
+
+    @harmless
+    def _note(self, place: Frame, name: str, result: Any, state: str, frame: FrameType) -> None:
+        shape = list(getattr(result, "shape", ()))
+        if not shape or shape[0] < 2:
+            self._lines[id(frame.f_code), frame.f_lasti] = _OF_LINE
+            return
         drawn = {
             "place": place,
             "by": name,
-            "shape": list(getattr(result, "shape", ())),
+            "shape": shape,
             "state": state,
             "inside": bool(self._inside()),
         }
         self._drawn.append(drawn)
-        if drawn["shape"] and not drawn["inside"]:
+        if not drawn["inside"]:
             self._fresh.append((drawn, weakref.ref(result)))
 
 

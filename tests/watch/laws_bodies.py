@@ -36,8 +36,11 @@ def leave() -> None:
     dist.destroy_process_group()
 
 
-def noise(*, own: bool) -> None:
-    """Denoise, with noise from a generator that is seeded alike, or for each rank."""
+def noise(*, own: bool, cropped: bool = False) -> None:
+    """Denoise, with noise from a generator that is seeded alike, or for each rank.
+
+    Where it is `cropped`, several numbers were drawn for each sample before.
+    """
     rank = join()
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Linear(3, 3))
@@ -46,6 +49,8 @@ def noise(*, own: bool) -> None:
         torch.manual_seed(100 + rank)
     clean = torch.randn(8, 3, generator=torch.Generator().manual_seed(rank))
     for _ in range(9):
+        for _ in range(len(clean) * cropped):
+            assert torch.rand(()) + torch.rand(1) + torch.randint(9, ()) + torch.randn([]) < 99
         drawn = torch.randn_like(clean)  # the noise
         optimizer.zero_grad()
         (model(clean + drawn) - drawn).square().mean().backward()
@@ -475,8 +480,16 @@ def same_noise() -> None:
     noise(own=False)
 
 
+def same_noise_for_crops() -> None:
+    noise(own=False, cropped=True)
+
+
 def own_noise() -> None:
     noise(own=True)
+
+
+def own_noise_for_crops() -> None:
+    noise(own=True, cropped=True)
 
 
 def dealt_out_later() -> None:

@@ -46,6 +46,7 @@ def said(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Fi
     ("body", "code", "comment"),
     [
         ("same_noise", "DDP205", "the noise"),
+        ("same_noise_for_crops", "DDP205", "the noise"),
         ("same_steps", "DDP205", "the choice"),
         ("windows_of_one", "DDP202", "the window"),
         ("measured_alike", "DDP202", "the measured ones"),
@@ -115,7 +116,14 @@ def test_a_law_that_is_broken_is_named_with_its_line(
 @pytest.mark.parametrize(
     "body",
     [
-        *("own_noise", "own_samples_chosen", "dealt_out_later", "one_order", "augmented"),
+        *(
+            "own_noise",
+            "own_noise_for_crops",
+            "own_samples_chosen",
+            "dealt_out_later",
+            "one_order",
+            "augmented",
+        ),
         *("as_many_targets", "counts_of_all"),
         *(
             "average_of_all",
