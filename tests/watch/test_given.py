@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ddpdoctor.watch.averages import Averages
 from ddpdoctor.watch.given import facts
 
 torch = pytest.importorskip("torch")
@@ -25,5 +26,5 @@ torch = pytest.importorskip("torch")
 def test_a_count_among_the_numbers_is_known(
     values: list[float], is_told: bool, counted: bool
 ) -> None:
-    found: dict[str, Any] = facts("all_reduce", (torch.tensor(values),))
+    found: dict[str, Any] = facts("all_reduce", (torch.tensor(values),), Averages())
     assert (bool(found["content"]), found["counted"]) == (is_told, counted)
