@@ -756,7 +756,7 @@ def _turns(vm: Machine, way: Way, matched: list[int | None], first: int) -> Iter
         elif isinstance(node, Loop):
             over = step.begun
             for exit_, conditions in _exits(node.body.items, ("break", "return", "end")):
-                for choice, arm in conditions:
+                for choice, arm in _deciding(conditions):
                     yield Turn("left", choice, arm, exit_, depth=depth, around=node)
             for exit_, conditions in _exits(node.body.items, ("raise",)):
                 if _is_caught(
@@ -768,7 +768,7 @@ def _turns(vm: Machine, way: Way, matched: list[int | None], first: int) -> Iter
         earlier = step.seq.items[: step.index]
         kinds = ("break", "continue", "return", "end", "raise", "assert")
         for exit_, conditions in _exits(earlier, kinds):
-            for choice, arm in reversed(conditions):
+            for choice, arm in reversed(_deciding(conditions)):
                 yield Turn("passed", choice, arm, exit_, depth=depth, tried=tried[number])
 
 
@@ -834,6 +834,14 @@ def _exits(
             yield from _exits(node.body.items, inner, conditions)
         elif isinstance(node, Called) and "end" in kinds:
             yield from _exits(node.body.items, ("end",), conditions)
+
+
+def _deciding(conditions: Sequence[tuple[Choice, int]]) -> Sequence[tuple[Choice, int]]:
+    """Those by which ranks leave or go on: within an arm that all leave, who went on was not."""
+    for number, (choice, arm) in enumerate(conditions, 1):
+        if leaves(choice.arms[arm].body) is not None:
+            return conditions[:number]
+    return conditions
 
 
 def _line(event: Event) -> Line:

@@ -317,3 +317,47 @@ def test_who_never_goes_there_by_its_rank_needs_no_other_reason(tmp_path: Path) 
         first = Heads(stacks).reasons(*stacks, ((0,), (1,)))[0]
         is_rank = kind == "rank"
         assert (first.kind, first.fits, bool(first.chain)) == (kind, is_rank, not is_rank)
+
+
+EVALUATES = """
+    def main(rank, only, batches, limit):
+        if only:
+            loss = torch.rand(1)
+            dist.reduce(loss, 0)
+            if rank == 0:
+                print(loss)
+            else:
+                return
+            {after}
+        for batch in batches:
+            if time.time() > limit:
+                break
+            dist.all_reduce(batch)  # waits
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "kinds"), [("return", ["local"]), ("print()", ["local", "rank"])]
+)
+def test_what_decides_in_a_part_that_all_leave_is_no_reason_of_who_goes_on(
+    tmp_path: Path, after: str, kinds: list[str]
+) -> None:
+    script = Script(tmp_path, EVALUATES.format(after=after))
+    stack = script.stack("waits")
+    found = [each.kind for each in Heads([stack]).reasons(stack) if each.left]
+    assert sorted({*found} - {"open"}) == kinds
+
+
+@pytest.mark.parametrize(("after", "told"), [("return", []), ("print()", ["rank == 0"])])
+def test_nor_is_it_one_of_a_way_out_of_a_loop(tmp_path: Path, after: str, told: list[str]) -> None:
+    text = """
+        def main(rank, batches, only):
+            for batch in batches:
+                dist.all_reduce(batch)  # waits
+                if only:
+                    if rank == 0:
+                        break
+                    {after}
+    """
+    script = Script(tmp_path, textwrap.dedent(text).format(after=after))
+    assert [each.partition("`if ")[2].partition(":")[0] for each in script.told("waits")] == told
