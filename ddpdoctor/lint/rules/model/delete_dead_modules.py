@@ -247,6 +247,8 @@ def _passed_over(run: Run) -> Iterator[Hit]:
             layers = learns(run, value.what)
             if not layers or layers & taken or layers - inside or not _is_made_here(run, event):
                 continue
+            if not parts(run, owner.what) & taken:
+                continue  # it is not seen which way goes through what has it
             if any(not of or of & layers for of in turned):
                 continue
             if not _is_whole(run, owner) or _is_frozen(run, value) or is_plain(run, value):

@@ -1,0 +1,45 @@
+"""A stack of blocks in a dictionary of modules, each of which uses all that it has."""
+
+import torch
+import torch.distributed as dist
+from data import batches
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.inner = nn.Linear(width, width)
+
+    def forward(self, hidden):
+        return hidden + self.inner(self.norm(hidden))
+
+
+class Model(nn.Module):
+    def __init__(self, width=8, depth=2):
+        super().__init__()
+        self.stack = nn.ModuleDict(
+            dict(
+                first=nn.Embedding(100, width),
+                blocks=nn.ModuleList([Block(width) for _ in range(depth)]),
+            )
+        )
+        self.head = nn.Linear(width, 100)
+
+    def forward(self, words):
+        hidden = self.stack.first(words)
+        for block in self.stack.blocks:
+            hidden = block(hidden)
+        return self.head(hidden).sum()
+
+
+if __name__ == "__main__":
+    dist.init_process_group("nccl")
+    model = DistributedDataParallel(Model().cuda())
+    optimizer = torch.optim.Adam(model.parameters())
+    for words in batches():
+        optimizer.zero_grad()
+        model(words).backward()
+        optimizer.step()
