@@ -253,7 +253,8 @@ def call_duck(
             return Value(objects.detached(owner.what), agree, why)
         return Value(owner.what, agree, why)
     if name in _LISTINGS and not isinstance(owner.what, Lib):
-        return call_library(vm, "os.listdir", None, [owner], {}, node)
+        listing = "os.listdir" if name == "iterdir" else "glob.glob"
+        return call_library(vm, listing, None, [owner], {}, node)
     if name in _ARCCOS:
         vm.emit("arccos", name, node, of=owner)
     if name.endswith("_") and not name.endswith("__") and isinstance(owner.what, Term):
@@ -727,7 +728,7 @@ def _of_path(
     if name in ("exists", "is_file", "is_dir", "stat"):
         return call_library(vm, "os.path.exists", None, [owner], {}, node)
     if name in (*_LISTINGS, "walk"):
-        return _listed(vm, owner, node)
+        return _listed(vm, owner, name, node)
     if name in _ON_THE_DISK:
         kind, word, position = _ON_THE_DISK[name]
         given = kwargs.get(word, args[position] if len(args) > position else kwargs.get("**"))
@@ -758,9 +759,10 @@ _ON_THE_DISK = {
 """Method -> what it does, and the argument by which it is no error where it is done already."""
 
 
-def _listed(vm: Machine, folder: Value, node: ast.AST) -> Value:
+def _listed(vm: Machine, folder: Value, name: str, node: ast.AST) -> Value:
     """What is in a folder, as paths."""
-    names = call_library(vm, "os.listdir", None, [folder], {}, node)
+    listing = {"iterdir": "os.listdir", "walk": "os.walk"}.get(name, "glob.glob")
+    names = call_library(vm, listing, None, [folder], {}, node)
     found = objects.content(vm, names)
     assert found is not None
     assert isinstance(found.what, Many)

@@ -18,6 +18,7 @@ fire.Fire                                               runs
 jsonargparse.CLI                                        runs
 jsonargparse.cli.CLI                                    runs
 jsonargparse.auto_cli                                   runs
+jsonargparse.capture_parser                             pure
 typer.run                                               runs
 tyro.cli                                                runs
 tyro.extras.overridable_config_cli                      same

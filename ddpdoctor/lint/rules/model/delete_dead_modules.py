@@ -56,6 +56,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     FALSE,
     TRUE,
     Const,
+    Func,
     Ref,
     Term,
     Value,
@@ -109,7 +110,7 @@ def check(run: Run) -> Iterator[Hit]:
 def _dead(run: Run) -> Iterator[Hit]:
     inside: set[int] = set()
     for wrap, _ in events(run.root, "wrap"):
-        if not _searches(wrap):
+        if not _searches(wrap) and not _gives_nothing(run, wrap.values["module"]):
             inside |= parts(run, wrap.values["module"].what)
     told: set[int] = set()
     for event, _ in events(run.root, "set_attribute") if inside else ():
@@ -131,6 +132,21 @@ def _dead(run: Run) -> Iterator[Hit]:
                 help="delete it, or use it in forward",
                 path=event.path,
             )
+
+
+def _gives_nothing(run: Run, module: Value) -> bool:
+    """Whether the forward of a module gives nothing of which a loss could be made."""
+    made = run.vm.object(module)
+    forward = (
+        objects.class_attribute(run.vm, made.cls, "forward") if made and made.cls >= 0 else None
+    )
+    if forward is None or not isinstance(forward.what, Func):
+        return False
+    node = run.vm.functions[forward.what.number].node
+    parts_ = node.body if isinstance(node.body, list) else []
+    inside = [each for part in parts_ for each in ast.walk(part)]
+    gives = (ast.Return, ast.Yield, ast.YieldFrom)
+    return bool(parts_) and not any(isinstance(each, gives) and each.value for each in inside)
 
 
 def _switched(run: Run) -> Iterator[Hit]:
