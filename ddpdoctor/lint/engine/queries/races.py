@@ -27,6 +27,7 @@ from ddpdoctor.lint.engine.queries.doing import (
     is_the_starters,
     synchronises,
 )
+from ddpdoctor.lint.engine.queries.holding import stand_apart
 from ddpdoctor.lint.engine.queries.partings import Parting
 from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.rule import Related
@@ -74,6 +75,8 @@ def _races(run: Run) -> Iterator[Race]:
                 continue
             if not reads.mask & ~writes.mask or _meets(order, save, at, load, to):
                 continue
+            if _is_one_or_the_other(at, to):
+                continue
             if _polls(run, order, save, at, load, to):
                 continue
             told.add(id(load.node))
@@ -86,6 +89,15 @@ def _races(run: Run) -> Iterator[Race]:
                 writes.sure and reads.sure and known,
                 _is_state([*_written(save, at), load]),
             )
+
+
+def _is_one_or_the_other(one: Way, other: Way) -> bool:
+    """Whether they stand on two arms of a choice that is made once, and alike by all ranks."""
+    if not stand_apart(one, other):
+        return False
+    pairs = zip(one, other, strict=False)
+    chosen = [x.node for x, y in pairs if x.seq is y.seq and isinstance(x.node, Choice)]
+    return bool(chosen) and not chosen[-1].condition.agree.divergent
 
 
 def rushes(run: Run) -> Iterator[Race]:
