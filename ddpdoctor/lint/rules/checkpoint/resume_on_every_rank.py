@@ -104,6 +104,8 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
             continue
         if run.is_entry and not _is_used_by_others(run, event, way, who.mask, order):
             continue
+        if run.is_entry and _is_of_these(run, event, wraps, who.mask):
+            continue
         if not run.is_entry and _is_set_elsewhere(event.values.get("object")):
             continue
         if _is_wrapped_later(run, event, wraps, order) or _is_shared_later(run, event, order):
@@ -280,6 +282,22 @@ def _is_used_by_others(run: Run, event: Event, way: Way, mask: int, order: dict[
         doers(at).mask & ~mask
         and (order[id(use)] > order[id(event)] or any(id(step.node) in loops for step in at))
         for use, at in events(run.root, "forward", "bare_forward", "backward", "step")
+    )
+
+
+def _is_of_these(run: Run, event: Event, wraps: list[Event], mask: int) -> bool:
+    """Whether it is a model that no wrapper has and no other rank asks: an average, for one."""
+    target = event.values.get("object")
+    if target is None or not objects.is_module(run.vm, target) or not wraps:
+        return False
+    for wrap in wraps:
+        held = {wrap.values["wrapper"].what, *mentioned(run, wrap.values["module"])}
+        numbers = {part for each in held if isinstance(each, Ref) for part in parts(run, each)}
+        if target.what in held or getattr(target.what, "number", -1) in numbers:
+            return False
+    return not any(
+        doers(at).mask & ~mask and (use.values.get("model") or NONE).what == target.what
+        for use, at in events(run.root, "forward", "bare_forward", "method", "bare_method")
     )
 
 

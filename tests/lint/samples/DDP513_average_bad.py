@@ -1,0 +1,36 @@
+"""An average that all ranks ask is not restored by rank 0 alone."""
+
+import copy
+import sys
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+class Trainer:
+    def __init__(self, net, path):
+        self.net = DDP(net)
+        self.average = copy.deepcopy(net)
+        self.keeps = dist.get_rank() == 0
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        state = torch.load(path, map_location="cpu")
+        self.net.module.load_state_dict(state["net"])
+        if self.keeps:
+            self.average.load_state_dict(state["average"])  # <-- DDP513
+
+    def step(self, x):
+        self.optimizer.zero_grad()
+        (self.net(x) - self.average(x)).square().mean().backward()
+        self.optimizer.step()
+
+
+def main(path):
+    dist.init_process_group("gloo")
+    trainer = Trainer(torch.nn.Linear(4, 1), path)
+    for x in torch.rand(64, 8, 4):
+        trainer.step(x)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
