@@ -12,6 +12,7 @@ from ddpdoctor.evidence import Collective, Fate, FileEvent, Group, Place, RankEv
 from ddpdoctor.evidence.events.meant import Meant
 from tests.diagnose.data_simulation import (
     LOADER,
+    SAMPLER,
     SPLIT,
     TRAIN,
     WORLD,
@@ -46,6 +47,15 @@ def test_a_loader_that_one_line_builds_for_each_epoch_is_one_finding() -> None:
 def test_whole_passes_in_orders_of_their_own_are_evidence_of_it() -> None:
     finding = only(world([[loader(epoch(order=rank), plain=True)] for rank in range(WORLD)]))
     assert (finding.code, finding.certainty) == ("DDP202", "evidence")
+
+
+def test_samplers_that_were_all_told_one_rank_are_named() -> None:
+    told = [[loader(epoch(order=7), sampler=sampler(0))] for _ in range(WORLD)]
+    finding = only(world(told))
+    assert (finding.code, finding.certainty) == ("DDP202", "proven")
+    assert lines(finding) == [SAMPLER.line, 20, 30]
+    assert "its sampler deals out part 0 on each" in finding.cause
+    assert "rank=dist.get_rank()" in finding.cure.text
 
 
 def without_wrapper(ranks: list[RankEvidence]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.catalog import Cure, Finding
+from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.evidence import Sampler
 
 
 @detector(precedence=455, of_absence=True)
@@ -24,18 +25,41 @@ def detect(case: Case) -> Iterator[Finding]:
         through = f"all {first.length} samples of {first.dataset}"
         if first.sampler is not None:
             through = f"the same samples of {first.dataset}"
+        told = _told_one_rank(kin)
+        cause = f"{len(kin)} times the work of one rank for the same epoch."
+        cure = "Give the loader a DistributedSampler, and call its set_epoch."
+        if told is not None:
+            cause = f"its sampler deals out part {told.rank} on each, the others are never read."
+            cure = "Give the sampler the rank of the process: rank=dist.get_rank(), or none."
         yield Finding(
             code="DDP202",
             title="no-sampler",
             severity="warning",
             certainty="proven" if in_order else "evidence",
             ranks=tuple(sorted(kin)),
-            places=loaders.places(kin, f"built the loader of {first.dataset}"),
-            cause=f"every rank trains on {through}, {order}: "
-            f"{len(kin)} times the work of one rank for the same epoch.",
-            cure=Cure(text="Give the loader a DistributedSampler, and call its set_epoch."),
+            places=(
+                *(_sampled(kin, told) if told else ()),
+                *loaders.places(kin, f"built the loader of {first.dataset}"),
+            ),
+            cause=f"every rank trains on {through}, {order}: {cause}",
+            cure=Cure(text=cure),
             evidence=(f"{loaders.first_epoch(first).batches} batches an epoch on every rank",),
         )
+
+
+def _told_one_rank(kin: loaders.Kin) -> Sampler | None:
+    """The sampler of torch's that deals out one and the same part on all ranks, if there is one."""
+    samplers = [each.sampler for each in kin.values() if each.sampler is not None]
+    is_torchs = all(each.type == "DistributedSampler" for each in samplers)
+    if len(samplers) != len(kin) or not is_torchs or len({each.rank for each in samplers}) > 1:
+        return None
+    return samplers[0] if all(each.num_replicas == len(kin) for each in samplers) else None
+
+
+def _sampled(kin: loaders.Kin, sampler: Sampler) -> Iterator[RankPlace]:
+    if sampler.place is not None:
+        doing = f"built the sampler as rank {sampler.rank}"
+        yield RankPlace(ranks=tuple(sorted(kin)), place=sampler.place, doing=doing)
 
 
 def _is_one_set(kin: loaders.Kin) -> bool:
