@@ -263,6 +263,32 @@ def test_a_rank_that_hung_in_the_teardown_is_told_with_the_line_that_destroys_th
     assert finding.place == TRAIN
 
 
+@pytest.mark.parametrize(("wrote", "told"), [(55.0, True), (58.0, False), (89.0, False)])
+def test_who_is_ended_from_outside_hung_in_the_teardown_only_if_nothing_of_it_ran(
+    wrote: float, told: bool
+) -> None:
+    three = ranks()
+    for rank in three:
+        rank.left, rank.left_place, rank.last_event = 55.0, TRAIN, 55.0
+        end(rank)
+    three[2].last_event = wrote
+    end(three[2], None, signal.SIGTERM, at=90.0)
+    assert [each.code for each in found(three)] == (["DDP419"] if told else [])
+
+
+@pytest.mark.parametrize(("state", "told"), [("S", True), ("R", False), ("", False)])
+def test_who_was_left_in_the_teardown_when_the_job_was_asked_to_end_is_told(
+    state: str, told: bool
+) -> None:
+    three = ranks()
+    for rank in three:
+        rank.left, rank.left_place, rank.last_event = 55.0, TRAIN, 55.0
+        end(rank)
+    three[2].fate, three[2].state = None, state
+    said = diagnose(Evidence(3, three, asked_to_end=True))
+    assert [each.code for each in said] == (["DDP419"] if told else [])
+
+
 def test_an_alarm_in_the_middle_of_the_work_is_not_called_harmless() -> None:
     three = ranks()
     for rank in three:

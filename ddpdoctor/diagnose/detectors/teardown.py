@@ -9,7 +9,7 @@ import signal
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.case import ASKED_TO_END, Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Place, RankEvidence, named, signal_name
 
@@ -19,7 +19,8 @@ def detect(case: Case) -> Iterator[Finding]:
     """Name the ranks that left their group, or began to exit, and then aborted or never ended."""
     if case.raised or case.casualties or case.deadlock is not None:
         return
-    hit = [rank for rank in case.evidence.ranks if _fell(rank)]
+    asked = case.evidence.asked_to_end
+    hit = [rank for rank in case.evidence.ranks if _fell(rank) or (asked and _sleeps(rank))]
     others = [rank for rank in case.evidence.ranks if rank not in hit]
     if not hit or not all(rank.fate and rank.fate.exit_code == 0 for rank in others):
         return
@@ -103,4 +104,31 @@ def _fell(rank: RankEvidence) -> bool:
         return rank.leaving is not None and fate.signal == signal.SIGABRT
     if _never_left(rank):
         return True
+    if fate.signal in _FROM_OUTSIDE and not fate.killed_by_us:
+        return _is_mute(rank, fate.time)
     return fate.signal in (signal.SIGABRT, signal.SIGALRM) or fate.killed_by_us
+
+
+_FROM_OUTSIDE = (*ASKED_TO_END, signal.SIGKILL)
+_MUTE = 10.0
+"""Seconds. A line of the script that takes so long lets other threads run, and they write."""
+_AT_ONCE = 2.0
+
+
+def _is_mute(rank: RankEvidence, ended: float) -> bool:
+    """Whether nothing of the process could run from when it had left its group until it was ended.
+
+    So is one whose main thread holds Python's lock, and waits for what cannot run without it.
+    """
+    return _went_silent(rank) and ended > rank.last_event + _MUTE
+
+
+def _sleeps(rank: RankEvidence) -> bool:
+    """Whether it is mute while it still is there, and the kernel says that it does nothing."""
+    return rank.fate is None and rank.state == "S" and _went_silent(rank)
+
+
+def _went_silent(rank: RankEvidence) -> bool:
+    if rank.left is None or rank.exiting is not None:
+        return False
+    return rank.last_event < rank.left + _AT_ONCE
