@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place
 from ddpdoctor.lint.linter import lint
-from ddpdoctor.lint.reason import Heads, Line, Reason
+from ddpdoctor.lint.reason import Heads, Line, Reason, shares
 from ddpdoctor.lint.rule import Diagnostic
 
 if TYPE_CHECKING:
@@ -79,24 +79,26 @@ class Sources:
     def divides(self, finding: Finding) -> bool:
         """Whether what a finding's lines reduce is divided by the number of ranks."""
         lines = {(p.place.file, p.place.line) for p in finding.places if p.place is not None}
-        return any(self._heads.is_divided(each) for each in lines if not is_foreign(each[0]))
+        return any(
+            shares.is_divided(self._heads, each) for each in lines if not is_foreign(each[0])
+        )
 
     def sums_parts(self, at: RankPlace) -> bool:
         """Whether what a line reduces was divided by the number of ranks before."""
         if at.place is None or is_foreign(at.place.file):
             return False
-        return self._heads.is_a_part((at.place.file, at.place.line))
+        return shares.is_a_part(self._heads, (at.place.file, at.place.line))
 
     def goes_back_in_parts(self, at: RankPlace) -> bool:
         """Whether a loss that goes backward on a line was divided by the number of ranks."""
         if at.place is None or is_foreign(at.place.file):
             return False
-        return self._heads.goes_back_in_parts((at.place.file, at.place.line))
+        return shares.goes_back_in_parts(self._heads, (at.place.file, at.place.line))
 
     def leaves(self, at: RankPlace) -> bool:
         """Whether nothing is made of what a line reduces, from the start of the program on."""
         stack = self.stack(at)
-        return bool(stack) and self._heads.is_left(stack)
+        return bool(stack) and shares.is_left(self._heads, stack)
 
     def said(self, code: str, places: Iterable[Place]) -> list[Diagnostic]:
         """What lint says under a code in the user's files that these lines are of."""

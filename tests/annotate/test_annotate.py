@@ -10,7 +10,7 @@ import pytest
 from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Cure, Finding, Phase, RankPlace
 from ddpdoctor.evidence import Place
-from ddpdoctor.lint import reason
+from ddpdoctor.lint.reason import heads
 
 
 class Script:
@@ -637,7 +637,7 @@ def test_a_fault_in_reading_the_source_leaves_what_was_proven(
         script.at(1, "all_reduce #5", "the backward"),
         script.at(0, "barrier #5", "the call", "the barrier"),
     )
-    monkeypatch.setattr("ddpdoctor.lint.reason.run_file", lambda *_: 1 / 0)
+    monkeypatch.setattr("ddpdoctor.lint.reason.heads.run_file", lambda *_: 1 / 0)
     told = "a fault of ours in reading the source, ZeroDivisionError: division by zero"
     assert only(general) == general.model_copy(update={"evidence": (told,)})
 
@@ -1044,8 +1044,8 @@ def test_a_way_through_other_lines_than_the_stack_is_not_the_ranks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The program is not followed to the second call, and the first is another rank's at best."""
-    monkeypatch.setattr(reason, "_FUEL", 1_200)
-    monkeypatch.setattr(reason, "_MORE_FUEL", 1_300)
+    monkeypatch.setattr(heads, "_FUEL", 1_200)
+    monkeypatch.setattr(heads, "_MORE_FUEL", 1_300)
     much = "".join(f"    c[{n}] = [{n}, a, str(a), len(a), a + a]\n" for n in range(400))
     script = Script(
         tmp_path,

@@ -279,7 +279,7 @@ def test_a_long_program_that_nobody_is_seen_to_call_is_followed_farther(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the function that each of the started processes runs: it is run alone, and is long too."""
-    monkeypatch.setattr("ddpdoctor.lint.reason._FUEL", 1_000)
+    monkeypatch.setattr("ddpdoctor.lint.reason.heads._FUEL", 1_000)
     much = "".join(f"            c[{n}] = [{n}, str({n}), len(data)]\n" for n in range(100))
     script = Script(
         tmp_path,
