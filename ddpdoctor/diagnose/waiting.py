@@ -51,7 +51,7 @@ class Deadlock:
 
     blocked: tuple[Blocked, ...]
     gone: tuple[int, ...]
-    """Ranks that others wait for and that have ended."""
+    """Ranks that others wait for and that have ended, or will do nothing but end."""
     since: float
     """When the last of them began to wait."""
 
@@ -61,11 +61,12 @@ def communicating(evidence: Evidence) -> Deadlock | None:
     held = _Held(evidence)
     if not held.parties:
         return None
-    ranks, gone = held.ranks, held.gone
+    ranks, gone = held.ranks, held.gone | held.ending
     waiting = {rank.rank: rank for party in held.parties for rank in party}
     missing = tuple(sorted(gone & {member for absent in held.absent.values() for member in absent}))
-    seen_together = min(_stuck(rank).seen for rank in waiting.values())
-    since = max(_stuck(rank).since for rank in waiting.values())
+    still = [*waiting.values(), *(ranks[each] for each in missing if each in held.ending)]
+    seen_together = min(_stuck(rank).seen for rank in still)
+    since = max(_stuck(rank).since for rank in still)
     ended = [fate.time + GONE_GRACE for r in missing if (fate := ranks[r].fate) is not None]
     if evidence.cut is not None:
         since = min(since, evidence.cut)
@@ -143,8 +144,13 @@ class _Held(_Standing):
         fates = ((r, rank.fate) for r, rank in ranks.items())
         super().__init__(ranks, {r for r, fate in fates if fate and not fate.killed_by_us})
         self.parties = [party for party in self.parties if _waits(party[0])]
+        ending = [rank for rank in evidence.ranks if rank.rank not in self.gone and _ends(rank)]
         while True:
-            self.stopped = self.gone | {rank.rank for party in self.parties for rank in party}
+            waiting = [rank for party in self.parties for rank in party]
+            started = {(rank.boot, rank.parent) for rank in waiting if rank.parent}
+            # Who waits, as it exits, for one of these to end, will do nothing else any more.
+            self.ending = {rank.rank for rank in ending if (rank.boot, rank.pid) in started}
+            self.stopped = self.gone | self.ending | {rank.rank for rank in waiting}
             self.absent = self._absent()
             held = [p for p in self.parties if all(self.absent[key] for key in _keys(p[0]))]
             if len(held) == len(self.parties):
@@ -276,6 +282,17 @@ def _waits(rank: RankEvidence) -> bool:
     if "/torch/utils/data/" in innermost:
         return False
     return "/torch/" in innermost or innermost.endswith("/ddpdoctor/watch/collectives.py")
+
+
+def _ends(rank: RankEvidence) -> bool:
+    """Whether this rank's program is over, and it waits for the processes that it has started."""
+    stuck = rank.stuck
+    if rank.exiting is None or stuck is None or stuck.waiting or stuck.other_threads_communicate:
+        return False
+    where = [(each.file.rpartition("/multiprocessing/")[2], each.function) for each in stuck.stack]
+    return ("util.py", "_exit_function") in where and any(
+        file == "process.py" and function.endswith("join") for file, function in where
+    )
 
 
 def _has_issued_what_it_awaits(stuck: Stuck) -> bool:

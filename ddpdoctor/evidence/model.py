@@ -83,6 +83,8 @@ class RankEvidence:
     """The launcher's name for this run or attempt, the same on all hosts; "" if there is none."""
     agent: int = 0
     """The process of torchrun's that has started it; 0 where that is not its launcher."""
+    parent: int = 0
+    """The process that has started it by multiprocessing, and waits for it as it exits; or 0."""
     wanted: int = 0
     """The world size that it joins with."""
     launcher: str = ""

@@ -22,7 +22,7 @@ _LARGEST = 1 << 26
 """Bytes of a log; a rank begins it anew long before."""
 _SCALARS = {
     **{key: check(int) for key in ("pid", "world_size", "number", "steps")},
-    **{key: check(int) for key in ("started", "wanted", "agent")},
+    **{key: check(int) for key in ("started", "wanted", "agent", "parent")},
     **{key: check(float) for key in ("t", "waits", "since", "wall")},
     **{key: check(str) for key in ("k", "torch", "boot", "host")},
     **{key: check(str | None) for key in ("name", "source", "meeting", "master", "run")},

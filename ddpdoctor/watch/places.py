@@ -29,6 +29,7 @@ _INSTALLED = ("/site-packages/", "/dist-packages/")
 """Also a person's own (pip install --user), Debian's, and those that PYTHONPATH names."""
 _OURSELVES = f"{Path(__file__).resolve().parent.parent}/"
 _FORKED = f"{_OURSELVES}launch/rank.py"
+_BEGINS = "/multiprocessing/process.py"
 _WATCH = f"{Path(__file__).resolve().parent}/"
 _NOT_USERS = (_OURSELVES, *_LIBRARIES)
 _MOST = 20_000
@@ -72,8 +73,11 @@ def outwards(frame: FrameType | None) -> Iterator[FrameType]:
     """This frame and its callers, innermost first, up to where it began to be a rank's."""
     while frame is not None:
         yield frame
-        if frame.f_code.co_name == "live" and frame.f_code.co_filename == _FORKED:
+        name = frame.f_code.co_name
+        if name == "live" and frame.f_code.co_filename == _FORKED:
             return  # its callers are those of the program that the rank was forked from
+        if name == "_bootstrap" and frame.f_code.co_filename.endswith(_BEGINS):
+            return  # so are these
         frame = frame.f_back
 
 

@@ -57,8 +57,19 @@ class Watch:
             boot=boot(),
             host=os.uname().nodename,
             agent=os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else 0,
+            parent=_parent(),
             wall=time.time(),
             torch=str(torch.__version__),
             world_size=world_size,
         )
         heartbeat.start(self.log, self._pending)
+
+
+@harmless
+def _parent() -> int:
+    """The process that has started this one by multiprocessing and waits for it as it exits."""
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+    waits = parent is not None and not multiprocessing.current_process().daemon
+    return parent.pid or 0 if parent is not None and waits else 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ddpdoctor.diagnose import prove_deadlock
+from ddpdoctor.diagnose import diagnose, prove_deadlock
 from ddpdoctor.diagnose.waiting import Blocked, Deadlock, culprits, held_up
 from ddpdoctor.evidence import Collective, Evidence, Fate, Place, Stuck
 from tests.diagnose.simulation import NOW, Call, Simulation
@@ -287,6 +287,54 @@ def test_a_rank_that_left_early_is_waited_for_in_vain() -> None:
     assert deadlock is not None
     assert deadlock.gone == (0,)
     assert [b.waits_for for b in deadlock.blocked] == [(0,), (0,)]
+
+
+def at_its_end(started: bool = True, where: str = "_exit_function") -> Evidence:
+    """Rank 0 exits, and waits for a process to end; rank 1 is one that it has `started`, or not."""
+    evidence = Simulation({"0": (0, 1)}, [[Call("0")], [Call("0"), Call("0")]]).evidence()
+    first, second = evidence.ranks
+    assert first.stuck is not None
+    assert second.stuck is not None
+    multiprocessing = "/usr/lib/python3.13/multiprocessing"
+    stack = (
+        Place(f"{multiprocessing}/util.py", 357, where),
+        Place(f"{multiprocessing}/process.py", 149, "BaseProcess.join"),
+    )
+    first.exiting = NOW - 4
+    first.stuck = replace(first.stuck, stack=stack, waiting=(), issued={"0": 1})
+    held = replace(second.stuck.waiting[0], seq=2)
+    second.stuck = replace(second.stuck, waiting=(held,), issued={"0": 2})
+    second.parent = first.pid if started else 4711
+    return evidence
+
+
+def test_a_rank_that_waits_at_its_end_for_a_rank_that_it_has_started_is_waited_for_in_vain() -> (
+    None
+):
+    evidence = at_its_end()
+    deadlock = prove_deadlock(evidence)
+    assert deadlock is not None
+    assert deadlock.gone == (0,)
+    assert [(b.rank, b.waits_for) for b in deadlock.blocked] == [(1, (0,))]
+    (finding,) = diagnose(evidence)
+    assert (finding.code, finding.ranks) == ("DDP410", (0,))
+    assert "is at its end" in finding.cause
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [at_its_end(started=False), at_its_end(where="_run_finalizers")],
+    ids=["another's", "elsewhere"],
+)
+def test_who_waits_at_its_end_for_others_may_still_come(evidence: Evidence) -> None:
+    assert prove_deadlock(evidence) is None
+
+
+def test_a_rank_at_its_end_whose_other_threads_communicate_may_still_come() -> None:
+    evidence = at_its_end()
+    assert evidence.ranks[0].stuck is not None
+    evidence.ranks[0].stuck = replace(evidence.ranks[0].stuck, other_threads_communicate=True)
+    assert prove_deadlock(evidence) is None
 
 
 def test_a_rank_that_left_a_moment_ago_gives_its_peers_time_to_notice() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 import torch
 
 from ddpdoctor.stack import trainer
-from ddpdoctor.watch.places import as_frame, is_users_file
+from ddpdoctor.watch.places import as_frame, is_users_file, outwards
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,16 @@ def test_a_frame_between_two_lines_is_where_its_function_begins() -> None:
     code = test_a_frame_between_two_lines_is_where_its_function_begins.__code__
     frame: Any = SimpleNamespace(f_code=code, f_lineno=None)
     assert as_frame(frame) == (__file__, code.co_firstlineno, code.co_qualname)
+
+
+def _in_a_child(told: Any) -> None:
+    told.send([frame.f_code.co_name for frame in outwards(sys._getframe())])
+
+
+def test_a_process_that_was_forked_begins_where_it_was_started() -> None:
+    context = multiprocessing.get_context("fork")
+    hears, tells = context.Pipe(duplex=False)
+    child = context.Process(target=_in_a_child, args=(tells,))
+    child.start()
+    assert hears.recv() == ["_in_a_child", "run", "_bootstrap"]
+    child.join()

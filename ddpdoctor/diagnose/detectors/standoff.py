@@ -36,7 +36,7 @@ def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
     blocked = sorted(deadlock.blocked, key=lambda each: each.collective.op in ("send", "recv"))
     stands = sorted(sides(blocked), key=lambda side: not {*side.ranks} & {*blamed})
     gone = [case.evidence.ranks[rank] for rank in deadlock.gone]
-    ways = [f"{named(deadlock.gone)} has ended"] if gone else []
+    ways = [f"{named(deadlock.gone)} {_over(gone)}"] if gone else []
     ways += [f"{named(p.ranks)} in {p.doing}" + _at(p.place) for p in stands]
     undecidable = ""
     if not blamed:
@@ -117,8 +117,14 @@ def _suffered(raised: Raised) -> RankPlace:
 def _departed(rank: RankEvidence) -> RankPlace:
     last = max(rank.collectives, key=lambda call: call.begun, default=None)
     place = last.place if last is not None else None
-    doing = "has ended; last seen here"
+    doing = f"{_over([rank])}; last seen here"
     return RankPlace(ranks=(rank.rank,), place=place, doing=doing, phase="ended")
+
+
+def _over(ranks: list[RankEvidence]) -> str:
+    if any(rank.fate is not None for rank in ranks):
+        return "has ended"
+    return "is at its end, where it waits for processes that it has started"
 
 
 def _deserted(case: Case) -> Finding:

@@ -27,6 +27,7 @@ def start(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     rank.pid, rank.torch = given["pid"], given["torch"]
     rank.world_size, rank.boot = given["world_size"], given["boot"]
     rank.host, rank.agent = given.get("host") or "", given.get("agent") or 0
+    rank.parent = given.get("parent") or 0
 
 
 @event("joining")
