@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ddpdoctor.watch import changes, copies, joining, losses, noise, outside, probes
+from ddpdoctor.watch import changes, copies, joining, losses, noise, outside, probes, unheld
 from ddpdoctor.watch.aside import aside, is_compiling, is_traced, skip
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
 from ddpdoctor.watch.exceptions import passing
@@ -89,6 +89,8 @@ class _Optimizer:
         self.links: list[tuple[Passes, Link]] = []
         self.clip: outside.Clipped = {}
         """What was clipped for a step without a DDP that will be looked at."""
+        self.holds_a_copy = False
+        """It has been told to hold what has no gradient, and nobody what has one."""
         self.graded: outside.Graded = {}
         """What the latest backward pass for such a step has left."""
 
@@ -239,6 +241,7 @@ class _Training:
         if is_due:
             mine.clip = {}
             self._outside(mine, optimizer)
+            self._unheld(mine, optimizer)
         if mine.steps >= _BEGINNING:
             self._rest(mine)
 
@@ -473,6 +476,17 @@ class _Training:
         inside = {id(p) for wrapper, _ in self.passes.items() for p in wrapper.module.parameters()}
         if found := outside.parameters(optimizer, inside):
             outside.write(self.log, mine.number, mine.steps, found, self._budget)
+
+    def _unheld(self, mine: _Optimizer, optimizer: Any) -> None:
+        """Parameters that DDP reduces and no optimizer holds, where this one holds a copy."""
+        known = [each.optimizer() for each in self._known if each is not mine]
+        others = [each for each in known if each is not None]
+        wrappers = [(passes.number, wrapper) for wrapper, passes in self.passes.items()]
+        steps, told = mine.steps, mine.holds_a_copy
+        found = unheld.look(
+            self.log, mine.number, steps, [optimizer, *others], wrappers, was_told=told
+        )
+        mine.holds_a_copy = bool(found)
 
     @harmless
     def _by_hand(self, optimizer: Any) -> None:

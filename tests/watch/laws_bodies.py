@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import random
@@ -1664,6 +1665,60 @@ def averaged_after_each(
         read(tell(seen, rank))
     del model, optimizer
     leave()
+
+
+def stepped_on(
+    choose: Callable[[nn.Module, nn.Module], list[nn.Parameter]], *, raised: bool = False
+) -> None:
+    """Train a model and keep a copy of it: the optimizer holds what is chosen of the two.
+
+    Where gradients are `raised`, the copy is given those of the model before each step.
+    """
+    rank = join()
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+    twin = copy.deepcopy(net)
+    model = DistributedDataParallel(net)  # the wrap of what is not held
+    optimizer = torch.optim.SGD(choose(net, twin), lr=0.01)
+    torch.manual_seed(10 + rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        net.zero_grad()
+        nn.functional.mse_loss(model(torch.randn(6, 4)), torch.ones(6, 1)).backward()
+        for own, other in zip(net.parameters(), twin.parameters(), strict=True):
+            if raised:
+                other.grad = own.grad
+        optimizer.step()  # the step on a copy
+        for own, other in zip(net.parameters(), twin.parameters(), strict=True):
+            if raised:
+                own.data.copy_(other.data)
+    del model, optimizer
+    leave()
+
+
+def step_on_a_copy() -> None:
+    stepped_on(lambda net, twin: [*twin.parameters()])
+
+
+def step_on_a_part_of_a_copy() -> None:
+    stepped_on(
+        lambda net, twin: [*net[0].parameters(), *twin[1].parameters(), *net[2].parameters()]  # type: ignore[index]
+    )
+
+
+def step_on_raised_copies() -> None:
+    stepped_on(lambda net, twin: [*twin.parameters()], raised=True)
+
+
+def step_on_both() -> None:
+    stepped_on(lambda net, twin: [*net.parameters(), *twin.parameters()])
+
+
+def step_on_some() -> None:
+    """The rest is left as it is, and has gradients; the copy of the first part has none."""
+    stepped_on(
+        lambda net, twin: [*net[0].parameters(), *twin[0].parameters(), *net[1].parameters()]  # type: ignore[index]
+    )
 
 
 def kept_by_numpy(*, shared: bool, at_once: bool = True, on_one: bool = False) -> None:

@@ -62,6 +62,8 @@ def said(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Fi
         ("an_order_of_each", "DDP217", "the loader"),
         ("bags_as_before", "DDP203", "the bags"),
         ("dropped_handle", "DDP414", "the dropped one"),
+        ("step_on_a_copy", "DDP305", "the step on a copy"),
+        ("step_on_a_part_of_a_copy", "DDP305", "the wrap of what is not held"),
         ("converted", "DDP305", "the conversion"),
         ("caught", "DDP307", "the forward"),
         ("ignored_targets", "DDP309", "the loss"),
@@ -125,6 +127,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "augmented",
         ),
         *("as_many_targets", "counts_of_all"),
+        *("step_on_raised_copies", "step_on_both", "step_on_some"),
         *(
             "average_of_all",
             *("average_on_all", "average_sent"),
