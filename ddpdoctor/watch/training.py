@@ -89,8 +89,8 @@ class _Optimizer:
         self.links: list[tuple[Passes, Link]] = []
         self.clip: outside.Clipped = {}
         """What was clipped for a step without a DDP that will be looked at."""
-        self.holds_a_copy = False
-        """It has been told to hold what has no gradient, and nobody what has one."""
+        self.copied: int | None = None
+        """The wrapper of which it was told to hold a copy, and nobody the original."""
         self.graded: outside.Graded = {}
         """What the latest backward pass for such a step has left."""
 
@@ -482,11 +482,9 @@ class _Training:
         known = [each.optimizer() for each in self._known if each is not mine]
         others = [each for each in known if each is not None]
         wrappers = [(passes.number, wrapper) for wrapper, passes in self.passes.items()]
-        steps, told = mine.steps, mine.holds_a_copy
-        found = unheld.look(
-            self.log, mine.number, steps, [optimizer, *others], wrappers, was_told=told
+        mine.copied = unheld.look(
+            self.log, mine.number, mine.steps, [optimizer, *others], wrappers, mine.copied
         )
-        mine.holds_a_copy = bool(found)
 
     @harmless
     def _by_hand(self, optimizer: Any) -> None:

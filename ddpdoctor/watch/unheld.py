@@ -21,39 +21,43 @@ def look(
     step: int,
     optimizers: Iterable[Any],
     wrappers: Iterable[tuple[int, Any]],
-    *,
-    was_told: bool,
-) -> bool:
-    """Write down what the first of these lacks; if that was told before, also that it is over."""
+    told: int | None,
+) -> int | None:
+    """Write down what the first of these lacks, and return the wrapper that it is of, if any.
+
+    If that was `told` before, write also that it is over.
+    """
     mine, *others = optimizers
     modules = [(each, wrapper.module) for each, wrapper in wrappers]
     inside = {id(p) for _, module in modules for p in module.parameters()}
     own = _parameters(mine)
     idle = [p for p in own if p.requires_grad and p.grad is None and id(p) not in inside]
-    if not (idle or was_told) or is_capturing(idle):
-        return was_told
+    if is_capturing(idle) or not (idle or told is not None):
+        return told
     held = {id(p) for each in (own, *map(_parameters, others)) for p in each}
     shapes = Counter(tuple(p.shape) for p in idle)
+    found, names = told, list[str]()
     for wrapper, module in modules:
         left = {
             name: p
             for name, p in module.named_parameters()
             if p.grad is not None and id(p) not in held
         }
-        is_copy = bool(left) and not Counter(tuple(p.shape) for p in left.values()) - shapes
-        if is_copy or was_told:
-            log.write(
-                "unheld",
-                optimizer=number,
-                wrapper=wrapper,
-                step=step,
-                idle=len(idle),
-                left=len(left) if is_copy else 0,
-                names=[*left][:_NAMES],
-                place=users_frame(),
-            )
-            return True
-    return was_told
+        if left and not Counter(tuple(p.shape) for p in left.values()) - shapes:
+            found, names = wrapper, [*left]
+            break
+    if found is not None:
+        log.write(
+            "unheld",
+            optimizer=number,
+            wrapper=found,
+            step=step,
+            idle=len(idle),
+            left=len(names),
+            names=names[:_NAMES],
+            place=users_frame(),
+        )
+    return found
 
 
 def _parameters(optimizer: Any) -> list[Any]:

@@ -1678,8 +1678,10 @@ def stepped_on(
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
     twin = copy.deepcopy(net)
+    critic = DistributedDataParallel(nn.Linear(4, 1))
     model = DistributedDataParallel(net)  # the wrap of what is not held
     optimizer = torch.optim.SGD(choose(net, twin), lr=0.01)
+    its_own = torch.optim.SGD(critic.parameters(), lr=0.01)
     torch.manual_seed(10 + rank)
     for _ in range(9):
         optimizer.zero_grad()
@@ -1692,7 +1694,10 @@ def stepped_on(
         for own, other in zip(net.parameters(), twin.parameters(), strict=True):
             if raised:
                 own.data.copy_(other.data)
-    del model, optimizer
+        critic(torch.randn(6, 4)).mean().backward()
+        its_own.step()
+        its_own.zero_grad()
+    del model, optimizer, critic, its_own
     leave()
 
 

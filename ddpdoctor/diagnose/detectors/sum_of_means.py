@@ -70,7 +70,8 @@ def _sums(calls: list[Calls], world: int) -> Iterator[tuple[str, int, list[tuple
         found = [(of, total) for of in calls if (total := _of_losses(of, shared)) is not None]
         if len(found) == len(calls):
             yield "losses", shared, found
-    for index in range(min(len(call.means) for of in calls for call in of.values())):
+    numbers = (len(call.means) for of in calls for call in of.values())
+    for index in range(min(numbers, default=0)):
         means = [(of, [call.means[index] for call in of.values()]) for of in calls]
         yield "averages", 1, [(of, math.fsum(each)) for of, each in means if all(each)]
 
