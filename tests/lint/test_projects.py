@@ -77,6 +77,29 @@ def test_a_module_that_is_named_like_its_package_holds_none_of_its_modules(
     ]
 
 
+def test_a_module_that_is_named_like_a_library_imports_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "tools" / "__init__.py").touch()
+    (tmp_path / "tools" / "tqdm.py").write_text(
+        "from tqdm import tqdm as _tqdm\n"
+        "def shown(*args, **kwargs):\n    return _tqdm(*args, **{'mininterval': 1, **kwargs})\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import torch.distributed as dist\nfrom tools.tqdm import shown\nfrom data import Records\n"
+        "from torch.utils.data import DataLoader, DistributedSampler\n"
+        "dist.init_process_group('gloo')\nrecords = Records()\n"
+        "sampler = DistributedSampler(records, shuffle=False)\n"
+        "batches = DataLoader(records, sampler=sampler)\n"
+        "if dist.get_rank() == 0:\n    batches = shown(batches, total=len(batches))\n"
+        "for batch in batches:\n    dist.barrier()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert lint(list(collect(["."]))).diagnostics == []
+
+
 def test_the_same_is_found_however_the_sources_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,9 @@ class Locator:
         key = (folder, name)
         if key not in self._found:
             self._found[key] = self._search(folder, name)
+        found = self._found[key]
+        if found is not None and not name.startswith(".") and _is_one_file(found[0], importer):
+            return None  # `from tqdm import tqdm` in a tqdm.py of the user's: the library's
         if self._found[key] is None and not name.startswith("."):
             return self._on_its_path(importer, folder, name)
         return self._found[key]
@@ -134,6 +137,10 @@ class Locator:
             except (OSError, ValueError):
                 self._listings[folder] = {}
         return self._listings[folder]
+
+
+def _is_one_file(one: str, other: str) -> bool:
+    return one == other or os.path.normpath(one) == os.path.normpath(other)
 
 
 def _is_below_a_module(path: str, rest: str) -> bool:

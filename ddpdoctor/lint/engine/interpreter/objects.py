@@ -486,6 +486,10 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
         own = vm.new(made.node, SAMPLER, kind=f"sampler {what.number}")
         vm.store.put((own, OF_LOADER), owner)
         return Value(own)
+    if (held := vm.store.get((what, PARTS))) is not None:  # modules in a dictionary, by their names
+        part = vm.store.get((held.what, f"[{name!r}]"))
+        if part is not None and part != ABSENT:
+            return part
     return _of_type(vm, owner, made.type, name, node)
 
 

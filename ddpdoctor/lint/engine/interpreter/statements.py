@@ -1217,6 +1217,8 @@ def _is_alike(vm: Machine, call: ast.Call) -> bool:
         return _looks_up(vm, what)
     if isinstance(what, Partial):
         return what.callee.constant is not OPEN  # a method of a constant, as `".".join` is
+    if isinstance(what, Term) and what.op == "name" and not vm.frame.module.text.stars:
+        return True  # nobody binds it: a shell has it, as IPython has get_ipython, or no rank has
     if not isinstance(what, Lib):
         return False
     effect = vm.library.find(what.name)
@@ -1250,7 +1252,7 @@ def _looks_up(vm: Machine, function: Func, depth: int = 3) -> bool:
 
 
 _CONVERTERS = {
-    *map(Lib, ("int", "float", "str", "bool", "len", "isinstance", "getattr")),
+    *map(Lib, ("int", "float", "str", "bool", "len", "isinstance", "getattr", "type", "hasattr")),
     *map(Lib, ("importlib.import_module", "__import__")),
     *(Lib(f"os.path.{name}") for name in ("basename", "dirname", "join", "split", "splitext")),
 }

@@ -168,6 +168,9 @@ tqdm.auto.tqdm                          itself
 tqdm.trange                             range
 tqdm.auto.trange                        range
 tqdm.notebook.tqdm                      itself
+tqdm.autonotebook.tqdm                  itself
+tqdm.std.tqdm                           itself
+tqdm.tqdm_notebook                      itself
 tqdm.notebook.trange                    range
 rich.progress.track                     itself
 len                                     count

@@ -1,0 +1,42 @@
+"""A stack of blocks in a dictionary of modules, at each of which many ranks meet."""
+
+import torch
+import torch.distributed as dist
+from data import batches
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inner = nn.Linear(width, width)
+
+    def forward(self, hidden, meet):
+        if meet:
+            dist.barrier()
+        return hidden + self.inner(hidden)
+
+
+class Model(nn.Module):
+    def __init__(self, width=8, depth=2):
+        super().__init__()
+        first = nn.Embedding(100, width)
+        blocks = nn.ModuleList([Block(width) for _ in range(depth)])
+        self.stack = nn.ModuleDict(dict(first=first, blocks=blocks))
+        self.head = nn.Linear(width, 100)
+
+    def forward(self, words):
+        hidden = self.stack.first(words)
+        for block in self.stack.blocks:
+            hidden = block(hidden, dist.get_world_size() > 2)
+        return self.head(hidden).sum()
+
+
+dist.init_process_group("nccl")
+model = DistributedDataParallel(Model().cuda())
+optimizer = torch.optim.Adam(model.parameters())
+for words in batches():
+    optimizer.zero_grad()
+    model(words).backward()
+    optimizer.step()
