@@ -510,7 +510,27 @@ def _as_lint_has_it(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"places": (*more[:_MOST], *finding.places)})
 
 
+def _decides(finding: Finding, sources: Sources) -> Finding:
+    """With the line at which all ranks go by what one alone has: then it is no note."""
+    own = {(p.place.file, p.place.line) for p in finding.places if p.place is not None}
+    said = sources.said("DDP416", [each.place for each in finding.places if each.place is not None])
+    more = tuple(
+        RankPlace(
+            ranks=finding.ranks,
+            place=sources.place(each.path, each.line),
+            doing="all ranks go by it",
+        )
+        for diagnostic in said
+        if (diagnostic.path, diagnostic.line) in own
+        for each in diagnostic.related[:1]
+    )
+    if not more:
+        return finding
+    return finding.model_copy(update={"severity": "warning", "places": (*finding.places, *more)})
+
+
 _REMARKS: dict[str, Remark] = {
+    "reduced-only-on-root": _decides,
     "local-rank-argument": _option,
     "lone-copies": _never_joined,
     "missing-set-epoch": _calling(

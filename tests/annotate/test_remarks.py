@@ -676,3 +676,45 @@ def test_a_save_under_a_comparison_with_the_best_is_a_decision(
     assert [each.severity for each in found] == ["warning"] * is_told
     saves = [each.place for of in found for each in of.places if each.doing == "saves"]
     assert saves == [save.place] * is_told
+
+
+LEVELS = """import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def main():
+    dist.init_process_group("gloo")
+    rank, level = dist.get_rank(), 1
+    model = DistributedDataParallel(nn.Linear(4, 2))
+    for x in torch.randn(9, 8, 4, generator=torch.Generator().manual_seed(rank)):
+        out = model(x * level)
+        out.mean().backward()
+        right = (out.detach() > 0).float().mean()
+        dist.reduce(right, dst=0)
+        if {asked}:
+            {done}
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "done", "said"),
+    [
+        ("right.item() > 0.7", "level += 1", [15, 16]),
+        ("right.item() > 0.7", "print(level)", []),
+        ("rank == 0", "print(right.item())", []),
+    ],
+)
+def test_what_one_rank_has_is_no_note_where_all_go_by_it(
+    tmp_path: Path, asked: str, done: str, said: list[int]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(LEVELS.format(asked=asked, done=done), "utf-8")
+    found = annotate([noted(file, "DDP416", "reduced-only-on-root", 15, is_suspicion=True)])
+    lines = [each.place.line for of in found for each in of.places if each.place]
+    assert lines == said
+    assert [each.severity for each in found] == ["warning"] * bool(said)

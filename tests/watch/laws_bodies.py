@@ -2027,3 +2027,42 @@ def averaged_at_times() -> None:
                 dist.all_reduce(parameter.data)
                 parameter.data /= dist.get_world_size()
     dist.destroy_process_group()
+
+
+def levels(*, shared: bool = False, asked_by_root: bool = False) -> None:
+    """Harder samples once enough of all ranks' answers are right: by what a reduction has given."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    drawn = torch.Generator().manual_seed(rank)
+    level = 1
+    for step in range(6):
+        x = torch.randn(16, 4, generator=drawn)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), (x.sum(1) > 0).long()).backward()
+        optimizer.step()
+        told = torch.tensor([5.0 + step + 4 * rank, 16.0])
+        if shared:
+            dist.all_reduce(told)
+        else:
+            dist.reduce(told, dst=0)  # the reduction to one
+        if asked_by_root and rank:
+            continue
+        if (told[0] / told[1]).item() > 0.6:
+            level += 1
+    assert level
+    del model, optimizer
+    leave()
+
+
+def levels_of_the_root() -> None:
+    levels()
+
+
+def levels_of_all() -> None:
+    levels(shared=True)
+
+
+def level_on_the_root() -> None:
+    levels(asked_by_root=True)

@@ -205,3 +205,19 @@ def test_numbers_that_numpy_reads_are_metrics_too(
     kept = [each for each in said(server, tmp_path, body) if each.code == "DDP214"]
     lines = [each.places[0].place.line for each in kept if each.places[0].place]
     assert lines == ([] if comment is None else [line(comment)])
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [("levels_of_the_root", True), ("levels_of_all", False), ("level_on_the_root", False)],
+)
+def test_what_one_rank_alone_was_given_and_others_read_is_told(
+    server: ForkServer, tmp_path: Path, body: str, told: bool
+) -> None:
+    kept = [each for each in said(server, tmp_path, body) if each.code == "DDP416"]
+    assert len(kept) == told
+    for each in kept:
+        assert (each.severity, each.is_suspicion) == ("info", True)
+        assert each.places[0].place is not None
+        assert each.places[0].place.line == line("the reduction to one")
+        assert each.places[1].ranks == (1,)
