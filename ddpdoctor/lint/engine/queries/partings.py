@@ -141,11 +141,13 @@ def _of_those_who_left(run: Run, parting: Parting) -> Parting:
 
     `if not every and rank != 0: return` keeps nobody from what stands under `if every:`.
     """
-    from ddpdoctor.lint.engine.queries.holding import facts, following
+    from ddpdoctor.lint.engine.queries.holding import conditions, facts, following
 
     choice = parting.way[-1].node if parting.way else None
     arms = choice.arms if isinstance(choice, Choice) and parting.exit is not None else ()
-    given = next((arm.given for arm in arms if leaves(arm.body) is parting.exit), ())
+    given = list(next((arm.given for arm in arms if leaves(arm.body) is parting.exit), ()))
+    if parting.exit is not None and parting.exit.kind == "return":
+        given += [each for each in conditions(parting.way) if not isinstance(each[0], Table)]
     if not given:
         return parting
     implied = run.vm.implied
@@ -365,6 +367,8 @@ class _ByRank:
                 heard = heard or list(met(loop.body.items, hears=self.words.hears))
             if left.kind == "end" and not heard:
                 heard = list(_later(way, self.words))
+            if left.kind == "return" and not heard:
+                heard = list(_behind_in_the_function(way, self.words))
             if heard:
                 self.found.append(
                     Parting(
@@ -528,6 +532,14 @@ def _is_read(node: ast.AST) -> bool:
 
 def _returned(left: Exit | None) -> What:
     return left.value.what if left is not None and left.value is not None else NONE.what
+
+
+def _behind_in_the_function(way: Way, words: Words) -> Iterator[Met]:
+    """What is met behind the choices around a place, which a return leaves out."""
+    for step in reversed(way[:-1]):
+        if isinstance(step.node, Called | Loop):
+            return
+        yield from met(step.rest, hears=words.hears)
 
 
 def _later(way: Way, words: Words) -> Iterator[Met]:
