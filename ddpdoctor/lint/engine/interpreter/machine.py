@@ -263,6 +263,8 @@ class Machine:
         """What says whether this is distributed, and with which answer it is."""
         self.implied: dict[tuple[What, bool], frozenset[tuple[What, bool]]] = {}
         """What is true, or false, after some of several ways only -> what holds on all of these."""
+        self.there = EVERYONE
+        """The ranks of the model job that the program may have: it may say it is on one host."""
         self.joined = False
         """Whether a process group has been joined."""
         self.apart = False

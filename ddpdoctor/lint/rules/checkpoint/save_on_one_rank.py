@@ -50,7 +50,7 @@ def check(run: Run) -> Iterator[Hit]:
         if path is None or not same_path(path, path):
             continue
         who = doers(way)
-        if (who.mask & ~who.kept_out).bit_count() < 2:
+        if (who.mask & ~who.kept_out & run.vm.there).bit_count() < 2:
             continue
         if not (run.is_entry or _belongs_to_a_wrapper(event, run)):
             continue
