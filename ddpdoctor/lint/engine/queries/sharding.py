@@ -317,5 +317,20 @@ def deals(run: Run) -> Iterator[Deal]:
                 seeds[seed.why.root.place] = event
             continue
         order = event.values["order"]
-        if order.agree.cause == "chance" and order.why is not None:
-            yield Deal(event, order, seeds.get(order.why.root.place))
+        if order.agree.cause != "chance" or order.why is None or _are_values(run, order):
+            continue
+        yield Deal(event, order, seeds.get(order.why.root.place))
+
+
+_CONTINUOUS = ("rand", "randn", "rand_like", "randn_like", "normal", "uniform", "standard_normal")
+_ORDERS = ("argsort", "sort", "topk", "item", "index_select", "take", "gather", "multinomial")
+
+
+def _are_values(run: Run, drawn: Value) -> bool:
+    """Whether what is drawn are the numbers themselves, and no places of something by them."""
+    node = drawn.why.root.node if drawn.why is not None else None
+    func = node.func if isinstance(node, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    if name not in _CONTINUOUS:
+        return False
+    return not any(step.by.rpartition(".")[2] in _ORDERS for _, step in computed_from(run, drawn))
