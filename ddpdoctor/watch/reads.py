@@ -131,6 +131,7 @@ class _Reads:
         self._log.write(
             "read",
             number=number,
+            step=self._log.steps,
             value=float(read()).hex(),
             place=users_frame(frame),
             way=self._log.way(frame),

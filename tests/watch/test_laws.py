@@ -197,6 +197,7 @@ def test_the_sum_of_averages_made_in_python_is_suspected(
         ("kept_by_own_numbers", "read one by one"),
         ("kept_by_all", None),
         ("kept_by_the_sum_on_one", None),
+        ("kept_by_the_whole_set", None),
     ],
 )
 def test_numbers_that_numpy_reads_are_metrics_too(

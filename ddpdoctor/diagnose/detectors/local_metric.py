@@ -1,9 +1,10 @@
 """DDP214: a rank decides what to keep by a metric of its own shard.
 
 Seen: the last number that a rank read off a tensor before it saved was another one on each rank,
-and the ranks had communicated nothing in between. That it decides is what the source says: alone
-this is worth no word, so it is told as a note, which `annotate` makes a warning where the save
-stands under a comparison.
+and the ranks had communicated nothing in between. What is read once in every step is of the
+training: who evaluates after it may do so without such a number, and decide by that. That it
+decides is what the source says: alone this is worth no word, so it is told as a note, which
+`annotate` makes a warning where the save stands under a comparison.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import FileEvent, Place, RankEvidence, named
 from ddpdoctor.evidence.events.reads import Read
 
-_ENOUGH = 2
+_ENOUGH, _STEPS = 2, 8
 _GIVING = frozenset({"reduce", "gather", "recv"})
 """By which one rank is given what those of the others are."""
 _WAYS = 4
@@ -53,7 +54,15 @@ def _unlike(ranks: list[RankEvidence]) -> set[Place | None]:
     for (place, _), of in values.items():
         if len(of) == len(ranks) and len(set(of.values())) > 1:
             often[place] = often.get(place, 0) + 1
-    return {place for place, times in often.items() if times >= _ENOUGH}
+    found = {place for place, times in often.items() if times >= _ENOUGH}
+    return {place for place in found if not any(_is_of_steps(rank, place) for rank in ranks)}
+
+
+def _is_of_steps(rank: RankEvidence, place: Place | None) -> bool:
+    """Whether the line was read once in each of many steps on end."""
+    at = {read.number: read.step for read in rank.of(Read) if read.place == place}
+    on_end = [at[number + 1] - step == 1 for number, step in at.items() if number + 1 in at]
+    return len(on_end) >= _STEPS and all(on_end)
 
 
 def _before(rank: RankEvidence, save: FileEvent) -> Read | None:

@@ -21,5 +21,7 @@ class Read:
     place: Place | None
     time: float
     way: tuple[Place, ...] = ()
+    step: int = 0
+    """Optimizer steps taken before."""
     aside: bool = False
     """It was formatted, for people to read, or has a graph: nothing is decided by that."""
