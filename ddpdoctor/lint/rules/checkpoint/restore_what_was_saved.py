@@ -99,7 +99,7 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
     for save, kept in saves:
         lost = sorted(key for key in kept.keys() - restored if _is_state(key, kept[key]))
         lost = [key for key in lost if not _is_handed_over(run, key, load, saves)]
-        if read <= kept.keys() and lost:
+        if read <= kept.keys() and lost and _has_the_optimizer(read, kept):
             told.add(id(load.node))
             named = ", ".join(f"`{key}`" for key in lost)
             yield Hit(
@@ -110,6 +110,12 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
                 path=load.path,
             )
             return
+
+
+def _has_the_optimizer(read: set[str], kept: dict[str, Value]) -> bool:
+    """Whether one of these is the optimizer: beside it, `opt` is what the job was told."""
+    mine = {key for key in kept if _OPTIMIZER.search(key)}
+    return bool(read & (mine - {"opt"} or mine))
 
 
 def _is_handed_over(run: Run, key: str, load: Event, saves: list[Saved]) -> bool:
