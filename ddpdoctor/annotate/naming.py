@@ -53,10 +53,16 @@ class Party:
     """Ranks that have ended."""
 
     @property
+    def trains(self) -> bool:
+        """Whether it is in a backward."""
+        return self.at.phase == "backward" or self.at.doing.startswith("in backward")
+
+    @property
     def waits(self) -> str:
         """What it does, and where."""
-        if self.at.doing.startswith("raised "):  # that the others were gone
-            return f"the call at {self.at.place}"
+        if self.at.doing.startswith(("raised ", "in ")):  # that the others were gone; elsewhere
+            inside = "backward" if self.trains else "call"
+            return f"the {inside} at {self.at.place}"
         return f"{self.at.doing} ({self.at.place})"
 
 
@@ -164,13 +170,13 @@ def _renamed(
     at = sources.place(reason.path, reason.line)
     places = [party.at, RankPlace(ranks=ranks, place=at, doing=name.doing)]
     others = [place for place in finding.places if place is not party.at]
-    if name.code in ("DDP405", "DDP410", "DDP418") or reason.turn.shape == "left":
+    if name.code in ("DDP207", "DDP405", "DDP410", "DDP418") or reason.turn.shape == "left":
         places.reverse()
     known = {at, *(each.place for each in finding.places)}
     places += _calls(party, sources, known)
     places += _comes_of(reason, ranks, sources, known)
     # Of two equal sides, those that refresh, or go on looping, are named: the source is about them.
-    is_tie = name.code in ("DDP418", "DDP505") and not finding.ranks
+    is_tie = name.code in ("DDP207", "DDP418", "DDP505") and not finding.ranks
     is_theirs = is_tie or name.code in ("DDP401", "DDP406")
     concluded = finding.certainty == "proven" and not (reason.fits and alone)
     parted = (PROVEN,) if concluded and finding.title == "deadlock" else ()
@@ -490,6 +496,15 @@ def _loop(reason: Reason, party: Party) -> Name | None:
         return _stop(f"the loop {told} {where}, on some ranks only")
     if reason.kind == "open" and (reason.is_loader or party.at.phase):
         return None  # samplers deal out equally many, and who has more is told by what was seen
+    if party.trains:
+        return Name(
+            "DDP207",
+            "uneven-batches",
+            f"{party.waits} runs once for each of `{condition}` ({reason.where}), and the ranks do "
+            "not have equally many: who is done first leaves the others there.",
+            "Let all ranks run it equally often, or train under Join([model]).",
+            "runs unequally often",
+        )
     return _unequal(
         f"{party.waits} runs once for each of `{condition}` ({reason.where}), and the ranks do not "
         "have equally many."

@@ -1083,3 +1083,27 @@ main([torch.rand(2)])
     )
     assert refined.code == "DDP307"
     assert script.place("the raise", "step") in [each.place for each in refined.places]
+
+
+UNEQUAL = """
+import random
+def main(model):
+    rng = random.Random()
+    for _ in range(rng.choice([2, 3, 5])):  # the rounds
+        model().backward()  # the backward
+    dist.all_reduce(state)  # the sum
+"""
+
+
+@pytest.mark.parametrize("doing", ["all_reduce #9 (backward)", "in backward meanwhile"])
+def test_a_loop_that_trains_unequally_often_is_one_of_uneven_batches(
+    tmp_path: Path, doing: str
+) -> None:
+    script = Script(tmp_path, PREAMBLE + UNEQUAL)
+    backward = script.at(1, doing, "the backward")
+    if "(backward)" in doing:
+        backward = backward.model_copy(update={"phase": "backward"})
+    refined = only(finding(backward, script.at(0, "all_reduce #9", "the sum")))
+    assert (refined.code, refined.certainty) == ("DDP207", "evidence")
+    assert script.place("the rounds", "main") in [each.place for each in refined.places]
+    assert "meanwhile" not in refined.cause
