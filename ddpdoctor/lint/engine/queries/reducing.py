@@ -33,6 +33,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Const,
     Either,
     Ref,
+    Term,
     Value,
     What,
 )
@@ -128,6 +129,23 @@ def shared_in(run: Run, weights: Collection[What]) -> set[int]:
         ):
             sharing |= _loops_around(way)
     return sharing
+
+
+def reduced_by_hand(run: Run, weights: Collection[What]) -> set[int]:
+    """The loops in which gradients of these modules, or what each parameter has, are reduced."""
+    found: set[int] = set()
+    for event, way in events(run.root, "collective"):
+        given = event.values.get("shares")
+        behind = [] if given is None else [given, *origins(run, given)]
+        grads = [each for each in behind if _is_gradient(each.what)]
+        of = [mentioned(run, each) for each in (*grads, *_gone_through(way))]
+        if given is not None and any(not each.isdisjoint(weights) for each in of):
+            found |= _loops_around(way)
+    return found
+
+
+def _is_gradient(what: What) -> bool:
+    return isinstance(what, Term) and what.op == "of" and what.args[1:] == ("grad",)
 
 
 def _gone_through(way: Way) -> Iterator[Value]:

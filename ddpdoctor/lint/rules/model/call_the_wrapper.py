@@ -46,7 +46,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     text,
 )
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.engine.queries.reducing import shared_in, stepped
+from ddpdoctor.lint.engine.queries.reducing import reduced_by_hand, shared_in, stepped
 from ddpdoctor.lint.engine.queries.sharding import loops
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, parts
 from ddpdoctor.lint.rule import About, Confidence, Edit, Fix, Hit, Related, characters
@@ -64,9 +64,12 @@ def check(run: Run) -> Iterator[Hit]:
         wrapper, module = wrap.values["wrapper"].what, wrap.values["module"].what
         assert isinstance(wrapper, Ref)
         inside = {-wrapper.number, *parts(run, module)}
+        by_hand = reduced_by_hand(run, {wrapper, module})
         for event, way in backwards:
             loss, of = event.values["loss"], made_by(event.values["loss"])
             if wrapper.number in of:
+                continue
+            if any(id(each) in by_hand for each in loops(way)):
                 continue
             is_sure = bool(of & inside) or module in mentioned(run, loss)
             if not is_sure and not _is_computed_by(run, loss, wrapper, module):
