@@ -297,15 +297,15 @@ def test_a_plain_if_inside_of_a_try_is_nearer_than_an_exception_that_nobody_saw(
 
 
 HANDED_BACK = """
-def step(model, batch):
+def step(model, batch, normalised):
     try:
         batch = normalised(batch)
     except ValueError:  # the handler
         return
     model(batch).backward()  # the backward
-def main(model, batches):
+def main(model, batches, normalised):
     for batch in batches:
-        step(model, batch)  # the call
+        step(model, batch, normalised)  # the call
     dist.barrier()  # the barrier
 """
 
