@@ -138,8 +138,11 @@ def reduced_by_hand(run: Run, weights: Collection[What]) -> set[int]:
         given = event.values.get("shares")
         behind = [] if given is None else [given, *origins(run, given)]
         grads = [each for each in behind if _is_gradient(each.what)]
-        of = [mentioned(run, each) for each in (*grads, *_gone_through(way))]
-        if given is not None and any(not each.isdisjoint(weights) for each in of):
+        through = list(_gone_through(way))
+        of = [mentioned(run, each) for each in (*grads, *through)]
+        # What is gone through may be the parameters of one of several models.
+        several = any(isinstance(each.what, Term) and each.what.op == "joined" for each in through)
+        if given is not None and (several or any(not each.isdisjoint(weights) for each in of)):
             found |= _loops_around(way)
     return found
 
