@@ -205,10 +205,8 @@ def wrap_in(
     vm: Machine, made: Ref, module: Value, kwargs: dict[str, Value], node: ast.AST, name: str
 ) -> Value:
     """Make an object the wrapper of a module."""
-    inner = vm.object(module)
-    if inner is not None and inner.type == objects.DDP and inner.node is node:
-        # Nobody wraps twice at one place: it is done in the first round, or on another way.
-        module = vm.store.get((module.what, "module")) or module
+    if isinstance(module.what, Either | Ref):
+        module = vm.each(module, lambda each: _not_wrapped_here(vm, each, node))
     vm.objects[made.number].type = objects.DDP
     vm.store.distributed.add(made.number)
     vm.store.put((made, "module"), module)
@@ -222,6 +220,17 @@ def wrap_in(
     named = {f"kw_{word}": each for word, each in kwargs.items()}
     vm.emit("wrap", name, node, module=module, wrapper=Value(made), **named)
     return Value(made)
+
+
+def _not_wrapped_here(vm: Machine, module: Value, node: ast.AST) -> Value:
+    """A module without the wrapper that it was given at the same place.
+
+    Nobody wraps twice there: it is done in the first round, or on another way.
+    """
+    made = vm.object(module)
+    if made is None or made.type != objects.DDP or made.node is not node:
+        return module
+    return vm.store.get((module.what, "module")) or module
 
 
 def _prepares(vm: Machine, call: Call) -> Value:
