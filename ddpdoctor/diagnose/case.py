@@ -22,6 +22,8 @@ _CASUALTY = re.compile(
     re.IGNORECASE,  # of one message torch's versions write some with a capital, some without
 )
 _TIMEOUT = re.compile(r"Timed out waiting \d+ms for|Watchdog caught collective operation timeout")
+_PYTHONS_OWN = "[Errno 32] Broken pipe"
+"""What Python says of a pipe, as of the output that nobody reads any more; torch's words differ."""
 _PARTS: dict[str, Phase] = {
     "DistributedDataParallel.forward": "forward",
     "_engine_run_backward": "backward",
@@ -79,7 +81,9 @@ class Case:
         """Codes of findings that explain what other detectors would find too."""
         self._waited: list[str] = []
         if not (self.raised or self.died or self.deserters or self.overdue):
-            self.raised, self.casualties = self.casualties, []
+            own = [each for each in self.casualties if _PYTHONS_OWN in each.exception.message]
+            self.raised = own or self.casualties
+            self.casualties = [each for each in self.casualties if each not in self.raised]
         self.failures: tuple[Raised | Died, ...] = (*self.raised, *self.died)
         """What ended ranks, whoever has explained it."""
 

@@ -196,6 +196,20 @@ def test_ranks_that_the_launcher_kills_after_a_failure_are_its_consequence() -> 
     assert [f.title for f in found(three)] == ["exception"]
 
 
+def test_who_prints_where_nobody_reads_has_lost_no_peer() -> None:
+    three = ranks()
+    three[0].exceptions.append(error("[Errno 32] Broken pipe", kind="BrokenPipeError"))
+    for rank in three[1:]:
+        rank.exceptions.append(error(CLOSED, at=51.0))
+    for rank in three:
+        end(rank, 1)
+    finding = only(three)
+    assert (finding.title, finding.ranks) == ("exception", (0,))
+    three[2].exceptions.clear()
+    end(three[2], None, signal.SIGKILL, at=45.0)
+    assert only(three).ranks == (2,), "a pipe to another rank may break so, too"
+
+
 def test_a_rank_that_was_killed_first_is_the_cause_and_not_what_its_peers_raise() -> None:
     three = ranks()
     end(three[2], None, signal.SIGKILL, at=45.0)

@@ -363,8 +363,8 @@ MESSAGES = (
         names_culprits=True,
     ),
     Message(
-        r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|remote process exited|"
-        r"NCCL communicator was aborted|[Ff]ailed to recv, got 0 bytes",
+        r"Connection (?:closed|reset) by peer|(?<!\[Errno 32\] )Broken pipe|Socket closed|"
+        r"remote process exited|NCCL communicator was aborted|[Ff]ailed to recv, got 0 bytes",
         "DDP400",
         "peer-left",
         "these ranks lost the connection to a rank that had left, and nothing tells why it did.",
