@@ -43,7 +43,8 @@ def main(options):
         begin(size)
     meter = Meter(options.reduced)
     for number, prompt in enumerate(options.prompts):
-        if not options.parallel and number % size != rank:
+        is_others = not options.parallel and number % size != rank
+        if is_others:
             continue
         draw(prompt)
     meter.flush()

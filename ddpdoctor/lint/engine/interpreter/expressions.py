@@ -6,6 +6,7 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding, objects, rewriting
@@ -305,7 +306,16 @@ def _both(vm: Machine, left: Value, right: Value, is_and: bool) -> Value:
     """`left and right`, or `left or right`: what makes this several ranks says nothing of which."""
     if isinstance(left.what, Table) or isinstance(right.what, Table):
         left, right = vm.as_mode(left), vm.as_mode(right)
-    return folding.both(left, right, is_and)
+    result = folding.both(left, right, is_and)
+    if result is left or result is right or not result.agree.divergent:
+        return result
+    what = result.what
+    given = tuple(g for side in (left, right) for g in vm.given_by(side) if g[-1] is is_and)
+    if given and isinstance(what, Table):
+        return replace(result, what=replace(what, given=given))
+    if given and isinstance(what, Term):
+        vm.given[what] = given
+    return result
 
 
 def _conditional(vm: Machine, node: ast.IfExp) -> Value:

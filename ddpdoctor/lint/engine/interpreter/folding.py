@@ -423,7 +423,8 @@ def negated(value: Value) -> Value:
     known = truth(value)
     if isinstance(value.what, Table):
         found = tuple(each if each is OPEN else not each for each in value.what.entries)
-        return Value(_table(found, value), value.agree, value.why)
+        given = tuple((what, holds, not when) for what, holds, when in value.what.given)
+        return Value(replace(_table(found, value), given=given), value.agree, value.why)
     if known is not None:
         return Value(Const(not known), value.agree, value.why)
     if isinstance(value.what, Term) and value.what.op == "not":

@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Const,
     Either,
     Func,
+    Given,
     Lib,
     ModuleRef,
     Partial,
@@ -263,6 +264,10 @@ class Machine:
         """What says whether this is distributed, and with which answer it is."""
         self.implied: dict[tuple[What, bool], frozenset[tuple[What, bool]]] = {}
         """What is true, or false, after some of several ways only -> what holds on all of these."""
+        self.given: dict[What, tuple[Given, ...]] = {}
+        """As of a `Table`, of other conditions in which ranks part: `every and i % n == rank`."""
+        self.draws: dict[ast.AST, str] = {}
+        """Calls that draw at random, with what they draw by: torch.randn."""
         self.there = EVERYONE
         """The ranks of the model job that the program may have: it may say it is on one host."""
         self.joined = False
@@ -455,6 +460,18 @@ class Machine:
         if isinstance(what, Func | Class | ModuleRef | Partial):
             return True
         return None
+
+    def given_by(self, condition: Value) -> tuple[Given, ...]:
+        """What else holds where a condition does, or does not."""
+        what = condition.what
+        if isinstance(what, Table):
+            return what.given
+        if not condition.agree.divergent:
+            return ((what, True, True), (what, False, False)) if has_identity(what) else ()
+        if isinstance(what, Term) and what.op == "not":
+            inner = self.given.get(what.args[0], ())
+            return tuple((each, holds, not when) for each, holds, when in inner)
+        return self.given.get(what, ())
 
     def is_known(self, what: Lib) -> bool:
         """Whether it is of a library that is known, or one itself: else it may be any variable."""

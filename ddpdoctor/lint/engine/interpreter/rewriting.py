@@ -28,40 +28,59 @@ def suppressing(node: ast.With | ast.AsyncWith) -> ast.Try:
     return found
 
 
-def asks_for_the_next(node: ast.While) -> bool:
-    """Whether it is `while True` that asks an iterator for its next, and is left where it ends."""
-    asking = node.body[0]
-    if not isinstance(node.test, ast.Constant) or not node.test.value or node.orelse:
-        return False
-    if not isinstance(asking, ast.Try) or asking.orelse or asking.finalbody:
-        return False
-    if len(asking.body) != 1 or len(asking.handlers) != 1:
-        return False
-    (handler,), (asked,) = asking.handlers, asking.body
-    ends = isinstance(handler.type, ast.Name) and handler.type.id == "StopIteration"
-    if not ends or len(handler.body) != 1 or not isinstance(handler.body[0], ast.Break):
-        return False
-    if not isinstance(asked, ast.Assign) or len(asked.targets) != 1:
-        return False
-    call = asked.value
-    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
-        return False
-    if not isinstance(call.func, ast.Name) or call.func.id != "next":
-        return False
-    over = call.args[0]
-    stored = (x for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
-    return isinstance(over, ast.Name) and all(each.id != over.id for each in stored)
+def looping(node: ast.While) -> ast.For | None:
+    """The `for` that comes to the same as `while True: try: x = next(xs); except ...: break`."""
+    match node:
+        case ast.While(
+            test=ast.Constant(value=always),
+            body=[
+                ast.Try(
+                    body=[ast.Assign(targets=[target], value=value)],
+                    handlers=[
+                        ast.ExceptHandler(type=ast.Name("StopIteration"), body=[ast.Break()])
+                    ],
+                    orelse=[],
+                    finalbody=[],
+                ) as asking,
+                *rest,
+            ],
+            orelse=[],
+        ) if always:
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = list(zip(target.elts, value.elts, strict=False))
+        case _:
+            return None
+    asked = [(one, over) for one, each in pairs if (over := _asked(each)) is not None]
+    if len(asked) != 1 or _stores(node, asked[0][1]):
+        return None
+    one, over = asked[0]
+    others = [ast.Assign([into], each) for into, each in pairs if into is not one]
+    body = [*(ast.copy_location(each, asking) for each in others), *rest]
+    body = body or [ast.copy_location(ast.Pass(), asking)]
+    return ast.copy_location(ast.For(one, over, body, []), node)
 
 
-def looping(node: ast.While) -> ast.For:
-    """The loop that comes to the same."""
-    asking = node.body[0]
-    assert isinstance(asking, ast.Try)
-    asked = asking.body[0]
-    assert isinstance(asked, ast.Assign)
-    assert isinstance(asked.value, ast.Call)
-    body = node.body[1:] or [ast.copy_location(ast.Pass(), asking)]
-    return ast.copy_location(ast.For(asked.targets[0], asked.value.args[0], body, []), node)
+def _asked(node: ast.expr) -> ast.Name | ast.Attribute | None:
+    """What is asked for its next, if nothing else is done there."""
+    match node:
+        case ast.Call(
+            func=ast.Name("next"), args=[ast.Name() | ast.Attribute() as of], keywords=[]
+        ):
+            return of
+        case _:
+            return None
+
+
+def _stores(node: ast.AST, name: ast.Name | ast.Attribute) -> bool:
+    """Whether something else is given that name."""
+    same = ast.unparse(name)
+    stored = (
+        each
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Store)
+    )
+    return any(ast.unparse(each) == same for each in stored)
 
 
 def raising(node: ast.Try, number: int, handlers: tuple[int, ...]) -> ast.If:

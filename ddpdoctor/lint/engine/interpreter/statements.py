@@ -24,7 +24,6 @@ from ddpdoctor.lint.engine.interpreter.machine import (
 )
 from ddpdoctor.lint.engine.interpreter.methods import TEXT_METHODS
 from ddpdoctor.lint.engine.interpreter.rewriting import (
-    asks_for_the_next,
     looping,
     raising,
     suppressing,
@@ -59,7 +58,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
     blended,
-    has_identity,
     how_many,
     local,
     within,
@@ -380,24 +378,10 @@ def _if(vm: Machine, node: ast.If) -> bool:
     if known is not None and (setting := _setting(vm, node, known)) is not None:
         condition = setting
     paths = vm.ways(condition, _way(vm, node.body), _way(vm, node.orelse))
-    if condition.agree.divergent and isinstance(node.test, ast.BoolOp):
-        for path in paths:
-            path.given = tuple(_given(vm, node.test, path.holds is True))
+    given = vm.given_by(condition) if condition.agree.divergent else ()
+    for path in paths:
+        path.given = tuple((what, holds) for what, holds, when in given if when is path.holds)
     return vm.choose(node, node.test, condition, paths) is not None
-
-
-def _given(vm: Machine, test: ast.expr, holds: bool) -> Iterator[tuple[What, bool]]:
-    """What ranks agree on of all that must hold, or not, where a condition does, or does not."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _given(vm, operand, not holds)
-        case ast.BoolOp(op=op, values=values):
-            for each in values if isinstance(op, ast.And) == holds else ():
-                yield from _given(vm, each, holds)
-        case _:
-            value = evaluate_quietly(vm, test)
-            if not value.agree.divergent and has_identity(value.what):
-                yield value.what, holds
 
 
 def _setting(vm: Machine, node: ast.If, known: bool) -> Value | None:
@@ -878,8 +862,8 @@ def _loop_of(vm: Machine, node: ast.AST, outside: int) -> Loop | None:
 
 
 def _while(vm: Machine, node: ast.While) -> bool:
-    if asks_for_the_next(node):
-        return run_block(vm, [vm.program.written_out(node, looping)])
+    if (loop := vm.program.written_out(node, looping)) is not None:
+        return run_block(vm, [loop])
     first = evaluate_quietly(vm, node.test)
     known = vm.truth(first)
     if known is False and not isinstance(first.what, Table) and not vm.was_seen_in(node.body):

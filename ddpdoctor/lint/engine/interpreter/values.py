@@ -136,6 +136,10 @@ class Const:
         object.__setattr__(self, "kind", self.value.__class__.__name__)
 
 
+Given = tuple["What", bool, bool]
+"""What ranks agree on, whether that holds, and of which answer of a condition it is said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """One constant for each rank of the model job; OPEN where it is not known."""
@@ -145,6 +149,8 @@ class Table:
     """It was computed of the world size: a smaller job's ranks are not the first of the model's."""
     is_counted_on: bool = field(default=False, compare=False)
     """It was computed, be it to the same numbers: `rank + host * 8` on the first of the hosts."""
+    given: tuple[Given, ...] = field(default=(), compare=False)
+    """What else holds where it is true, or false: `every` in `every and rank == 0`."""
 
     def ranks(self) -> tuple[int, int]:
         """Masks of the ranks for which it is true, and for which it is open."""

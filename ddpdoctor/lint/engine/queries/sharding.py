@@ -329,8 +329,7 @@ _ORDERS = ("argsort", "sort", "topk", "item", "index_select", "take", "gather", 
 def _are_values(run: Run, drawn: Value) -> bool:
     """Whether what is drawn are the numbers themselves, and no places of something by them."""
     node = drawn.why.root.node if drawn.why is not None else None
-    func = node.func if isinstance(node, ast.Call) else None
-    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-    if name not in _CONTINUOUS:
+    name = run.vm.draws.get(node, "") if node is not None else ""
+    if name.rpartition(".")[2] not in _CONTINUOUS:
         return False
     return not any(step.by.rpartition(".")[2] in _ORDERS for _, step in computed_from(run, drawn))

@@ -30,6 +30,7 @@ first_epoch = state["epoch"] + 1
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from itertools import takewhile
@@ -303,6 +304,17 @@ def _handed_on(run: Run) -> set[What]:
             match node:
                 case Exit(kind="return", value=Value(what=what)) if not run.is_entry:
                     found.add(what)
+                case Event(kind="set_attribute", values={"owner": owner}) if _is_a_bag(run, owner):
+                    pass
                 case Event(kind="set_attribute" | "load_state", values=values):
                     found.update(each.what for each in values.values())
     return found
+
+
+def _is_a_bag(run: Run, owner: Value) -> bool:
+    """Whether an object has attributes alone, and who reads them is seen."""
+    made = run.vm.object(owner)
+    if made is None or made.cls < 0 or made.number in run.vm.handed:
+        return False
+    info = run.vm.classes[made.cls]
+    return not info.bases and not any(isinstance(each, ast.FunctionDef) for each in info.node.body)

@@ -140,6 +140,8 @@ def _gives_nothing(run: Run, module: Value) -> bool:
     forward = (
         objects.class_attribute(run.vm, made.cls, "forward") if made and made.cls >= 0 else None
     )
+    if forward is not None:
+        forward = run.vm.store.get((forward.what, "__wrapped__")) or forward
     if forward is None or not isinstance(forward.what, Func):
         return False
     node = run.vm.functions[forward.what.number].node

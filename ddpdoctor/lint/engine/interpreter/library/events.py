@@ -366,6 +366,7 @@ def _seed_by_chance(vm: Machine, call: Call) -> None:
 
 def _drawn(vm: Machine, call: Call, values: dict[str, Value], of: str) -> Value:
     """A random draw: alike where the generator was seeded alike."""
+    vm.draws[call.node] = call.name
     generator = values.get("generator")
     if generator is not None and not generator.is_const(None):
         seed = vm.store.get((generator.what, "seed")) or Value(NOTHING, UNKNOWN)
