@@ -391,8 +391,9 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
 def _output_with(part: Partial) -> Tensor | None:
     """What a model has given that has such a part: `output.loss`, which no tensor has."""
     whole, name = part.callee.what, dict(part.named).get("#", NONE).constant
-    is_part = isinstance(whole, Tensor) and whole.of and name not in _OF_A_TENSOR
-    return whole if isinstance(whole, Tensor) and is_part else None
+    if not isinstance(whole, Tensor) or not whole.of or name in _OF_A_TENSOR:
+        return None
+    return whole
 
 
 def models_behind(value: Value) -> frozenset[int]:

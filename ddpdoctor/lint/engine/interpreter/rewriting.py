@@ -46,9 +46,7 @@ def looping(node: ast.While) -> ast.For | None:
             ],
             orelse=[],
         ) if always:
-            pairs = [(target, value)]
-            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-                pairs = list(zip(target.elts, value.elts, strict=False))
+            pairs = _each_to_its_own(target, value) or [(target, value)]
         case _:
             return None
     asked = [(one, over) for one, each in pairs if (over := _asked(each)) is not None]
@@ -59,6 +57,17 @@ def looping(node: ast.While) -> ast.For | None:
     body = [*(ast.copy_location(each, asking) for each in others), *rest]
     body = body or [ast.copy_location(ast.Pass(), asking)]
     return ast.copy_location(ast.For(one, over, body, []), node)
+
+
+def _each_to_its_own(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]] | None:
+    """What each name of a tuple is given, where one after the other comes to the same."""
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+        return None
+    fixed = all(isinstance(each, ast.Constant) or _asked(each) for each in value.elts)
+    if not fixed or len(target.elts) != len(value.elts):
+        return None
+    starred = any(isinstance(each, ast.Starred) for each in target.elts)
+    return None if starred else list(zip(target.elts, value.elts, strict=True))
 
 
 def _asked(node: ast.expr) -> ast.Name | ast.Attribute | None:
