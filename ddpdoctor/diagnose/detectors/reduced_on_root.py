@@ -15,14 +15,12 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.reductions import Calls, by_way, reads_after
 from ddpdoctor.evidence import Collective, Place, RankEvidence, named
 from ddpdoctor.evidence.events.reads import Read
 
 _ENOUGH = 2
 _ROUNDING = 2e-5
-
-Calls = dict[int, Collective]
-"""One reduction, by rank."""
 
 
 @detector(precedence=463)
@@ -31,10 +29,12 @@ def detect(case: Case) -> Iterator[Finding]:
     ranks = [rank for rank in case.evidence.ranks if rank.groups]
     if len(ranks) < 2 or not any(rank.of(Read) for rank in ranks):
         return
-    for calls in _by_way(ranks):
+    for calls in by_way(ranks, _goes_to_one):
+        roots = {call.root for of in calls for call in of.values()}
+        if len(calls) < _ENOUGH or len(roots) > 1:
+            continue
         seen = [_next_reads(rank, calls) for rank in ranks]
-        root = calls[0][ranks[0].rank].root
-        at_root = next((i for i, rank in enumerate(ranks) if rank.rank == root), None)
+        at_root = next((i for i, rank in enumerate(ranks) if rank.rank in roots), None)
         if at_root is None:
             continue
         for place, reads in seen[at_root].items():
@@ -51,36 +51,16 @@ def detect(case: Case) -> Iterator[Finding]:
                 return
 
 
-def _by_way(ranks: list[RankEvidence]) -> Iterator[list[Calls]]:
-    """The reductions of few numbers to one rank that all have made from one line, by one way."""
-    found: dict[tuple[Place, ...], dict[tuple[str, int], Calls]] = {}
-    for rank in ranks:
-        for call in rank.collectives:
-            group = rank.groups.get(call.group)
-            is_whole = group is not None and len(group.ranks) == len(ranks)
-            if call.op != "reduce" or not is_whole or not call.values or call.place is None:
-                continue
-            if call.reduce_op in ("SUM", "AVG"):
-                of_way = found.setdefault((*call.way, call.place), {})
-                of_way.setdefault((call.group, call.seq), {})[rank.rank] = call
-    for of in found.values():
-        whole = [calls for calls in of.values() if len(calls) == len(ranks)]
-        if len(whole) >= _ENOUGH and len({c.root for calls in whole for c in calls.values()}) == 1:
-            yield whole
+def _goes_to_one(call: Collective) -> bool:
+    return call.op == "reduce" and bool(call.values) and call.reduce_op in ("SUM", "AVG")
 
 
 def _next_reads(rank: RankEvidence, calls: list[Calls]) -> dict[Place, dict[int, float]]:
     """By line: the number that a rank read there first after each of these calls."""
-    own = calls[0][rank.rank]
-    line = own.place, own.way
-    begun = sorted(call.begun for call in rank.collectives if (call.place, call.way) == line)
     found: defaultdict[Place, dict[int, float]] = defaultdict(dict)
-    for number, of in enumerate(calls):
-        since = of[rank.rank].begun
-        until = next((each for each in begun if each > since), math.inf)
-        for read in rank.of(Read):
-            if read.place and since < read.time < until and not read.aside:
-                found[read.place].setdefault(number, float.fromhex(read.value))
+    for number, read in reads_after(rank, calls):
+        if read.place and not read.aside:
+            found[read.place].setdefault(number, float.fromhex(read.value))
     return found
 
 

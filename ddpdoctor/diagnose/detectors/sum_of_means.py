@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.reductions import Calls, by_way, reads_after
 from ddpdoctor.evidence import Collective, Place, RankEvidence, named
 from ddpdoctor.evidence.events.reads import Read
 
@@ -26,9 +27,6 @@ _ENOUGH = 3
 _ROUNDING = 2e-5
 _LIKE = 1e-3
 """Sums that differ by less say nothing of what is made of them."""
-
-Calls = dict[int, Collective]
-"""One sum, by rank."""
 
 
 @detector(precedence=467)
@@ -38,7 +36,7 @@ def detect(case: Case) -> Iterator[Finding]:
     if len(ranks) < 2 or not any(rank.of(Read) for rank in ranks):
         return
     numbers = tuple(rank.rank for rank in ranks)
-    for calls in _by_way(ranks):
+    for calls in by_way(ranks, _is_told):
         for put, shared, summed in _sums(calls, len(ranks)):
             sums = [total for _, total in summed]
             if len(sums) < _ENOUGH or not _vary(sums):
@@ -50,18 +48,9 @@ def detect(case: Case) -> Iterator[Finding]:
                         return
 
 
-def _by_way(ranks: list[RankEvidence]) -> list[list[Calls]]:
-    """The sums of few numbers that all ranks have made from one line, come to by one way."""
-    found: dict[tuple[Place, ...], dict[tuple[str, int], Calls]] = {}
-    for rank in ranks:
-        for call in rank.collectives:
-            group = rank.groups.get(call.group)
-            is_whole = group is not None and len(group.ranks) == len(ranks)
-            is_told = bool(call.losses) or any(call.means)
-            if call.place and is_told and call.reduce_op == "SUM" and is_whole:
-                of_way = found.setdefault((*call.way, call.place), {})
-                of_way.setdefault((call.group, call.seq), {})[rank.rank] = call
-    return [[calls for calls in of.values() if len(calls) == len(ranks)] for of in found.values()]
+def _is_told(call: Collective) -> bool:
+    """Whether it sums losses, or averages."""
+    return call.reduce_op == "SUM" and (bool(call.losses) or any(call.means))
 
 
 def _sums(calls: list[Calls], world: int) -> Iterator[tuple[str, int, list[tuple[Calls, float]]]]:
@@ -94,20 +83,12 @@ def _divisors(
     rank: RankEvidence, summed: list[tuple[Calls, float]]
 ) -> Iterator[tuple[Read, float]]:
     """What a rank reads after each of these calls, and by what the sum was divided for that."""
-    own = summed[0][0][rank.rank]
-    line = own.place, own.way
-    begun = sorted(call.begun for call in rank.collectives if (call.place, call.way) == line)
-    found: defaultdict[Place, list[tuple[Read, float]]] = defaultdict(list)
-    for of, total in summed:
-        since = of[rank.rank].begun
-        until = next((each for each in begun if each > since), math.inf)
-        seen: set[Place] = set()
-        for read in rank.of(Read):
-            value = float.fromhex(read.value)
-            if read.place and since < read.time < until and read.place not in seen and value:
-                seen.add(read.place)
-                found[read.place].append((read, total / value))
-    for reads in found.values():
+    found: defaultdict[Place | None, dict[int, tuple[Read, float]]] = defaultdict(dict)
+    for number, read in reads_after(rank, [of for of, _ in summed]):
+        if value := float.fromhex(read.value):
+            found[read.place].setdefault(number, (read, summed[number][1] / value))
+    for each_line in found.values():
+        reads = [*each_line.values()]
         by = reads[0][1]
         if len(reads) >= _ENOUGH and all(_is(each, by) for _, each in reads):
             yield reads[0][0], by
