@@ -49,7 +49,7 @@ def facts(op: str, args: tuple[Any, ...], averages: Averages) -> dict[str, Any]:
             found["values"] = values
         if len(values) == 1 and (losses := held.losses(first, values[0])):
             found["losses"] = losses
-        elif len(values) <= _FEW and (means := averages.of(values)):
+        elif len(values) <= _FEW and (means := averages.of(values) or held.averages(values)):
             found["means"] = means
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     return found

@@ -1,9 +1,14 @@
-"""Whether what is summed over the ranks is a loss: by what the lines that call hold just then."""
+"""Whether what is summed over the ranks is a loss, or an average of numbers.
+
+By what the lines that call hold just then.
+"""
 
 from __future__ import annotations
 
 import itertools
+import math
 import sys
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -13,6 +18,8 @@ from ddpdoctor.watch.labels import variables
 from ddpdoctor.watch.places import is_users, outwards
 
 _FRAMES, _MOST, _NUMBERS = 3, 4, 64
+_LONGEST = 4096
+_ROUNDING = 1e-6
 
 
 @harmless
@@ -22,10 +29,9 @@ def losses(summed: Any, given: float) -> list[float]:
     None where what is summed is one that is made smaller, as for several passes before a step: not
     one that a function has made for this sum alone.
     """
-    frames = (each for each in outwards(sys._getframe(1)) if is_users(each.f_code))
     found: dict[int, float] = {}
     asked = 0
-    for depth, frame in enumerate(itertools.islice(frames, _FRAMES)):
+    for depth, frame in enumerate(_frames()):
         for value in variables(frame).values():
             if getattr(value, "grad_fn", None) is None or id(value) in found:
                 continue
@@ -38,6 +44,53 @@ def losses(summed: Any, given: float) -> list[float]:
             elif number == given and (depth or value is not summed or _is_alone(frame)):
                 return []
     return list(found.values())[:_MOST]
+
+
+@harmless
+def averages(values: list[float]) -> list[float] | None:
+    """By each number what it is if these frames hold numbers of which it is the average; else 0."""
+    held = (value for frame in _frames() for value in variables(frame).values())
+    known = [
+        math.fsum(row) / len(row)
+        for row in map(_numbers, itertools.islice(held, _NUMBERS))
+        if row and min(row) < max(row)
+    ]
+    found = [next((mean for mean in known if _is(mean, value)), 0.0) for value in values]
+    return found if any(found) else None
+
+
+def _numbers(value: Any) -> Sequence[float]:
+    """Several numbers in a row, in a list or an array; nothing else."""
+    if isinstance(value, (list, tuple)):
+        if not 1 < len(value) <= _LONGEST:
+            return ()
+        row = [*_single(value)]
+        return row if len(row) == len(value) else ()
+    if len(getattr(value, "shape", ())) != 1 or not 1 < value.shape[0] <= _LONGEST:
+        return ()
+    if getattr(value, "requires_grad", False) or str(getattr(value, "device", "cpu")) != "cpu":
+        return ()
+    row = value.tolist()
+    return row if type(row[0]) is float else ()
+
+
+def _single(values: Sequence[Any]) -> Iterator[float]:
+    """Of each that is a number, or holds one that no GPU is to be asked for."""
+    for value in values:
+        if type(value) in (int, float):
+            yield value
+        elif getattr(value, "shape", None) == () and not getattr(value, "is_cuda", False):
+            yield value.tolist()
+
+
+def _is(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_ROUNDING)
+
+
+def _frames() -> Iterator[FrameType]:
+    """The user's innermost."""
+    users = (each for each in outwards(sys._getframe(2)) if is_users(each.f_code))
+    return itertools.islice(users, _FRAMES)
 
 
 def _is_alone(frame: FrameType) -> bool:

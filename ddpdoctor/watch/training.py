@@ -143,16 +143,20 @@ class _Training:
         """A forward pass that builds a graph begins; one of an optimizer's closure is left out."""
         if not (self._stepping and self._is_stepping()):
             passes.before_forward(wrapper)
-            if passes.sampling and self.log.steps > passes.looked_at:
-                self._write_buffers(passes, wrapper)
+            self.sends(passes, wrapper)
+
+    def sends(self, passes: Passes, wrapper: Any) -> None:
+        """A forward pass begins, be it without a graph, in which DDP may send what it holds."""
+        if passes.sampling and self.log.steps > passes.looked_at:
+            self._write_buffers(passes, wrapper)
 
     @harmless
     def _write_buffers(self, passes: Passes, wrapper: Any) -> None:
         """What DDP is about to overwrite, or leaves as it is, but for what batch norms hold."""
-        passes.looked_at = self.log.steps
         sends = wrapper.require_forward_param_sync and wrapper.will_sync_module_buffers()
         if not sends and wrapper.broadcast_buffers:
             return
+        passes.looked_at = self.log.steps
         found = {
             f"{path}.{name}".lstrip("."): buffer
             for path, module in wrapper.module.named_modules()
@@ -562,6 +566,8 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
                 begin(entry[1], wrapper)
                 if listening.is_on or entry[1].is_early:
                     fed(entry[1], inputs, kwargs)
+        elif entry is not None and entry[1].sampling and not is_compiling():
+            sends(entry[1], wrapper)
         try:
             return before(wrapper, *inputs, **kwargs)
         except Exception as error:
@@ -591,7 +597,7 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
             raise
 
     begin, end = aside(training.before_forward), aside(training.after_forward)
-    fed = aside(training.fed)
+    fed, sends = aside(training.fed), aside(training.sends)
     wrapper_type._pre_forward, wrapper_type._post_forward = pre_forward, post_forward
     if run is not None:
         wrapper_type._run_ddp_forward = functools.wraps(run)(run_forward)

@@ -829,6 +829,48 @@ def queue_of_each() -> None:
     remembering(alone=True, sent=False)
 
 
+class Normalizing(nn.Linear):
+    """Divides by the spread of what it was shown last: what this rank saw, or a mean of all."""
+
+    def __init__(self) -> None:
+        super().__init__(3, 3)
+        self.register_buffer("spread", torch.ones(3))
+
+    def show(self, x: Tensor, *, alone: bool) -> None:
+        spread = x.std(0) + 1
+        if not alone:
+            dist.all_reduce(spread)
+        self.spread.copy_(spread)  # the spread of its own
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x / self.spread)
+
+
+def normalizing(*, alone: bool) -> None:
+    """Between steps the model acts without a graph: DDP sends the buffers then, and only then."""
+    rank = join()
+    model = DistributedDataParallel(Normalizing())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(9):
+        x = torch.randn(4, 3) * (step + rank + 1)
+        model.module.show(x, alone=alone)
+        with torch.no_grad():
+            acted = model(x)
+        optimizer.zero_grad()
+        (model(x) - acted - 1).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def spread_of_each() -> None:
+    normalizing(alone=True)
+
+
+def spread_of_all() -> None:
+    normalizing(alone=False)
+
+
 class EveryRanks(torch.optim.lr_scheduler.LambdaLR):
     """Counts a step for each rank, as one does that accelerate has prepared."""
 
@@ -1830,6 +1872,15 @@ def averages_undivided() -> None:
 
 def averages_undivided_as_floats() -> None:
     told_of_averages(by=1.0, read_as=float)
+
+
+def averages_of_what_is_held() -> None:
+    """Of numbers that nothing reads one by one: whoever sums their average up still holds them."""
+    told_of_averages(by=1.0, read_as=Tensor.tolist)
+
+
+def averages_of_what_all_hold() -> None:
+    told_of_averages(by=2.0, read_as=Tensor.tolist)
 
 
 def averages_undivided_on_one() -> None:

@@ -1,13 +1,14 @@
 """DDP309: the losses of the ranks are summed, and what is read of the sum is no average of them.
 
 Seen at several calls of one line: each rank put in its loss, which its graph says is a mean over
-its own samples, or that divided by the number of ranks; or the average, or the total, of numbers
-that it had read one by one. And the number that a rank read next was the sum of the losses, or of
-these averages, over one number, always the same. The number of ranks makes an average. With
-another whole number it is none; if that is the number of ranks times how many batches or samples
-there are, it is an average over those, too. Where it is the sum itself, somebody may divide later:
-that is told if the source shows that nobody does (`annotate`). Of averages nothing else is told, as
-what they are of is not known: hits, of which there are shares, or parts of a hundred.
+its own samples, or that divided by the number of ranks; or the average of numbers that it held, or
+the average, or the total, of numbers that it had read one by one. And the number that a rank read
+next was the sum of the losses, or of these averages, over one number, always the same. The number
+of ranks makes an average. With another whole number it is none; if that is the number of ranks
+times how many batches or samples there are, it is an average over those, too. Where it is the sum
+itself, somebody may divide later: that is told if the source shows that nobody does (`annotate`).
+Of averages nothing else is told, as what they are of is not known: hits, of which there are shares,
+or parts of a hundred.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def _finding(
     if put == "losses":
         mean = "each loss is a mean over its rank's samples"
     else:
-        mean = "each average is one of the numbers that its rank has read one by one"
+        mean = "each average is one of numbers that its rank has for itself"
     return Finding(
         code="DDP309",
         title="sum-of-means",
