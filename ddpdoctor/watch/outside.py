@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import zlib
 from typing import Any
 
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
@@ -67,10 +69,16 @@ def clipped(gradients: dict[str, Any], *, bit: bool, budget: Budget) -> Clipped 
 
 
 @harmless
-def graded(number: int, optimizer: Any) -> dict[str, list[float]]:
-    """Some elements of the gradients of an optimizer as a backward pass has left them."""
-    found = (parameters(optimizer, set()) or [])[:_GRADED]
-    return {} if is_capturing(found) else few(_gradients(_named(~number, found)))
+def graded(number: int, optimizer: Any, budget: Budget) -> dict[str, Any]:
+    """Some elements of the gradients of an optimizer as they are now, and a digest of all."""
+    found = parameters(optimizer, set()) or []
+    if is_capturing(found):
+        return {"left": {}}
+    gradients = _gradients(_named(~number, found))
+    some = dict(itertools.islice(gradients.items(), _GRADED))
+    whole = digests(gradients) if budget.take(size(gradients)) else {}
+    digest = zlib.crc32(repr(sorted(whole.items())).encode())
+    return {"left": few(some), "whole": f"{digest:x}" if whole else ""}
 
 
 @harmless
@@ -111,8 +119,16 @@ def write_by_hand(
             place=users_frame(),
             few=stepped,
             rule=_rule(optimizer),
+            rates=rates(optimizer),
             **seen,
         )
+
+
+def rates(optimizer: Any) -> list[float]:
+    """The learning rate of each group."""
+    groups = optimizer.param_groups if optimizer is not None else ()
+    found = [group["lr"] for group in groups if "lr" in group]
+    return [float(rate) for rate in found if not getattr(rate, "is_cuda", False)]
 
 
 def _gradients(values: dict[str, Any]) -> dict[str, Any]:

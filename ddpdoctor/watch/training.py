@@ -15,10 +15,11 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ddpdoctor.watch import changes, copies, joining, losses, noise, outside, probes, unheld
+from ddpdoctor.watch.altered import Altered
 from ddpdoctor.watch.aside import aside, is_compiling, is_traced, skip
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
 from ddpdoctor.watch.exceptions import passing
@@ -118,12 +119,13 @@ class _Training:
         self.copies = copies.install(self._budget)
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
         self._stepping: list[int] = []
+        self.altered = Altered(log)
         self.samples = Samples(log)
         self.window = Window(log, self._budget, self._is_inside)
         self._factors: list[float] | None = []
         """By what the means of the loss are multiplied that goes backward."""
         self._issued = 0
-        """Collectives until it did."""
+        """Collectives until it did, and then until it had done."""
 
     @harmless
     def built(self, wrapper: Any) -> None:
@@ -138,9 +140,12 @@ class _Training:
         passes.sampling = True
         self._built += 1
         self.copies.wrapped(wrapper)
+        self.altered.wrapped(passes.number, wrapper)
 
     def before_forward(self, passes: Passes, wrapper: Any) -> None:
         """A forward pass that builds a graph begins; one of an optimizer's closure is left out."""
+        if self.altered.is_on:
+            self.altered.end()
         if not (self._stepping and self._is_stepping()):
             passes.before_forward(wrapper)
             self.sends(passes, wrapper)
@@ -303,26 +308,36 @@ class _Training:
     def after(self) -> None:
         """It has ended."""
         self.log.gradients = {}
+        talked, self._issued = self.log.issued > self._issued, self.log.issued
+        for mine, optimizer in self._due_by_hand():
+            mine.graded = {
+                **self._left(mine, optimizer),
+                "factors": self._factors or [],
+                "passes": mine.graded.get("passes", 0) + 1,
+                "talked": talked,
+            }
+
+    def _due_by_hand(self) -> Iterator[tuple[_Optimizer, Any]]:
+        """The optimizers whose next step will be looked at, without a DDP."""
         for mine in self._unwrapped.values():
             optimizer = mine.optimizer()
             if optimizer is not None and mine.steps + 1 == mine.due:
-                self.log.gradients.update(outside.heads(mine.number, optimizer) or {})
-                mine.graded = {
-                    "left": outside.graded(mine.number, optimizer) or {},
-                    "factors": self._factors or [],
-                    "passes": mine.graded.get("passes", 0) + 1,
-                    "talked": self.log.issued > self._issued,
-                }
+                yield mine, optimizer
+
+    def _left(self, mine: _Optimizer, optimizer: Any) -> dict[str, Any]:
+        """What is written of gradients that nothing has reduced since the backward pass."""
+        self.log.gradients.update(outside.heads(mine.number, optimizer) or {})
+        return outside.graded(mine.number, optimizer, self._budget) or {"left": {}}
 
     @harmless
     def clipped(self, given: list[Any], norm: Any, limit: Any) -> None:
         """The gradients of these parameters have been clipped by their norm."""
         ids, bit = {id(p) for p in given}, float(norm) > float(limit)
-        for mine in self._unwrapped.values():
-            optimizer = mine.optimizer()
-            if optimizer is not None and mine.steps + 1 == mine.due:
-                own = outside.gradients_of(mine.number, optimizer, ids) or {}
-                mine.clip = outside.clipped(own, bit=bit, budget=self._budget) or {}
+        for mine, optimizer in self._due_by_hand():
+            own = outside.gradients_of(mine.number, optimizer, ids) or {}
+            mine.clip = outside.clipped(own, bit=bit, budget=self._budget) or {}
+            if mine.graded and self.log.issued == self._issued:
+                mine.graded.update(self._left(mine, optimizer))
         for mine in filter(self._is_held, self._known):
             for passes, link in mine.links:
                 wrapper = passes.wrapper() if link.passes.endswith(HELD) else None
@@ -335,6 +350,7 @@ class _Training:
     def finish(self) -> None:
         """The job leaves its process group, or ends: what there is now is written down, once."""
         self.window.replaced.undo()
+        self.altered.end()
         steps = sum(mine.steps for mine in self._known)
         if steps == self._finished_at:
             return
@@ -454,7 +470,7 @@ class _Training:
             wrapper=passes.number,
             optimizer=mine.number,
             step=mine.steps + is_last,
-            rates=_rates(mine.optimizer()),
+            rates=outside.rates(mine.optimizer()),
             rates_so_far=f"{mine.rates & 0xFFFF_FFFF_FFFF_FFFF:x}",
             few=few(parameters),
             reductions=passes.total,
@@ -521,13 +537,6 @@ def _resting(wrapper: Any) -> list[str]:
     """Parts that were left in evaluation mode, the first few by name."""
     modules = wrapper.module.named_modules()
     return [name or "the model" for name, each in modules if not each.training][:_RESTING]
-
-
-def _rates(optimizer: Any) -> list[float]:
-    """The learning rate of each group."""
-    groups = optimizer.param_groups if optimizer is not None else ()
-    rates = [group["lr"] for group in groups if "lr" in group]
-    return [float(rate) for rate in rates if not getattr(rate, "is_cuda", False)]
 
 
 def _keep_out(mine: _Optimizer, reason: str) -> None:

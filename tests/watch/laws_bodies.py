@@ -829,6 +829,39 @@ def queue_of_each() -> None:
     remembering(alone=True, sent=False)
 
 
+def begun_after_the_wrap(begin: Callable[[nn.Sequential, int], object]) -> None:
+    rank = join()
+    torch.manual_seed(rank)
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)))
+    begin(model.module, rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(4, 3)).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def drawn_after_the_wrap() -> None:
+    def begin(net: nn.Sequential, rank: int) -> None:
+        nn.init.zeros_(net[0].bias)
+        nn.init.normal_(net[1].weight)  # the late draw
+
+    begun_after_the_wrap(begin)
+
+
+def cut_after_the_wrap() -> None:
+    def begin(net: nn.Sequential, rank: int) -> None:
+        net[0].weight.data[0] *= 1 + rank  # the late cut
+
+    begun_after_the_wrap(begin)
+
+
+def emptied_after_the_wrap() -> None:
+    begun_after_the_wrap(lambda net, rank: nn.init.zeros_(net[1].bias))
+
+
 class Normalizing(nn.Linear):
     """Divides by the spread of what it was shown last: what this rank saw, or a mean of all."""
 
@@ -1970,6 +2003,46 @@ def averaged_too_late() -> None:
     leave()
 
 
+def clipped_and_averaged_too_late() -> None:
+    join()
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + dist.get_rank())
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()  # the clipped step too early
+        average(model)
+    leave()
+
+
+def annealed(*, on_all: bool) -> None:
+    """One rate for all, or one that rank 0 alone makes smaller."""
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    for step in range(9):
+        if rank == 0 or on_all:
+            optimizer.param_groups[0]["lr"] = 0.01 * (1 - step / 9)
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        average(model)
+        optimizer.step()  # the step by its own rate
+    leave()
+
+
+def annealed_by_one() -> None:
+    annealed(on_all=False)
+
+
+def annealed_by_all() -> None:
+    annealed(on_all=True)
+
+
 def summed_beside() -> None:
     """The average goes back into the gradients from what was sent."""
 
@@ -2035,6 +2108,34 @@ def samples_of_all() -> None:
 
 def samples_of_each() -> None:
     alike_by_hand(own=True)
+
+
+def flat_of_many(*, own: bool) -> None:
+    """All gradients in one long row, too long to be read whole."""
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 80), nn.Linear(80, 2))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank * own)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(6, 64)).square().mean().backward()
+        gradients = [each.grad for each in model.parameters() if each.grad is not None]
+        flat = torch.cat([each.reshape(-1) for each in gradients])
+        dist.all_reduce(flat)  # the sum of long equals
+        flat /= 2
+        for each, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            each.copy_(part.reshape(each.shape))
+        optimizer.step()
+    leave()
+
+
+def many_samples_of_all() -> None:
+    flat_of_many(own=False)
+
+
+def many_samples_of_each() -> None:
+    flat_of_many(own=True)
 
 
 def averaged_again() -> None:

@@ -1,10 +1,11 @@
 """DDP300: ranks share gradients without a DDP, and what they train is not the same.
 
 Seen at some steps, of all ranks: the gradients were equal to the bit, and changed from step to
-step, so the ranks average them. Proven is then what contradicts that: weights that are not the
-same at any of these steps. And where one rank has a gradient of one parameter and another one of
-another, and these two are equal to the bit, and new, again and again, one reduction has added up
-both. By evidence, of weights that were alike: a gradient that was shared at one step and not at
+step, so the ranks average them. Proven is then what contradicts that: weights that are not the same
+at any of these steps; or that were, and are no more, where the learning rates are not the same. And
+where one rank has a gradient of one parameter and another one of another, and these two are equal
+to the bit, and new, again and again, one reduction has added up both. By evidence, of weights that
+were alike: gradients that were the same at each of these steps, or shared at one step and not at
 another, where the weights are apart in the end.
 """
 
@@ -49,6 +50,9 @@ def detect(case: Case) -> Iterator[Finding]:
             continue
         if all(apart) and not any(unlike):
             yield _begun_apart(ranks, looks[0], apart[0])
+            return
+        if not apart[0] and not any(unlike):
+            yield _stepped_apart(ranks, looks, apart[-1])
             return
         if not apart[0] and (names := _shared_at_times(looks, unlike)):
             yield _missed(ranks, looks, unlike, names)
@@ -156,6 +160,31 @@ def _begun_apart(ranks: list[RankEvidence], look: Look, names: tuple[str, ...]) 
         "and not into copies of them.",
         "proven",
         [*lines_of(ranks, "broadcast", "broadcasts"), *seeded_apart(ranks)],
+    )
+
+
+def _stepped_apart(ranks: list[RankEvidence], looks: list[Look], names: tuple[str, ...]) -> Finding:
+    numbers = tuple(rank.rank for rank in ranks)
+    parted = next((look for look in looks if len({each.rates for each in look}) > 1), None)
+    if parted is None:
+        why = "something else than these changes them on some ranks"
+        cure = "Look for what ranks do otherwise than step, or step by: noise, decay, averages."
+    else:
+        told = ", ".join(
+            f"rank {rank} {look.rates[0]:g}"
+            for rank, look in zip(numbers, parted, strict=True)
+            if look.rates
+        )
+        why = f"the learning rates differ between ranks ({told} at step {parted[0].step})"
+        cure = "Compute the learning rate from what is the same on every rank."
+    return _finding(
+        numbers,
+        looks[-1],
+        f"{named(numbers)} step on the same gradients, from weights that were alike, and have "
+        f"parted ({listed(names)}): {why}.",
+        cure,
+        "evidence" if parted is None else "proven",
+        [],
     )
 
 

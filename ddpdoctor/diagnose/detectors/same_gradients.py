@@ -5,7 +5,8 @@ to the bit on all ranks, at each step that was looked at, and new each time. Not
 communicated while backward ran, and just these gradients were reduced after it: so it was not a
 reduction that made them equal. Weights that are alike give equal gradients only of the same
 samples, but for rows of a table that no sample has used, which have the same penalty everywhere. So
-gradients that are small enough to be read whole must have been given to that reduction alike, too.
+gradients that are small enough to be read whole must have been given to that reduction alike, too,
+or the gradients of all parameters, as far as they were read, must have been alike.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ def detect(case: Case) -> Iterator[Finding]:
         looks = [look for look in every if all(each.left for each in look)]
         if len(looks) < _ENOUGH or not all(map(_is_shared, looks)) or not _is_new(looks):
             continue
-        given = _given_from(ranks, line)
-        if len(set().union(*given)) < _ENOUGH or any(len(contents) > 1 for contents in given):
+        if not _are_alike(_given_from(ranks, line)) and not _are_alike(_wholes(looks)):
             continue
         numbers = tuple(rank.rank for rank in ranks)
         yield Finding(
@@ -54,6 +54,17 @@ def detect(case: Case) -> Iterator[Finding]:
             cure=Cure(text="Give each rank a share of its own of the samples."),
         )
         return
+
+
+def _are_alike(contents: list[set[str]]) -> bool:
+    """Whether ranks had the same each time, and it was another one, often enough."""
+    return len(set().union(*contents)) >= _ENOUGH and all(len(each) == 1 for each in contents)
+
+
+def _wholes(looks: list[Look]) -> list[set[str]]:
+    """All gradients, as the ranks had them at each look that could be read."""
+    read = (look for look in looks if all(each.whole for each in look))
+    return [{each.whole for each in look} for look in read]
 
 
 def _given_from(ranks: list[RankEvidence], line: Place) -> list[set[str]]:

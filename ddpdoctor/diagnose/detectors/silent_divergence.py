@@ -17,6 +17,7 @@ from ddpdoctor.diagnose.replicas import (
     given_to_one,
 )
 from ddpdoctor.evidence import FileEvent, Place, RankEvidence, Sample, StateLoad, named
+from ddpdoctor.evidence.events.altered import Altered
 
 _SHOWN = 3
 _ROUNDING = 2e-6
@@ -259,14 +260,29 @@ def _skip(found: Divergence) -> _Reason | None:
 def _before_the_first_step(found: Divergence) -> _Reason | None:
     if found.what != "parameters" or found.step != 1:
         return None
+    lines = tuple(_altered(found))
+    what = f"{lines[0].place} has" if len(lines) == 1 else "something has"
     return _Reason(
         "DDP300",
         "silent-divergence",
-        f"{listed(found.names)} differed before the first step: something has changed them on "
+        f"{listed(found.names)} differed before the first step: {what} changed them on "
         "some ranks after DDP had made them equal.",
         "Initialise and load before the wrap, or in the same way on every rank.",
         ("step",),
+        places=lines,
     )
+
+
+def _altered(found: Divergence) -> Iterator[RankPlace]:
+    """The lines that changed what differs in place, once DDP had made it equal."""
+    lines: dict[Place, list[int]] = {}
+    for replica in found.replicas:
+        for each in replica.rank.of(Altered):
+            is_it = each.wrapper == replica.training.wrapper
+            if is_it and not {*found.names}.isdisjoint(each.names):
+                lines.setdefault(each.place, []).append(replica.rank.rank)
+    for place, ranks in lines.items():
+        yield RankPlace(ranks=tuple(ranks), place=place, doing="changes it after the wrap")
 
 
 def _rates(found: Divergence) -> _Reason | None:

@@ -31,7 +31,10 @@ class ByHand:
     """Whether their norm was over the limit."""
     clipped_at: Place | None = None
     left: Mapping[str, list[float]] = field(default_factory=dict)
-    """Some elements of gradients as the latest backward pass has left them."""
+    """Some elements of gradients as the latest backward pass has left them, or clipping after it,
+    before anything was reduced."""
+    whole: str = ""
+    """Digest of all gradients just then; empty if it was too much to read."""
     few: Mapping[str, list[float]] = field(default_factory=dict)
     """The same elements of those that it steps on."""
     factors: tuple[float, ...] = ()
@@ -43,3 +46,5 @@ class ByHand:
     """Collectives were issued while the latest one ran."""
     rule: str = ""
     """The optimizer of torch's that it is."""
+    rates: tuple[float, ...] = ()
+    """The learning rate of each of its groups."""
