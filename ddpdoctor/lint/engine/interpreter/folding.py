@@ -96,6 +96,10 @@ DATA_METHODS = frozenset(
 )
 """Of a tensor: they give what its data are, and never None."""
 _NEVER_NONE = (Ref, Lib, Tensor, Tuple, Many)
+_COMPUTED = frozenset(
+    ["text", "path", "len", "counter", "not", *(each.__name__ for each in (*_BINARY, *_COMPARE))]
+)
+"""What a term is then computed by: no number, and nothing computed of such, is None."""
 
 
 def _tried(function: Callable[..., Any], *args: Any) -> Any:
@@ -533,7 +537,7 @@ def _is_something(value: Value) -> bool:
     what = value.what
     if isinstance(what, Term) and what.op == "call":
         return what.args[0] in DATA_METHODS
-    if isinstance(what, Term) and what.op in ("text", "path", "len"):
+    if isinstance(what, Term) and what.op in _COMPUTED:
         return True
     return is_device(what) or isinstance(what, _NEVER_NONE) or what in (WORLD, MODE)
 
