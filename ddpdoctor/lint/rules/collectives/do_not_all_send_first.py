@@ -83,7 +83,7 @@ def _asked(way: Way) -> Iterator[Related]:
 def _in_one_order(run: Run) -> Iterator[tuple[bool, Event, Event]]:
     """Two calls that all ranks surely make one after the other, whoever their peers are."""
     for (first, at), (second, to) in pairwise(events(run.root, "send", "recv")):
-        if first.kind != second.kind and _is_for_each(first) and _is_for_each(second):
+        if first.kind != second.kind and _is_for_each(run, first) and _is_for_each(run, second):
             one, other = doers(at), doers(to)
             is_next = is_after(at, to)  # not the other arm of an `if`, for another of the pairs
             if one.mask == EVERYONE and one.is_clear() and one == other and is_next:
@@ -98,7 +98,12 @@ def _in_a_ring(run: Run) -> Iterator[tuple[bool, Event, Event]]:
         yield alike == RANKS, ring[-1], ring[0]
 
 
-def _is_for_each(event: Event) -> bool:
-    """Whether ranks may have different peers: one for all is a server, or a chief."""
+def _is_for_each(run: Run, event: Event) -> bool:
+    """Whether ranks have different peers: one for all is a server, or a chief.
+
+    So may be whoever a function is given that nobody is seen to call, but for a number of the rank.
+    """
     peer = event.values.get("peer")
-    return peer is not None and not isinstance(peer.what, Const)
+    if peer is None or isinstance(peer.what, Const):
+        return False
+    return run.is_entry or peer.agree.kind == "rank"
