@@ -123,8 +123,7 @@ def partings(run: Run) -> list[Parting]:
     """All partings of a program."""
     found = run.answers.get("partings")
     if found is None:
-        _note_what_shares_nothing(run)
-        words = Words(_reduced(run))
+        words = hearing(run)
         found = [*_ByRank(run, words).find(), *_local(run, words)]
         if run.spent:  # what makes it right may come where the program was not followed
             found = [each for each in found if any(True for _ in _later(each.way, words))]
@@ -134,6 +133,15 @@ def partings(run: Run) -> list[Parting]:
         run.answers["partings"] = found
     result: list[Parting] = found
     return result
+
+
+def hearing(run: Run) -> Words:
+    """What the ranks of a program hear of each other."""
+    words: Words | None = run.answers.get("words")
+    if words is None:
+        _note_what_shares_nothing(run)
+        words = run.answers["words"] = Words(_reduced(run))
+    return words
 
 
 def _of_those_who_left(run: Run, parting: Parting) -> Parting:
@@ -748,7 +756,7 @@ def leavings(run: Run) -> Iterator[Leaving]:
     """The ways out of loops that some ranks alone may take, by whatever else they ask there."""
     if is_for_one(run):
         return
-    words = Words(_reduced(run))
+    words = hearing(run)
     for node, way in walk(run.root):
         if not isinstance(node, Choice) or node.condition.agree.kind == "rank":
             continue

@@ -32,7 +32,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Seq, events, walk
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Term, Tuple, Value, Why
 from ddpdoctor.lint.engine.queries.doing import is_the_starters
-from ddpdoctor.lint.engine.queries.partings import all_met
+from ddpdoctor.lint.engine.queries.partings import all_met, hearing
 from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
 
@@ -62,7 +62,7 @@ def check(run: Run) -> Iterator[Hit]:
                 # What a lone function calls in each round may make a model of its own.
                 if run.is_entry or not any(isinstance(step.node, Called) for step in to)
             )
-            if not registers and not any(True for _ in all_met(node.body.items)):
+            if not registers and not any(all_met(node.body.items, hearing(run).hears)):
                 continue
             done = "parameters are registered" if registers else "collectives run"
             text = run.source(event.path)
