@@ -70,8 +70,20 @@ def _reads_the_environment(run: Run) -> bool:
     own = run.source(run.path)
     if own is None or any(word in own.source.text for word in _FRAMEWORKS):
         return own is not None
-    passed = {id(each) for node in own.nodes for each in _passed_by(node)}
-    return any(_is_the_name(each) and id(each) not in passed for each in own.nodes)
+    nodes = [*own.nodes, *(each for node in _ran_elsewhere(run) for each in ast.walk(node))]
+    passed = {id(each) for node in nodes for each in _passed_by(node)}
+    return any(_is_the_name(each) and id(each) not in passed for each in nodes)
+
+
+def _ran_elsewhere(run: Run) -> Iterator[ast.AST]:
+    """What was run of other files: functions that were called, and what stands beside these."""
+    called = [info for info in run.vm.visited.values() if info.module.path != run.path]
+    yield from (info.node for info in called)
+    for module in {id(info.module): info.module for info in called}.values():
+        yield from (each for each in module.text.tree.body if not isinstance(each, _DEFINES))
+
+
+_DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _passed_by(node: ast.AST) -> Iterator[ast.AST]:
