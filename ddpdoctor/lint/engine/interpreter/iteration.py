@@ -26,6 +26,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     blended,
     local,
     term,
+    within,
 )
 from ddpdoctor.lint.engine.libraries.torch import KEEPS_ROWS, PICKS_ROWS
 
@@ -108,10 +109,17 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
 
 
-def _knows_how_many(vm: Machine, what: object) -> bool:
-    """Whether something unknown was told how many ranks there are, as a sampler is."""
-    made = vm.made.get(what) if isinstance(what, Term) and what.op == "result" else None
-    return made is not None and any(each.what == WORLD for each in made.of)
+def _knows_how_many(vm: Machine, what: object, depth: int = 4) -> bool:
+    """Whether something unknown was told how many ranks there are, as a sampler is.
+
+    So is what was made of such: a loader of a data set of the files that were dealt out.
+    """
+    parts = [each for each in within(what) if isinstance(each, Term) and each.op == "result"]
+    told = [each for part in parts for each in (vm.made[part].of if part in vm.made else ())]
+    return any(
+        each.what == WORLD or (depth > 0 and _knows_how_many(vm, each.what, depth - 1))
+        for each in told
+    )
 
 
 def _is_an_order(vm: Machine, tensor: Value) -> bool:
