@@ -375,10 +375,9 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
     if isinstance(what, Const | Table | Tuple | Many):
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
-    if name == "type" and is_device(what):
-        kind = what.args[1] if len(what.args) > 1 else NOTHING
-        if isinstance(kind, Const) and isinstance(kind.value, str):
-            return Value(Const(kind.value.partition(":")[0]))  # alike, whichever its number is
+    if name == "type" and is_device(what) and isinstance(what.args[1], Const | Term):
+        kind = what.args[1]  # alike, whichever its number is
+        return Value(kind) if isinstance(kind, Const) else Value(term("of", kind, name), UNKNOWN)
     if name in _OF_SIZE and vm.store.get((_memory(what), _SIZED)) is not None:
         return Value(term("of", what, name), of_size(vm, owner), owner.why)
     return (

@@ -6,7 +6,7 @@ import ast
 import contextlib
 import functools
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.library.call import (
     Call,
     Handler,
@@ -23,9 +23,11 @@ from ddpdoctor.lint.engine.interpreter.values import (
     GENERATORS,
     NONE,
     NOTHING,
+    OPEN,
     SAME,
     UNKNOWN,
     Const,
+    Either,
     Func,
     Lib,
     Many,
@@ -299,10 +301,24 @@ def _event(vm: Machine, call: Call) -> Value:
     if result == "unwrap":
         return vm.each(call.first, lambda each: _taken_off(vm, each))
     if result == "pure":
-        every = call.with_owner
-        agree, why = blended([inside(vm, each) for each in (*every, *call.kwargs.values())])
-        return computed(vm, call.name, every, agree, why, call.node)
+        asked = [word for _, word, _ in call.effect.parameters() if word in call.kwargs]
+        every = [*call.with_owner, *(call.kwargs[word] for word in asked)]
+        unasked = [each for word, each in call.kwargs.items() if word not in asked]
+        agree, why = blended([inside(vm, each) for each in (*every, *unasked)])
+        first = [_kind_of(values.get("type", NONE))] if kind == "device" else []
+        return computed(vm, call.name, [*first, *every], agree, why, call.node)
     return Value(identity(vm, call.name, call.args, call.node), SAME)
+
+
+def _kind_of(device: Value) -> Value:
+    """The kind of a device, which ranks that take one each by its number have in common."""
+    if isinstance(device.what, Either) and not device.what.masks:
+        return Value(NOTHING)  # it is decided by something else than the rank
+    told = folding.entries(device) or ()
+    kinds = {each.partition(":")[0] if isinstance(each, str) else OPEN for each in told}
+    if len(kinds) != 1:
+        return device
+    return Value(NOTHING if OPEN in kinds else Const(*kinds))
 
 
 def _taken_off(vm: Machine, model: Value) -> Value:
