@@ -52,6 +52,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     local,
     mix,
     term,
+    within,
 )
 
 _SELF_METHODS = frozenset(
@@ -327,7 +328,11 @@ _YES_OR_NO = {"not", "and", "or", *(each.__name__ for each in ast.cmpop.__subcla
 
 
 def _is_settings(owner: Value) -> bool:
-    return isinstance(owner.what, Lib)
+    """Whether it is no tensor: something of a library, or what NumPy has computed."""
+    return isinstance(owner.what, Lib) or any(
+        isinstance(each, Term) and each.op == "lib" and str(each.args[0]).startswith("numpy.")
+        for each in within(owner.what)
+    )
 
 
 def _hint_of_call(vm: Machine, name: str, value: Value) -> Value:

@@ -32,13 +32,13 @@ from ddpdoctor.lint.engine.interpreter.store import Key, State
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Loop, Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    FIRST_HOST,
     FORKED,
     GENERATORS,
     MODE,
     NONE,
     NOTHING,
     OPEN,
-    PER_NODE,
     SAME,
     TRUE,
     UNKNOWN,
@@ -350,14 +350,10 @@ def _continue(vm: Machine, node: ast.Continue) -> bool:
     return False
 
 
-_FIRST_HOST = (1 << PER_NODE) - 1
-"""The ranks of the first host, which alone are those that they are there."""
-
-
 def _assert(vm: Machine, node: ast.Assert) -> bool:
     condition = objects.truthy(vm, evaluate(vm, node.test), node.test)
-    if isinstance(condition.what, Table) and condition.what.ranks() == (_FIRST_HOST, 0):
-        vm.there = _FIRST_HOST  # a job of one host, as it says itself
+    if isinstance(condition.what, Table) and condition.what.ranks() == (FIRST_HOST, 0):
+        vm.there = FIRST_HOST  # a job of one host, as it says itself
         return True
 
     def fail() -> None:

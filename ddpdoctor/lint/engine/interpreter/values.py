@@ -17,6 +17,8 @@ from typing import Any, ClassVar, Literal, Self, TypeGuard, cast
 RANKS = 16
 PER_NODE = 8
 EVERYONE = (1 << RANKS) - 1
+FIRST_HOST = (1 << PER_NODE) - 1
+"""The ranks of the first host, which alone have the number there that they have in the job."""
 
 Kind = Literal["same", "unknown", "rank", "local"]
 Cause = Literal[
@@ -388,6 +390,8 @@ def term(op: str, *args: Any) -> Term:
         return made
     if op == "Mult" and args[1:] == (WORLD,) and has_identity(args):  # a multiple of it, however
         return Term(op, (Term("large", (next(_LARGE),)), WORLD))
+    if op == "lib" and has_identity(args):  # what has made it, of whatever
+        return Term(op, (args[0], Term("large", (next(_LARGE),))))
     return Term("large", (next(_LARGE),)) if has_identity(args) else NOTHING
 
 

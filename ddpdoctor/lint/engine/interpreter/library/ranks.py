@@ -16,6 +16,8 @@ from ddpdoctor.lint.engine.interpreter.store import TOLD
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
+    FIRST_HOST,
+    LOCAL_RANK,
     NONE,
     NOTHING,
     RANK,
@@ -159,6 +161,8 @@ def _init(vm: Machine, call: Call) -> Value:
     vm.emit("init", call.last, call.node, **values)
     vm.joined = True
     rank = values.get("rank")
+    if rank is not None and rank.what == LOCAL_RANK:
+        vm.there = FIRST_HOST  # two of them cannot join as the same
     if rank is not None and _is_not_known(rank):
         _learn_rank(vm, call.node)
     return NONE
