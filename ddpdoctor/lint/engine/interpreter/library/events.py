@@ -23,7 +23,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     GENERATORS,
     NONE,
     NOTHING,
-    OPEN,
     SAME,
     UNKNOWN,
     Const,
@@ -315,10 +314,11 @@ def _kind_of(device: Value) -> Value:
     if isinstance(device.what, Either) and not device.what.masks:
         return Value(NOTHING)  # it is decided by something else than the rank
     told = folding.entries(device) or ()
-    kinds = {each.partition(":")[0] if isinstance(each, str) else OPEN for each in told}
+    kinds = {each.partition(":")[0] if isinstance(each, str) else "" for each in told}
     if len(kinds) != 1:
         return device
-    return Value(NOTHING if OPEN in kinds else Const(*kinds))
+    kind = kinds.pop()
+    return Value(Const(kind) if kind else NOTHING)
 
 
 def _taken_off(vm: Machine, model: Value) -> Value:
