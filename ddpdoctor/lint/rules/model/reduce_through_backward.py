@@ -1,7 +1,8 @@
 """torch.autograd.grad over a wrapper's parameters.
 
 ## What it does
-Finds `torch.autograd.grad(..., ddp_model.parameters())`.
+Finds `torch.autograd.grad(..., ddp_model.parameters())`, unless nothing but numbers that are told
+comes of the gradients: their norm, for a log.
 
 ## Why is this bad?
 DDP reduces in hooks that only `backward()` fires. The gradients are this rank's own, and nothing
@@ -27,6 +28,7 @@ from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Many, Tensor, Tuple, Value, What
+from ddpdoctor.lint.engine.queries.consuming import sites
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, origins, wrappers
 from ddpdoctor.lint.rule import About, Hit
 
@@ -40,7 +42,9 @@ def check(run: Run) -> Iterator[Hit]:
         inputs, graph = event.values.get("inputs"), event.values.get("kw_create_graph")
         if inputs is None or (graph is not None and not graph.is_const(False)):
             continue
-        if mentioned(run, inputs) & wrapped and not _is_shared_later(run, event, wrapped):
+        if not mentioned(run, inputs) & wrapped or _is_shared_later(run, event, wrapped):
+            continue
+        if not _is_measured(run, event):
             yield Hit(
                 event.node,
                 "autograd.grad over the parameters of the DDP model is not reduced over ranks",
@@ -67,6 +71,31 @@ def _is_shared_later(run: Run, grad: Event, wrapped: Set[What]) -> bool:
     return False
 
 
+def _is_measured(run: Run, grad: Event) -> bool:
+    """Whether all that comes of the gradients are numbers, and none of these goes into training."""
+    is_number: dict[int, bool] = {}
+    ends: set[int] = set()
+    for what, made in run.vm.made.items():
+        if not isinstance(what, Tensor):
+            continue
+        behind = {each for value in made.of for each in sites(run, value)} & is_number.keys()
+        if made.node is grad.node or behind:
+            counts = made.by in _NUMBERS or (bool(behind) and all(is_number[n] for n in behind))
+            is_number[what.site] = counts
+            ends = (ends | {what.site}) - behind
+    if not ends or not all(is_number[each] for each in ends):
+        return False
+    return not any(
+        event.kind in _TRAINING or not is_number[site]
+        for event, _ in events(run.root, *_TRAINING, "set_attribute", "collective")
+        for value in event.values.values()
+        for site in sites(run, value)
+        if site in is_number
+    )
+
+
+_NUMBERS = ("item", "tolist", "float", "int", "bool")
+_TRAINING = ("backward", "change", "step")
 _OF_NOTHING = ("barrier", "monitored_barrier")
 _CARRIED = ("shares", "gives", "collects", "fills")
 
