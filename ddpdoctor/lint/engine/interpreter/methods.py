@@ -15,7 +15,7 @@ from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.facts import (
     OF_THE_KIND,
     moved,
-    sorted_by_time,
+    sorted_apart,
     text_of,
 )
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
@@ -131,7 +131,18 @@ def call_method(
         return _of_text(vm, owner, name, args, kwargs, node)
     if isinstance(what, Term) and what.op == "path":
         return _of_path(vm, owner, name, args, kwargs, node)
+    if name == "sort" and isinstance(what, Term):
+        _sort_unknown(vm, owner, kwargs.get("key"), node)
     return call_duck(vm, owner, name, args, kwargs, node)
+
+
+def _sort_unknown(vm: Machine, owner: Value, key: Value | None, node: ast.AST) -> None:
+    """Sort a list of which no part is known: told of it, where ranks do it each in its own way."""
+    from ddpdoctor.lint.engine.interpreter.iteration import elements
+
+    apart = sorted_apart(vm, key, elements(vm, owner, node)[0], node)
+    if apart is not None:
+        objects.touch(vm, owner, apart.agree, apart.why)
 
 
 def call_method_of(
@@ -577,9 +588,9 @@ def _of_container(
     if name == "sort":
         plain = _sorted(objects.without_order(found))
         element = plain.what.element if isinstance(plain.what, Many) else NONE
-        by_time = sorted_by_time(vm, kwargs.get("key"), element, node)
-        if by_time is not None:
-            plain = Value(Many(by_time, how_many(what)), by_time.agree, by_time.why)
+        apart = sorted_apart(vm, kwargs.get("key"), element, node)
+        if apart is not None:
+            plain = Value(Many(apart, how_many(what)), apart.agree, apart.why)
         vm.store.put((owner.what, "[]"), plain)
         return NONE
     if name in ("pop", "popleft", *_ADVANCES):

@@ -1381,11 +1381,17 @@ _AS_MANY = ("arange", "int", "long", "to", "cpu", "numpy")
 
 
 def _is_dealt_evenly(vm: Machine, what: What, parts: list[Value], node: ast.AST) -> bool:
-    """Whether it is `parts[rank::world]` of as many parts as a multiple of the world."""
-    by_turns = [each.what for each in parts] == [RANK, WORLD] and isinstance(node, ast.Subscript)
+    """Whether it is `parts[rank::world]` of as many parts as a multiple of the world.
+
+    So is `parts[rank : many : world]`, where ranks have as many, and that is the multiple.
+    """
     cut = node.slice if isinstance(node, ast.Subscript) else None
-    if not by_turns or not isinstance(cut, ast.Slice) or cut.upper is not None:
+    if not isinstance(cut, ast.Slice) or len(parts) < 2 or cut.step is None:
         return False
+    if parts[0].what != RANK or parts[-1].what != WORLD:
+        return False
+    if cut.upper is not None:
+        return not parts[1].agree.divergent and folding.is_multiple(parts[1].what)
     number = vm.store.get((what, NUMBER))
     return number is not None and folding.is_multiple(number.what)
 

@@ -37,13 +37,13 @@ def uses(run: Run) -> Uses:
             for site in {each for value in made.of for each in sites(run, value)} - own:
                 found.setdefault(site, []).append(made.node)
         for event, _ in events(run.root):
-            if event.kind not in _SILENT and not _is_kept(run, event):
+            if event.kind not in _SILENT and not is_kept(run, event):
                 for site in {each for value in event.values.values() for each in sites(run, value)}:
                     found.setdefault(site, []).append(event.node)
     return found
 
 
-def _is_kept(run: Run, event: Event) -> bool:
+def is_kept(run: Run, event: Event) -> bool:
     """Whether it is only given a name in an object of the user's: who reads it there computes."""
     return event.kind == "set_attribute" and _is_plain(run, event.values["owner"].what)
 

@@ -233,6 +233,9 @@ def _holds_own(run: Run, data: Value, depth: int = _DEPTH) -> bool:
     if depth and any(_holds_own(run, each, depth - 1) for each in inner):
         return True
     if made is not None and made.cls >= 0:  # how it goes by that, is not always followed
+        tensors = [each for each in held.values() if isinstance(each.what, Tensor)]
+        if tensors and all(_is_drawn_for_it(run, each) for each in tensors):
+            return True
         own = {name for name, each in held.items() if each.agree.kind == "rank"}
         return any(
             isinstance(each, ast.Attribute) and each.attr in own and isinstance(each.ctx, ast.Load)
@@ -240,6 +243,13 @@ def _holds_own(run: Run, data: Value, depth: int = _DEPTH) -> bool:
             for each in ast.walk(run.vm.classes[base].node)
         )
     return any(_is_own(each, ("shard",), _DEPTH) for each in held.values())
+
+
+def _is_drawn_for_it(run: Run, value: Value) -> bool:
+    """Whether it was drawn by a seed that the rank decides: other numbers on each."""
+    if value.agree.cause != "chance" or value.why is None:
+        return False
+    return value.why.root.node not in run.vm.draws
 
 
 def _made_of(run: Run, value: Value) -> set[int]:

@@ -102,6 +102,8 @@ def check(run: Run) -> Iterator[Hit]:
                 confidence="certain" if is_clear else "likely",
                 path=event.path,
             )
+        elif root.agree.cause == "order":
+            continue  # all are named in turn: that ranks do it in other orders, is another matter
         elif root.agree.sure and root.agree.divergent and not isinstance(root.what, Table):
             yield Hit(
                 event.node,

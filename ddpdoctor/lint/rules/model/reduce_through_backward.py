@@ -28,7 +28,7 @@ from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Many, Tensor, Tuple, Value, What
-from ddpdoctor.lint.engine.queries.consuming import sites
+from ddpdoctor.lint.engine.queries.consuming import is_kept, sites
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, origins, wrappers
 from ddpdoctor.lint.rule import About, Hit
 
@@ -88,6 +88,7 @@ def _is_measured(run: Run, grad: Event) -> bool:
     return not any(
         event.kind in _TRAINING or not is_number[site]
         for event, _ in events(run.root, *_TRAINING, "set_attribute", "collective")
+        if not is_kept(run, event)
         for value in event.values.values()
         for site in sites(run, value)
         if site in is_number

@@ -243,7 +243,7 @@ def _count(vm: Machine, call: Call) -> Value:
         if call.name == "len" and isinstance(source.what, Tensor):
             return Value(term("len", source.what), objects.rows(vm, source), source.why)
         if call.name.endswith("sorted"):
-            return Value(term("sorted", source.what), agree, why)
+            return _sorted(vm, call, Value(term("sorted", source.what), agree, why))
         if call.name in ("sum", "min", "max", "any", "all"):
             return computed(vm, call.name, list(call.args), agree, why, call.node)
         return Value(
@@ -253,6 +253,7 @@ def _count(vm: Machine, call: Call) -> Value:
     items = [objects.without_order(objects.current(vm, each)) for each in objects.held(content)]
     if call.name == "len":
         number = how_many(content.what)
+        plain = Value(plain.what, UNKNOWN) if _is_shuffled(vm, plain) else plain
         if isinstance(number, Const):
             return Value(number, plain.agree, plain.why)
         return Value(term("len", source.what), plain.agree, plain.why)
@@ -261,9 +262,8 @@ def _count(vm: Machine, call: Call) -> Value:
             return objects.new_list_of(vm, call.node, Value(ordered, plain.agree, plain.why))
         element = objects.one_of(vm, items) if items else NONE
         agree, why = blended([plain, element])
-        if (by_time := sorted_by_time(vm, call.kwargs.get("key"), element, call.node)) is not None:
-            agree, why = by_time.agree, by_time.why
-            element = by_time
+        if (apart := sorted_apart(vm, call.kwargs.get("key"), element, call.node)) is not None:
+            agree, why, element = apart.agree, apart.why, apart
         many = Many(element, how_many(content.what))
         return objects.new_list_of(vm, call.node, Value(many, agree, why))
     agree, why = blended([plain, *items, *call.args[1:]])
@@ -273,6 +273,28 @@ def _count(vm: Machine, call: Call) -> Value:
         Tensor(vm.site(call.node), of) if made_tensor else identity(vm, call.name, items, call.node)
     )
     return vm.computed(Value(what, agree, why), call.name, tuple(items), call.node)
+
+
+def _sorted(vm: Machine, call: Call, plain: Value) -> Value:
+    """What is made of something of which no part is known: a list, where ranks sort it apart."""
+    from ddpdoctor.lint.engine.interpreter.iteration import elements
+
+    key = call.kwargs.get("key")
+    if key is None or plain.agree.divergent:
+        return plain
+    element, _ = elements(vm, call.args[0], call.node)
+    apart = sorted_apart(vm, key, element, call.node)
+    if apart is None:
+        return plain
+    return objects.new_list_of(vm, call.node, Value(Many(apart), apart.agree, apart.why))
+
+
+def _is_shuffled(vm: Machine, content: Value) -> bool:
+    """Whether ranks have things in orders of their own, and else nothing of theirs: as many."""
+    drawn = content.why.root.node if content.why is not None else None
+    if content.agree.cause != "chance" or drawn is None:
+        return False
+    return vm.draws.get(drawn, "").endswith("shuffle")
 
 
 def _first_of_tensors(vm: Machine, data: Value) -> Value | None:
@@ -323,17 +345,23 @@ def text_of(vm: Machine, value: Value, node: ast.AST) -> Value:
     return value
 
 
-def sorted_by_time(vm: Machine, key: Value | None, element: Value, node: ast.AST) -> Value | None:
-    """An element of what is sorted by what a file system says of files, None of anything else."""
+def sorted_apart(vm: Machine, key: Value | None, element: Value, node: ast.AST) -> Value | None:
+    """An element of what ranks sort by keys of their own, None of anything else.
+
+    That is what a file system says of files, or what the rank decides of what all of them have.
+    """
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
     if key is None or key.is_const(None):
         return None
     told = call_value(vm, key, [element], {}, node)
-    if told.agree.cause != "disk" or "os.path.getsize" in getattr(told.what, "args", ()):
-        return None
-    why = vm.why(f"the times that `{text(node)}` sorts by differ between machines", node)
-    return Value(element.what, local("order"), why)
+    if told.agree.cause == "disk" and "os.path.getsize" not in getattr(told.what, "args", ()):
+        why = vm.why(f"the times that `{text(node)}` sorts by differ between machines", node)
+        return Value(element.what, local("order"), why)
+    if told.agree.kind == "rank" and not element.agree.divergent:
+        why = vm.why(f"`{text(node)}` sorts by what the rank decides", node, told.why)
+        return Value(element.what, local("order", told.agree.sure), why)
+    return None
 
 
 def _itself(vm: Machine, call: Call) -> Value:

@@ -71,6 +71,8 @@ def of_python(
         bounds = tuple(each.what for each in args)
         if len(args) == 3 and args[0].agree.kind == "rank" and not is_equally_long(bounds):
             agree = local("shard", agree.sure)
+        elif agree.cause == "order":
+            pass  # each rank comes to the same parts, in another order
         elif len(args) == 2 and agree.kind == "local" and is_span_of(*bounds):
             agree = BY_RANK if agree.sure else BY_RANK_LIKELY  # another part, which is as large
         return Value(term("range", *bounds), agree, why)
