@@ -530,6 +530,7 @@ def instantiate(
     self_ = Value(made)
     if is_dict:
         objects.clear(vm, self_)
+        objects.begin(vm, self_)
     new = objects.class_attribute(vm, what.number, "__new__")
     if new is not None and isinstance(new.what, Func):
         found = call_function(vm, new.what, [Value(what), *args], kwargs, node)

@@ -1132,13 +1132,16 @@ def make_defaults(vm: Machine, owner: Value, factory: Value, node: ast.AST) -> N
 
     vm.store.put((owner.what, "~"), Value(NOTHING, UNKNOWN))
     vm.store.put((owner.what, FACTORY), factory)
+    begin(vm, owner)
     if _is_followed(factory):
         vm.store.put((owner.what, "*"), call_value(vm, factory, [], {}, node))
 
 
 def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
-    """What a defaultdict puts under a key that it lacks, where that is known."""
-    factory = vm.store.get((owner.what, FACTORY))
+    """What a defaultdict, or a class by its `__missing__`, puts under a key that is not there."""
+    factory, given = vm.store.get((owner.what, FACTORY)), list[Value]()
+    if factory is None and (factory := _missing(vm, owner, node)) is not None:
+        given = [key]
     if factory is None or not _is_followed(factory):
         return
     made = vm.store.get((owner.what, "*")) or ABSENT
@@ -1150,14 +1153,41 @@ def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
         from ddpdoctor.lint.engine.interpreter.calls import call_value
 
         vm.store.open()
-        made = call_value(vm, factory, [], {}, node)
+        before = vm.computations
+        made = call_value(vm, factory, given, {}, node)
+        _date_back(vm, before, vm.store.get((owner.what, _SINCE)))
         vm.store.owners.pop(made.what, None)  # who looks for it later makes it then
         vm.store.begin_all({**vm.store.close(), (owner.what, name): made})
+    elif given:
+        return
     set_item(vm, owner, key, made, node)
+
+
+def _missing(vm: Machine, owner: Value, node: ast.AST) -> Value | None:
+    """What a dictionary of the user's own class asks for what it lacks."""
+    made = vm.object(owner)
+    method = class_attribute(vm, made.cls, "__missing__") if made and made.cls >= 0 else None
+    return None if method is None else _bound(vm, method, owner, NONE, node)
+
+
+def begin(vm: Machine, dictionary: Value) -> None:
+    """Remember when it was made: what it lacks is looked for much later."""
+    vm.store.put((dictionary.what, _SINCE), Value(Const(vm.computations)))
+
+
+def _date_back(vm: Machine, after: int, to: Value | None) -> None:
+    """What was computed since goes for as old as the dictionary: every later look finds it."""
+    for what, made in reversed(vm.made.items()):
+        if made.order <= after:
+            break
+        if to is not None and isinstance(to.constant, int):
+            vm.made[what] = replace(made, order=to.constant)
 
 
 FACTORY = "#factory"
 """Of a defaultdict: what makes its values."""
+_SINCE = "#since"
+"""Of a dictionary: after how many computations it was made."""
 _MAKERS = tuple(map(Lib, ("list", "set", "dict", "int", "float", "bool", "str")))
 
 
