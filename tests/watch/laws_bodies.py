@@ -1916,6 +1916,24 @@ def averages_of_what_all_hold() -> None:
     told_of_averages(by=2.0, read_as=Tensor.tolist)
 
 
+def compared(*, by: float) -> None:
+    """The sum is asked as it is whether it is too large: no number of it is read."""
+
+    def tell(seen: list[float], rank: int) -> Tensor:
+        told = torch.tensor(seen).mean()
+        dist.all_reduce(told)  # the sum that is compared
+        return told / by if by != 1.0 else told
+
+    def ask(told: Tensor) -> None:
+        assert not told > 100.0
+
+    averaged_after_each(tell, ask, Tensor.tolist)
+
+
+def averages_compared() -> None:
+    compared(by=1.0)
+
+
 def averages_undivided_on_one() -> None:
     told_of_averages(by=1.0, root=True)
 

@@ -7,8 +7,8 @@ next was the sum of the losses, or of these averages, over one number, always th
 of ranks makes an average. With another whole number it is none; if that is the number of ranks
 times how many batches or samples there are, it is an average over those, too. Where it is the sum
 itself, somebody may divide later: that is told if the source shows that nobody does (`annotate`).
-Of averages nothing else is told, as what they are of is not known: hits, of which there are shares,
-or parts of a hundred.
+So it is where averages are summed, and the sum is used without being read. Of averages nothing else
+is told, as what they are of is not known: hits, of which there are shares, or parts of a hundred.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LIKE = 1e-3
 def detect(case: Case) -> Iterator[Finding]:
     """One finding for each line that sums."""
     ranks = [rank for rank in case.evidence.ranks if rank.groups]
-    if len(ranks) < 2 or not any(rank.of(Read) for rank in ranks):
+    if len(ranks) < 2:
         return
     numbers = tuple(rank.rank for rank in ranks)
     for calls in by_way(ranks, _is_told):
@@ -47,6 +47,9 @@ def detect(case: Case) -> Iterator[Finding]:
                     if not _is_fair(by, shared, ranks) and (put == "losses" or round(by) == 1):
                         yield _finding(numbers, calls[0][rank.rank], put, read, by, shared)
                         return
+            if put == "averages" and not any(_is_read(rank, summed) for rank in ranks):
+                yield _unread(numbers, calls[0][numbers[0]])
+                return
 
 
 def _is_told(call: Collective) -> bool:
@@ -93,6 +96,11 @@ def _divisors(
         by = reads[0][1]
         if len(reads) >= _ENOUGH and all(_is(each, by) for _, each in reads):
             yield reads[0][0], by
+
+
+def _is_read(rank: RankEvidence, summed: list[tuple[Calls, float]]) -> bool:
+    """Whether a number is read after these calls: it says what they have become, or may."""
+    return any(True for _ in reads_after(rank, [of for of, _ in summed]))
 
 
 def _is_fair(by: float, shared: int, ranks: list[RankEvidence]) -> bool:
@@ -150,6 +158,29 @@ def _finding(
         ),
         cause=f"the number that is read at {read.place} {made}, at each call that was looked at; "
         f"{mean}.",
+        cure=Cure(text="Divide the sum by the number of ranks, once."),
+    )
+
+
+def _unread(numbers: tuple[int, ...], call: Collective) -> Finding:
+    """Where nobody reads a number, and what is compared is a tensor, only the source can tell."""
+    world = len(numbers)
+    return Finding(
+        code="DDP309",
+        title="sum-of-means",
+        severity="info",
+        certainty="evidence",
+        is_suspicion=True,
+        ranks=numbers,
+        places=(
+            RankPlace(
+                ranks=numbers, place=call.place, doing=f"{call.op} of averages", stack=call.way
+            ),
+            *callers(numbers, call.way, call.place),
+        ),
+        cause=f"what {named(numbers)} sum up at {call.place} is an average of numbers that each "
+        f"has for itself, at each call that was looked at, and what comes of it is left as it is: "
+        f"{world} times their average.",
         cure=Cure(text="Divide the sum by the number of ranks, once."),
     )
 
