@@ -18,7 +18,7 @@ from ddpdoctor.watch.labels import variables
 from ddpdoctor.watch.places import is_users, outwards
 
 _FRAMES, _MOST, _NUMBERS = 3, 4, 64
-_LONGEST = 4096
+_LONGEST, _FEATURES = 4096, 64
 _ROUNDING = 1e-6
 
 
@@ -52,7 +52,8 @@ def averages(values: list[float]) -> list[float] | None:
     held = (value for frame in _frames() for value in variables(frame).values())
     known = [
         math.fsum(row) / len(row)
-        for row in map(_numbers, itertools.islice(held, _NUMBERS))
+        for value in itertools.islice(held, _NUMBERS)
+        for row in (_numbers(value), *_columns(value))
         if row and min(row) < max(row)
     ]
     found = [next((mean for mean in known if _is(mean, value)), 0.0) for value in values]
@@ -66,12 +67,27 @@ def _numbers(value: Any) -> Sequence[float]:
             return ()
         row = [*_single(value)]
         return row if len(row) == len(value) else ()
-    if len(getattr(value, "shape", ())) != 1 or not 1 < value.shape[0] <= _LONGEST:
-        return ()
-    if getattr(value, "requires_grad", False) or str(getattr(value, "device", "cpu")) != "cpu":
+    if not _is_plain(value) or len(value.shape) != 1 or value.shape[0] < 2:
         return ()
     row = value.tolist()
     return row if type(row[0]) is float else ()
+
+
+def _columns(value: Any) -> list[list[float]]:
+    """The numbers of each feature, where the last of several dimensions are these."""
+    if not _is_plain(value) or len(value.shape) < 2 or not 0 < value.shape[-1] <= _FEATURES:
+        return []
+    columns = value.reshape(-1, value.shape[-1]).T.tolist()
+    return columns if type(columns[0][0]) is float else []
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is an array, or a tensor on the CPU and without a graph, that is not too large."""
+    if getattr(value, "requires_grad", True) and not hasattr(value, "__array_interface__"):
+        return False
+    shape = getattr(value, "shape", None)
+    is_near = str(getattr(value, "device", "cpu")) == "cpu"
+    return isinstance(shape, tuple) and is_near and 0 < math.prod(shape) <= _LONGEST
 
 
 def _single(values: Sequence[Any]) -> Iterator[float]:

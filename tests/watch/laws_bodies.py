@@ -862,6 +862,26 @@ def emptied_after_the_wrap() -> None:
     begun_after_the_wrap(lambda net, rank: nn.init.zeros_(net[1].bias))
 
 
+def means_of_features() -> None:
+    """What a running average is to be made of, as it is summed."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    middle = torch.zeros(3)
+    for _ in range(9):
+        rows = torch.randn(2, 6, 3)
+        seen = torch.stack([rows.mean((0, 1)), rows.var((0, 1))])
+        dist.all_reduce(seen)  # the sum of features
+        middle += 0.1 * (seen[0] - middle)
+        model(rows - middle).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    del model, optimizer
+    leave()
+
+
 class Normalizing(nn.Linear):
     """Divides by the spread of what it was shown last: what this rank saw, or a mean of all."""
 
