@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from math import prod
 
 from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
@@ -142,8 +143,13 @@ def _mixed(ranks: list[RankEvidence], look: Look, mine: str, theirs: str, rank: 
 
 
 def lines_of(ranks: list[RankEvidence], op: str, doing: str) -> list[RankPlace]:
-    """The line from which such a collective is called most often."""
-    calls = Counter(each.place for each in ranks[0].collectives if each.op == op and each.place)
+    """The line from which such a collective of several numbers is called most often."""
+    of_several = (
+        call
+        for call in ranks[0].collectives
+        if call.op == op and any(prod(shape) > 1 for shape in call.shapes)
+    )
+    calls = Counter(call.place for call in of_several if call.place)
     numbers = tuple(rank.rank for rank in ranks)
     return [RankPlace(ranks=numbers, place=place, doing=doing) for place, _ in calls.most_common(1)]
 
