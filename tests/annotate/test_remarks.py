@@ -276,6 +276,35 @@ def test_a_sum_of_means_that_nothing_divides_is_told(
     assert annotate([finding]) == []  # nobody calls it here, and who does may divide
 
 
+TOLD_BY_A_LIBRARY = """\
+from accelerate import Accelerator
+
+
+def main(accelerator, losses):
+    for loss in losses:
+        value = accelerator.reduce(loss, reduction="sum")
+        print({told})
+
+
+main(Accelerator(), [1.0, 2.0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "said"), [("value.item()", ["warning"]), ("value.item() / 2", [])]
+)
+def test_a_sum_that_a_library_returns_is_followed(
+    tmp_path: Path, told: str, said: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(TOLD_BY_A_LIBRARY.format(told=told), "utf-8")
+    finding = noted(file, "DDP309", "sum-of-means", 6, is_suspicion=True)
+    way = tuple(Place(str(file), line, "") for line in (10, 6))
+    at = finding.places[0].model_copy(update={"stack": way})
+    found = annotate([finding.model_copy(update={"places": (at,)})])
+    assert [each.severity for each in found] == said
+
+
 @pytest.mark.parametrize(
     ("back", "said"), [("pass", ["warning"]), ("parts[dist.get_rank()] = x", [])]
 )

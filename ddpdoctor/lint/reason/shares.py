@@ -103,8 +103,9 @@ def _reduced(heads: Heads, runs: Iterable[Run], at: Line) -> Iterator[What]:
 
 
 def _summed(event: Event) -> Value | None:
-    """What a collective may add up: on all ranks, or on one."""
-    return event.values.get("shares") or event.values.get("collects")
+    """What a collective may add up: on all ranks, on one, or into what it returns."""
+    roles = (event.values.get(role) for role in ("shares", "collects", "sum"))
+    return next((each for each in roles if each is not None), None)
 
 
 def _is_share(operation: str, by: Value) -> bool:

@@ -19,7 +19,8 @@ from functools import cache
 
 WORDS = {
     "collective": "every rank of the group must call it; `shares` are the arguments that it makes "
-    "alike, `collects` those that the root alone gets, `result=same` says that its result is alike",
+    "alike, `collects` those that the root alone gets, `result=same` says that its result is alike, "
+    "and `adds` of what it may be the sum",
     "group": "makes a process group, which every rank must do",
     "init": "joins the process group",
     "leave": "leaves the process group",

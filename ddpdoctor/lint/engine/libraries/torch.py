@@ -61,7 +61,7 @@ torch.distributed.optim.ZeroRedundancyOptimizer.zero_grad    event kind=zero_gra
 torch.distributed.optim.ZeroRedundancyOptimizer.load_state_dict    event kind=load_state state=state_dict@0
 torch.distributed.optim.ZeroRedundancyOptimizer.state_dict    pure
 torch.distributed.nn.functional.all_gather          collective result=same group=group@1
-torch.distributed.nn.functional.all_reduce          collective result=same group=group@2
+torch.distributed.nn.functional.all_reduce          collective result=same adds=tensor@0 group=group@2
 torch.distributed.nn.functional.broadcast           collective result=same group=group@2
 torch.distributed.nn.functional.gather              collective group=group@2
 torch.distributed.nn.functional.reduce              collective group=group@3
@@ -70,7 +70,7 @@ torch.distributed.nn.functional.scatter             collective group=group@2
 torch.distributed.nn.functional.all_to_all          collective group=group@2
 torch.distributed.nn.functional.all_to_all_single   collective group=group@4
 torch.distributed.nn.all_gather                     collective result=same group=group@1
-torch.distributed.nn.all_reduce                     collective result=same group=group@2
+torch.distributed.nn.all_reduce                     collective result=same adds=tensor@0 group=group@2
 torch.distributed.nn.broadcast                      collective result=same group=group@2
 torch.distributed.algorithms.join.Join              enters scope=join throws=throw_on_early_termination@2
 torch.distributed.algorithms.Join                   enters scope=join throws=throw_on_early_termination@2

@@ -82,6 +82,8 @@ def _collective(vm: Machine, call: Call) -> Value:
         found = objects.fresh(vm, Value(Tensor(vm.site(call.node), of), SAME))
         if "gives" in values:  # copied, without its graph
             event.values["filled"] = found
+        if "adds" in values:
+            event.values["sum"] = found
         return found
     return work
 
