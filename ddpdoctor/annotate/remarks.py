@@ -192,8 +192,12 @@ def _chosen(finding: Finding, sources: Sources) -> Finding:
 
 
 def _compares(text: Text, test: ast.expr, way: Sequence[Place]) -> bool:
-    """Whether a number is compared with a best one so far: none is a constant, or counts steps."""
-    for each in ast.walk(test):
+    """Whether a number is compared with a best one so far: none is a constant, or counts steps.
+
+    There, or where what is asked was set.
+    """
+    made = (each.value for each in text.origins(test, 1) if isinstance(each, ast.Assign))
+    for each in (part for value in (test, *made) for part in ast.walk(value)):
         if isinstance(each, ast.Compare) and isinstance(
             each.ops[0], ast.Lt | ast.Gt | ast.LtE | ast.GtE
         ):

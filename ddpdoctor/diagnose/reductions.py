@@ -26,7 +26,10 @@ def by_way(ranks: list[RankEvidence], wanted: Callable[[Collective], bool]) -> l
 
 
 def reads_after(rank: RankEvidence, every: Sequence[Calls]) -> Iterator[tuple[int, Read]]:
-    """What a rank read after each of these, by its number, and before the next from that line."""
+    """The numbers that a rank read after each of these, and before the next from that line.
+
+    Each with the number of the reduction.
+    """
     own = every[0][rank.rank]
     line = own.place, own.way
     begun = sorted(call.begun for call in rank.collectives if (call.place, call.way) == line)
@@ -34,5 +37,5 @@ def reads_after(rank: RankEvidence, every: Sequence[Calls]) -> Iterator[tuple[in
         since = calls[rank.rank].begun
         until = next((each for each in begun if each > since), math.inf)
         for read in rank.of(Read):
-            if read.place and since < read.time < until:
+            if read.place and since < read.time < until and not read.many:
                 yield number, read

@@ -1,8 +1,8 @@
 """Records numbers that the script reads off tensors outside of training: metrics, mostly.
 
-`Tensor.item()`, `float(tensor)` and `Tensor.numpy()` of one number that carries no graph, also as
-numpy asks for it, the first few from each line and then the 8th, the 16th, ... What ranks read at
-one line is compared afterwards.
+`Tensor.item()`, `float(tensor)` and `Tensor.numpy()` of what carries no graph, also as numpy asks
+for it, the first few from each line and then the 8th, the 16th, ... What ranks read at one line is
+compared afterwards, of several numbers the sum of the first ones: metrics are made of them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from ddpdoctor.watch.places import is_users, outwards, users_frame
 
 _CLOSELY = 16
 _MOST = 600
+_PART = 1024
+"""Of an array so many numbers are added up."""
 _LOADERS = "/torch/utils/data/"
 _FORMATS = "/torch/_tensor.py"
 _NUMPY = "-packages/numpy/"
@@ -91,8 +93,10 @@ class _Reads:
         @functools.wraps(original)
         def numpy(tensor: Any, *args: Any, **kwargs: Any) -> Any:
             values = original(tensor, *args, **kwargs)
-            if values.size == 1 and self.is_asked(tensor):
-                self.note(sys._getframe(1), values.item)
+            if self.is_asked(tensor):
+                many = values.size != 1
+                read = (lambda: values.flat[:_PART].sum()) if many else values.item
+                self.note(sys._getframe(1), read, many=many)
             return values
 
         skip(numpy)
@@ -108,7 +112,9 @@ class _Reads:
         return not is_compiling()
 
     @harmless
-    def note(self, frame: Any, read: Callable[[], Any], *, has_graph: bool = False) -> None:
+    def note(
+        self, frame: Any, read: Callable[[], Any], *, has_graph: bool = False, many: bool = False
+    ) -> None:
         """Write down what is read at this line, if it is one of those that are looked at."""
         is_told = frame.f_code.co_filename.endswith(_FORMATS) and frame.f_back is not None
         if is_told:  # by `f"{loss:.4f}"`, which has torch read it
@@ -136,4 +142,5 @@ class _Reads:
             place=users_frame(frame),
             way=self._log.way(frame),
             aside=is_told or has_graph,
+            many=many,
         )

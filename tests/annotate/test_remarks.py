@@ -659,6 +659,8 @@ def main(model, batches, args, round, keeper=Keeper()):
     for number, batch in enumerate(batches):
         step += 1
         score = model(batch)
+        is_better = score > best
+        is_late = step > args.warmup
         if {test}:
             best = score
             torch.save(model.state_dict(), "best.pt")  # the save
@@ -682,6 +684,8 @@ for epoch in range(9):
         ("keeper.seen >= args.warmup - 1", False),
         ("score * number > best", True),
         ("keeper.best < score", True),
+        ("is_better", True),
+        ("is_late", False),
     ],
 )
 def test_a_save_under_a_comparison_with_the_best_is_a_decision(

@@ -1896,6 +1896,49 @@ def kept_by_all() -> None:
     kept_by_numpy(shared=True)
 
 
+def kept_by_arrays(*, shared: bool = False, by_files: bool = False) -> None:
+    """Keep the best weights by hits that are counted in arrays."""
+    rank, best, folder = join(), -1.0, tempfile.TemporaryDirectory()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    for _ in range(5):
+        rows, labels = torch.randn(6, 4), torch.randint(3, (6,))
+        nn.functional.cross_entropy(model(rows), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            chosen = model(torch.randn(64, 4)).argmax(1)
+        hits = np.bincount(chosen.numpy(), minlength=3)  # read as an array
+        if shared:
+            told = torch.from_numpy(hits)
+            dist.all_reduce(told)
+            hits = told.numpy()
+        if by_files:
+            dist.barrier()
+        score = hits[0] / hits.sum()
+        is_best = score > best
+        if rank == 0 and is_best:
+            best = score
+            torch.save(model.module.state_dict(), Path(folder.name, "best.pt"))
+    folder.cleanup()
+    del model, optimizer
+    leave()
+
+
+def kept_by_own_arrays() -> None:
+    kept_by_arrays()
+
+
+def kept_by_arrays_of_all() -> None:
+    kept_by_arrays(shared=True)
+
+
+def kept_by_files_of_all() -> None:
+    kept_by_arrays(by_files=True)
+
+
 def told_of_averages(
     *,
     by: float,

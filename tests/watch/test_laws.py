@@ -208,6 +208,9 @@ def test_the_sum_of_averages_made_in_python_is_suspected(
     [
         ("kept_by_own", "read by numpy"),
         ("kept_by_own_numbers", "read one by one"),
+        ("kept_by_own_arrays", "read as an array"),
+        ("kept_by_arrays_of_all", None),
+        ("kept_by_files_of_all", None),
         ("kept_by_all", None),
         ("kept_by_the_sum_on_one", None),
         ("kept_by_the_whole_set", None),

@@ -1,10 +1,11 @@
 """DDP214: a rank decides what to keep by a metric of its own shard.
 
-Seen: the last number that a rank read off a tensor before it saved was another one on each rank,
-and the ranks had communicated nothing in between. What is read once in every step is of the
-training: who evaluates after it may do so without such a number, and decide by that. That it
-decides is what the source says: alone this is worth no word, so it is told as a note, which
-`annotate` makes a warning where the save stands under a comparison.
+Seen: the last number that a rank read off a tensor before it saved, or the last array of which a
+metric may be made, was another one on each rank, and the ranks had communicated nothing in between;
+of an array, they have not even waited for each other: they may give it to one rank by files. What
+is read once in every step is of the training: who evaluates after it may do so without such a
+number, and decide by that. That it decides is what the source says: alone this is worth no word, so
+it is told as a note, which `annotate` makes a warning where the save stands under a comparison.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def _before(rank: RankEvidence, save: FileEvent) -> Read | None:
         return None
     last = earlier[-1]
     told = any(
-        call.place is not None and call.op != "barrier" and last.time < call.begun < save.begun
+        call.place is not None
+        and (call.op != "barrier" or last.many)
+        and last.time < call.begun < save.begun
         for call in rank.collectives
     )
     return None if told or _was_given(rank, earlier) else last
@@ -93,6 +96,7 @@ def _finding(
     numbers: tuple[int, ...], rank: RankEvidence, saves: list[tuple[FileEvent, Read]]
 ) -> Finding:
     _, read = saves[0]
+    what = "numbers" if read.many else "a number"
     return Finding(
         code="DDP214",
         title="metric-not-reduced",
@@ -101,7 +105,7 @@ def _finding(
         is_suspicion=True,
         ranks=(rank.rank,),
         places=(
-            RankPlace(ranks=numbers, place=read.place, doing="reads a number of its own shard"),
+            RankPlace(ranks=numbers, place=read.place, doing=f"reads {what} of its own shard"),
             *(
                 RankPlace(ranks=(rank.rank,), place=save.place, doing="saves", stack=save.way)
                 for save, own in saves[:_WAYS]
@@ -109,7 +113,7 @@ def _finding(
             ),
             *callers(numbers, read.way, read.place)[:1],
         ),
-        cause=f"rank {rank.rank} saved after a number that it had for itself: {named(numbers)} "
+        cause=f"rank {rank.rank} saved after {what} that it had for itself: {named(numbers)} "
         f"read different ones at {read.place}, and nothing was reduced before the save.",
         cure=Cure(text="Reduce the metric over the ranks (all_reduce sums and counts) first."),
     )

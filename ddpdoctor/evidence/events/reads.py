@@ -25,3 +25,5 @@ class Read:
     """Optimizer steps taken before."""
     aside: bool = False
     """It was formatted, for people to read, or has a graph: nothing is decided by that."""
+    many: bool = False
+    """It was an array of several numbers: the value is the sum of its first ones."""
