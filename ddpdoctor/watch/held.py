@@ -82,12 +82,16 @@ def _columns(value: Any) -> list[list[float]]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is an array, or a tensor on the CPU and without a graph, that is not too large."""
-    if getattr(value, "requires_grad", True) and not hasattr(value, "__array_interface__"):
+    """Whether it is an array, or a tensor on the CPU and without a graph, that is not too large.
+
+    No other kind of tensor: one that is dealt out over the ranks would ask these.
+    """
+    kind = type(value)
+    is_array = (kind.__module__, kind.__name__) == ("numpy", "ndarray")
+    if not is_array and (kind.__module__, kind.__name__) != ("torch", "Tensor"):
         return False
-    shape = getattr(value, "shape", None)
-    is_near = str(getattr(value, "device", "cpu")) == "cpu"
-    return isinstance(shape, tuple) and is_near and 0 < math.prod(shape) <= _LONGEST
+    is_near = is_array or (value.device.type == "cpu" and not value.requires_grad)
+    return is_near and 0 < math.prod(value.shape) <= _LONGEST
 
 
 def _single(values: Sequence[Any]) -> Iterator[float]:
@@ -95,8 +99,10 @@ def _single(values: Sequence[Any]) -> Iterator[float]:
     for value in values:
         if type(value) in (int, float):
             yield value
-        elif getattr(value, "shape", None) == () and not getattr(value, "is_cuda", False):
-            yield value.tolist()
+        elif type(value).__module__ == "numpy" or _is_plain(value):
+            number = value.tolist()
+            if type(number) in (int, float):
+                yield number
 
 
 def _is(one: float, other: float) -> bool:
