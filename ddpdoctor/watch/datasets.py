@@ -6,8 +6,12 @@ lists, and a few elements of each tensor. What cannot be looked into leaves no d
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import linecache
 import re
+import token
+import tokenize
 import zlib
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -31,6 +35,11 @@ _FEW, _WORDS = 8, 200
 _ABOUT_RANKS = frozenset(
     {"get_rank", "get_world_size", "rank", "local_rank", "world_size", "num_replicas"}
     | {"process_index", "environ", "getenv", "RANK", "LOCAL_RANK", "WORLD_SIZE"}
+)
+_QUOTED = frozenset(
+    number
+    for number, name in token.tok_name.items()
+    if name in ("STRING", "COMMENT") or name.startswith("FSTRING")
 )
 _SLICED_BY_RANK = re.compile(
     r"\[[^\]\n]*rank[^\]\n]*:|\[[^\]\n]*:[^\]\n]*rank|(chunk|split)\([^)\n]*\)\s*\[[^\]\n]*rank",
@@ -243,8 +252,25 @@ def deals_by_rank(layers: list[Any], collate: Any, loop: FrameType | None) -> bo
             asked = isinstance(method, FunctionType) and name != "__init__"
             if asked and any(_ABOUT_RANKS & _words(code) for code in _nested(method.__code__)):
                 return True
-    source = linecache.getlines(loop.f_code.co_filename) if loop is not None else []
+    source = _unquoted(loop.f_code.co_filename) if loop is not None else ()
     return any(_SLICED_BY_RANK.search(line) for line in source)
+
+
+@functools.lru_cache(maxsize=16)
+def _unquoted(file: str) -> tuple[str, ...]:
+    """The lines of a file without strings and comments, which speak of ranks often."""
+    lines = linecache.getlines(file)
+    cut = [*lines]
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+        for each in tokenize.generate_tokens(iter(lines).__next__):
+            if each.type not in _QUOTED:
+                continue
+            for row in range(each.start[0], each.end[0] + 1):
+                line = cut[row - 1]
+                start = each.start[1] if row == each.start[0] else 0
+                end = each.end[1] if row == each.end[0] else len(line)
+                cut[row - 1] = line[:start] + " " * (end - start) + line[end:]
+    return tuple(cut)
 
 
 def _words(code: CodeType) -> set[str]:

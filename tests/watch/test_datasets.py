@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
 import pytest
 from torch.utils.data import Dataset, Subset
 
-from ddpdoctor.watch.datasets import Fingerprint, layers, members
+from ddpdoctor.watch.datasets import Fingerprint, deals_by_rank, layers, members
 
 NAMES = ["c.txt", "a.txt", "b.txt"]
 
@@ -66,3 +67,27 @@ def test_what_changes_the_samples_of_a_subset_has_its_members() -> None:
     for other in (Blurred(part, part, length=2), Blurred(part, length=4), Blurred(length=2)):
         assert layers(other) == [other]
         assert members(layers(other)) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "deals"),
+    [
+        ("batch[rank::2]", True),
+        ("batch[rank * 4 : 4 + rank * 4]", True),
+        ("batch.chunk(2)[rank]", True),
+        ("f'{batch[rank::2]}'", sys.version_info >= (3, 12)),
+        ("f'[rank {rank}] step: {step}'", False),
+        ("f'[rk{rank:02d}] has ended'", False),
+        ("batch  # [rank 0: the first]", False),
+        ('"""\n[rank 0: the first]\n"""', False),
+    ],
+)
+def test_a_loop_slices_by_rank_in_code_and_not_in_words(
+    tmp_path: Path, line: str, deals: bool
+) -> None:
+    file = tmp_path / "loop.py"
+    file.write_text(f"def loop():\n    yield\n    {line}\n", "utf-8")
+    found: dict[str, object] = {}
+    exec(compile(file.read_text("utf-8"), str(file), "exec"), found)
+    frame = found["loop"]().gi_frame  # type: ignore[operator]
+    assert deals_by_rank([], None, frame) == deals
