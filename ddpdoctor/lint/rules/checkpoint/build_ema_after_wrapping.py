@@ -25,10 +25,11 @@ ema = copy.deepcopy(model.module)
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterable, Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Exit, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NOTHING,
@@ -37,6 +38,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Value,
     What,
+    has_identity,
 )
 from ddpdoctor.lint.engine.queries.doing import around, between, doers, keeps_apart
 from ddpdoctor.lint.engine.queries.order import is_after
@@ -60,6 +62,8 @@ def check(run: Run) -> Iterator[Hit]:
             later = order[id(wrap)] > order[id(copy)]
             if module is None or module.what != source.what or not later:
                 continue
+            if _is_a_trial(run, copy, at, wrap, to):
+                continue
             if _is_each_ranks_own(run, source, copy) and not _is_given_anew(run, copy, to):
                 node, path = _call_beside(at, to) or (copy.node, copy.path)
                 yield Hit(
@@ -71,6 +75,35 @@ def check(run: Run) -> Iterator[Hit]:
                 )
             break
     yield from _averaged_by_some(run, order)
+
+
+def _is_a_trial(run: Run, copy: Event, at: Way, wrap: Event, to: Way) -> bool:
+    """Whether a copy is gone when the model is wrapped: with it something was tried, as its cost.
+
+    That is where the call in which it is made hands nothing out that holds it.
+    """
+    made, called = copy.values.get("result"), _called_beside(at, to)
+    if made is None or called is None or not has_identity(made.what):
+        return False
+    within = {each.values["object"].what for each, _ in events(called.body, "make")}
+    holders: set[What] = {made.what}
+    held = run.vm.store.held()
+    size = 0
+    while size < len(holders):
+        size = len(holders)
+        new = {ref for ref, names in held.items() if _mentions(run, names.values(), holders)}
+        if any(ref not in within and run.vm.objects[ref.number].cls >= 0 for ref in new):
+            return False
+        holders |= new
+    later = itertools.dropwhile(lambda each: each[0] is not wrap, events(run.root))
+    given = (each.value for each in called.body.items if isinstance(each, Exit) and each.value)
+    return not _mentions(run, given, holders) and not any(
+        _mentions(run, event.values.values(), holders) for event, _ in later
+    )
+
+
+def _mentions(run: Run, values: Iterable[Value], wanted: set[What]) -> bool:
+    return any(each.what in wanted or wanted & mentioned(run, each) for each in values)
 
 
 def _averaged_by_some(run: Run, order: dict[int, int]) -> Iterator[Hit]:
@@ -204,6 +237,11 @@ def _keeps_nothing(change: Event) -> bool:
 
 def _call_beside(at: Way, to: Way) -> tuple[ast.AST, str] | None:
     """The call that leads to the copy, where the wrap stands beside it."""
-    shared = sum(1 for here, there in zip(at, to, strict=False) if here.node is there.node)
-    called = next((step.node for step in at[shared:] if isinstance(step.node, Called)), None)
+    called = _called_beside(at, to)
     return (called.node, called.path) if called is not None else None
+
+
+def _called_beside(at: Way, to: Way) -> Called | None:
+    """The outermost call on one way that the other does not go through."""
+    shared = sum(1 for here, there in zip(at, to, strict=False) if here.node is there.node)
+    return next((step.node for step in at[shared:] if isinstance(step.node, Called)), None)
