@@ -49,6 +49,24 @@ class Locator:
                 return found
         return None
 
+    def folder(self, importer: str, package: str) -> str | None:
+        """The folder of a package, with a file of its own or not; of "" that of the importer."""
+        own = str(PurePath(importer).parent)
+        if not package:
+            return own
+        parts = package.lstrip(".").replace(".", "/")
+        for base in [own] if package.startswith(".") else [self._top(own), own, *self._roots]:
+            path = parts if base == "." else f"{base}/{parts}"
+            if self._is_folder(path):
+                return path
+        return None
+
+    def modules_in(self, folder: str) -> list[str]:
+        """The names of the modules in a folder."""
+        own = "" if folder == "." else folder
+        files = sorted(name for name, is_file in self._listing(own).items() if is_file)
+        return [each[:-3] for each in files if each.endswith(".py") and each != "__init__.py"]
+
     def is_near(self, importer: str, imported: str) -> bool:
         """Whether two files are of one project: below one root, of one package, or scripts."""
         path = PurePath(imported)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ddpdoctor.lint.engine.interpreter import methods, objects, quiet
+from ddpdoctor.lint.engine.interpreter import lookups, methods, objects, quiet
 from ddpdoctor.lint.engine.interpreter.library.call import Call, is_starred, starred
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.python import MADE_ANEW
@@ -74,6 +74,8 @@ def call(vm: Machine, node: ast.Call) -> Value:
         model = _wrapped(vm, owner, callee)
         if model is not None and not _is_of_every_module(callee, func.attr):
             vm.emit("bare_method", func.attr, node, model=model)
+        elif model is None:
+            _note_kept(vm, callee, node)
         if func.attr == "__setattr__" and (set_ := _set_by_name(vm, owner, callee, args, node)):
             return set_
         is_size = isinstance(owner.what, Tensor) and callee.what == term("of", owner.what, "size")
@@ -84,6 +86,7 @@ def call(vm: Machine, node: ast.Call) -> Value:
     if callee.what == Lib("zip") and (columns := _columns(vm, node)) is not None:
         return columns
     args, kwargs = arguments(vm, node)
+    _note_kept(vm, callee, node)
     return call_value(vm, callee, args, kwargs, node)
 
 
@@ -135,6 +138,20 @@ def _wrapped(vm: Machine, owner: Value, callee: Value) -> Value | None:
     bound = callee.what.bound if isinstance(callee.what, Func) else ()
     through = bound[:1] if vm.type_of(owner) == objects.DDP else ()
     return next((each for each in (owner, *through) if each.what in vm.wrapped), None)
+
+
+def _note_kept(vm: Machine, callee: Value, node: ast.AST) -> None:
+    """Tell of a method of a wrapped module that is called by a name under which it was kept."""
+    what = callee.what
+    if isinstance(what, Func):
+        owner, name = what.bound[:1], vm.functions[what.number].name.rpartition(".")[2]
+    elif isinstance(what, Term) and what.op == "of" and _is_by_another_name(what.args[1], node):
+        owner, name = (Value(what.args[0], callee.agree, callee.why),), what.args[1]
+    else:
+        return
+    is_one = any(each.what in vm.wrapped for each in owner)
+    if is_one and not _is_of_every_module(callee, name):
+        vm.emit("bare_method", name, node, model=owner[0])
 
 
 def _is_of_every_module(callee: Value, name: str) -> bool:
@@ -229,8 +246,12 @@ def _one_of_several(
         for each in options:
             call_value(vm, each, args, kwargs, node)
         return NONE
-    ways = {each.what: partial(call_value, vm, each, args, kwargs, node) for each in options}
     chosen = what.chosen
+    if chosen is None:
+        options = lookups.meant(vm, options, args, kwargs)
+    if not options:
+        return methods.call_unknown(vm, Value(NOTHING, UNKNOWN), args, kwargs, node)
+    ways = {each.what: partial(call_value, vm, each, args, kwargs, node) for each in options}
     if chosen is None or len(ways) < 2:
         paths = [Path(None, EVERYONE, EVERYONE, way) for way in ways.values()]
         by = callee.agree if callee.agree.divergent else UNKNOWN

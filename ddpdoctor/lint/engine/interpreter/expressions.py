@@ -82,8 +82,11 @@ def look_up(vm: Machine, name: str) -> Value:
     for scope in frame.scopes:
         found = vm.store.get((scope, name))
         if found is not None:
-            return objects.current(vm, found)
-    found = vm.program.global_of(vm, frame.module, name)
+            break
+    else:
+        scope, found = frame.module.scope, vm.program.global_of(vm, frame.module, name)
+    if vm.alone and scope == frame.module.scope:
+        found = vm.program.set_by_then(vm, frame.module, name) or found
     if found is not None:
         return objects.current(vm, found)
     if name == "__name__":

@@ -55,6 +55,7 @@ class Text:
     _nodes: list[ast.AST] = field(default_factory=list)
     _generators: dict[int, bool] = field(default_factory=dict)
     _around: dict[ast.AST, Function | ast.Lambda | None] = field(default_factory=dict)
+    _set_later: dict[str, list[ast.expr]] | None = None
 
     @property
     def lines(self) -> list[str]:
@@ -69,6 +70,19 @@ class Text:
         if not self._nodes:
             self._nodes = list(ast.walk(self.tree))
         return self._nodes
+
+    @property
+    def set_later(self) -> dict[str, list[ast.expr]]:
+        """The names at the top that functions give another value, and what they give them."""
+        if self._set_later is None:
+            some = self.nodes if "global " in self.source.text else ()
+            names = [name for each in some if isinstance(each, ast.Global) for name in each.names]
+            self._set_later = {name: [] for name in names}
+            for each in some if names else ():
+                for target in each.targets if isinstance(each, ast.Assign) else ():
+                    if isinstance(target, ast.Name) and target.id in self._set_later:
+                        self._set_later[target.id].append(each.value)  # type: ignore[attr-defined]
+        return self._set_later
 
     @property
     def is_script(self) -> bool:
@@ -222,6 +236,11 @@ class Loader:
         if found is None or not self.locator.is_near(importer, found[0]):
             return None
         return found
+
+    def beside(self, importer: str, package: str) -> list[str]:
+        """The names of the modules in a package of this project; "" is the importer's folder."""
+        folder = self.locator.folder(importer, package)
+        return self.locator.modules_in(folder) if folder is not None else []
 
 
 def _index(body: list[ast.stmt], into: Text) -> None:

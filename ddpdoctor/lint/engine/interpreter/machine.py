@@ -276,6 +276,8 @@ class Machine:
         """Whether this is a worker of a loader that begins as a new process, in no group."""
         self.starting: dict[ast.AST, Callable[[], None]] = {}
         """The processes that a loop starts, and that begin when it has been left."""
+        self.alone = False
+        """Whether it is a function that nobody is seen to call: what was done before, who knows."""
         self.starts = False
         """Whether this program starts its ranks, or joins the group, itself: is in none before."""
         self.took_for_alone = False

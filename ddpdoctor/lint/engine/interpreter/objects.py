@@ -308,26 +308,7 @@ def switch(vm: Machine, module: Value, training: Value | None = None) -> None:
 TRAINING = "training"
 
 
-def _whose_names(what: What) -> What:
-    """The module of which this is `vars(module)`, or `module.__dict__`; else itself."""
-    if isinstance(what, Term) and what.op == "global" and what.args[1:] == ("__dict__",):
-        return ModuleRef(what.args[0])
-    return what
-
-
-def of_module(vm: Machine, module: What, name: Value, node: ast.AST) -> Value | None:
-    """The function or class that a module has under a name, which may be that of a setting.
-
-    Of a setting it is that by which it goes where nobody says otherwise.
-    """
-    if not isinstance(module, ModuleRef):
-        return None
-    wanted = (_default(vm, name) or name).constant
-    found = attribute(vm, Value(module), wanted, node) if isinstance(wanted, str) else None
-    return found if found is not None and isinstance(found.what, Func | Class) else None
-
-
-def _default(vm: Machine, value: Value) -> Value | None:
+def default(vm: Machine, value: Value) -> Value | None:
     """What a setting of the command line is where nobody says it."""
     return vm.store.get((value.what, "default")) if isinstance(value.what, Term) else None
 
@@ -1109,7 +1090,7 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     if not isinstance(key.what, Const) and isinstance(known.what, Tuple) and known.what.items:
         each_value = [get_key(vm, owner, each) for each in known.what.items]
         found = one_of(vm, each_value)
-        if not isinstance(found.what, Either | Func | Class) and (said := _default(vm, key)):
+        if not isinstance(found.what, Either | Func | Class) and (said := default(vm, key)):
             usual = get_key(vm, owner, said)  # of many makers that which goes unless one is named
             found = usual if isinstance(usual.what, Func | Class) else found
         agree, why = blended([found, key])
@@ -1223,6 +1204,17 @@ def take_out(vm: Machine, owner: Value, index: Value) -> None:
 VERSION = Lib("sys.version_info")
 
 
+def _under_a_name(vm: Machine, what: What, name: Value, node: ast.AST) -> Value | None:
+    """What a module has under a name: `vars(module)[name]`, `globals()[name]`."""
+    from ddpdoctor.lint.engine.interpreter import lookups
+
+    if what == Lib("sys.modules"):
+        return lookups.module_of(vm, name)
+    if isinstance(what, Term) and what.op == "global" and what.args[1:] == ("__dict__",):
+        what = ModuleRef(what.args[0])
+    return lookups.of_module(vm, what, name, node)
+
+
 def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     """`owner[index]`."""
     what = owner.what
@@ -1232,7 +1224,7 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
         return vm.each(owner, lambda option: item(vm, option, index, node))
     if isinstance(what, Partial) and (whole := _output_with(what)) is not None:
         return item(vm, Value(whole, owner.agree, owner.why), index, node)
-    if (named := of_module(vm, _whose_names(what), index, node)) is not None:
+    if (named := _under_a_name(vm, what, index, node)) is not None:
         return named
     if what == VERSION and index.is_const(0):
         return Value(Const(3))

@@ -38,11 +38,13 @@ from ddpdoctor.lint.engine.interpreter.store import Store, Writes
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    NOTHING,
     UNKNOWN,
     Class,
     Func,
     Lib,
     ModuleRef,
+    Table,
     Term,
     Value,
     term,
@@ -176,13 +178,26 @@ class Program:
     def import_all(self, vm: Machine, importer: Loaded, base: str, scope: int) -> None:
         """`from base import *`: its names are looked for when they are asked for."""
 
-    def of_module(self, vm: Machine, path: str, name: str) -> Value:
-        """`module.name`."""
+    def defined_in(self, path: str) -> list[str]:
+        """The names of the functions and classes that a module has, its own or another's."""
         text = self.loader.text(path)
         if text is None:
+            return []
+        inner = (
+            self.loader.find(path, "." * each.level + (each.module or "")) for each in text.stars
+        )
+        others = [name for found in inner if found for name in self.defined_in(found[0])]
+        return [*(name for name, made in text.bindings.items() if _defines(made[0])), *others]
+
+    def of_module(self, vm: Machine, path: str, name: str) -> Value:
+        """`module.name`."""
+        entry = vm.frames[0].module
+        text = entry.text if entry.path == path else self.loader.text(path)
+        if text is None:
             return Value(Term("import", (path, name)), UNKNOWN)
-        loaded = self.load(text)
+        loaded = entry if entry.path == path else self.load(text)
         found = vm.store.get((loaded.scope, name)) or self.global_of(vm, loaded, name)
+        found = self.set_by_then(vm, loaded, name) or found
         if found is not None:
             return found
         if path.endswith("__init__.py"):
@@ -214,6 +229,40 @@ class Program:
             if found is not None:
                 vm.store.below[module.scope, name] = found
         return found
+
+    def set_by_then(self, vm: Machine, module: Loaded, name: str) -> Value | None:
+        """What a name is by the time that a function nobody is seen to call is called.
+
+        Another function may have given it what it is to hold, as `setup()` does: who knows.
+        """
+        if not vm.alone or name not in module.text.set_later:
+            return None
+        if (module.scope, name) in vm.store.now:
+            return None
+        given = [self._told(vm, module, each) for each in module.text.set_later[name]]
+        by_rank = [each for each in given if isinstance(each.what, Table)]
+        if by_rank:
+            return by_rank[0]
+        return hinted(vm, Value(term("global", module.path, name), UNKNOWN), name)
+
+    def _told(self, vm: Machine, module: Loaded, node: ast.expr) -> Value:
+        """What an expression is by itself, whatever the function around it may know of its names.
+
+        What it does on the way is not done.
+        """
+        if not isinstance(node, ast.Call):
+            return Value(NOTHING, UNKNOWN)
+        out, depth = vm.out, vm.store.open()
+        vm.out = Seq()
+        vm.frames.append(self._frame(module))
+        try:
+            return evaluate(vm, node)
+        except Left:
+            return Value(NOTHING, UNKNOWN)
+        finally:
+            vm.frames.pop()
+            vm.store.drop(depth)
+            vm.out = out
 
     def _run_out_of_turn(
         self, vm: Machine, module: Loaded, name: str, statements: list[ast.stmt]
@@ -386,6 +435,12 @@ class Program:
         return Value(Class(number))
 
 
+def _defines(statement: ast.stmt) -> bool:
+    """Whether it gives its name to a function or class, or to what another module has so named."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.ImportFrom)
+    return isinstance(statement, kinds)
+
+
 # --- running
 
 
@@ -469,6 +524,7 @@ def run_alone(run: Run, wanted: set[int], fuel: int = ALONE) -> Iterator[Run]:
             vm.out = vm.root = Seq()
             vm.conditions, vm.scopes, vm.tries, vm.joined = [], [], [], False
             vm.of_ranks = vm.starts = False
+            vm.alone = True
             vm.mask = (1 << 16) - 1
             vm.frames = [program._frame(loaded)]
             found = Run(run.path, vm.root, vm, name, info.node.lineno, is_entry=False)

@@ -65,17 +65,21 @@ def check(run: Run) -> Iterator[Hit]:
         assert isinstance(wrapper, Ref)
         inside = {-wrapper.number, *parts(run, module)}
         by_hand = reduced_by_hand(run, {wrapper, module})
+        # Of one module there is one wrapper, of whichever kind of trainer.
+        kinds = {
+            _number(x.values["wrapper"].what) for x in wraps if x.values["module"].what == module
+        }
         for event, way in backwards:
             loss, of = event.values["loss"], made_by(event.values["loss"])
-            if wrapper.number in of:
+            if kinds & of:
                 continue
             if any(id(each) in by_hand for each in loops(way)):
                 continue
             is_sure = bool(of & inside) or module in mentioned(run, loss)
             if not is_sure and not _is_computed_by(run, loss, wrapper, module):
                 continue
-            prepare = [x for x in _forwards(run, "") if _prepares(*x, wrapper, way)]
-            learn = [(x, at) for x, at in backwards if wrapper.number in made_by(x.values["loss"])]
+            prepare = [x for x in _forwards(run, "") if _prepares(*x, kinds, way)]
+            learn = [(x, at) for x, at in backwards if kinds & made_by(x.values["loss"])]
             if any(not _is_used_up(order, x, event, way, learn) for x, _ in prepare):
                 continue
             following = _what_follows(run, order, event, {wrapper, module})
@@ -198,11 +202,11 @@ def _is_one_of(node: Node, calls: dict[int, Event]) -> TypeGuard[Called]:
     return isinstance(node, Called) and id(node.node) in calls
 
 
-def _prepares(forward: Event, there: Way, wrapper: Ref, backward: Way) -> bool:
-    """Whether the wrapper's forward is run in the round of a backward: then all is reduced."""
+def _prepares(forward: Event, there: Way, wrappers: set[int], backward: Way) -> bool:
+    """Whether a wrapper's forward is run in the round of a backward: then all is reduced."""
     loop = next((step.node for step in reversed(backward) if isinstance(step.node, Loop)), None)
     same = loop is None or any(step.node is loop for step in there)
-    return same and forward.values["model"].what is wrapper
+    return same and _number(forward.values["model"].what) in wrappers
 
 
 def _is_used_up(

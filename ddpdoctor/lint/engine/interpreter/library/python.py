@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter import lookups, objects
 from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of, negated
 from ddpdoctor.lint.engine.interpreter.library.facts import by_position, text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, NUMBERED, Machine
@@ -92,6 +92,12 @@ def of_python(
         return _paired(vm, name, args, kwargs, node)
     if name == "next":
         return _next(vm, first, node)
+    if name in ("importlib.import_module", "__import__") and args:
+        imported = lookups.module_of(vm, first)
+        if imported is not None:
+            return imported
+    if name == "globals":
+        return Value(term("global", vm.path, "__dict__"), UNKNOWN)
     if name == "getattr" and len(args) >= 2 and isinstance(args[1].constant, str):
         if len(args) == 3 and _tested(vm, "hasattr", args[:2], node).is_const(False):
             return args[2]
@@ -103,7 +109,7 @@ def of_python(
         finally:
             vm.out = outside
     if name == "getattr" and len(args) >= 2:
-        named = objects.of_module(vm, first.what, args[1], node)
+        named = lookups.of_module(vm, first.what, args[1], node)
         if named is not None:
             return named
     if name == "setattr" and len(args) == 3:
