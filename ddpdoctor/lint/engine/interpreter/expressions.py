@@ -16,6 +16,7 @@ from ddpdoctor.lint.engine.interpreter.library.facts import text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, UNBOUND, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.store import NONE_UNSEEN, OR_NONE
+from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
@@ -442,6 +443,28 @@ def _identity(value: Value) -> Any:
     return what if what.__class__ not in (Tuple, Many) else NOTHING
 
 
+def _picked(
+    vm: Machine, generator: ast.comprehension, content: Value | None
+) -> tuple[Value, ...] | None:
+    """The things that a comprehension takes one by one, where it is known which these are."""
+    if content is None or not isinstance(content.what, Tuple):
+        return None
+    if len(content.what.items) > _MAX_ITEMS:
+        return None
+    found = []
+    outside, vm.out = vm.out, Seq()
+    try:
+        for each in content.what.items if generator.ifs else ():
+            objects.bind(vm, generator.target, each)
+            takes = [folding.truth(evaluate(vm, condition)) for condition in generator.ifs]
+            if None in takes:
+                return None
+            found += [each] if all(takes) else []
+    finally:
+        vm.out = outside
+    return tuple(found) if generator.ifs else content.what.items
+
+
 def _comprehension(vm: Machine, node: ast.AST) -> Value:
     generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
     element = node.key if isinstance(node, ast.DictComp) else node.elt  # type: ignore[attr-defined]
@@ -456,15 +479,7 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
     try:
         first = evaluate(vm, generators[0].iter)
         content = objects.content(vm, first)
-        unrolled = (
-            content.what.items
-            if len(generators) == 1
-            and content is not None
-            and isinstance(content.what, Tuple)
-            and len(content.what.items) <= _MAX_ITEMS
-            and not generators[0].ifs
-            else None
-        )
+        unrolled = _picked(vm, generators[0], content) if len(generators) == 1 else None
         if unrolled is not None:
             for number, item in enumerate(unrolled):
                 vm.frame.call, kept = node if number else vm.frame.call, vm.frame.call
