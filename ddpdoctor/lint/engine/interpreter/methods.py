@@ -30,6 +30,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     OPEN,
     SAME,
     SAME_LIKELY,
+    TRUE,
     UNKNOWN,
     Agreement,
     Const,
@@ -47,6 +48,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Why,
     blended,
     grown,
+    has_identity,
     how_many,
     is_device,
     local,
@@ -133,6 +135,8 @@ def call_method(
         return _of_path(vm, owner, name, args, kwargs, node)
     if name == "sort" and isinstance(what, Term):
         _sort_unknown(vm, owner, kwargs.get("key"), node)
+    if isinstance(what, Term) and has_identity(what):
+        _note_module(vm, what, name, args[0] if args else kwargs.get("requires_grad", TRUE))
     return call_duck(vm, owner, name, args, kwargs, node)
 
 
@@ -143,6 +147,14 @@ def _sort_unknown(vm: Machine, owner: Value, key: Value | None, node: ast.AST) -
     apart = sorted_apart(vm, key, elements(vm, owner, node)[0], node)
     if apart is not None:
         objects.touch(vm, owner, apart.agree, apart.why)
+
+
+def _note_module(vm: Machine, what: Term, method: str, trained: Value) -> None:
+    """Remember of something unknown that it is a module, and whether it may have been frozen."""
+    if method in _PARTS_OF_MODULES:
+        vm.store.put((what, objects.A_MODULE), Value(Const(method)))
+    if method == "requires_grad_":
+        vm.store.put((what, objects.TRAINED), trained)
 
 
 def call_method_of(

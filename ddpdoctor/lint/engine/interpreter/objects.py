@@ -231,6 +231,10 @@ def is_module(vm: Machine, value: Value) -> bool:
 
 
 MODULES = ("torch.nn.Module", "torch.nn.Parameter")
+A_MODULE = "#module"
+"""Of something unknown: what was asked of it that modules alone have, such as its parameters."""
+TRAINED = "#trained"
+"""Of something unknown: whether its weights were said to be trained, last."""
 
 
 def module_of(what: What) -> Ref | None:

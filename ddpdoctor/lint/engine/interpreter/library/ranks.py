@@ -249,7 +249,7 @@ def _prepares(vm: Machine, call: Call) -> Value:
             and made.cls >= 0
             and objects.library_base(vm, made.cls) == "torch.nn.Module"
         )
-        if is_module:
+        if is_module or _is_a_trained_one(vm, each):
             kept = (
                 call.node.args[number]
                 if isinstance(call.node, ast.Call) and number < len(call.node.args)
@@ -272,6 +272,15 @@ def _prepares(vm: Machine, call: Call) -> Value:
     if call.name.endswith(("prepare_model", "setup_module")) and found:
         return found[0]
     return found[0] if len(found) == 1 else Value(Tuple(tuple(found)))
+
+
+def _is_a_trained_one(vm: Machine, value: Value) -> bool:
+    """Whether something unknown is a module whose weights nobody has frozen: else none is wrapped.
+
+    A part of what is frozen may be trained, as adapters are: who knows.
+    """
+    trained = vm.store.get((value.what, objects.TRAINED)) or TRUE
+    return vm.store.get((value.what, objects.A_MODULE)) is not None and trained.is_const(True)
 
 
 def _says(vm: Machine, owner: Value | None, word: str, wanted: bool) -> Value | None:
