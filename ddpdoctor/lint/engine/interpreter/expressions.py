@@ -215,7 +215,9 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
     if right.is_const(None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         left = objects.before_changes(vm, left)
         is_told = isinstance(left.what, Either) and bool(left.what.masks)
-        if vm.store.get((left.what, NONE_UNSEEN)) is not None:
+        is_made = isinstance(left.what, Term) and left.what.op == "result"
+        is_there = is_made and left.agree.cause in objects.NOT_HOW_MANY
+        if is_there or vm.store.get((left.what, NONE_UNSEEN)) is not None:
             left = Value(left.what, UNKNOWN)
         elif not is_told and (given := vm.store.get((left.what, OR_NONE))) is not None:
             left = Value(left.what, given.agree, given.why)

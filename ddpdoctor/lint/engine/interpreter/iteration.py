@@ -100,7 +100,7 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         return vm.computed(one, "element", (value,), node), _number_of_rows(vm, value)
     if isinstance(what, Table):
         return Value(NOTHING, agree, why), Value(NOTHING, agree, why)
-    if count.agree.cause == "chance":  # what is drawn decides what is in it, not how much that is
+    if count.agree.cause in objects.NOT_HOW_MANY:
         count = Value(count.what, UNKNOWN)
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long

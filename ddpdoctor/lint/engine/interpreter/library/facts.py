@@ -246,6 +246,8 @@ def _count(vm: Machine, call: Call) -> Value:
             return _sorted(vm, call, Value(term("sorted", source.what), agree, why))
         if call.name in ("sum", "min", "max", "any", "all"):
             return computed(vm, call.name, list(call.args), agree, why, call.node)
+        if call.name == "len" and agree.cause in objects.NOT_HOW_MANY:
+            agree, why = UNKNOWN, None
         return Value(
             term(call.name, source.what, *(each.what for each in call.args[1:])), agree, why
         )
