@@ -15,6 +15,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     SAME,
     UNKNOWN,
     WORLD,
+    Either,
     Many,
     Partial,
     Ref,
@@ -42,13 +43,22 @@ SAID = "#said"
 
 def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     """(one element for all, a value that agrees as the number of rounds does)."""
-    one, count = _elements(vm, value, node)
+    one, count = _elements(vm, _there(value), node)
     of_a_part = count.agree.cause == "shard"
     if one.agree.cause == "shard" or (of_a_part and not one.agree.cause):
         one = Value(one.what, local("data", False), value.why or count.why)
     if of_a_part:  # meant to be equally large, and nobody knows better
         count = Value(count.what, UNKNOWN)
     return one, count
+
+
+def _there(value: Value) -> Value:
+    """What is gone through of something that may be None: nobody goes through that."""
+    what = value.what
+    if not isinstance(what, Either) or what.masks:
+        return value
+    rest = [each for each in what.options if not each.is_const(None)]
+    return rest[0] if len(rest) == 1 else value
 
 
 def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
