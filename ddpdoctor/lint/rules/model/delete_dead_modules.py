@@ -57,6 +57,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     TRUE,
     Const,
     Func,
+    Place,
     Ref,
     Term,
     Value,
@@ -171,7 +172,7 @@ def _switched(run: Run) -> Iterator[Hit]:
                 continue
             for condition, place, _ in decided_by(run, inner.body, surely_used(run, inner.body)):
                 is_given = place in by_argument or condition.agree.kind == "local"
-                if is_given and _changes(run, condition):
+                if is_given and _changes(run, condition) and not _is_of_the_making(run, place):
                     yield Hit(
                         wrap.node,
                         "some steps leave a part of this model out: its parameters get no gradient",
@@ -180,6 +181,19 @@ def _switched(run: Run) -> Iterator[Hit]:
                         path=wrap.path,
                     )
                     break
+
+
+def _is_of_the_making(run: Run, place: Place) -> bool:
+    """Whether a condition stands where parts are made: what is decided there stays, and is there.
+
+    A forward that calls the one of two layers that was made asks it no more.
+    """
+    makers = (each for each in run.vm.visited.values() if each.name.endswith(".__init__"))
+    return any(
+        each.module.path == place.path
+        and each.node.lineno <= place.line <= (each.node.end_lineno or 0)
+        for each in makers
+    )
 
 
 def _unread(run: Run) -> Iterator[Hit]:
