@@ -557,11 +557,10 @@ class Machine:
         if not states:
             self.mask = before
             return None
-        several = _for_several(condition)
-        meets = [n for n, arm in enumerate(arms) if arm.holds is several and _meets(arm)]
-        if several is not None and meets and len(states) == len(arms) == 2:
-            states, values = [states[meets[0]]], [values[meets[0]]]  # alone nobody differs
-            holding = [holding[meets[0]]]
+        going = self._of_several(condition, arms)
+        if going is not None and len(states) == len(arms) == 2:
+            states, values = [states[going]], [values[going]]  # alone nobody differs
+            holding = [holding[going]]
         site = self.site(node, "choice")
         both = {path.holds for path in live} == {True, False} and len(states) == 2
         first = 0 if live[0].holds else 1
@@ -591,6 +590,17 @@ class Machine:
         if both:
             joined = _told_apart(joined, values[first], values[1 - first], condition, test)
         return self.either(joined, values, node)
+
+    def _of_several(self, condition: Value, arms: list[Arm]) -> int | None:
+        """Which way several ranks go, where they meet on it, or join on it alone."""
+        several = _for_several(condition)
+        joining = [arm for arm in arms if _has(arm.body, "init")]
+        if isinstance(condition.what, Term) and len(joining) == 1:
+            several = self.modes.get(condition.what, several)
+        for number, arm in enumerate(arms):
+            if several is not None and arm.holds is several and (arm in joining or _meets(arm)):
+                return number
+        return None
 
     def _starts(self, node: ast.AST, path: Path) -> bool:
         """Whether ranks may be started on a way: what it does is told of the other ones."""
