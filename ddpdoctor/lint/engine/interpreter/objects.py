@@ -835,7 +835,7 @@ def truthy(vm: Machine, value: Value, node: ast.AST) -> Value:
 
         return call_value(vm, attribute(vm, value, "__bool__", node), [], {}, node)
     found = content(vm, value) if isinstance(value.what, Ref) else None
-    if found is None or not found.agree.divergent or found.agree.cause in _AS_MANY:
+    if found is None or not found.agree.divergent or found.agree.cause in _MEANT_AS_MANY:
         return value
     return Value(term("filled", value.what), found.agree, found.why)
 
@@ -847,7 +847,7 @@ def _given(vm: Machine, value: Value) -> Value | None:
     return vm.store.get((value.what, OR_NONE)) if is_part else None
 
 
-_AS_MANY = ("order", "chance", "shard")
+_MEANT_AS_MANY = ("order", "chance", "shard")
 """Of a local content: in another order, or other things that are meant to be as many."""
 NOT_HOW_MANY = ("chance", "exception")
 """Of what is unknown otherwise: what is drawn, or could be read, decides what is in it alone."""
