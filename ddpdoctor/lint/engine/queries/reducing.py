@@ -32,12 +32,14 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     Const,
     Either,
+    Lib,
     Ref,
     Term,
     Value,
     What,
 )
 from ddpdoctor.lint.engine.queries.counting import Counts
+from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, wrappers
 
 FLAG = "require_backward_grad_sync"
@@ -137,7 +139,7 @@ def reduced_by_hand(run: Run, weights: Collection[What]) -> set[int]:
     for event, way in events(run.root, "collective"):
         given = event.values.get("shares")
         behind = [] if given is None else [given, *origins(run, given)]
-        grads = [each for each in behind if _is_gradient(each.what)]
+        grads = [each for each in behind if is_gradient(each.what)]
         through = list(_gone_through(way))
         of = [mentioned(run, each) for each in (*grads, *through)]
         # What is gone through may be the parameters of one of several models.
@@ -147,7 +149,15 @@ def reduced_by_hand(run: Run, weights: Collection[What]) -> set[int]:
     return found
 
 
-def _is_gradient(what: What) -> bool:
+def sums(event: Event) -> bool:
+    """Whether a collective adds up what all ranks have."""
+    how = event.values.get("reduce")
+    is_sum = how is None or (isinstance(how.what, Lib) and how.what.name.endswith(".SUM"))
+    return is_sum and is_world(event.values.get("group"))
+
+
+def is_gradient(what: What) -> bool:
+    """Whether it is what a parameter has for its gradient."""
     return isinstance(what, Term) and what.op == "of" and what.args[1:] == ("grad",)
 
 

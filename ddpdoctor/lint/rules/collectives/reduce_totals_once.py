@@ -31,10 +31,10 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Lib, Tensor, Term, Value, within
+from ddpdoctor.lint.engine.interpreter.values import Tensor, Term, Value, within
 from ddpdoctor.lint.engine.libraries.torch import VIEWS
 from ddpdoctor.lint.engine.queries.partings import leaves
-from ddpdoctor.lint.engine.queries.words import is_world
+from ddpdoctor.lint.engine.queries.reducing import sums
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -46,7 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
     told: set[int] = set()
     for event, way in events(run.root, "collective"):
         total, loop = event.values.get("shares"), _loop(way)
-        if event.name != "all_reduce" or not _sums(event) or id(event.node) in told:
+        if event.name != "all_reduce" or not sums(event) or id(event.node) in told:
             continue
         if loop is None or total is None or not isinstance(total.what, Tensor):
             continue
@@ -83,7 +83,7 @@ def _at_once(run: Run) -> Iterator[Hit]:
         total = event.values.get("shares")
         if event.name != "all_reduce" or total is None or not isinstance(total.what, Tensor):
             continue
-        by_part = summed.setdefault(total.what.site, {}) if _sums(event) else {}
+        by_part = summed.setdefault(total.what.site, {}) if sums(event) else {}
         before = by_part.setdefault(id(way[-1].seq), event)
         again = before.node is not event.node and total.agree.kind == "same"
         if again and id(event.node) not in told and _is_divided(run, total.what, event.order):
@@ -113,12 +113,6 @@ def _divides(node: ast.AST) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr in ("div_", "divide_", "true_divide_")
     return isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div)
-
-
-def _sums(event: Event) -> bool:
-    how = event.values.get("reduce")
-    is_sum = how is None or (isinstance(how.what, Lib) and how.what.name.endswith(".SUM"))
-    return is_sum and is_world(event.values.get("group"))
 
 
 def _loop(way: Way) -> Loop | None:

@@ -1,0 +1,103 @@
+"""Gradients that DDP has averaged, summed over the ranks once more.
+
+## What it does
+Finds an `all_reduce` that sums the gradients of a model in DDP after its backward, or a norm that
+is computed from these, where nothing divides the sum.
+
+## Why is this bad?
+Behind the backward of a wrapper the gradients are the same on all ranks. Their sum is that many
+times the gradient, as is every step with it; and a norm of which the squares are summed is as much
+too long as the root of that, so that clipping cuts off what is not too long.
+
+## Example
+```python
+loss.backward()
+for p in ddp_model.parameters():
+    dist.all_reduce(p.grad)
+optimizer.step()
+```
+
+## Use instead
+```python
+loss.backward()
+optimizer.step()
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import Ref, Value, What
+from ddpdoctor.lint.engine.libraries.torch import WITHOUT_GRAPH
+from ddpdoctor.lint.engine.queries.reducing import is_gradient, sums
+from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, wrappers
+from ddpdoctor.lint.rule import About, Hit, Related
+
+ABOUT = About(code="DDP421", name="reduced-twice", confidence="likely")
+
+_DIVIDES = ("Div", "div", "div_", "true_divide")
+
+
+def check(run: Run) -> Iterator[Hit]:
+    """Yield sums over the ranks of what backward has made the same on all of them."""
+    backward: Event | None = None
+    told: set[int] = set()
+    reduced = _reduced(run)
+    for event, _ in events(run.root, "backward", "collective") if reduced else ():
+        if event.kind == "backward":
+            backward = event
+            continue
+        given = event.values.get("shares")
+        if event.name != "all_reduce" or given is None or not sums(event) or backward is None:
+            continue
+        of = made_by(backward.values["loss"])
+        own = {what for what, wrapper in reduced.items() if wrapper in of and -wrapper not in of}
+        if id(event.node) in told or not _is_of_gradients(run, given, own):
+            continue
+        if not _is_divided(run, given):
+            told.add(id(event.node))
+            yield Hit(
+                event.node,
+                "this comes of gradients that DDP has averaged: each rank adds the same once more",
+                notes=(Related.at(backward.place, "they are reduced here"),),
+                help="leave the reduction out, or divide by the number of ranks",
+                path=event.path,
+            )
+
+
+def _reduced(run: Run) -> dict[What, int]:
+    """Wrapper, and the module inside -> the number of the wrapper, of those that always reduce."""
+    if any(True for event, _ in events(run.root, "scope") if event.name == "no_sync") or any(
+        made.by == "register_comm_hook" for made in run.vm.made.values()
+    ):
+        return {}
+    return {
+        what: wrapper.number
+        for what, wrap in wrappers(run).items()
+        if isinstance(wrapper := wrap.values["wrapper"].what, Ref)
+        and run.vm.store.get((wrapper, "#process_group")) is None
+    }
+
+
+def _is_of_gradients(run: Run, given: Value, reduced: Set[What]) -> bool:
+    """Whether it is a gradient of these, or computed from such: a flag that says of it is not."""
+    return any(
+        is_gradient(each.what) and not mentioned(run, each).isdisjoint(reduced)
+        for each in (given, *origins(run, given, *WITHOUT_GRAPH))
+    )
+
+
+def _is_divided(run: Run, given: Value) -> bool:
+    """Whether it is divided before, or what comes of it afterwards."""
+    come: set[What] = {given.what}
+    for what, made in run.vm.made.items():
+        first = made.of[0].what if made.of else None
+        if made.by in _DIVIDES and (first in come or what in come):
+            return True
+        if any(each.what in come for each in made.of):
+            come.add(what)
+    behind = {each.what for each in origins(run, given)}
+    return any(made.by in _DIVIDES for what, made in run.vm.made.items() if what in behind)
