@@ -1166,6 +1166,30 @@ def totals_copied() -> None:
     totalled(copied=True)
 
 
+def sum_in_place(totals: Tensor) -> None:
+    dist.all_reduce(totals)  # the totals of a meter
+
+
+def metered(*, copied: bool) -> None:
+    """Two meters, of a size apart, that one line reduces in turn."""
+    rank = join()
+    losses, hits = torch.zeros(1), torch.zeros(1)
+    for step in range(5):
+        losses += 0.5 + step / 8 + rank
+        hits += 32 + 2 * step
+        sum_in_place(losses.clone() if copied else losses)
+        sum_in_place(hits.clone() if copied else hits)
+    leave()
+
+
+def meters_in_place() -> None:
+    metered(copied=False)
+
+
+def meters_copied() -> None:
+    metered(copied=True)
+
+
 def correlated() -> None:
     """A loss of what all ranks have summed: the gradients that are summed on the way back alike."""
     rank = join()

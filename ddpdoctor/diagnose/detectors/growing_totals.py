@@ -1,9 +1,10 @@
 """DDP421: running totals are summed in place, and what was summed is summed again the next time.
 
-The numbers show it: at several calls of one line that followed each other, each rank gave more
-than the sum over all ranks of the call before, and less of no element. So it went on from that
-sum, which is on all ranks now, and the next one counts it once for every rank. Numbers that grow
-as fast by themselves would look the same, so it is evidence.
+The numbers show it: at several calls of one line that followed each other, and to which the same
+lines had led (one line may sum all meters in turn), each rank gave more than the sum over all ranks
+of the call before, and less of no element. So it went on from that sum, which is on all ranks now,
+and the next one counts it once for every rank. Numbers that grow as fast by themselves would look
+the same, so it is evidence.
 """
 
 from __future__ import annotations
@@ -28,10 +29,17 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     numbers = tuple(rank.rank for rank in ranks)
     lines = [_by_line(rank) for rank in ranks]
-    for place, mine in lines[0].items():
-        calls = list(zip(*(of.get(place, []) for of in lines), strict=False))
-        if any(len({call.seq for call in of}) > 1 for of in calls) or not _goes_on(calls):
+    told: set[Place] = set()
+    for way, mine in lines[0].items():
+        place = way[0]
+        calls = list(zip(*(of.get(way, []) for of in lines), strict=False))
+        if (
+            place in told
+            or any(len({call.seq for call in of}) > 1 for of in calls)
+            or not _goes_on(calls)
+        ):
             continue
+        told.add(place)
         yield Finding(
             code="DDP421",
             title="reduced-twice",
@@ -48,14 +56,14 @@ def detect(case: Case) -> Iterator[Finding]:
         )
 
 
-def _by_line(rank: RankEvidence) -> dict[Place, list[Collective]]:
-    """The first calls of each line whose numbers were written down, one after the other."""
-    found: dict[Place, list[Collective]] = {}
+def _by_line(rank: RankEvidence) -> dict[tuple[Place, ...], list[Collective]]:
+    """The first calls of each line whose numbers were written down, by the lines that led to it."""
+    found: dict[tuple[Place, ...], list[Collective]] = {}
     for call in rank.collectives:
         whole = call.group in rank.groups and len(rank.groups[call.group].ranks) == rank.world_size
         if call.place is not None and call.values and call.reduce_op == "SUM" and whole:
-            found.setdefault(call.place, []).append(call)
-    return {place: of[:4] for place, of in found.items()}
+            found.setdefault((call.place, *call.way), []).append(call)
+    return {way: of[:4] for way, of in found.items()}
 
 
 def _goes_on(calls: list[tuple[Collective, ...]]) -> bool:
