@@ -26,6 +26,12 @@ def clip(weights, most):
         each.mul_(scale)
 
 
+def pack(model):
+    flat = torch.cat([weight.grad.data.flatten() for _, weight in model.named_parameters()])
+    dist.all_reduce(flat)  # <-- DDP421
+    torch.nn.utils.vector_to_parameters(flat, [weight.grad for weight in model.parameters()])
+
+
 def first(batches):
     model = DistributedDataParallel(torch.nn.Linear(5, 1))
     optimization = Optimization(model, 0.1)
@@ -41,6 +47,7 @@ def second(batches):
         loss = (model(x) - y).square().mean()
         optimizer.zero_grad()
         loss.backward()
+        pack(model)
         clip(weights, 1.0)
         optimizer.step()
 

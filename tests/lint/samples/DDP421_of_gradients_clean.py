@@ -34,6 +34,24 @@ def is_broken(weights):
     return flags.item() > 0
 
 
+def tell(weights):
+    long = sum(weight.grad.pow(2).sum() for weight in weights).sqrt()
+    shown = long.detach() / dist.get_world_size()
+    dist.all_reduce(shown)
+    print(shown.item())
+
+
+def average(weights):
+    share = 1.0 / dist.get_world_size()
+    for weight in weights:
+        dist.all_reduce(weight.grad)
+        weight.grad.mul_(share)
+    flat = torch.cat([weight.grad.flatten() for weight in weights])
+    dist.all_reduce(flat)
+    flat /= dist.get_world_size()
+    torch.nn.utils.vector_to_parameters(flat, [weight.grad for weight in weights])
+
+
 def first(batches):
     model = DistributedDataParallel(torch.nn.Linear(5, 1))
     optimization = Optimization(model, 0.1)
@@ -51,7 +69,9 @@ def second(batches):
         loss.backward()
         if is_broken(weights):
             continue
+        average(weights)
         clip(weights, 1.0)
+        tell(weights)
         optimizer.step()
 
 

@@ -26,11 +26,12 @@ optimizer.step()
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Set
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, Value, What
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, WORLD, Ref, Term, Value, What, within
 from ddpdoctor.lint.engine.libraries.torch import WITHOUT_GRAPH
 from ddpdoctor.lint.engine.queries.reducing import is_gradient, sums
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, wrappers
@@ -38,7 +39,8 @@ from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP421", name="reduced-twice", confidence="likely")
 
-_DIVIDES = ("Div", "div", "div_", "true_divide")
+_DIVIDES = ("Div", "div", "div_", "divide", "divide_", "true_divide")
+_MULTIPLIES = ("Mult", "mul", "mul_", "multiply")
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -57,7 +59,7 @@ def check(run: Run) -> Iterator[Hit]:
         own = {what for what, wrapper in reduced.items() if wrapper in of and -wrapper not in of}
         if id(event.node) in told or not _is_of_gradients(run, given, own):
             continue
-        if not _is_divided(run, given):
+        if not _is_averaged(run, given):
             told.add(id(event.node))
             yield Hit(
                 event.node,
@@ -85,19 +87,42 @@ def _reduced(run: Run) -> dict[What, int]:
 def _is_of_gradients(run: Run, given: Value, reduced: Set[What]) -> bool:
     """Whether it is a gradient of these, or computed from such: a flag that says of it is not."""
     return any(
-        is_gradient(each.what) and not mentioned(run, each).isdisjoint(reduced)
+        any(is_gradient(part) for part in within(each.what) if isinstance(part, Term))
+        and not mentioned(run, each).isdisjoint(reduced)
         for each in (given, *origins(run, given, *WITHOUT_GRAPH))
     )
 
 
-def _is_divided(run: Run, given: Value) -> bool:
-    """Whether it is divided before, or what comes of it afterwards."""
+def _is_averaged(run: Run, given: Value) -> bool:
+    """Whether it is scaled before, or what comes of it afterwards, by what may be of the ranks."""
+    behind = {each.what for each in origins(run, given)}
+    if any(WORLD in within(each) for each in behind):
+        return True
     come: set[What] = {given.what}
     for what, made in run.vm.made.items():
-        first = made.of[0].what if made.of else None
-        if made.by in _DIVIDES and (first in come or what in come):
-            return True
-        if any(each.what in come for each in made.of):
+        parts = [each.what for each in made.of]
+        comes = not come.isdisjoint(parts)
+        if what in behind or comes:
+            whole = what in behind or parts[0] in come  # what it divides itself, is not scaled
+            if (whole and made.by in _DIVIDES) or (made.by in _MULTIPLIES and _is_of_ranks(parts)):
+                return True
+        if comes:
             come.add(what)
-    behind = {each.what for each in origins(run, given)}
-    return any(made.by in _DIVIDES for what, made in run.vm.made.items() if what in behind)
+    return any(
+        event.values["object"].what in come
+        and (
+            event.name in _DIVIDES
+            or (isinstance(event.node, ast.AugAssign) and isinstance(event.node.op, ast.Div))
+            or _is_of_ranks([by.what for role in ("by", "given") if (by := event.values.get(role))])
+        )
+        for event, _ in events(run.root, "change")
+    )
+
+
+def _is_of_ranks(factors: list[What]) -> bool:
+    """Whether their number is in one of these, or nobody knows what is."""
+    return any(
+        part in (WORLD, NOTHING) or (isinstance(part, Term) and part.op == "parameter")
+        for each in factors
+        for part in within(each)
+    )

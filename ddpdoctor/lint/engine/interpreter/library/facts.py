@@ -242,6 +242,8 @@ def _count(vm: Machine, call: Call) -> Value:
             return Value(term("len", source.what), objects.rows(vm, rows), rows.why)
         if call.name == "len" and isinstance(source.what, Tensor):
             return Value(term("len", source.what), objects.rows(vm, source), source.why)
+        if call.name == "len" and _is_shuffled(vm, objects.current(vm, source)):
+            return Value(term("len", source.what), UNKNOWN)
         if call.name.endswith("sorted"):
             return _sorted(vm, call, Value(term("sorted", source.what), agree, why))
         if call.name in ("sum", "min", "max", "any", "all"):
@@ -296,7 +298,7 @@ def _is_shuffled(vm: Machine, content: Value) -> bool:
     drawn = content.why.root.node if content.why is not None else None
     if content.agree.cause != "chance" or drawn is None:
         return False
-    return vm.draws.get(drawn, "").endswith("shuffle")
+    return vm.draws.get(drawn, "").endswith(("shuffle", "sample", "permutation"))
 
 
 def _first_of_tensors(vm: Machine, data: Value) -> Value | None:
