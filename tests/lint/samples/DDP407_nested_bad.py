@@ -13,7 +13,7 @@ def snapshot(folder, number, net, zero):
     if place == 0:
         os.makedirs(folder, exist_ok=True)
         torch.save(net.module.state_dict(), os.path.join(folder, f"net-{number}.pt"))
-    torch.save(zero.state_dict(), os.path.join(folder, f"zero-{number}-{place}.pt"))  # <-- DDP407
+    torch.save(zero.optim.state_dict(), os.path.join(folder, f"{number}-{place}.pt"))  # <-- DDP407
 
 
 def main():

@@ -13,7 +13,7 @@ def snapshot(folder, number, net, zero):
     os.makedirs(folder, exist_ok=True)
     if place == 0:
         torch.save(net.module.state_dict(), os.path.join(folder, f"net-{number}.pt"))
-    torch.save(zero.state_dict(), os.path.join(folder, f"zero-{number}-{place}.pt"))
+    torch.save(zero.optim.state_dict(), os.path.join(folder, f"{number}-{place}.pt"))
 
 
 def main():
