@@ -1,4 +1,4 @@
-"""A model of a library's that Accelerate has wrapped is run as what has wrapped it; one that is frozen has no wrapper."""
+"""A library's model is run as what Accelerate has wrapped it in; a frozen one has no wrapper."""
 
 import torch
 import torch.nn.functional as F

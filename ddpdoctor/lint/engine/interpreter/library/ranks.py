@@ -12,7 +12,7 @@ from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler
 from ddpdoctor.lint.engine.interpreter.library.facts import inside, is_world, wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
-from ddpdoctor.lint.engine.interpreter.store import TOLD
+from ddpdoctor.lint.engine.interpreter.store import PERHAPS, TOLD
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -256,6 +256,8 @@ def _prepares(vm: Machine, call: Call) -> Value:
                 else call.node
             )
             found.append(wrap(vm, each, [], {}, kept, call.last))
+            if vm.store.get((each.what, objects.TRAINED)) not in (None, TRUE):
+                vm.store.put((found[-1].what, PERHAPS), each)
         elif type == "torch.utils.data.DataLoader":
             vm.store.put((each.what, "#prepared"), TRUE)
             vm.emit("prepare_loader", "prepare", call.node, object=each)
@@ -275,12 +277,12 @@ def _prepares(vm: Machine, call: Call) -> Value:
 
 
 def _is_a_trained_one(vm: Machine, value: Value) -> bool:
-    """Whether something unknown is a module whose weights nobody has frozen: else none is wrapped.
+    """Whether something unknown is a module whose weights were not frozen: else none is wrapped.
 
     A part of what is frozen may be trained, as adapters are: who knows.
     """
     trained = vm.store.get((value.what, objects.TRAINED)) or TRUE
-    return vm.store.get((value.what, objects.A_MODULE)) is not None and trained.is_const(True)
+    return vm.store.get((value.what, objects.A_MODULE)) is not None and not trained.is_const(False)
 
 
 def _says(vm: Machine, owner: Value | None, word: str, wanted: bool) -> Value | None:

@@ -1,0 +1,41 @@
+"""A library's model, wrapped where the whole of it is trained, is run as what has wrapped it."""
+
+import sys
+
+import torch
+import torch.nn.functional as F
+from accelerate import Accelerator
+from diffusers import UNet2DModel
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader
+
+
+def bare(*models):
+    return tuple(each.module if type(each) == DDP else each for each in models)
+
+
+def main(images, whole=True):
+    accelerator = Accelerator()
+    unet = UNet2DModel.from_pretrained("unet")
+    teacher = UNet2DModel.from_pretrained("teacher")
+    teacher.requires_grad_(False)
+    print(sum(each.numel() for each in teacher.parameters()))
+    unet.requires_grad_(False)
+    if whole:
+        unet.requires_grad_(True)
+    optimizer = torch.optim.AdamW(unet.parameters(), lr=1e-4)
+    loader = DataLoader(images, batch_size=8, shuffle=True)
+    unet, teacher, optimizer, loader = accelerator.prepare(unet, teacher, optimizer, loader)
+    for clean in loader:
+        noisy = clean + torch.randn_like(clean)
+        with torch.no_grad():
+            wanted = teacher(noisy, 10).sample
+        loss = F.mse_loss(unet(noisy, 10).sample, wanted)
+        accelerator.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+    print(teacher.config.sample_size, bare(unet)[0].config.sample_size)
+
+
+if __name__ == "__main__":
+    main(torch.zeros(64, 3, 8, 8), whole="--whole" in sys.argv)
