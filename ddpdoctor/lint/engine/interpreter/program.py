@@ -34,7 +34,7 @@ from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.reading import gives_samples, read_by_workers
 from ddpdoctor.lint.engine.interpreter.registering import register, register_for
 from ddpdoctor.lint.engine.interpreter.statements import run_block
-from ddpdoctor.lint.engine.interpreter.store import Store, Writes
+from ddpdoctor.lint.engine.interpreter.store import Kept, Store
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
@@ -105,7 +105,7 @@ class Program:
         """First lines of statements at which ranks stand: that they are reached is told."""
         self.functions: list[FunctionInfo] = []
         self.classes: list[ClassInfo] = []
-        self.below: Writes = {}
+        self.below = Kept()
         """The values of the modules that entry points import, the same for all of them."""
         self.distributed: set[int] = set()
         self.objects: dict[int, Object] = {}

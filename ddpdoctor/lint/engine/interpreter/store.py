@@ -58,6 +58,29 @@ TOLD = "#told"
 """Under which it is kept by which collective all ranks were given what a tensor holds."""
 
 
+class Kept(Writes):
+    """Values by (owner, name), which knows the names of each owner: it is one among thousands."""
+
+    __slots__ = ("names",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[Any, dict[str, None]] = {}
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        if key not in self:
+            self.names.setdefault(key[0], {})[key[1]] = None
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: Key) -> None:
+        super().__delitem__(key)
+        del self.names[key[0]][key[1]]
+
+    def of(self, owner: Any) -> dict[str, Value]:
+        """What is kept of an object, in the order in which it came."""
+        return {name: self[owner, name] for name in self.names.get(owner, ())}
+
+
 @dataclass(slots=True)
 class State:
     """What was written on one way through the program, and under which conditions ranks took it."""
@@ -74,12 +97,12 @@ class Store:
     A layer is what its writes have replaced, so that they can be taken back.
     """
 
-    below: Writes = field(default_factory=dict)
+    below: Kept = field(default_factory=Kept)
     distributed: set[int] = field(default_factory=set)
     """Objects of which two alternatives mean the distributed job: wrappers, samplers."""
     owners: dict[Any, int] = field(default_factory=dict)
     """The ranks that have an object, of those that not all have made."""
-    now: Writes = field(default_factory=dict)
+    now: Kept = field(default_factory=Kept)
     layers: list[dict[Key, Value | None]] = field(default_factory=list)
 
     def get(self, key: Key) -> Value | None:
@@ -110,9 +133,7 @@ class Store:
 
     def of(self, owner: Any) -> dict[str, Value]:
         """All that is kept of an object."""
-        found = {key[1]: value for key, value in self.below.items() if key[0] == owner}
-        found.update({key[1]: value for key, value in self.now.items() if key[0] == owner})
-        return found
+        return {**self.below.of(owner), **self.now.of(owner)}
 
     def held(self) -> dict[Ref, dict[str, Value]]:
         """All that objects hold, by object: asked of one by one, the whole store would be read."""
