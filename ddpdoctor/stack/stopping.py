@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -46,7 +47,8 @@ def heed_only_the_parent(worker: int) -> None:
     Schedulers do that. The rank still needs its workers to come to the end of its step; a SIGTERM
     by the rank itself, which is how it ends a worker, is heeded.
     """
-    parent = os.getppid()
+    rank = multiprocessing.parent_process()  # a worker's parent may be a fork server (Python 3.14)
+    parent = rank.pid if rank is not None else os.getppid()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
     def wait() -> None:

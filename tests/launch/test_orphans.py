@@ -18,7 +18,8 @@ from tests.launch.helpers import BODIES, Family, run, wait_until
 
 ROOT = Path(__file__).parents[2]
 HELPERS = 2  # server and keeper
-PER_RANK = 4  # itself, a data-loader worker, a subprocess, a daemonised grandchild
+WORKERS_COME_OF = 0 if sys.version_info < (3, 14) else 2  # a fork server, and what it tracks by
+PER_RANK = 4 + WORKERS_COME_OF  # itself, a loader's worker, a subprocess, a daemonised grandchild
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
-from pathlib import Path
+import sys
 
 import pytest
 import torch
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from ddpdoctor.stack.loading import MOST_WORKERS, default_workers
 from ddpdoctor.stack.process_group import World
-from ddpdoctor.stack.stopping import heed_only_the_parent, on_sigterm
+from ddpdoctor.stack.stopping import on_sigterm
 
 GPU = World(0, 0, 4, torch.device("cuda", 0), "nccl")
 
@@ -35,31 +34,10 @@ def test_on_the_cpu_the_training_needs_them_all() -> None:
     assert default_workers(World(0, 0, 1, torch.device("cpu"), None)) == 0
 
 
-def is_pending(pid: int, number: signal.Signals) -> bool:
-    status = dict(
-        line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
-    )
-    return bool(int(status["ShdPnd"], 16) & 1 << (number - 1))
-
-
-def test_a_worker_outlives_a_sigterm_to_all_and_heeds_that_of_its_rank() -> None:
-    ready, tell = os.pipe()
-    worker = os.fork()
-    if worker == 0:
-        heed_only_the_parent(0)
-        os.write(tell, b"1")
-        time.sleep(60)
-        os._exit(1)
-    os.read(ready, 1)
-    subprocess.run(["kill", "-TERM", str(worker)], check=True)  # by somebody else
-    while is_pending(worker, signal.SIGTERM):  # or it would be one with the next
-        time.sleep(0.01)
-    assert os.waitpid(worker, os.WNOHANG) == (0, 0)
-    os.kill(worker, 0)
-    os.kill(worker, signal.SIGTERM)
-    assert os.waitpid(worker, 0)[1] == 0
-    os.close(ready)
-    os.close(tell)
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_worker_outlives_a_sigterm_to_all_and_heeds_that_of_its_rank(method: str) -> None:
+    # In a process of its own, with which multiprocessing's own servers end.
+    subprocess.run([sys.executable, "-m", "tests.stack.signalled_worker", method], check=True)
 
 
 def test_sigterm_is_noted_once_and_the_handler_before_comes_back() -> None:
