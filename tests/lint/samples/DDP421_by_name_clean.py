@@ -26,6 +26,7 @@ def of_a_class(model, loaders):
         bank = Bank()
         for x in loader:
             bank["loss"].update(model(x).mean().item())
+            bank["more"].update(len(x))
         bank["loss"].sync()
         print(bank["loss"].total)
 

@@ -1144,7 +1144,7 @@ def _make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
         made = call_value(vm, factory, given, {}, node)
         _date_back(vm, before, vm.store.get((owner.what, _SINCE)))
         vm.store.owners.pop(made.what, None)  # who looks for it later makes it then
-        vm.store.begin_all({**vm.store.close(), (owner.what, name): made})
+        vm.store.begin_all({**vm.store.close(), (owner.what, name): made}, ABSENT)
     elif given:
         return
     set_item(vm, owner, key, made, node)
@@ -1164,11 +1164,10 @@ def begin(vm: Machine, dictionary: Value) -> None:
 
 def _date_back(vm: Machine, after: int, to: Value | None) -> None:
     """What was computed since goes for as old as the dictionary: every later look finds it."""
-    for what, made in reversed(vm.made.items()):
-        if made.order <= after:
-            break
-        if to is not None and isinstance(to.constant, int):
-            vm.made[what] = replace(made, order=to.constant)
+    if to is None or not isinstance(to.constant, int):
+        return
+    for what in [what for what, made in vm.made.items() if made.order > after]:
+        vm.made[what] = replace(vm.made[what], order=to.constant)
 
 
 FACTORY = "#factory"

@@ -123,10 +123,13 @@ class Store:
         if self.get(key) is None:
             self.now[key] = value
 
-    def begin_all(self, writes: Writes) -> None:
-        """The same of several: on a way that does not come here, they are as they are made."""
+    def begin_all(self, writes: Writes, nothing: Value) -> None:
+        """The same of several: on a way that does not come here, they are as they are made.
+
+        What is kept as `nothing` is not there either, as after a round of a loop around.
+        """
         for key, value in writes.items():
-            if self.get(key) is None:
+            if self.get(key) in (None, nothing):
                 self.now[key] = value
             else:
                 self.put(key, value)
