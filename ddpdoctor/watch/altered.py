@@ -16,8 +16,10 @@ from ddpdoctor.watch.places import Frame, users_frame
 from ddpdoctor.watch.replacing import Replaced
 
 _OPERATORS = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
-_KEEPING = frozenset({"requires_grad_", "share_memory_", "detach_", "rename_", "retain_grad_"})
-"""They change no number."""
+_LEFT_OUT = frozenset({"requires_grad_", "share_memory_", "detach_", "rename_"}) | frozenset(
+    {"masked_fill_", "masked_scatter_", "resize_", "resize_as_", "set_"}
+)
+"""They change no number, or torch warns of them by the line that calls."""
 _MOST, _LINES, _NAMES = 20_000, 16, 512
 """Calls that are listened to: who prepares data meanwhile makes many; lines and names told."""
 
@@ -48,7 +50,7 @@ class Altered:
         if self._left > 0 and self._replaced.begin():
             methods = (name for name in dir(Tensor) if name[-1] == "_" and name[0] != "_")
             for name in (*_OPERATORS, *methods):
-                if name not in _KEEPING:
+                if name not in _LEFT_OUT:
                     self._replaced.put(Tensor, name, self._listening)
 
     @harmless
