@@ -77,6 +77,26 @@ def test_a_module_that_is_named_like_its_package_holds_none_of_its_modules(
     ]
 
 
+@pytest.mark.parametrize("says", ["from .launch import launch", "from .launch import *"])
+def test_what_a_package_itself_calls_by_the_name_of_a_module_of_its_is_no_module(
+    says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "__init__.py").write_text(f"{says}\n")
+    (tmp_path / "core" / "launch.py").write_text(
+        "import torch.distributed as dist\ndef launch(work):\n"
+        "    if dist.get_rank() == 0:\n        work()\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import torch.distributed as dist\nfrom core import launch\n"
+        "def work():\n    dist.barrier()\n"
+        "dist.init_process_group('gloo')\nlaunch(work)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = lint(list(collect(["."]))).diagnostics
+    assert [(each.path, each.line, each.code) for each in found] == [("core/launch.py", 4, "DDP401")]
+
+
 def test_a_module_that_is_named_like_a_library_imports_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

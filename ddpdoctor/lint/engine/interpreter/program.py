@@ -169,11 +169,22 @@ class Program:
             return hinted(vm, Value(Term("import", (path, rest)), UNKNOWN), rest)
         register(vm, path)
         if not rest:
-            return Value(ModuleRef(path))
+            bound = self._bound_by_the_package(vm, importer, base, name)
+            return bound if bound is not None else Value(ModuleRef(path))
         value = self.of_module(vm, path, rest.partition(".")[0])
         for part in rest.split(".")[1:]:
             value = objects.attribute(vm, value, part, ast.Pass())
         return value
+
+    def _bound_by_the_package(
+        self, vm: Machine, importer: Loaded, base: str, name: str
+    ) -> Value | None:
+        """What a package itself calls by the name of one of its modules, as `launch.launch`."""
+        found = self.loader.find(importer.path, base)
+        text = self.loader.text(found[0]) if found is not None and not found[1] else None
+        if text is None or text.path == importer.path:
+            return None
+        return self.global_of(vm, self.load(text), name)
 
     def import_all(self, vm: Machine, importer: Loaded, base: str, scope: int) -> None:
         """`from base import *`: its names are looked for when they are asked for."""
