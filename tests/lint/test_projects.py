@@ -94,7 +94,9 @@ def test_what_a_package_itself_calls_by_the_name_of_a_module_of_its_is_no_module
     )
     monkeypatch.chdir(tmp_path)
     found = lint(list(collect(["."]))).diagnostics
-    assert [(each.path, each.line, each.code) for each in found] == [("core/launch.py", 4, "DDP401")]
+    assert [(each.path, each.line, each.code) for each in found] == [
+        ("core/launch.py", 4, "DDP401")
+    ]
 
 
 def test_a_module_that_is_named_like_a_library_imports_the_library(

@@ -542,6 +542,24 @@ def _is_something(value: Value) -> bool:
     return is_device(what) or isinstance(what, _NEVER_NONE) or what in (WORLD, MODE)
 
 
+def is_text(what: What) -> bool:
+    """Whether it is a text that something was put into: whatever that is, it is not empty."""
+    if not isinstance(what, Term):
+        return False
+    if what.op == "text":
+        begun = what.args[0] if what.args else None
+        is_of_texts = len(what.args) > 1 and isinstance(what.args[1], str)
+        return isinstance(begun, Const) and bool(begun.value) and not is_of_texts
+    is_replaced = what.op == "call" and what.args[0] == "replace"
+    return what.op == "path" or (is_replaced and all(map(_is_written, what.args[2:4])))
+
+
+def _is_written(what: object) -> bool:
+    entries = what.entries if isinstance(what, Table) else (what,)
+    written = [each.value if isinstance(each, Const) else each for each in entries]
+    return all(isinstance(each, str) for each in written)
+
+
 def truth(value: Value) -> bool | None:
     """Whether a value is true, None where it is not known or differs between ranks."""
     what = value.what

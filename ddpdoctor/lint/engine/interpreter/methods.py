@@ -762,6 +762,8 @@ def _of_path(
         given = kwargs.get(word, args[position] if len(args) > position else kwargs.get("**"))
         vm.emit(kind, f"Path.{name}", node, path=owner, **({word: given} if given else {}))
         return NONE
+    if name == "replace" and len(args) > 1:  # in its name, as of a text
+        return Value(term("path", owner.what, *(each.what for each in args)), agree, why)
     if name in ("rename", "replace"):
         return call_library(vm, "os.rename", None, [owner, *args], {}, node)
     if name in ("write_text", "write_bytes", "touch"):

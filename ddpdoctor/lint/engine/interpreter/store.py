@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
@@ -52,6 +53,8 @@ NONE_UNSEEN = "#never None"
 """Of what is another thing on each way: on none of them is it None, as far as that is seen."""
 OR_NONE = "#or None"
 """Of what is None on some ways and something on others: how ranks agree on which way they went."""
+AS_CONDITION = "#as condition"
+"""Of what ranks do not agree on: whether they agree on its being true, as a text of the rank is."""
 ROUNDS = "rounds"
 """How often one goes through something that nobody fills."""
 TOLD = "#told"
@@ -251,9 +254,22 @@ class Store:
             return Value(found, agree, why)
         if isinstance(found, Term) and agree.divergent and all(map(self._is_something, present)):
             self.put((found, NONE_UNSEEN), Value(Const(True)))
+        if agree.divergent:
+            asked = blended([*map(self.as_condition, present), *conditions])
+            if not asked[0].divergent:
+                self.put((found, AS_CONDITION), Value(Const(True), *asked))
         if any(each.is_const(None) for each in present):
             self.put((found, OR_NONE), Value(Const(True), *blended(conditions)))
         return Value(found, agree, why)
+
+    def as_condition(self, value: Value) -> Value:
+        """A value as far as ranks agree on its being true."""
+        if not value.agree.divergent:
+            return value
+        if folding.truth(value) is not None or folding.is_text(value.what):
+            return Value(value.what)
+        kept = self.get((value.what, AS_CONDITION))
+        return Value(value.what, kept.agree, kept.why) if kept is not None else value
 
     def _is_something(self, value: Value) -> bool:
         """Whether a value is not None as far as that is seen."""
