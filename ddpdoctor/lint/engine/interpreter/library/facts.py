@@ -26,6 +26,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Lib,
     Many,
     Partial,
+    Ref,
     Table,
     Tensor,
     Term,
@@ -48,6 +49,8 @@ REASONS = {
 }
 
 
+ASKED = "#asked"
+"""Of a process group: it is asked for a rank or a size."""
 PREPARED = "prepared"
 """Of the length of a loader: that of one rank's part."""
 
@@ -66,6 +69,9 @@ _NOT_TENSORS = ("torch.device", "torch.cuda.", "torch.nn.", "torch.utils.", "tor
 def asked(vm: Machine, call: Call) -> Value:
     """What a rank is told of itself and its job."""
     group = call.given("group")
+    for each in group.what.options if group and isinstance(group.what, Either) else (group,):
+        if each is not None and isinstance(each.what, Ref):
+            vm.store.put((each.what, ASKED), TRUE)
     if call.effect.does == "rank" and group is not None and not is_world(group):
         return Value(NOTHING, BY_RANK, vm.why(f"{text(call.node)} asks for the rank", call.node))
     if call.effect.does == "world" and group is not None and not is_world(group):

@@ -136,8 +136,8 @@ def _group(vm: Machine, call: Call) -> Value:
         held = inside(vm, values["ranks"])
         if held.agree.sure:  # a name alone may be the rank of another
             values["ranks"] = held
-    vm.emit("group", call.last, call.node, **values)
     made = vm.new(call.node, "torch.distributed.ProcessGroup")
+    vm.emit("group", call.last, call.node, **values, made=Value(made))
     for role, value in values.items():
         vm.store.put((made, role), value)
     return Value(made)

@@ -1,0 +1,17 @@
+import os
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+
+def main(per_host, host):
+    dist.init_process_group("nccl", timeout=timedelta(minutes=5))
+    first = host * per_host
+    mine = dist.new_group(range(first, first + per_host), use_local_synchronization=True)  # <-- DDP415
+    torch.cuda.set_device(dist.get_rank(mine))
+    dist.barrier(mine)
+
+
+if __name__ == "__main__":
+    main(int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["GROUP_RANK"]))
