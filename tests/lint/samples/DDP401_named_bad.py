@@ -3,7 +3,6 @@ import os
 
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel as DDP
 
 
 def latest(folder):
@@ -17,29 +16,15 @@ def latest(folder):
     return None
 
 
-def validate(model):
-    total = model(torch.rand(2, 2)).sum()
-    dist.all_reduce(total)
-    return total
-
-
 def main(args):
     dist.init_process_group("nccl")
-    local_rank = int(os.environ["LOCAL_RANK"])
-    torch.cuda.set_device(local_rank)
-    bare = torch.nn.Linear(2, 2).cuda(local_rank)
-    model = DDP(bare, device_ids=[local_rank])
     if args.auto:
         found = latest(args.folder)
         if found:
             args.resume = found
     if args.resume:
-        bare.load_state_dict(torch.load(args.resume, map_location="cpu"))  # <-- DDP513
+        print(torch.load(args.resume, map_location="cpu").keys())
         dist.barrier()  # <-- DDP401
-        if args.eval:
-            print(validate(model))  # <-- DDP401 DDP406
-            return
-    model(torch.rand(2, 2)).sum().backward()
 
 
 if __name__ == "__main__":
@@ -47,5 +32,4 @@ if __name__ == "__main__":
     parser.add_argument("--folder")
     parser.add_argument("--resume")
     parser.add_argument("--auto", action="store_true")
-    parser.add_argument("--eval", action="store_true")
     main(parser.parse_args())

@@ -6,6 +6,7 @@ import ast
 
 from ddpdoctor.lint.engine.interpreter import folding, objects
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.store import OF_OBJECTS
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK_LIKELY,
@@ -24,6 +25,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    What,
     blended,
     local,
     term,
@@ -114,9 +116,18 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         count = Value(count.what, UNKNOWN)
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
+    if agree.kind == "same" and _is_one_of_objects(vm, what):
+        agree = UNKNOWN  # be it the same one on all ranks: it may give each what is its own
     if count.agree == BY_RANK_LIKELY and _knows_how_many(vm, what):
         count = Value(count.what, UNKNOWN)  # who is told both may deal evenly
     return Value(term("element", what), agree, why), Value(NOTHING, count.agree, count.why)
+
+
+def _is_one_of_objects(vm: Machine, what: What) -> bool:
+    """Whether it is one of several objects, such as the loaders of several data sets."""
+    if isinstance(what, Either):
+        return any(isinstance(each.what, Ref) for each in what.options)
+    return vm.store.get((what, OF_OBJECTS)) is not None
 
 
 def _knows_how_many(vm: Machine, what: object, depth: int = 4) -> bool:

@@ -681,12 +681,20 @@ class Machine:
 
     def _of_the_mode(self, what: Term, paths: list[Path]) -> list[Path]:
         """Of "is this distributed?" the way that is, and that which makes it so."""
-        wanted = self.modes.get(what)
+        wanted = self._in_a_job_of_several(what)
         if wanted is None:
             return paths
         first = [path for path in paths if path.holds is wanted]
         others = [path for path in paths if path.holds is not wanted]
         return [*first, *(path for path in others if self.joins(path))]
+
+    def _in_a_job_of_several(self, what: What) -> bool | None:
+        """What a condition says where the job is distributed, as `not distributed and quick`."""
+        if what in self.modes or not isinstance(what, Term) or what.op not in ("and", "or"):
+            return self.modes.get(what)
+        told = {self._in_a_job_of_several(each) for each in what.args}
+        decides = what.op == "or"
+        return decides if decides in told else None
 
     def joins(self, path: Path) -> bool:
         """Whether a way joins the process group; it is run, and forgotten."""

@@ -64,7 +64,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     term,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import OF_THE_SHAPE, OF_THE_WRAPPER
+from ddpdoctor.lint.engine.libraries.torch import KEEPS_ROWS, OF_THE_SHAPE, OF_THE_WRAPPER
 
 MAX_ITEMS = 16
 DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -403,7 +403,24 @@ def of_size(vm: Machine, tensor: Value) -> Agreement:
 
 def rows(vm: Machine, tensor: Value) -> Agreement:
     """Whether ranks have as many rows of a tensor."""
-    return SAME if vm.store.get((tensor.what, ROWS)) is not None else of_size(vm, tensor)
+    return SAME if _has_equal_rows(vm, tensor.what) else of_size(vm, tensor)
+
+
+def _has_equal_rows(vm: Machine, what: What, depth: int = 8) -> bool:
+    """Whether it is a batch of which ranks have as many samples, or computed of one row by row."""
+    if vm.store.get((what, ROWS)) is not None:
+        return True
+    made = vm.made.get(what)
+    if made is None or not depth:
+        return False
+    if made.by in KEEPS_ROWS:
+        return bool(made.of) and _has_equal_rows(vm, made.of[0].what, depth - 1)
+    return made.by in _ROW_BY_ROW and any(
+        _has_equal_rows(vm, each.what, depth - 1) for each in made.of
+    )
+
+
+_ROW_BY_ROW = ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow")
 
 
 def is_as_large(vm: Machine, part: Value) -> bool:
@@ -1019,9 +1036,9 @@ def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None)
         return
     for option in _told_options(vm, other):
         set_item(vm, owner, option, attribute(vm, other, str(option.constant), node), node)
-    # What a model hands out is the rank's own; by which names it does, is not known.
-    is_output = isinstance(other.what, Tensor) and bool(other.what.of)
-    key = Value(NOTHING, UNKNOWN if is_output else other.agree, other.why)
+    # What is in it is the rank's own; by which names it is there, is not known.
+    is_of_data = other.agree.cause == "data"
+    key = Value(NOTHING, UNKNOWN if is_of_data else other.agree, other.why)
     value = Value(NOTHING, other.agree)
     if owner_of(other.what, "named_parameters") is not None:
         pair = Value(term("element", other.what), other.agree, other.why)
@@ -1378,12 +1395,16 @@ def sliced(
         if _is_dealt_evenly(vm, owner.what, parts, node):
             agree, why = UNKNOWN, None  # another part, which is as large
     if found is not None:
-        if by.kind != "rank":
-            agree, why = blended([found, *parts])
-            if by.kind == "same" and agree.divergent and agree.cause != "order" and parts:
-                agree = UNKNOWN  # as many as all ranks have, where somebody has counted
         inner = found.what
         element = one_of(vm, inner.items) if isinstance(inner, Tuple) else inner.element  # type: ignore[union-attr]
+        if by.kind != "rank":
+            agree, why = blended([found, *parts])
+            is_part = agree.cause == "shard"
+            if by.kind == "same" and agree.divergent and agree.cause != "order" and parts:
+                if is_part:  # of a rank's own part: these are its own, too
+                    element = Value(element.what, agree, why)
+                if not is_part or _has_an_end(node):
+                    agree = UNKNOWN  # as many as all ranks have, where somebody has counted
         if vm.type_of(owner) == "list":
             return new_list_of(vm, node, Value(Many(element), agree, why))
         return Value(Many(element), agree, why)
@@ -1392,6 +1413,11 @@ def sliced(
         made = fresh(vm, Value(Tensor(vm.site(node, "slice"), what.of), agree, why))
         return vm.computed(made, "slice", (owner,), node)
     return Value(term("slice", what, *(each.what for each in parts)), agree, why)
+
+
+def _has_an_end(node: ast.AST) -> bool:
+    cut = node.slice if isinstance(node, ast.Subscript) else None
+    return not isinstance(cut, ast.Slice) or cut.upper is not None
 
 
 def left_over(vm: Machine, numbers: Value) -> bool:

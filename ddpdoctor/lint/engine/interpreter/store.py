@@ -53,6 +53,8 @@ NONE_UNSEEN = "#never None"
 """Of what is another thing on each way: on none of them is it None, as far as that is seen."""
 OR_NONE = "#or None"
 """Of what is None on some ways and something on others: how ranks agree on which way they went."""
+OF_OBJECTS = "#of objects"
+"""Of what is another thing on each way: one of them is an object."""
 AS_CONDITION = "#as condition"
 """Of what ranks do not agree on: whether they agree on its being true, as a text of the rank is."""
 ROUNDS = "rounds"
@@ -247,7 +249,7 @@ class Store:
             return Value(table, agree, why)
         if same_what:
             return Value(first.what, agree, why)
-        found = _some_have_none(present, states) or self._either(present, conditions, tag)
+        found = _some_have_none(present, states) or self._either(present, states, conditions, tag)
         if isinstance(found, Term) and _is_told_by_rank(present, conditions):
             self.put((found, OF_SOME), Value(Const(True), agree, why))
         if found == NOTHING:  # of which another is not the same
@@ -280,7 +282,9 @@ class Store:
             return all(map(self._is_something, what.options))
         return what != NOTHING and not value.is_const(None) and not isinstance(what, Table)
 
-    def _either(self, values: list[Value], conditions: list[Value], tag: Any) -> What:
+    def _either(
+        self, values: list[Value], states: list[State], conditions: list[Value], tag: Any
+    ) -> What:
         options: dict[What, Value] = {}
         for each in values:
             if isinstance(each.what, Either):
@@ -313,13 +317,14 @@ class Store:
         real = [each for each in options.values() if not each.is_const(None)]
         if len(options) <= 4 and real and all(_is_thing(each) for each in real):
             return Either(tuple(options.values()), chosen=_held_back_by(values, options))
-        tuples = [each.what for each in options.values() if isinstance(each.what, Tuple)]
-        if len(tuples) == len(options) and len({len(each.items) for each in tuples}) == 1:
+        tuples = [each.what for each in values if isinstance(each.what, Tuple)]
+        if len(tuples) == len(values) and len({len(each.items) for each in tuples}) == 1:
             columns = zip(*(each.items for each in tuples), strict=True)
-            states = [State({})] * len(tuples)
+            masks = [state.mask for state in states] if len(states) == len(values) else []
+            ways = [State({}, mask=mask) for mask in masks] or [State({})] * len(values)
             return Tuple(
                 tuple(
-                    self.joined(list(column), states, conditions, (tag, number))
+                    self.joined(list(column), ways, conditions, (tag, number))
                     for number, column in enumerate(columns)
                 )
             )
@@ -338,6 +343,8 @@ class Store:
         joined = Term("joined", (hash(tag),))
         if rows:
             self.put((joined, ROWS_OF), Value(Tuple(tuple(rows))))
+        if any(isinstance(each, Ref) for each in options):
+            self.put((joined, OF_OBJECTS), Value(Const(True)))
         return joined
 
     def _rows(self, value: Value) -> tuple[Value, ...]:

@@ -26,6 +26,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     WORLD,
     Class,
     Const,
+    Either,
     Func,
     Lib,
     Many,
@@ -516,6 +517,9 @@ def _may_be_set(vm: Machine, number: int, name: str) -> bool:
 
 def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | None:
     """Whether an object is of one of these classes, None where that is not known."""
+    if isinstance(value.what, Either):
+        told = {_is_instance(vm, each, wanted) for each in value.what.options}
+        return told.pop() if len(told) == 1 else None
     made = vm.object(value)
     builtin = _builtin_of(vm, value)
     if builtin is not None:
@@ -528,7 +532,7 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
         mine = set(objects.bases(vm, made.cls)) if made.cls >= 0 else set()
         if any(isinstance(each, Class) and each.number in mine for each in wanted):
             return True  # a wrapper of the user's own, derived from the library's
-        return False if known and not own else None
+        return own if known or own else None
     if made is not None and made.type in _NO_CONTAINERS and set(wanted) <= {*_BUILTINS}:
         return False
     if made is None or made.cls < 0 or not all(isinstance(each, Class) for each in wanted):
