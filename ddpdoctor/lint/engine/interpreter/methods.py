@@ -127,6 +127,8 @@ def call_method(
             return _of_dict(vm, owner, name, args, kwargs, node)
         type = made.type if made.cls < 0 else objects.library_base(vm, made.cls)
         return call_method_of(vm, owner, type, name, args, kwargs, node)
+    if name in _NAMES and not args and owner.agree.cause == "data" and _is_unknown(what):
+        return _named_within(vm, owner, name, node)
     if isinstance(what, Tensor):
         return _of_tensor(vm, owner, name, args, kwargs, node)
     if isinstance(what, Const | Table) or (isinstance(what, Term) and what.op in ("text", "env")):
@@ -155,6 +157,25 @@ def _note_module(vm: Machine, what: Term, method: str, trained: Value) -> None:
         vm.store.put((what, objects.A_MODULE), Value(Const(method)))
     if method == "requires_grad_":
         vm.store.put((what, objects.TRAINED), trained)
+
+
+_NAMES = ("items", "keys")
+
+
+def _is_unknown(what: What) -> bool:
+    return isinstance(what, Tensor | Term) and what != NOTHING
+
+
+def _named_within(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
+    """What holds a rank's own data goes by names of which nobody knows that they are its own."""
+    what = owner.what
+    key = Value(term("key", vm.site(node, "key")), UNKNOWN)
+    if name == "keys":
+        return Value(Many(key), UNKNOWN)
+    site = vm.site(node, "value")
+    held: What = Tensor(site, what.of) if isinstance(what, Tensor) else term("held", what, site)
+    one = vm.computed(Value(held, owner.agree, owner.why), "item", (owner,), node)
+    return Value(Many(Value(Tuple((key, one)))), UNKNOWN)
 
 
 def call_method_of(

@@ -27,7 +27,15 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import add_argument
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
-from ddpdoctor.lint.engine.queries.sharding import SAMPLER, Pass, made, passes, shards, trained_on
+from ddpdoctor.lint.engine.queries.sharding import (
+    SAMPLER,
+    Pass,
+    made,
+    numbers,
+    passes,
+    shards,
+    trained_on,
+)
 from ddpdoctor.lint.engine.trees import dotted, targets
 from ddpdoctor.lint.rule import About, Fix, Hit
 
@@ -50,7 +58,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         mine = {loader for loader, sampler in loaders.items() if sampler == number}
         through = [each for each in passes(run) if each.loaders & mine]
-        if any(each.trains for each in through) or mine & trained_on(run):
+        if _is_idle(run, mine) or any(each.trains for each in through) or mine & trained_on(run):
             continue  # how well it has learnt what it is trained on may be asked too
         if not (any(_evaluates(run, each) for each in through) or _sounds_so(run, event)):
             continue
@@ -82,6 +90,19 @@ def clears(run: Run) -> Iterator[tuple[ast.AST, str]]:
     for key, event in nodes.items():
         if all(trained[key]):
             yield event.node, event.path
+
+
+_KEEPING = ("new", "make", "set_attribute")
+
+
+def _is_idle(run: Run, loaders: set[int]) -> bool:
+    """Whether a program that is seen to train does nothing with any of these loaders."""
+    is_seen = run.is_entry and not run.spent and any(each.trains for each in passes(run))
+    if not loaders or not is_seen or loaders & run.vm.handed:
+        return False
+    others = (event for event, _ in events(run.root) if event.kind not in _KEEPING)
+    given = (each for event in others for each in event.values.values())
+    return all(loaders.isdisjoint(numbers(each)) for each in given)
 
 
 def _is_for_one(sampler: Event) -> bool:
