@@ -7,8 +7,8 @@ import torch.distributed as dist
 
 def main(per_host, host):
     dist.init_process_group("nccl", timeout=timedelta(minutes=5))
-    first = host * per_host
-    mine = dist.new_group(range(first, first + per_host), use_local_synchronization=True)  # <-- DDP415
+    ranks = range(host * per_host, (host + 1) * per_host)
+    mine = dist.new_group(ranks, use_local_synchronization=True)  # <-- DDP415
     torch.cuda.set_device(dist.get_rank(mine))
     dist.barrier(mine)
 
