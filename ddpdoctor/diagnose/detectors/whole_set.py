@@ -23,7 +23,7 @@ def detect(case: Case) -> Iterator[Finding]:
         first = kin[0]
         order = "in the same order" if in_order else "each in an order of its own"
         through = f"all {first.length} samples of {first.dataset}"
-        if first.sampler is not None or not first.plain:
+        if first.sampler is not None or first.deals:
             through = f"the same samples of {first.dataset}"
         told = _told_one_rank(kin)
         cause = f"{len(kin)} times the work of one rank for the same epoch."
