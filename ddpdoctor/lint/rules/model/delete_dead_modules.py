@@ -57,7 +57,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     TRUE,
     Const,
     Func,
-    Place,
     Ref,
     Term,
     Value,
@@ -170,9 +169,9 @@ def _switched(run: Run) -> Iterator[Hit]:
             inner = way[-1].rest[0] if way[-1].rest else None
             if not isinstance(inner, Called) or not any(map(_learns, _loops(way))):
                 continue
-            for condition, place, _ in decided_by(run, inner.body, surely_used(run, inner.body)):
+            for condition, place, test in decided_by(run, inner.body, surely_used(run, inner.body)):
                 is_given = place in by_argument or condition.agree.kind == "local"
-                if is_given and _changes(run, condition) and not _is_of_the_making(run, place):
+                if is_given and _changes(run, condition) and not _is_of_the_making(run, test):
                     yield Hit(
                         wrap.node,
                         "some steps leave a part of this model out: its parameters get no gradient",
@@ -183,17 +182,13 @@ def _switched(run: Run) -> Iterator[Hit]:
                     break
 
 
-def _is_of_the_making(run: Run, place: Place) -> bool:
+def _is_of_the_making(run: Run, test: ast.AST) -> bool:
     """Whether a condition stands where parts are made: what is decided there stays, and is there.
 
     A forward that calls the one of two layers that was made asks it no more.
     """
-    makers = (each for each in run.vm.visited.values() if each.name.endswith(".__init__"))
-    return any(
-        each.module.path == place.path
-        and each.node.lineno <= place.line <= (each.node.end_lineno or 0)
-        for each in makers
-    )
+    makers = (each.node for each in run.vm.visited.values() if each.name.endswith(".__init__"))
+    return any(test is each for maker in makers for each in ast.walk(maker))
 
 
 def _unread(run: Run) -> Iterator[Hit]:
