@@ -80,7 +80,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         for look, way in looks_of(run, parting):
             path = look.values.get("path") or look.values.get("arg0")
-            if path is not None and path.agree.divergent:
+            if path is not None and path.agree.divergent and path.agree.cause != "disk":
                 yield _decided_by_own_file(parting, look, path.agree)
             elif doers(way).some and restores(run):
                 yield _seen_by_some(run, parting, look, way)
