@@ -7,9 +7,16 @@ class Links:
         self.world = world
         self.pairs = {}
         for one in range(world):
-            other = (one + 1) % world
+            other = self.before(one)
             if self.is_giver(one) and not self.is_giver(other):
                 self.pairs[one] = dist.new_group([one, other])
+
+    def before(self, one):
+        for _ in range(1):
+            one -= 1
+            if one < 0:
+                one = self.world - 1
+        return one
 
     def is_giver(self, rank=None):
         rank = self.rank if rank is None else rank

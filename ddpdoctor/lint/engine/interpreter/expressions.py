@@ -214,6 +214,8 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
             return found if isinstance(op, ast.In) else folding.negated(found)
     if right.is_const(None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         left = objects.before_changes(vm, left)
+        if left.what in vm.store.never_none:
+            return Value(Const(isinstance(op, ast.IsNot | ast.NotEq)))
         is_told = isinstance(left.what, Either) and bool(left.what.masks)
         is_made = isinstance(left.what, Term) and left.what.op == "result"
         is_there = is_made and left.agree.cause in objects.NOT_HOW_MANY

@@ -96,8 +96,10 @@ DATA_METHODS = frozenset(
 )
 """Of a tensor: they give what its data are, and never None."""
 _NEVER_NONE = (Ref, Lib, Tensor, Tuple, Many)
-_COMPUTED = frozenset(
-    ["text", "path", "len", "counter", "not", *(each.__name__ for each in (*_BINARY, *_COMPARE))]
+NUMERIC = frozenset(each.__name__ for each in _BINARY)
+"""The operators that reckon."""
+_COMPUTED = NUMERIC.union(
+    ("text", "path", "len", "counter", "not"), (each.__name__ for each in _COMPARE)
 )
 """What a term is then computed by: no number, and nothing computed of such, is None."""
 

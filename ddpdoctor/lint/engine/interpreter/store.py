@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     OPEN,
     RANKS,
     SAME,
+    WORLD,
     Agreement,
     Chosen,
     Class,
@@ -109,6 +110,8 @@ class Store:
     """The ranks that have an object, of those that not all have made."""
     now: Kept = field(default_factory=Kept)
     layers: list[dict[Key, Value | None]] = field(default_factory=list)
+    never_none: set[What] = field(default_factory=set)
+    """What is another thing on each way, on all of them a number that is counted."""
 
     def get(self, key: Key) -> Value | None:
         """The value kept under a key."""
@@ -254,6 +257,9 @@ class Store:
             self.put((found, OF_SOME), Value(Const(True), agree, why))
         if found == NOTHING:  # of which another is not the same
             return Value(found, agree, why)
+        if isinstance(found, Term):
+            is_known = all(self._is_counted(each.what) for each in present)
+            (self.never_none.add if is_known else self.never_none.discard)(found)
         if isinstance(found, Term) and agree.divergent and all(map(self._is_something, present)):
             self.put((found, NONE_UNSEEN), Value(Const(True)))
         if agree.divergent:
@@ -272,6 +278,19 @@ class Store:
             return Value(value.what)
         kept = self.get((value.what, AS_CONDITION))
         return Value(value.what, kept.agree, kept.why) if kept is not None else value
+
+    def _is_counted(self, what: object, inside: bool = False) -> bool:
+        """Whether it is a number: reckoned of numbers, of what loops count, and of settings."""
+        if isinstance(what, Const):
+            return isinstance(what.value, int | float)
+        if not isinstance(what, Term) or what in self.never_none or what == WORLD:
+            return isinstance(what, Term)
+        if what.op in ("parameter", "option"):
+            return inside
+        return what.op in ("counter", "len") or (
+            what.op in folding.NUMERIC
+            and all(self._is_counted(each, inside=True) for each in what.args)
+        )
 
     def _is_something(self, value: Value) -> bool:
         """Whether a value is not None as far as that is seen."""
