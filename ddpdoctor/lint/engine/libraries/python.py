@@ -85,7 +85,6 @@ operator.*                              pure
 itertools.count                         new type=itertools.count
 itertools.islice                        bounds
 itertools.*                             pure
-importlib.import_module                 unknown
 types.SimpleNamespace                   new type=argparse.Namespace
 argparse.Namespace                      new type=argparse.Namespace
 collections.defaultdict                 new type=dict

@@ -9,6 +9,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import lookups, objects
 from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of, negated
+from ddpdoctor.lint.engine.interpreter.library.call import identity
 from ddpdoctor.lint.engine.interpreter.library.facts import by_position, text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, NUMBERED, Machine
 from ddpdoctor.lint.engine.interpreter.store import ROUNDS
@@ -95,8 +96,7 @@ def of_python(
         return _next(vm, first, node)
     if name in ("importlib.import_module", "__import__") and args:
         imported = lookups.module_of(vm, first)
-        if imported is not None:
-            return imported
+        return imported if imported is not None else Value(identity(vm, name, args, node), UNKNOWN)
     if name == "globals":
         return Value(term("global", vm.path, "__dict__"), UNKNOWN)
     if name == "getattr" and len(args) >= 2 and isinstance(args[1].constant, str):
