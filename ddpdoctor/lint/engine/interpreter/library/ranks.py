@@ -256,7 +256,8 @@ def _prepares(vm: Machine, call: Call) -> Value:
                 else call.node
             )
             found.append(wrap(vm, each, [], {}, kept, call.last))
-            if vm.store.get((each.what, objects.TRAINED)) not in (None, TRUE):
+            is_partly = vm.store.get((each.what, objects.TRAINED)) not in (None, TRUE)
+            if is_partly or _wraps_otherwise(vm, call.owner):
                 vm.store.put((found[-1].what, PERHAPS), each)
         elif type == "torch.utils.data.DataLoader":
             vm.store.put((each.what, "#prepared"), TRUE)
@@ -274,6 +275,15 @@ def _prepares(vm: Machine, call: Call) -> Value:
     if call.name.endswith(("prepare_model", "setup_module")) and found:
         return found[0]
     return found[0] if len(found) == 1 else Value(Tuple(tuple(found)))
+
+
+def _wraps_otherwise(vm: Machine, owner: Value | None) -> bool:
+    """Whether an accelerator may hand models to another library, which wraps in its own."""
+    given = (vm.store.get((owner.what, f"#{each}")) for each in _OTHERS) if owner else ()
+    return any(each is not None and not each.is_const(None) for each in given)
+
+
+_OTHERS = ("deepspeed_plugin", "fsdp_plugin", "megatron_lm_plugin")
 
 
 def _is_a_trained_one(vm: Machine, value: Value) -> bool:
