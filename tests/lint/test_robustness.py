@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ddpdoctor.lint import fixing, linter
 from ddpdoctor.lint.engine.interpreter import program
 from ddpdoctor.lint.engine.interpreter.machine import Machine
-from ddpdoctor.lint.engine.interpreter.statements import run_block
+from ddpdoctor.lint.engine.interpreter.statements.blocks import run_block
 from ddpdoctor.lint.linter import lint as lint_files
 from ddpdoctor.lint.reason import Heads
 from ddpdoctor.lint.running import Judged, run_and_judge

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ddpdoctor.lint.engine.interpreter import lookups, methods, objects, quiet
+from ddpdoctor.lint.engine.interpreter import lookups, methods, quiet
 from ddpdoctor.lint.engine.interpreter.library.call import Call, is_starred, starred
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.python import MADE_ANEW
@@ -18,6 +18,15 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     Left,
     Machine,
     Path,
+)
+from ddpdoctor.lint.engine.interpreter.objects import (
+    binding,
+    containers,
+    hierarchy,
+    indexing,
+    keyed,
+    members,
+    memory,
 )
 from ddpdoctor.lint.engine.interpreter.store import State, Writes
 from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
@@ -64,10 +73,10 @@ def call(vm: Machine, node: ast.Call) -> Value:
             return _call_of_super(vm, func.attr, args, kwargs, node)
         owner = evaluate(vm, func.value)
         key = _default_key(vm, owner, node)
-        if key is not None and (known := objects.kept(vm, owner, key)) is not None:
+        if key is not None and (known := keyed.kept(vm, owner, key)) is not None:
             vm.note_read(owner, key)
             return known
-        callee = objects.current(vm, objects.attribute(vm, owner, func.attr, func))
+        callee = memory.current(vm, members.attribute(vm, owner, func.attr, func))
         args, kwargs = arguments(vm, node, key)
         if vm.watched:
             vm.emit("asked", func.attr, node, owner=owner, by=args[0] if args else NONE)
@@ -97,7 +106,7 @@ def _set_by_name(
     if isinstance(callee.what, Func):
         return None
     whose, name, value = args if len(args) == 3 else [owner, *args, NONE, NONE][:3]
-    objects.set_named(vm, whose, name, value, node)
+    binding.set_named(vm, whose, name, value, node)
     return NONE
 
 
@@ -123,7 +132,7 @@ def _columns(vm: Machine, node: ast.Call) -> Value | None:
     only = node.args[0] if len(node.args) == 1 and not node.keywords else None
     if not isinstance(only, ast.Starred):
         return None
-    content = objects.content(vm, evaluate(vm, only.value))
+    content = containers.content(vm, evaluate(vm, only.value))
     if content is None or not isinstance(content.what, Many):
         return None
     row, number = content.what.element, content.what.number
@@ -136,7 +145,7 @@ def _columns(vm: Machine, node: ast.Call) -> Value | None:
 def _wrapped(vm: Machine, owner: Value, callee: Value) -> Value | None:
     """The module inside of a wrapper of which a method is called, maybe through the wrapper."""
     bound = callee.what.bound if isinstance(callee.what, Func) else ()
-    through = bound[:1] if vm.type_of(owner) == objects.DDP else ()
+    through = bound[:1] if vm.type_of(owner) == members.DDP else ()
     return next((each for each in (owner, *through) if each.what in vm.wrapped), None)
 
 
@@ -174,7 +183,7 @@ def arguments(vm: Machine, node: ast.Call, first: Value | None = None) -> Argume
     for each in node.args[len(args) :]:
         if isinstance(each, ast.Starred):
             value = evaluate(vm, each.value)
-            found = objects.content(vm, value)
+            found = containers.content(vm, value)
             if found is not None and isinstance(found.what, Tuple):
                 args.extend(found.what.items)
             else:
@@ -193,11 +202,11 @@ def arguments(vm: Machine, node: ast.Call, first: Value | None = None) -> Argume
 
 def _spread(vm: Machine, value: Value, kwargs: dict[str, Value]) -> None:
     if vm.type_of(value) == "dict":
-        known = objects.keys(vm, value)
+        known = keyed.keys(vm, value)
         if isinstance(known.what, Tuple):
             for key in known.what.items:
                 if isinstance(key.constant, str):
-                    kwargs[key.constant] = objects.get_key(vm, value, key)
+                    kwargs[key.constant] = keyed.get_key(vm, value, key)
             return
     kwargs["**"] = value
 
@@ -406,7 +415,7 @@ def _run(
     on_yield: Callable[[Value], Value] | None,
 ) -> Value:
     from ddpdoctor.lint.engine.interpreter.expressions import evaluate
-    from ddpdoctor.lint.engine.interpreter.statements import run_block
+    from ddpdoctor.lint.engine.interpreter.statements.blocks import run_block
 
     vm.visited[id(info.node)] = info
     vm.files.add(info.module.path)
@@ -467,7 +476,7 @@ def _without(writes: Writes, scope: int) -> Writes:
 
 def _generator(vm: Machine, frame: Frame, node: ast.AST) -> Value:
     made = vm.new(node, "generator")
-    one = objects.one_of(vm, frame.yields)
+    one = containers.one_of(vm, frame.yields)
     counts = vm.store.get((frame.scope, "#count"))
     vm.store.put((made, "yields"), one)
     vm.store.put((made, "count"), counts or Value(NOTHING))
@@ -516,9 +525,9 @@ def bound_parameters(
         found[spec.vararg.arg] = stars[0] if stars else Value(Tuple(tuple(rest)))
     if spec.kwarg:
         made = Value(vm.new(node, "dict", kind="kwargs"))
-        objects.clear(vm, made)
+        keyed.clear(vm, made)
         for name, value in others.items():
-            objects.set_item(vm, made, Value(Const(name)), value, node)
+            keyed.set_item(vm, made, Value(Const(name)), value, node)
         found[spec.kwarg.arg] = kwargs.get("**", made)
     batch = kwargs.get("**")
     spread = batch is not None and isinstance(batch.what, Tensor) and not any(map(is_starred, args))
@@ -527,8 +536,8 @@ def bound_parameters(
             default = info.defaults.get(parameter.arg)
             if batch is not None and spread and default is None and parameter.arg in named:
                 key = Value(Const(parameter.arg))
-                one = objects.item(vm, batch, key, node)
-                found[parameter.arg] = objects.current(vm, one)
+                one = indexing.item(vm, batch, key, node)
+                found[parameter.arg] = memory.current(vm, one)
             elif default is None or hidden:
                 value = Value(term("parameter", id(info.node), parameter.arg), UNKNOWN)
                 found[parameter.arg] = value
@@ -545,29 +554,29 @@ def instantiate(
 ) -> Value:
     """Make an instance of a class of the user's."""
     info = vm.classes[what.number]
-    base = objects.library_base(vm, what.number)
+    base = hierarchy.library_base(vm, what.number)
     is_dict = base == "dict"
     made = vm.new(node, base if is_dict else "", what.number, f"class{what.number}")
     self_ = Value(made)
     if is_dict:
-        objects.clear(vm, self_)
-        objects.begin(vm, self_)
-    new = objects.class_attribute(vm, what.number, "__new__")
+        keyed.clear(vm, self_)
+        keyed.begin(vm, self_)
+    new = hierarchy.class_attribute(vm, what.number, "__new__")
     if new is not None and isinstance(new.what, Func):
         found = call_function(vm, new.what, [Value(what), *args], kwargs, node)
         if isinstance(found.what, Ref) and vm.objects[found.what.number].cls == what.number:
             self_ = found
     vm.emit("make", info.name, node, object=self_)
-    init = objects.class_attribute(vm, what.number, "__init__")
+    init = hierarchy.class_attribute(vm, what.number, "__init__")
     if init is not None and isinstance(init.what, Func):
         call_function(vm, init.what, [self_, *args], kwargs, node)
-    elif base == objects.DDP:
+    elif base == members.DDP:
         _wrap(vm, self_, args, kwargs, node)
     elif is_dict:
         methods.call_method(vm, self_, "update", args, kwargs, node)
-    elif base == objects.LOADER:
+    elif base == members.LOADER:
         _derive(vm, self_, what.number, args, kwargs, node)
-    elif objects.field_names(vm, what.number):
+    elif containers.field_names(vm, what.number):
         _fill(vm, self_, what.number, args, kwargs, node)
     elif args or kwargs:
         _given(vm, self_, args, kwargs)
@@ -596,15 +605,15 @@ def _derive(
     """What the initialiser of a library's loader, sampler or container does for such a class."""
     from ddpdoctor.lint.engine.interpreter.library.events import derive
 
-    base = objects.library_base(vm, number)
-    effect = vm.library.exact(objects.library_class(vm, number))
-    if effect is not None and (base in objects.OF_DATA or effect.option("holds")):
+    base = hierarchy.library_base(vm, number)
+    effect = vm.library.exact(hierarchy.library_class(vm, number))
+    if effect is not None and (base in members.OF_DATA or effect.option("holds")):
         derive(vm, made, Call(base, effect, None, args, kwargs, node))
 
 
 def _factory(vm: Machine, number: int, name: str) -> Value | None:
     """What makes a field of each instance that is not given it."""
-    default = objects.class_attribute(vm, number, name)
+    default = hierarchy.class_attribute(vm, number, name)
     what = default.what if default is not None else None
     is_one = isinstance(what, Partial) and what.callee == MADE_ANEW
     return what.bound[0] if is_one else None  # type: ignore[union-attr]
@@ -619,7 +628,7 @@ def _fill(
     node: ast.AST,
 ) -> None:
     """The fields of a dataclass or named tuple."""
-    for position, name in enumerate(objects.field_names(vm, number)):
+    for position, name in enumerate(containers.field_names(vm, number)):
         if position < len(args):
             vm.store.put((made.what, name), args[position])
         elif name in kwargs:
@@ -628,7 +637,7 @@ def _fill(
             vm.store.put((made.what, name), Value(term("field", made.what, name), UNKNOWN))
         elif (factory := _factory(vm, number, name)) is not None:
             vm.store.put((made.what, name), call_value(vm, factory, [], {}, node))
-    post = objects.class_attribute(vm, number, "__post_init__")
+    post = hierarchy.class_attribute(vm, number, "__post_init__")
     if post is not None and isinstance(post.what, Func):
         call_function(vm, post.what, [made], {}, vm.objects[made.what.number].node)  # type: ignore[union-attr,index]
 
@@ -663,18 +672,18 @@ def _call_of_super(
     self_ = frame.bound
     made = vm.object(self_)
     number = made.cls if made is not None and made.cls >= 0 else frame.owner
-    found = objects.class_attribute(vm, number, name, after=frame.owner)
-    if name == "__init__" and objects.is_first_of_data(vm, frame.owner):
+    found = hierarchy.class_attribute(vm, number, name, after=frame.owner)
+    if name == "__init__" and hierarchy.is_first_of_data(vm, frame.owner):
         found = None  # it comes before the others, and does not ask them in turn
     if found is not None and isinstance(found.what, Func):
         static = "staticmethod" in found.what.flags
         return call_function(vm, found.what, args if static else [self_, *args], kwargs, node)
-    base = objects.library_base(vm, frame.owner)
+    base = hierarchy.library_base(vm, frame.owner)
     if name == "__setattr__" and len(args) == 2:
-        objects.set_named(vm, self_, args[0], args[1], node)
+        binding.set_named(vm, self_, args[0], args[1], node)
         return NONE
     if name == "__init__":
-        if base == objects.DDP:
+        if base == members.DDP:
             _wrap(vm, self_, args, kwargs, node)
         if vm.type_of(self_) == "dict":
             return methods.call_method(vm, self_, "update", args, kwargs, node)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import builtins
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.objects import hierarchy
 from ddpdoctor.lint.engine.interpreter.values import Class, Lib, Ref, Term, Tuple, Value, What
 
 
@@ -31,7 +31,7 @@ def _kinds(vm: Machine, error: What) -> set[What]:
         error = Class(cls) if cls >= 0 else error
     if not isinstance(error, Class):
         return {Lib(each.__name__) for each in _of_python(error).__mro__} | {_itself(error)}
-    own = [*objects.bases(vm, error.number)]
+    own = [*hierarchy.bases(vm, error.number)]
     given = [base.what for each in own for base in vm.classes[each].bases]
     return {Class(each) for each in own}.union(
         *(_kinds(vm, each) for each in given if not isinstance(each, Class))

@@ -9,12 +9,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter import folding, objects, rewriting
+from ddpdoctor.lint.engine.interpreter import folding, rewriting
 from ddpdoctor.lint.engine.interpreter.calls import call
 from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.library.facts import text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, UNBOUND, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
+from ddpdoctor.lint.engine.interpreter.objects import (
+    binding,
+    containers,
+    indexing,
+    keyed,
+    members,
+    memory,
+    paths,
+)
 from ddpdoctor.lint.engine.interpreter.store import NONE_UNSEEN, OR_NONE
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -89,7 +98,7 @@ def look_up(vm: Machine, name: str) -> Value:
     if vm.alone and scope == frame.module.scope:
         found = vm.program.set_by_then(vm, frame.module, name) or found
     if found is not None:
-        return objects.current(vm, found)
+        return memory.current(vm, found)
     if name == "__name__":
         return Value(Const(frame.module.name))
     if name == "__file__":
@@ -101,18 +110,18 @@ def look_up(vm: Machine, name: str) -> Value:
 
 def _attribute(vm: Machine, node: ast.Attribute) -> Value:
     owner = evaluate(vm, node.value)
-    return objects.current(vm, objects.attribute(vm, owner, node.attr, node))
+    return memory.current(vm, members.attribute(vm, owner, node.attr, node))
 
 
 def _binary(vm: Machine, node: ast.BinOp) -> Value:
     left, right = evaluate(vm, node.left), evaluate(vm, node.right)
     if isinstance(node.op, ast.Mult):
         for one, other, side in ((left, right, node.left), (right, left, node.right)):
-            content = objects.content(vm, one)
+            content = containers.content(vm, one)
             if content is not None and vm.type_of(one) == "list":
                 return _repeated(vm, node, one, content, other, side)
     if isinstance(node.op, ast.Add) and vm.type_of(left) == "list":
-        return objects.concatenated(vm, node, left, right)
+        return containers.concatenated(vm, node, left, right)
     if isinstance(node.op, ast.Mod) and isinstance(left.constant, str):
         items = right.what.items if isinstance(right.what, Tuple) else ()
         told = [text_of(vm, each, node) for each in items] or [text_of(vm, right, node)]
@@ -121,15 +130,15 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
         vm.type_of(left),
         vm.type_of(right),
     ):
-        return objects.new_set(vm, node, None, [left, right])
+        return containers.new_set(vm, node, None, [left, right])
     if isinstance(node.op, ast.BitOr) and vm.type_of(left) == vm.type_of(right) == "dict":
         made = Value(vm.new(node, "dict"))
-        objects.clear(vm, made)
+        keyed.clear(vm, made)
         for each in (left, right):
-            objects.update(vm, made, each, node)
+            keyed.update(vm, made, each, node)
         return made
-    if isinstance(node.op, ast.Div) and objects.is_path(vm, left):
-        return objects.joined_path(vm, [left, right])
+    if isinstance(node.op, ast.Div) and paths.is_path(vm, left):
+        return paths.joined_path(vm, [left, right])
     if vm.watched:
         vm.emit("asked", node.op.__class__.__name__, node, owner=left, by=right)
     found = folding.binary(node.op, left, right)
@@ -144,11 +153,11 @@ def computed_by(
     vm: Machine, node: ast.AST, by: str, left: Value, right: Value, found: Value
 ) -> Value:
     """A tensor of an operation is another one each time."""
-    objects.note_use(vm, by, (left, right), node)
+    members.note_use(vm, by, (left, right), node)
     if not isinstance(found.what, Tensor):
         return found
     made = Value(Tensor(vm.site(node, "tensor"), found.what.of), found.agree, found.why)
-    return vm.computed(objects.fresh(vm, made), by, (left, right), node)
+    return vm.computed(memory.fresh(vm, made), by, (left, right), node)
 
 
 def _repeated(
@@ -174,7 +183,7 @@ def _repeated(
 def _unary(vm: Machine, node: ast.UnaryOp) -> Value:
     operand = evaluate(vm, node.operand)
     if isinstance(node.op, ast.Not):
-        operand = objects.truthy(vm, operand, node)
+        operand = containers.truthy(vm, operand, node)
     found = folding.unary(node.op, operand)
     return computed_by(vm, node, node.op.__class__.__name__, operand, NONE, found)
 
@@ -199,26 +208,26 @@ _OLDEST = (3, 8)
 def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Value:
     if (known := _is_type(vm, left, op, right)) is not None:
         return known
-    if left.what == objects.VERSION and isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE):
+    if left.what == indexing.VERSION and isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE):
         asked = folding.concrete(right)
         if isinstance(asked, tuple) and asked <= _OLDEST:
             return Value(Const(isinstance(op, ast.Gt | ast.GtE)))
     if isinstance(op, ast.In | ast.NotIn):
         vm.note_read(right, left)
-        content = objects.content(vm, right)
+        content = containers.content(vm, right)
         if content is not None:
-            right = objects.without_order(content)
+            right = containers.without_order(content)
         name = left.constant
         if right.what == Lib("os.environ") and isinstance(name, str):
-            found = objects.presence(name)
+            found = members.presence(name)
             return found if isinstance(op, ast.In) else folding.negated(found)
     if right.is_const(None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
-        left = objects.before_changes(vm, left)
+        left = memory.before_changes(vm, left)
         if left.what in vm.store.never_none:
             return Value(Const(isinstance(op, ast.IsNot | ast.NotEq)))
         is_told = isinstance(left.what, Either) and bool(left.what.masks)
         is_made = isinstance(left.what, Term) and left.what.op == "result"
-        is_there = is_made and left.agree.cause in objects.NOT_HOW_MANY
+        is_there = is_made and left.agree.cause in containers.NOT_HOW_MANY
         if is_there or vm.store.get((left.what, NONE_UNSEEN)) is not None:
             left = Value(left.what, UNKNOWN)
         elif not is_told and (given := vm.store.get((left.what, OR_NONE))) is not None:
@@ -249,13 +258,13 @@ def _is_type(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Value | N
         return None
     asked = left.what.args[0]
     made = vm.object(Value(asked)) if isinstance(asked, Ref) else None
-    several = objects.content(vm, right) if isinstance(op, ast.In | ast.NotIn) else None
+    several = containers.content(vm, right) if isinstance(op, ast.In | ast.NotIn) else None
     wanted = several.what.items if several and isinstance(several.what, Tuple) else (right,)
-    if made is None or made.type != objects.DDP:
+    if made is None or made.type != members.DDP:
         return None
     if not all(isinstance(each.what, Class | Lib) for each in wanted):
         return None
-    mine = objects.DDP.rpartition(".")[2]
+    mine = members.DDP.rpartition(".")[2]
     found = any(
         each.what == Class(made.cls)
         if isinstance(each.what, Class)
@@ -282,7 +291,7 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
     if len(values) == 1:
         return left
     is_and = isinstance(node.op, ast.And)
-    asked = objects.truthy(vm, left, node)
+    asked = containers.truthy(vm, left, node)
     known = vm.truth(asked)
     if known is not None:
         return _rest_of_boolean(vm, node, values[1:]) if known == is_and else left
@@ -292,7 +301,7 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
         going = vm.ways(left, lambda: NONE, lambda: NONE)[0 if is_and else -1].mask
         vm.mask = before & going or before
         try:
-            rest = objects.truthy(vm, _rest_of_boolean(vm, node, values[1:]), node)
+            rest = containers.truthy(vm, _rest_of_boolean(vm, node, values[1:]), node)
         finally:
             vm.mask = before
         return _both(vm, left, rest, is_and)
@@ -307,7 +316,7 @@ def _rest_of_boolean(vm: Machine, node: ast.BoolOp, values: list[ast.expr]) -> V
 
     paths = vm.ways(left, go_on if is_and else stay, stay if is_and else go_on)
     vm.choose(node, values[0], left, paths)
-    return _both(vm, left, objects.truthy(vm, right[0], node), is_and) if right else left
+    return _both(vm, left, containers.truthy(vm, right[0], node), is_and) if right else left
 
 
 def _both(vm: Machine, left: Value, right: Value, is_and: bool) -> Value:
@@ -327,7 +336,7 @@ def _both(vm: Machine, left: Value, right: Value, is_and: bool) -> Value:
 
 
 def _conditional(vm: Machine, node: ast.IfExp) -> Value:
-    condition = objects.truthy(vm, evaluate(vm, node.test), node.test)
+    condition = containers.truthy(vm, evaluate(vm, node.test), node.test)
     paths = vm.ways(condition, lambda: evaluate(vm, node.body), lambda: evaluate(vm, node.orelse))
     return vm.choose(node, node.test, condition, paths) or NONE
 
@@ -340,7 +349,7 @@ def _items(vm: Machine, nodes: list[ast.expr]) -> tuple[Value, ...]:
     found: list[Value] = []
     for each in nodes:
         if isinstance(each, ast.Starred):
-            content = objects.content(vm, evaluate(vm, each.value))
+            content = containers.content(vm, evaluate(vm, each.value))
             if content is not None and isinstance(content.what, Tuple):
                 found.extend(content.what.items)
             else:
@@ -352,21 +361,21 @@ def _items(vm: Machine, nodes: list[ast.expr]) -> tuple[Value, ...]:
 
 def _list(vm: Machine, node: ast.List) -> Value:
     items = _items(vm, node.elts)
-    return objects.new_list(vm, node, items)
+    return containers.new_list(vm, node, items)
 
 
 def _set(vm: Machine, node: ast.Set) -> Value:
-    return objects.new_set(vm, node, list(_items(vm, node.elts)), [])
+    return containers.new_set(vm, node, list(_items(vm, node.elts)), [])
 
 
 def _dict(vm: Machine, node: ast.Dict) -> Value:
     made = Value(vm.new(node, "dict"))
-    objects.clear(vm, made)
+    keyed.clear(vm, made)
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            objects.update(vm, made, evaluate(vm, value))
+            keyed.update(vm, made, evaluate(vm, value))
         else:
-            objects.set_item(vm, made, evaluate(vm, key), evaluate(vm, value), node)
+            keyed.set_item(vm, made, evaluate(vm, key), evaluate(vm, value), node)
     return made
 
 
@@ -380,20 +389,20 @@ def _subscript(vm: Machine, node: ast.Subscript) -> Value:
             if text is not None:
                 return text
         vm.emit("cut", "", node, object=owner)
-        known = objects.cut(vm, owner, cut, node)
+        known = indexing.cut(vm, owner, cut, node)
         if known is not None:
             return known
         parts = [each for each, x in zip(cut, written, strict=True) if x]
-        return objects.sliced(vm, owner, parts, node)
+        return indexing.sliced(vm, owner, parts, node)
     bounds = _bounds_of_dimensions(vm, node.slice)
     if any(each.agree.kind == "rank" for each in bounds):
-        return objects.sliced(vm, owner, bounds, node, of_rows=_cuts_rows(node.slice))
+        return indexing.sliced(vm, owner, bounds, node, of_rows=_cuts_rows(node.slice))
     index = evaluate(vm, node.slice)
     if isinstance(owner.what, Table):
         one = folding.on_each_rank(operator.getitem, (owner, index))
         if one is not None:
             return one
-    return objects.current(vm, objects.item(vm, owner, index, node))
+    return memory.current(vm, indexing.item(vm, owner, index, node))
 
 
 def _bounds_of_dimensions(vm: Machine, index: ast.expr) -> list[Value]:
@@ -459,7 +468,7 @@ def _picked(
     outside, vm.out = vm.out, Seq()
     try:
         for each in content.what.items if generator.ifs else ():
-            objects.bind(vm, generator.target, each)
+            binding.bind(vm, generator.target, each)
             takes = [folding.truth(evaluate(vm, condition)) for condition in generator.ifs]
             if None in takes:
                 return None
@@ -482,28 +491,28 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
     orders: list[Value | None] = []
     try:
         first = evaluate(vm, generators[0].iter)
-        content = objects.content(vm, first)
+        content = containers.content(vm, first)
         unrolled = _picked(vm, generators[0], content) if len(generators) == 1 else None
         if unrolled is not None:
             for number, item in enumerate(unrolled):
                 vm.frame.call, kept = node if number else vm.frame.call, vm.frame.call
-                objects.bind(vm, generators[0].target, item)
+                binding.bind(vm, generators[0].target, item)
                 found.append(evaluate(vm, element))
                 if isinstance(node, ast.DictComp):
                     outside.append(evaluate(vm, node.value))
                 vm.frame.call = kept
         else:
-            from ddpdoctor.lint.engine.interpreter.statements import run_loop
+            from ddpdoctor.lint.engine.interpreter.statements.loops import run_loop
 
             def body() -> Value:
                 for number, each in enumerate(generators):
                     source = first if number == 0 else evaluate(vm, each.iter)
                     one, count = elements(vm, source, each.iter)
                     counts.append(count)
-                    orders.append(objects.content(vm, source))
-                    objects.bind(vm, each.target, one)
+                    orders.append(containers.content(vm, source))
+                    binding.bind(vm, each.target, one)
                     for condition in each.ifs:
-                        decides = objects.without_order(evaluate(vm, condition))
+                        decides = containers.without_order(evaluate(vm, condition))
                         if _keeps_as_many(decides, count):
                             decides = Value(decides.what, local("shard"), decides.why)
                         elif decides.agree.divergent and not folding.deals_rounds(decides.what):
@@ -522,25 +531,25 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
     if unrolled is not None:
         if isinstance(node, ast.DictComp):
             made = Value(vm.new(node, "dict"))
-            objects.clear(vm, made)
+            keyed.clear(vm, made)
             for key, value in zip(found, outside, strict=True):
-                objects.set_item(vm, made, key, value, node)
+                keyed.set_item(vm, made, key, value, node)
             return made
         if isinstance(node, ast.SetComp):
-            return objects.new_set(vm, node, found, [])
+            return containers.new_set(vm, node, found, [])
         if isinstance(node, ast.GeneratorExp):
             return Value(Tuple(tuple(found)))
-        return objects.new_list(vm, node, tuple(found))
+        return containers.new_list(vm, node, tuple(found))
     one = found[-1] if found else Value(NOTHING, UNKNOWN)
     if isinstance(node, ast.DictComp):
         made = Value(vm.new(node, "dict"))
-        objects.clear(vm, made)
+        keyed.clear(vm, made)
         agree, why = blended([Value(NOTHING, counted, counted_why), one])
         key = Value(one.what, agree, why)
-        objects.set_item(vm, made, key, outside[-1] if outside else NONE, node)
+        keyed.set_item(vm, made, key, outside[-1] if outside else NONE, node)
         return made
     if isinstance(node, ast.SetComp):
-        return objects.new_set(vm, node, [one], [])
+        return containers.new_set(vm, node, [one], [])
     all_of_it = len(generators) == 1 and not generators[0].ifs
     as_many = how_many((content or first).what) if all_of_it else NOTHING
     for order in orders:
@@ -549,7 +558,7 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
     content_value = Value(Many(one, as_many), counted, counted_why)
     if isinstance(node, ast.GeneratorExp):
         return content_value
-    made = objects.new_list_of(vm, node, content_value)
+    made = containers.new_list_of(vm, node, content_value)
     if isinstance(element, ast.Name) and isinstance(one.what, Tensor | Term):
         targets = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
         if element.id not in targets:
@@ -568,7 +577,7 @@ def _call(vm: Machine, node: ast.Call) -> Value:
 
 def _walrus(vm: Machine, node: ast.NamedExpr) -> Value:
     value = evaluate(vm, node.value)
-    objects.bind(vm, node.target, value)
+    binding.bind(vm, node.target, value)
     return value
 
 
@@ -610,7 +619,7 @@ def _yield_from(vm: Machine, node: ast.YieldFrom) -> Value:
         return _yield_each(vm, node)
     source = evaluate(vm, node.value)
     one, count = elements(vm, source, node.value)
-    content = objects.content(vm, source) or source
+    content = containers.content(vm, source) or source
     vm.emit("iterate", "yield from", node, over=source, element=one, content=content)
     vm.frame.yields.append(one)
     if count.agree.divergent:
@@ -620,7 +629,7 @@ def _yield_from(vm: Machine, node: ast.YieldFrom) -> Value:
 
 def _yield_each(vm: Machine, node: ast.YieldFrom) -> Value:
     """What is yielded from another, as the loop that it is short for."""
-    from ddpdoctor.lint.engine.interpreter.statements import run_block
+    from ddpdoctor.lint.engine.interpreter.statements.blocks import run_block
 
     run_block(vm, [vm.program.written_out(node, rewriting.yielding)])
     return Value(NOTHING, UNKNOWN)

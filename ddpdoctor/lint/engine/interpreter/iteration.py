@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from ddpdoctor.lint.engine.interpreter import folding, objects
+from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.objects import (
+    containers,
+    hierarchy,
+    indexing,
+    members,
+    memory,
+)
 from ddpdoctor.lint.engine.interpreter.store import OF_OBJECTS
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -64,16 +71,16 @@ def _there(value: Value) -> Value:
 
 
 def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
-    content = objects.content(vm, value)
+    content = containers.content(vm, value)
     what = value.what
     if content is not None:
         if isinstance(content.what, Tuple):
             one = _in_turn(vm, content.what.items, node)
         else:
             assert isinstance(content.what, Many)
-            one = objects.now_with_parts(vm, content.what.element)
+            one = memory.now_with_parts(vm, content.what.element)
         agree, why = blended([one, content])
-        count = objects.without_order(content)
+        count = containers.without_order(content)
         return Value(one.what, agree, why), Value(NOTHING, count.agree, count.why)
     if isinstance(what, Ref):
         made = vm.objects[what.number]
@@ -95,16 +102,16 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     if isinstance(what, Term) and what.op == "range":
         is_span = value.agree.kind == "rank" and folding.is_equally_long(what.args)
         count = Value(what, SAME) if is_span else value
-        if not is_span and objects.left_over(vm, value):
-            count = Value(what, local("data", False), vm.why(objects.OWN_PART, node, value.why))
+        if not is_span and indexing.left_over(vm, value):
+            count = Value(what, local("data", False), vm.why(indexing.OWN_PART, node, value.why))
         own = local("data", value.agree.sure) if is_span else SAME
         first = what.args[:1] if is_span else ()
         return Value(Term("counter", (vm.site(node), *first)), own, value.why), count
     if isinstance(what, Partial):
         return Value(NOTHING, UNKNOWN), Value(NOTHING, UNKNOWN)
-    value = objects.current(vm, value)
+    value = memory.current(vm, value)
     agree, why = value.agree, value.why
-    count = objects.without_order(value)
+    count = containers.without_order(value)
     if isinstance(what, Tensor):
         if agree.divergent and _is_an_order(vm, value):
             agree = local("order", False)
@@ -112,7 +119,7 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         return vm.computed(one, "element", (value,), node), _number_of_rows(vm, value)
     if isinstance(what, Table):
         return Value(NOTHING, agree, why), Value(NOTHING, agree, why)
-    if count.agree.cause in objects.NOT_HOW_MANY:
+    if count.agree.cause in containers.NOT_HOW_MANY:
         count = Value(count.what, UNKNOWN)
     if isinstance(what, Term) and what.op == "joined":
         count = Value(count.what, UNKNOWN)  # one or the other thing, which may be equally long
@@ -180,8 +187,8 @@ def _run_through(vm: Machine, made: Ref, node: ast.AST) -> Value:
 
 def _in_turn(vm: Machine, items: tuple[Value, ...], node: ast.AST) -> Value:
     """One of several, of which the parts are remembered as well."""
-    items = tuple(objects.now_with_parts(vm, each) for each in items)
-    one = objects.fresh(vm, objects.one_of(vm, items))
+    items = tuple(memory.now_with_parts(vm, each) for each in items)
+    one = memory.fresh(vm, containers.one_of(vm, items))
     vm.either(one, list(items), node)
     for number, each in enumerate(one.what.items if isinstance(one.what, Tuple) else ()):
         rows = [item.what.items for item in items if isinstance(item.what, Tuple)]
@@ -200,7 +207,7 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
     vm.batches[site] = loader
     one = Value(Tensor(site), local("data", shards or _is_own_part(vm, loader)), why)
     if _has_equal_batches(vm, loader, shards=shards):
-        vm.store.put((one.what, objects.ROWS), Value(NOTHING, SAME))
+        vm.store.put((one.what, members.ROWS), Value(NOTHING, SAME))
     from ddpdoctor.lint.engine.interpreter.library.facts import own_length
 
     made = vm.object(sampler) if sampler is not None else None
@@ -224,11 +231,11 @@ def _left_over(vm: Machine, loader: Ref, sampler: Value | None, node: ast.AST) -
     picked += [vm.store.get((sampler.what, "dataset"))] if sampler is not None else []
     cut_off = vm.store.get((loader, "drop_last")) or FALSE
     found = next(
-        (each for each in picked if each is not None and objects.left_over(vm, each)), None
+        (each for each in picked if each is not None and indexing.left_over(vm, each)), None
     )
     if found is None or not cut_off.is_const(False, None):
         return None
-    return Value(NOTHING, local("data", False), vm.why(objects.OWN_PART, node, found.why))
+    return Value(NOTHING, local("data", False), vm.why(indexing.OWN_PART, node, found.why))
 
 
 def _is_own_part(vm: Machine, loader: Ref) -> bool:
@@ -251,21 +258,21 @@ def _has_equal_batches(vm: Machine, loader: Ref, *, shards: bool) -> bool:
 def _of_instance(vm: Machine, value: Value, cls: int, node: ast.AST) -> tuple[Value, Value]:
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-    if objects.class_attribute(vm, cls, "__iter__") is not None:
-        method = objects.attribute(vm, value, "__iter__", node)
+    if hierarchy.class_attribute(vm, cls, "__iter__") is not None:
+        method = members.attribute(vm, value, "__iter__", node)
         found = call_value(vm, method, [], {}, node)
         made = vm.object(found)
         if made is not None and made.type == "generator":
             return elements(vm, found, node)
-        if objects.content(vm, found) is not None:
+        if containers.content(vm, found) is not None:
             return elements(vm, found, node)
         cls = made.cls if made is not None else -1
-        if cls >= 0 and objects.class_attribute(vm, cls, "__next__") is not None:
+        if cls >= 0 and hierarchy.class_attribute(vm, cls, "__next__") is not None:
             return _of_iterator(vm, found, node)
         if found.agree.divergent:  # what makes another iterator on each rank gives it other things
             agree = local("shard", found.agree.sure)
             return Value(NOTHING, agree, found.why), Value(NOTHING, agree, found.why)
-    base = objects.library_base(vm, cls)
+    base = hierarchy.library_base(vm, cls)
     if base == "torch.nn.Module":
         return Value(term("child", value.what), SAME), Value(NOTHING, SAME)
     return Value(Tensor(vm.site(node, "element")), UNKNOWN), Value(NOTHING, UNKNOWN)
@@ -277,7 +284,7 @@ def _of_iterator(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value
 
     outside, vm.out = vm.out, Seq()
     try:
-        one = call_value(vm, objects.attribute(vm, value, "__next__", node), [], {}, node)
+        one = call_value(vm, members.attribute(vm, value, "__next__", node), [], {}, node)
     except Left:
         one = Value(NOTHING, UNKNOWN)
     ran, vm.out = vm.out, outside

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.call import is_starred
 from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, members
 from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     UNKNOWN,
@@ -47,14 +47,14 @@ def of_module(vm: Machine, module: What, name: Value, node: ast.AST) -> Value | 
 
 def _of_one(vm: Machine, module: Value, name: Value, node: ast.AST) -> Iterable[Value]:
     said = name.constant if isinstance(name.constant, str) else None
-    usual = objects.default(vm, name) if said is None else None
+    usual = members.default(vm, name) if said is None else None
     wanted = said or (usual.constant if usual is not None else None)
     if isinstance(wanted, str):
-        found = objects.attribute(vm, module, wanted, node)
+        found = members.attribute(vm, module, wanted, node)
         return [found] if isinstance(found.what, Func | Class) else []
     assert isinstance(module.what, ModuleRef)
     names = [each for each in vm.program.defined_in(module.what.path) if _may_be(name.what, each)]
-    made = [objects.attribute(vm, module, each, node) for each in names[: 4 * _MANY]]
+    made = [members.attribute(vm, module, each, node) for each in names[: 4 * _MANY]]
     return [each for each in made if isinstance(each.what, Func | Class)]
 
 
@@ -92,7 +92,7 @@ def _family(vm: Machine, found: list[Value]) -> list[Value]:
     kinds: dict[What, list[Value]] = {}
     classes = [each for each in found if isinstance(each.what, Class)]
     for each in classes:
-        for number in objects.bases(vm, each.what.number):  # type: ignore[union-attr,arg-type]
+        for number in hierarchy.bases(vm, each.what.number):  # type: ignore[union-attr,arg-type]
             kinds.setdefault(Class(number), []).append(each)
     base, own = max(kinds.items(), key=lambda item: len(item[1]), default=(NOTHING, []))
     if len(own) < 2:
@@ -117,7 +117,7 @@ def _takes(vm: Machine, callee: Value, positional: int, named: set[str]) -> bool
     if isinstance(what, Class):
         if _is_abstract(vm.classes[what.number].node):
             return False
-        init = objects.class_attribute(vm, what.number, "__init__")
+        init = hierarchy.class_attribute(vm, what.number, "__init__")
         if init is None and _is_plain(vm, what.number):
             return not positional and not named
         own = init.what if init is not None else what
@@ -138,8 +138,8 @@ def _takes(vm: Machine, callee: Value, positional: int, named: set[str]) -> bool
 
 def _is_plain(vm: Machine, number: int) -> bool:
     """Whether a class without an initialiser is made of nothing."""
-    new = objects.class_attribute(vm, number, "__new__")
-    return new is None and objects.is_known(vm, number) and not objects.field_names(vm, number)
+    new = hierarchy.class_attribute(vm, number, "__new__")
+    return new is None and hierarchy.is_known(vm, number) and not containers.field_names(vm, number)
 
 
 def _is_abstract(node: ast.ClassDef) -> bool:

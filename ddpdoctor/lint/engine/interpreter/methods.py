@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter import folding, objects
+from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.folding import DATA_METHODS, is_coarse
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.facts import (
@@ -22,6 +22,15 @@ from ddpdoctor.lint.engine.interpreter.library.forwards import forward
 from ddpdoctor.lint.engine.interpreter.library.python import of_fields
 from ddpdoctor.lint.engine.interpreter.machine import Machine, Path
 from ddpdoctor.lint.engine.interpreter.names import MAIN_NAME, RANK_CALL, hinted
+from ddpdoctor.lint.engine.interpreter.objects import (
+    containers,
+    hierarchy,
+    indexing,
+    keyed,
+    members,
+    memory,
+    paths,
+)
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK_LIKELY,
     EVERYONE,
@@ -125,7 +134,7 @@ def call_method(
             return _of_container(vm, owner, name, args, kwargs, node)
         if made.type == "dict":
             return _of_dict(vm, owner, name, args, kwargs, node)
-        type = made.type if made.cls < 0 else objects.library_base(vm, made.cls)
+        type = made.type if made.cls < 0 else hierarchy.library_base(vm, made.cls)
         return call_method_of(vm, owner, type, name, args, kwargs, node)
     if name in _NAMES and not args and owner.agree.cause == "data" and _is_unknown(what):
         return _named_within(vm, owner, name, node)
@@ -148,15 +157,15 @@ def _sort_unknown(vm: Machine, owner: Value, key: Value | None, node: ast.AST) -
 
     apart = sorted_apart(vm, key, elements(vm, owner, node)[0], node)
     if apart is not None:
-        objects.touch(vm, owner, apart.agree, apart.why)
+        memory.touch(vm, owner, apart.agree, apart.why)
 
 
 def _note_module(vm: Machine, what: Term, method: str, trained: Value) -> None:
     """Remember of something unknown that it is a module, and whether it may have been frozen."""
     if method in _PARTS_OF_MODULES:
-        vm.store.put((what, objects.A_MODULE), Value(Const(method)))
+        vm.store.put((what, members.A_MODULE), Value(Const(method)))
     if method == "requires_grad_":
-        vm.store.put((what, objects.TRAINED), trained)
+        vm.store.put((what, members.TRAINED), trained)
 
 
 _NAMES = ("items", "keys")
@@ -220,10 +229,10 @@ def call_method_of(
         return forward(vm, owner, args, kwargs, node)
     if type == "typing.NamedTuple" and name in ("_replace", "_asdict"):
         return of_fields(vm, name, owner, kwargs, node)
-    if name in _GROWS and objects.content(vm, owner) is not None:
+    if name in _GROWS and containers.content(vm, owner) is not None:
         vm.emit("register", name, node, object=owner, arg0=args[-1] if args else NONE)
         return _of_container(vm, owner, name, args, kwargs, node)
-    held = vm.store.get((owner.what, objects.PARTS))
+    held = vm.store.get((owner.what, memory.PARTS))
     if held is not None and name in ("keys", "values", "items", "update"):
         return call_method(vm, held, name, args, kwargs, node)
     return call_duck(vm, owner, name, args, kwargs, node)
@@ -247,10 +256,10 @@ def call_duck(
 ) -> Value:
     """A method of something unknown, by what methods of this name do everywhere."""
     vm.note_read(owner, args[0] if args and name in ("get", "pop") else None)
-    put = objects.put_under(vm, owner, args[0]) if args and name == "get" else None
+    put = keyed.put_under(vm, owner, args[0]) if args and name == "get" else None
     if put is not None:
         return put
-    every = [objects.current(vm, each) for each in (owner, *args, *kwargs.values())]
+    every = [memory.current(vm, each) for each in (owner, *args, *kwargs.values())]
     telling = [each for each in every[1:] if not _tells_where_or_whether(vm, each)]
     agree, why = blended([every[0], *(telling if name not in _CONVERSIONS else ())])
     if name == "backward" and not isinstance(owner.what, Lib):
@@ -266,7 +275,7 @@ def call_duck(
     if name == "unscale_":
         vm.emit("unscale", name, node, object=owner, **given)
         return NONE
-    if name in _ADDERS or (name in _GROWS and any(objects.is_module(vm, each) for each in args)):
+    if name in _ADDERS or (name in _GROWS and any(members.is_module(vm, each) for each in args)):
         vm.emit("register", name, node, object=owner, **given)
     if name == "requires_grad_":
         vm.emit("unfreeze", name, node, object=owner, **given)
@@ -286,16 +295,16 @@ def call_duck(
         return _hint_of_call(vm, name, Value(NOTHING, UNKNOWN))
     if name in _SELF_METHODS:
         moved(vm, owner, name, args, kwargs)
-        kept = objects.module_of(owner.what)
+        kept = members.module_of(owner.what)
         if kept is not None and name == "clone":
             vm.emit("copy", name, node, object=Value(kept))
         if isinstance(owner.what, Term) and (
             name == "clone" or (kept is not None and name in _CONVERSIONS)
         ):
             made = Value(term("copied", owner.what, vm.site(node)), agree, why)
-            return vm.computed(objects.fresh(vm, made), name, (owner,), node)
+            return vm.computed(memory.fresh(vm, made), name, (owner,), node)
         if name == "detach" and isinstance(owner.what, Term):
-            return Value(objects.detached(owner.what), agree, why)
+            return Value(memory.detached(owner.what), agree, why)
         return Value(owner.what, agree, why)
     if name in _LISTINGS and not isinstance(owner.what, Lib):
         listing = "os.listdir" if name == "iterdir" else "glob.glob"
@@ -306,7 +315,7 @@ def call_duck(
         given = {"given": args[0]} if args else {}
         vm.emit("change", name, node, object=owner, **given)
     if "sort" in name:
-        agree, why = blended([objects.without_order(each) for each in every])
+        agree, why = blended([containers.without_order(each) for each in every])
     if name == "state_dict":
         return Value(term("state", owner.what), SAME)
     if agree.kind == "unknown" and name in DATA_METHODS and not _is_settings(owner):
@@ -319,10 +328,10 @@ def call_duck(
     _hand_over(vm, args, kwargs)
     if any(not isinstance(each.what, Const) for each in (*args, *kwargs.values())):
         _open_up(vm, owner, agree, why)
-    objects.note_use(vm, name, (owner, *args, *kwargs.values()), node)
+    members.note_use(vm, name, (owner, *args, *kwargs.values()), node)
     parts = [each.what for each in args]
     site = vm.site(node, "value")
-    made = objects.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))
+    made = memory.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))
     return vm.computed(made, name, (owner, *args, *kwargs.values()), node)
 
 
@@ -334,8 +343,8 @@ def _open_up(vm: Machine, owner: Value, agree: Agreement, why: Why | None) -> No
     """
     agree, why = (UNKNOWN, None) if agree.divergent else (agree, why)
     made = vm.object(owner)
-    base = objects.library_class(vm, made.cls) if made is not None and made.cls >= 0 else ""
-    if not base or vm.library.find(base) is not None or objects.is_module(vm, owner):
+    base = hierarchy.library_class(vm, made.cls) if made is not None and made.cls >= 0 else ""
+    if not base or vm.library.find(base) is not None or members.is_module(vm, owner):
         return
     todo, seen = [owner.what], set[What]()
     while todo:
@@ -347,7 +356,7 @@ def _open_up(vm: Machine, owner: Value, agree: Agreement, why: Why | None) -> No
                 vm.store.put((what, name), Value(term("setting", what, name), agree, why))
             elif inner is None or inner.cls < 0 or value.what in seen:
                 continue
-            elif objects.library_class(vm, inner.cls) == base:
+            elif hierarchy.library_class(vm, inner.cls) == base:
                 todo.append(value.what)
 
 
@@ -405,10 +414,10 @@ def call_object(
     assert isinstance(callee.what, Ref)
     made = vm.objects[callee.what.number]
     if made.cls >= 0:
-        method = objects.class_attribute(vm, made.cls, "__call__")
+        method = hierarchy.class_attribute(vm, made.cls, "__call__")
         if method is not None:
             return call_value(
-                vm, objects.attribute(vm, callee, "__call__", node), args, kwargs, node
+                vm, members.attribute(vm, callee, "__call__", node), args, kwargs, node
             )
         return forward(vm, callee, args, kwargs, node)
     if made.type in ("torch.nn.parallel.DistributedDataParallel", "torch.nn.Module"):
@@ -439,13 +448,13 @@ def call_unknown(
     vm: Machine, callee: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """A call of something of which nothing is known."""
-    every = [objects.current(vm, each) for each in (callee, *args, *kwargs.values())]
+    every = [memory.current(vm, each) for each in (callee, *args, *kwargs.values())]
     kind = OF_THE_KIND if isinstance(callee.what, Lib) else ()  # where a library puts it
-    said = [objects.current(vm, each) for word, each in kwargs.items() if word not in kind]
+    said = [memory.current(vm, each) for word, each in kwargs.items() if word not in kind]
     telling = [*every[: 1 + len(args)], *said]
     telling = [each for each in telling if not _tells_where_or_whether(vm, each)]
     # Of parts that are as large on all ranks, what is made may be as much.
-    agree, why = blended([each for each in telling if not objects.is_as_large(vm, each)])
+    agree, why = blended([each for each in telling if not members.is_as_large(vm, each)])
     name = ""
     if isinstance(node, ast.Call):
         func = node.func
@@ -474,19 +483,19 @@ def call_unknown(
         why = vm.why("it is computed from this rank's own data", node)
     else:
         agree = UNKNOWN
-    made = frozenset().union(*map(objects.models_behind, every))
+    made = frozenset().union(*map(members.models_behind, every))
     asked = callee.what.args[:1] if isinstance(callee.what, Term) and callee.what.op == "of" else ()
-    objects.note_use(vm, name, (*map(Value, asked), *args, *kwargs.values()), node)
-    contents = tuple(objects.content(vm, each) or each for each in every)
+    members.note_use(vm, name, (*map(Value, asked), *args, *kwargs.values()), node)
+    contents = tuple(containers.content(vm, each) or each for each in every)
     _hand_over(vm, args, kwargs)
     _may_run(vm, (*args, *kwargs.values()), node)
     if made:
-        found = objects.fresh(vm, Value(Tensor(vm.site(node), made), agree, why))
+        found = memory.fresh(vm, Value(Tensor(vm.site(node), made), agree, why))
         return vm.computed(found, name, contents, node)
     identity = term("result", callee.what if callee.what != NOTHING else "", vm.site(node))
     if name[:1].isupper():  # a class by its name, which keeps what it is given
         vm.store.put((identity, "#given"), Value(Tuple((*args, *kwargs.values()))))
-    return vm.computed(objects.fresh(vm, Value(identity, agree, why)), name, contents, node)
+    return vm.computed(memory.fresh(vm, Value(identity, agree, why)), name, contents, node)
 
 
 def _may_run(vm: Machine, given: Iterable[Value], node: ast.AST) -> None:
@@ -513,12 +522,12 @@ def wrapped_forward(
     """An unknown module that was wrapped is called itself, past its wrapper."""
     values = {f"arg{number}": each for number, each in enumerate(args)}
     vm.emit("bare_forward", "forward", node, model=module, **values)
-    agree, why = blended([objects.current(vm, each) for each in (*args, *kwargs.values())])
+    agree, why = blended([memory.current(vm, each) for each in (*args, *kwargs.values())])
     if not agree.divergent:
         agree = local("data", False)
         why = vm.why("it is fed to the model: each rank has its own data", node)
     of = frozenset() if "no_grad" in vm.scopes else frozenset({-wrapper})
-    made = objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
+    made = memory.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
     return vm.computed(made, "forward", (module, *args, *kwargs.values()), node)
 
 
@@ -535,7 +544,7 @@ def _of_tensor(
 ) -> Value:
     made = owner.what
     assert isinstance(made, Tensor)
-    owner = objects.current(vm, owner)
+    owner = memory.current(vm, owner)
     if name == "backward":
         vm.emit("backward", "backward", node, loss=owner)
         return NONE
@@ -544,17 +553,17 @@ def _of_tensor(
         if name in ("fill_", "copy_", "zero_"):
             agree, why = blended([*args, *kwargs.values()])
         by = Value(args[0].what if args else NOTHING, *blended([*args, *kwargs.values()]))
-        objects.change(vm, owner, agree, why, by, node)
-        return objects.current(vm, owner)
+        memory.change(vm, owner, agree, why, by, node)
+        return memory.current(vm, owner)
     parts = args[0].constant if args else OPEN
     if name in ("chunk", "tensor_split") and isinstance(parts, int) and 0 < parts <= _MAX_PARTS:
         each = [vm.site(node, f"part{number}") for number in range(parts)]
-        made_ = [objects.fresh(vm, Value(Tensor(site, made.of), agree, why)) for site in each]
+        made_ = [memory.fresh(vm, Value(Tensor(site, made.of), agree, why)) for site in each]
         return Value(Tuple(tuple(vm.computed(one, name, (owner,), node) for one in made_)))
     if name == "size" and args and args[0].is_const(0):
-        return Value(term("of", owner.what, name, 0), objects.rows(vm, owner), why)
+        return Value(term("of", owner.what, name, 0), members.rows(vm, owner), why)
     if name in ("size", "dim", "element_size"):
-        return Value(term("of", owner.what, name), objects.of_size(vm, owner), why)
+        return Value(term("of", owner.what, name), members.of_size(vm, owner), why)
     if name in _ARCCOS:
         vm.emit("arccos", name, node, of=owner)
     of = made.of
@@ -562,7 +571,7 @@ def _of_tensor(
         of = frozenset() if name != "cpu" else of
     if name in ("to", "cuda", "cpu", "float", "contiguous"):  # itself, where it is such a one
         return owner
-    found = objects.fresh(vm, Value(Tensor(vm.site(node, "tensor"), of), agree, why))
+    found = memory.fresh(vm, Value(Tensor(vm.site(node, "tensor"), of), agree, why))
     return vm.computed(found, name, (owner, *args, *kwargs.values()), node)
 
 
@@ -577,7 +586,7 @@ def _of_container(
     kwargs: dict[str, Value],
     node: ast.AST,
 ) -> Value:
-    found = objects.content(vm, owner)
+    found = containers.content(vm, owner)
     assert found is not None
     what = found.what
     if name in TAKES:
@@ -590,36 +599,36 @@ def _of_container(
         vm.emit("keep", name, node, owner=owner, value=_held(vm, value))
         agree = found.agree
         at = _place_of(name, args)
-        if isinstance(what, Tuple) and len(what.items) < objects.MAX_ITEMS and at is not None:
+        if isinstance(what, Tuple) and len(what.items) < containers.MAX_ITEMS and at is not None:
             known = list(what.items)
             known.insert(at, value)
             items: Tuple | Many = Tuple(tuple(known))
             if vm.frame.loops:
-                items = Many(objects.one_of(vm, [*what.items, value]), grown(what))
+                items = Many(containers.one_of(vm, [*what.items, value]), grown(what))
         else:
             old = list(what.items) if isinstance(what, Tuple) else [what.element]  # type: ignore[union-attr]
-            items = Many(objects.one_of(vm, [*old, value]), grown(what))
+            items = Many(containers.one_of(vm, [*old, value]), grown(what))
         if vm.type_of(owner) == "set" and not isinstance(value.what, Const):
             agree = mix(agree, local("order"))
-            said = vm.why(objects.OF_A_SET, node)
+            said = vm.why(containers.OF_A_SET, node)
             vm.store.put((owner.what, "[]"), Value(items, agree, found.why or said))
         else:
             vm.store.put((owner.what, "[]"), Value(items, agree, found.why))
         return NONE
     if name in ("extend", "update", "union", "intersection", "difference", "__add__"):
         if vm.type_of(owner) == "set":
-            made = objects.new_set(vm, node, None, [owner, *args])
+            made = containers.new_set(vm, node, None, [owner, *args])
         else:
-            made = objects.concatenated(vm, node, owner, args[0] if args else owner)
+            made = containers.concatenated(vm, node, owner, args[0] if args else owner)
         if name in ("extend", "update"):
             vm.emit("keep", name, node, owner=owner, value=args[0] if args else NONE)
-            merged = objects.content(vm, made)
+            merged = containers.content(vm, made)
             assert merged is not None
             vm.store.put((owner.what, "[]"), merged)
             return NONE
         return made
     if name == "sort":
-        plain = _sorted(objects.without_order(found))
+        plain = _sorted(containers.without_order(found))
         element = plain.what.element if isinstance(plain.what, Many) else NONE
         apart = sorted_apart(vm, kwargs.get("key"), element, node)
         if apart is not None:
@@ -628,8 +637,8 @@ def _of_container(
         return NONE
     if name in ("pop", "popleft", *_ADVANCES):
         index = args[0] if args else Value(Const(-1 if name == "pop" else 0))
-        taken = objects.item(vm, owner, index, node)
-        objects.take_out(vm, owner, index)
+        taken = indexing.item(vm, owner, index, node)
+        indexing.take_out(vm, owner, index)
         return taken
     if name == "reverse":
         if isinstance(what, Tuple):
@@ -650,7 +659,7 @@ def _of_container(
 
 def _place_of(name: str, args: list[Value]) -> int | None:
     """Where in a list such a call puts a thing."""
-    at = {"append": objects.MAX_ITEMS, "appendleft": 0}.get(name)
+    at = {"append": containers.MAX_ITEMS, "appendleft": 0}.get(name)
     if name == "insert" and args and isinstance(args[0].constant, int):
         return args[0].constant
     return at
@@ -658,14 +667,14 @@ def _place_of(name: str, args: list[Value]) -> int | None:
 
 def _held(vm: Machine, value: Value) -> Value:
     """What is kept, a dictionary as what it holds now."""
-    entries = objects.entries(vm, value) if vm.type_of(value) == "dict" else ()
+    entries = keyed.entries(vm, value) if vm.type_of(value) == "dict" else ()
     return Value(Tuple(tuple(each for _, each in entries))) if entries else value
 
 
 def _sorted(found: Value) -> Value:
     what = found.what
     if isinstance(what, Many):
-        one = objects.without_order(what.element)
+        one = containers.without_order(what.element)
         return Value(Many(one, what.number), found.agree, found.why)
     return found
 
@@ -678,17 +687,17 @@ def _of_dict(
     kwargs: dict[str, Value],
     node: ast.AST,
 ) -> Value:
-    keys = objects.keys(vm, owner)
+    keys = keyed.keys(vm, owner)
     if name == "keys":
         return keys
     if name in ("values", "items"):
         agree, why = keys.agree, keys.why
         if isinstance(keys.what, Tuple):
-            pairs = objects.entries(vm, owner)
+            pairs = keyed.entries(vm, owner)
             chosen = [v if name == "values" else Value(Tuple((k, v))) for k, v in pairs]
             return Value(Tuple(tuple(chosen)), agree, why)
-        element = objects.one_of(
-            vm, [*objects.things_in(vm, owner), objects.get_key(vm, owner, Value(NOTHING))]
+        element = containers.one_of(
+            vm, [*containers.things_in(vm, owner), keyed.get_key(vm, owner, Value(NOTHING))]
         )
         if name == "items":
             assert isinstance(keys.what, Many)
@@ -698,28 +707,28 @@ def _of_dict(
         key = args[0] if args else Value(NOTHING, UNKNOWN)
         if isinstance(key.what, Const):
             known = vm.store.get((owner.what, f"[{key.what.value!r}]"))
-            if known is not None and known != objects.ABSENT:
+            if known is not None and known != keyed.ABSENT:
                 return known
             if isinstance(keys.what, Tuple):
                 default = args[1] if len(args) > 1 else kwargs.get("default", NONE)
                 if name == "setdefault":
-                    objects.set_item(vm, owner, key, default, node)
+                    keyed.set_item(vm, owner, key, default, node)
                 return default
         if name == "setdefault" and len(args) > 1:
-            objects.set_item(vm, owner, key, args[1], node)
-        return objects.get_key(vm, owner, key)
+            keyed.set_item(vm, owner, key, args[1], node)
+        return keyed.get_key(vm, owner, key)
     if name == "update":
         for each in args:
-            objects.update(vm, owner, each, node)
+            keyed.update(vm, owner, each, node)
         for word, value in kwargs.items():
-            objects.set_item(vm, owner, Value(Const(word)), value, node)
+            keyed.set_item(vm, owner, Value(Const(word)), value, node)
         return NONE
     if name == "copy":
         return owner
     if name == "__getitem__" and args:
-        return objects.item(vm, owner, args[0], node)
+        return indexing.item(vm, owner, args[0], node)
     if name == "__setitem__" and len(args) == 2:
-        objects.set_item(vm, owner, args[0], args[1], node)
+        keyed.set_item(vm, owner, args[0], args[1], node)
         return NONE
     agree, why = blended([keys, *args])
     return Value(NOTHING, agree, why)
@@ -742,9 +751,9 @@ def _of_text(
         if made is not None:
             return _parts_of_text(vm, made, node) or made
     if name == "join" and args:
-        found = objects.content(vm, args[0])
+        found = containers.content(vm, args[0])
         if found is not None:
-            inner = objects.held(found)
+            inner = containers.held(found)
             agree, why = blended([owner, found, *inner])
     parts = [each.what if isinstance(each.what, Const | Term) else NOTHING for each in args]
     keyed = [each.what for each in kwargs.values() if isinstance(each.what, Const | Term)]
@@ -759,10 +768,10 @@ def _of_this_text(name: str, text: Any, *args: Any) -> Any:
 def _parts_of_text(vm: Machine, made: Value, node: ast.AST) -> Value | None:
     """The list of the parts of a text, where it has as many on each rank."""
     rows = [row for row in folding.entries(made) or () if isinstance(row, tuple)]
-    if not rows or len(rows[0]) > objects.MAX_ITEMS or {*map(len, rows)} != {len(rows[0])}:
+    if not rows or len(rows[0]) > containers.MAX_ITEMS or {*map(len, rows)} != {len(rows[0])}:
         return None
     parts = [folding.on_each_rank(operator.itemgetter(i), (made,)) for i in range(len(rows[0]))]
-    return objects.new_list(vm, node, tuple(part or Value(NOTHING, UNKNOWN) for part in parts))
+    return containers.new_list(vm, node, tuple(part or Value(NOTHING, UNKNOWN) for part in parts))
 
 
 def _of_path(
@@ -798,7 +807,7 @@ def _of_path(
     if name in ("resolve", "absolute", "expanduser", "as_posix"):
         return owner
     if name == "joinpath":
-        return objects.joined_path(vm, [owner, *args])
+        return paths.joined_path(vm, [owner, *args])
     return Value(term("path", owner.what, name), agree, why)
 
 
@@ -814,12 +823,12 @@ def _listed(vm: Machine, folder: Value, name: str, node: ast.AST) -> Value:
     """What is in a folder, as paths."""
     listing = {"iterdir": "os.listdir", "walk": "os.walk"}.get(name, "glob.glob")
     names = call_library(vm, listing, None, [folder], {}, node)
-    found = objects.content(vm, names)
+    found = containers.content(vm, names)
     assert found is not None
     assert isinstance(found.what, Many)
     one = found.what.element
     path = Value(term("path", one.what), one.agree, one.why)
-    return objects.new_list_of(vm, node, Value(Many(path), found.agree, found.why))
+    return containers.new_list_of(vm, node, Value(Many(path), found.agree, found.why))
 
 
 # --- argparse

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.calls import call_function, instantiate
 from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
@@ -31,9 +30,10 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     Spent,
 )
 from ddpdoctor.lint.engine.interpreter.names import hinted
+from ddpdoctor.lint.engine.interpreter.objects import hierarchy, members
 from ddpdoctor.lint.engine.interpreter.reading import gives_samples, read_by_workers
 from ddpdoctor.lint.engine.interpreter.registering import register, register_for
-from ddpdoctor.lint.engine.interpreter.statements import run_block
+from ddpdoctor.lint.engine.interpreter.statements.blocks import run_block
 from ddpdoctor.lint.engine.interpreter.store import Kept, Store
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -173,7 +173,7 @@ class Program:
             return bound if bound is not None else Value(ModuleRef(path))
         value = self.of_module(vm, path, rest.partition(".")[0])
         for part in rest.split(".")[1:]:
-            value = objects.attribute(vm, value, part, ast.Pass())
+            value = members.attribute(vm, value, part, ast.Pass())
         return value
 
     def _bound_by_the_package(
@@ -566,7 +566,7 @@ def run_forward(run: Run, module: Value) -> tuple[Seq, list[Value]] | None:
     made = vm.object(module)
     if made is None:
         return None
-    found = objects.class_attribute(vm, made.cls, "forward") if made.cls >= 0 else None
+    found = hierarchy.class_attribute(vm, made.cls, "forward") if made.cls >= 0 else None
     if found is not None:
         found = vm.store.get((found.what, "__wrapped__")) or found
     given: dict[str, Value] = {}
@@ -690,7 +690,7 @@ def unknown_arguments(vm: Machine, info: FunctionInfo, skip: int = 0) -> dict[st
 
 
 def _instance(vm: Machine, number: int, info: FunctionInfo) -> Value:
-    init = objects.class_attribute(vm, number, "__init__")
+    init = hierarchy.class_attribute(vm, number, "__init__")
     kwargs: dict[str, Value] = {}
     if init is not None:
         init = vm.store.get((init.what, "__wrapped__")) or init

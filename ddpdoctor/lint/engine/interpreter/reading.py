@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.library.facts import inside
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine, Spent
+from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, indexing
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
@@ -74,7 +74,7 @@ def read(vm: Machine, dataset: Value, node: ast.AST) -> Value:
         if not _has(vm, dataset, "__getitem__"):
             _hold(vm, dataset, node)
         index = Value(Term("sample", (vm.site(node),)), UNKNOWN)
-        one, count = objects.item(vm, dataset, index, node), Value(index.what, SAME)
+        one, count = indexing.item(vm, dataset, index, node), Value(index.what, SAME)
     held = {f"held_{name}": inside(vm, each) for name, each in vm.store.of(dataset.what).items()}
     vm.emit("sample", "", node, dataset=dataset, element=one, count=count, **held)
     return one
@@ -85,25 +85,25 @@ def is_stream(vm: Machine, dataset: Value) -> bool:
     made = vm.object(dataset)
     if made is None or made.cls < 0:
         return False
-    if objects.library_base(vm, made.cls).endswith("IterableDataset"):
+    if hierarchy.library_base(vm, made.cls).endswith("IterableDataset"):
         return True
     return _has(vm, dataset, "__iter__") and not _has(vm, dataset, "__getitem__")
 
 
 def gives_samples(vm: Machine, number: int) -> bool:
     """Whether instances of a class are data sets."""
-    return "dataset" in objects.library_base(vm, number).lower()
+    return "dataset" in hierarchy.library_base(vm, number).lower()
 
 
 def _has(vm: Machine, dataset: Value, name: str) -> bool:
     made = vm.object(dataset)
-    return made is not None and objects.class_attribute(vm, made.cls, name) is not None
+    return made is not None and hierarchy.class_attribute(vm, made.cls, name) is not None
 
 
 def _hold(vm: Machine, dataset: Value, node: ast.AST) -> None:
     """What is read in ways that cannot be seen is picked of all that is held."""
     for each in vm.store.of(dataset.what).values():
-        if (order := objects.order_of(vm, each)) is not None:
+        if (order := indexing.order_of(vm, each)) is not None:
             vm.emit("pick", "", node, order=order, index=Value(NOTHING, UNKNOWN))
 
 
@@ -119,7 +119,7 @@ def _collate(vm: Machine, function: Value, sample: Value, node: ast.AST) -> None
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
     if isinstance(function.what, Func | Partial | Ref):
-        batch = objects.new_list_of(vm, node, Value(Many(sample), SAME))
+        batch = containers.new_list_of(vm, node, Value(Many(sample), SAME))
         vm.emit("batch", "", node, element=call_value(vm, function, [batch], {}, node))
 
 

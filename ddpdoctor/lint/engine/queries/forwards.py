@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run, run_forward
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -83,7 +83,7 @@ def learns(run: Run, module: What) -> set[int]:
 def has_parameters(run: Run, number: int) -> bool:
     """Whether an object has parameters of its own."""
     made = run.vm.objects.get(number)
-    if made is None or made.type not in objects.MODULES:
+    if made is None or made.type not in members.MODULES:
         return False
     if made.type == "torch.nn.Parameter":
         return True

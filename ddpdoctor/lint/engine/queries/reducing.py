@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.statements import MAYBE
+from ddpdoctor.lint.engine.interpreter.statements.loops import MAYBE
 from ddpdoctor.lint.engine.interpreter.tree import (
     Arm,
     Called,

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddpdoctor.lint.engine.interpreter import objects, reading
+from ddpdoctor.lint.engine.interpreter import reading
+from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -239,7 +240,7 @@ def _holds_own(run: Run, data: Value, depth: int = _DEPTH) -> bool:
         own = {name for name, each in held.items() if each.agree.kind == "rank"}
         return any(
             isinstance(each, ast.Attribute) and each.attr in own and isinstance(each.ctx, ast.Load)
-            for base in objects.bases(run.vm, made.cls)
+            for base in hierarchy.bases(run.vm, made.cls)
             for each in ast.walk(run.vm.classes[base].node)
         )
     return any(_is_own(each, ("shard",), _DEPTH) for each in held.values())
@@ -254,8 +255,8 @@ def _is_drawn_for_it(run: Run, value: Value) -> bool:
 
 def _made_of(run: Run, value: Value) -> set[int]:
     """The objects of the user's that a value is, or that are in it."""
-    content = objects.content(run.vm, value)
-    found = {number for each in objects.held(content or value) for number in numbers(each)}
+    content = containers.content(run.vm, value)
+    found = {number for each in containers.held(content or value) for number in numbers(each)}
     return {each for each in found if run.vm.objects[each].cls >= 0}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import containers, keyed
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Term, Tuple, Value, What
@@ -21,10 +21,10 @@ def parts(
         return
     yield key, value
     if run.vm.type_of(value) == "dict":
-        for each, inner in objects.entries(run.vm, value):
+        for each, inner in keyed.entries(run.vm, value):
             yield from parts(run, inner, str(each.constant), depth - 1)
         return
-    content = objects.content(run.vm, value)
+    content = containers.content(run.vm, value)
     if content is not None and isinstance(content.what, Tuple):
         for each in content.what.items:
             yield from parts(run, each, "", depth - 1)

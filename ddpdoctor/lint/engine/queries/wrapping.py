@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import Made
+from ddpdoctor.lint.engine.interpreter.objects import hierarchy, keyed, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -59,7 +59,7 @@ def attributes(run: Run) -> dict[Ref, dict[str, Value]]:
 
 def parts(run: Run, module: What) -> set[int]:
     """A module and all that its attributes hold, by number."""
-    return objects.parts(attributes(run), module)
+    return members.parts(attributes(run), module)
 
 
 def has_no_buffers(run: Run, module: What) -> bool:
@@ -73,7 +73,7 @@ def has_no_buffers(run: Run, module: What) -> bool:
         and all(
             _is_no_module(value)
             for name, value in held.get(Ref(number), {}).items()
-            if name[0] != "#" and name != objects.TRAINING
+            if name[0] != "#" and name != members.TRAINING
         )
         for number in inside
     )
@@ -104,8 +104,8 @@ def is_plain(run: Run, value: Value) -> bool:
         return False
     if made.cls < 0:
         return made.type in ("list", "dict", "set")
-    base = objects.library_base(run.vm, made.cls)
-    return base in ("dict", "list") or (not base and objects.is_known(run.vm, made.cls))
+    base = hierarchy.library_base(run.vm, made.cls)
+    return base in ("dict", "list") or (not base and hierarchy.is_known(run.vm, made.cls))
 
 
 def _is_without_buffers(run: Run, number: int) -> bool:
@@ -114,11 +114,11 @@ def _is_without_buffers(run: Run, number: int) -> bool:
         return False
     of = made.effect
     if made.cls >= 0:
-        of = run.vm.library.exact(objects.library_class(run.vm, made.cls))
-    elif made.type not in (*objects.MODULES, "list", "dict"):
+        of = run.vm.library.exact(hierarchy.library_class(run.vm, made.cls))
+    elif made.type not in (*members.MODULES, "list", "dict"):
         return False
     if of is None:
-        is_module = made.cls >= 0 and not objects.is_known(run.vm, made.cls)
+        is_module = made.cls >= 0 and not hierarchy.is_known(run.vm, made.cls)
         return not is_module and (made.cls >= 0 or made.type in ("list", "dict"))
     of_batches = "torch.nn.InstanceNorm", "torch.nn.SyncBatchNorm"
     return of.option("has") != "batch" and not of.name.startswith(of_batches)
@@ -136,7 +136,7 @@ def _is_no_module(value: Value) -> bool:
         is_number = what.op in _NUMBERS or (
             what.op == "lib" and str(what.args[0]).startswith(_OF_NUMBERS)
         )
-        return is_of_torch or is_number or what == objects.ABSENT.what
+        return is_of_torch or is_number or what == keyed.ABSENT.what
     if isinstance(what, Either):
         return all(map(_is_no_module, what.options))
     return not isinstance(what, Partial)
@@ -192,7 +192,7 @@ def weights_in(value: Value) -> Ref | None:
     """The module whose own weights this is, or a view of them: who writes into it changes them."""
     what: object = value.what
     while isinstance(what, Term):
-        found = objects.weights_of(what)
+        found = members.weights_of(what)
         if found is not None:
             return found
         what = _seen_through(what)

@@ -35,8 +35,8 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import ELSEWHERE
+from ddpdoctor.lint.engine.interpreter.objects import containers, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -205,7 +205,7 @@ def _thrown_away(run: Run) -> Iterator[Hit]:
     for last, (event, way) in enumerate(done):
         if event.kind != "replaced":
             continue
-        mine = {each.what for each in objects.held(event.values["parts"])}
+        mine = {each.what for each in containers.held(event.values["parts"])}
         first = next(
             (
                 number
@@ -282,7 +282,7 @@ def _named(event: Event) -> dict[str, Value]:
 def _is_state(key: str, value: Value) -> bool:
     what = value.what
     is_state = isinstance(what, Term) and what.op == "state"
-    is_state = is_state or objects.owner_of(what, "state_dict") is not None
+    is_state = is_state or members.owner_of(what, "state_dict") is not None
     return is_state or _STATE.search(key) is not None
 
 

@@ -30,8 +30,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME, Made
+from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -288,7 +288,7 @@ def _is_used_by_others(run: Run, event: Event, way: Way, mask: int, order: dict[
 def _is_of_these(run: Run, event: Event, wraps: list[Event], mask: int) -> bool:
     """Whether it is a model that no wrapper has and no other rank asks: an average, for one."""
     target = event.values.get("object")
-    if target is None or not objects.is_module(run.vm, target) or not wraps:
+    if target is None or not members.is_module(run.vm, target) or not wraps:
         return False
     for wrap in wraps:
         held = {wrap.values["wrapper"].what, *mentioned(run, wrap.values["module"])}
@@ -366,7 +366,7 @@ def _carries(run: Run, collective: Event, target: Value | None) -> bool:
     sent = {of for each in origin for of in mentioned(run, each) if isinstance(of, Ref)}
     if any(_belong_together(run, each, target) for each in sent):
         return collective.name in ("broadcast", "all_reduce")
-    if any(objects.module_of(each.what) is not None for each in origin):
+    if any(members.module_of(each.what) is not None for each in origin):
         return False  # the weights of something else
     return collective.name == "broadcast" and not _is_of_numbers(run, shared)
 

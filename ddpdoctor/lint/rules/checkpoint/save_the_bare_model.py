@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from ddpdoctor.lint.edits import replace
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import text
@@ -50,7 +50,7 @@ def check(run: Run) -> Iterator[Hit]:
     told: set[int] = set()
     for save, _ in events(run.root, "save"):
         for key, value in parts(run, save.values.get("object")):
-            owner = objects.owner_of(value.what, "state_dict")
+            owner = members.owner_of(value.what, "state_dict")
             if owner is None or owner.number not in wrappers or not _is_read_bare(run, save, key):
                 continue
             state = _asked_for(run, owner.number, save)

@@ -35,9 +35,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.iteration import PICKED, SAID
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, Made
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Step, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -144,7 +144,7 @@ def _picked(run: Run, value: Value, depth: int = 3) -> Made | None:
     for made in with_all_rows(run, value):
         if _picks(run, made):
             return made
-        parts = objects.held(made.of[0]) if depth and made.by in _JOINS and made.of else ()
+        parts = containers.held(made.of[0]) if depth and made.by in _JOINS and made.of else ()
         found = next((one for each in parts if (one := _picked(run, each, depth - 1))), None)
         if found is not None:
             return found
@@ -179,7 +179,7 @@ def _is_own_mask(run: Run, index: Value) -> bool:
 
 def _grew_by_choice(run: Run, parts: Value) -> bool:
     """Whether a list got what it holds where this rank's own data decided."""
-    held = {each.what for each in objects.held(parts)} - {NOTHING}
+    held = {each.what for each in containers.held(parts)} - {NOTHING}
     return any(
         event.values["value"].what in held and any(_is_decided(event, step) for step in way)
         for event, way in events(run.root, "keep")
@@ -188,7 +188,7 @@ def _grew_by_choice(run: Run, parts: Value) -> bool:
 
 def _was_sifted(run: Run, parts: Value) -> bool:
     """Whether a list is what a rank's own condition has left of another."""
-    content = objects.content(run.vm, parts)
+    content = containers.content(run.vm, parts)
     why = content.why if content is not None and content.agree.divergent else None
     return why is not None and any(each.text == KEPT for each in why.chain())
 

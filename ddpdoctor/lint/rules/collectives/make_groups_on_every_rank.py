@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Tuple, What, has_identity
@@ -112,6 +112,6 @@ def _members(run: Run, group: Event) -> What | None:
     ranks, locally = group.values.get("ranks"), group.values.get("locally")
     if ranks is None or (locally is not None and not locally.is_const(False)):
         return None
-    content = objects.content(run.vm, ranks)
+    content = containers.content(run.vm, ranks)
     what = content.what if content is not None else ranks.what
     return what if isinstance(what, Tuple) or has_identity(what) else None

@@ -26,7 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -120,7 +120,7 @@ def _without(run: Run, group: Value, root: Value, mask: int) -> Place | None:
     for each in _options(group):
         ranks = run.vm.store.get((each.what, "ranks")) if isinstance(each.what, Ref) else None
         for one in _options(ranks) if ranks is not None else ():
-            content = objects.content(run.vm, one)
+            content = containers.content(run.vm, one)
             if content is None or not isinstance(content.what, Tuple):
                 continue
             members = [item.constant for item in content.what.items]

@@ -29,7 +29,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import Made
-from ddpdoctor.lint.engine.interpreter.objects import content, held
+from ddpdoctor.lint.engine.interpreter.objects.containers import content, held
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import Const, Table, Value, has_identity, within

@@ -27,7 +27,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Seq, events, walk
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Term, Tuple, Value, Why
@@ -102,10 +102,10 @@ def _packed(run: Run, orders: dict[int, Event]) -> Iterator[Hit]:
 
 def _order(run: Run, parts: Value, orders: dict[int, Event]) -> Why | None:
     """Why the parts of a list stand in an order that differs between ranks."""
-    content = objects.content(run.vm, parts)
+    content = containers.content(run.vm, parts)
     if content is not None and content.agree.cause == "order":
         return content.why
-    held = {each.what for each in objects.held(content or parts)} - {NOTHING}
+    held = {each.what for each in containers.held(content or parts)} - {NOTHING}
     for event, way in events(run.root, "keep"):
         for step in way if event.values["value"].what in held else ():
             if isinstance(step.node, Loop) and id(step.node.node) in orders:

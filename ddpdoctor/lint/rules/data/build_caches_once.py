@@ -30,7 +30,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import containers, indexing
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Node, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, Tuple, Value, text, within
@@ -98,12 +98,12 @@ def _is_of_a_part(path: Value) -> bool:
 def _own_part(run: Run, save: Event) -> Value | None:
     """What is of this rank's own part alone in what is saved."""
     for _, value in parts(run, save.values.get("object")):
-        content = objects.content(run.vm, value)
-        stack = [value, *(objects.held(content) if content is not None else ())]
+        content = containers.content(run.vm, value)
+        stack = [value, *(containers.held(content) if content is not None else ())]
         while stack:
             each = stack.pop()
             chain = each.why.chain() if each.why is not None else ()
-            if each.agree.cause == "shard" or any(why.text == objects.OWN_PART for why in chain):
+            if each.agree.cause == "shard" or any(why.text == indexing.OWN_PART for why in chain):
                 return each
             stack += each.what.items if isinstance(each.what, Tuple) else ()
     return None

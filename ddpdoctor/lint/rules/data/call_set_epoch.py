@@ -30,8 +30,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.objects import OF_LOADER, bases, class_attribute
+from ddpdoctor.lint.engine.interpreter.objects import members
+from ddpdoctor.lint.engine.interpreter.objects.hierarchy import bases, class_attribute
+from ddpdoctor.lint.engine.interpreter.objects.members import OF_LOADER
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -270,7 +271,7 @@ def _told(run: Run) -> set[int] | None:
         known = numbers(event.values.get("object"))
         if not known and _is_made_elsewhere(event.values.get("sampler")):
             held = run.vm.store.held()
-            known = {each for one in run.vm.handed for each in objects.parts(held, Ref(one))}
+            known = {each for one in run.vm.handed for each in members.parts(held, Ref(one))}
         elif not known:
             return None
         found |= known

@@ -34,7 +34,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.objects import ENVIRONMENT
+from ddpdoctor.lint.engine.interpreter.objects.members import ENVIRONMENT
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events

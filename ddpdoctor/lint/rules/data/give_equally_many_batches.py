@@ -29,9 +29,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
+from ddpdoctor.lint.engine.interpreter.objects.indexing import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.statements import MAYBE
+from ddpdoctor.lint.engine.interpreter.statements.loops import MAYBE
 from ddpdoctor.lint.engine.interpreter.tree import Loop, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Term, What
 from ddpdoctor.lint.engine.queries.naming import name_of

@@ -30,9 +30,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.iteration import PICKED
 from ddpdoctor.lint.engine.interpreter.machine import Made
+from ddpdoctor.lint.engine.interpreter.objects import hierarchy
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -338,7 +338,7 @@ def _picks_alike(run: Run, loader: Event) -> bool:
     if made is None or "rest" in loader.values:
         return False
     if made.cls >= 0:
-        if objects.library_base(run.vm, made.cls).rpartition(".")[2] not in ("", "Sampler"):
+        if hierarchy.library_base(run.vm, made.cls).rpartition(".")[2] not in ("", "Sampler"):
             return False  # what its base does for it
         picked = run.vm.store.get((loader.values["object"].what, PICKED))
         return picked is not None and picked.agree == SAME and picked.what != NOTHING

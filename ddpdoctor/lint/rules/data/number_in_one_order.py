@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.objects import OF_A_SET
+from ddpdoctor.lint.engine.interpreter.objects.containers import OF_A_SET
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Value

@@ -31,7 +31,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.objects import is_module
+from ddpdoctor.lint.engine.interpreter.objects.members import is_module
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import NONE, Ref, Tensor, Value

@@ -28,7 +28,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, keyed
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -114,10 +114,10 @@ def _of_function(run: Run, what: Func) -> Why | None:
 def _inside(run: Run, value: Value) -> list[Value]:
     """What a container holds, what an object keeps, what an unknown class was given."""
     if run.vm.type_of(value) == "dict":
-        return [each for _, each in objects.entries(run.vm, value)]
-    content = objects.content(run.vm, value)
+        return [each for _, each in keyed.entries(run.vm, value)]
+    content = containers.content(run.vm, value)
     if content is not None:
-        return list(objects.held(content))
+        return list(containers.held(content))
     given = run.vm.store.get((value.what, "#given"))
     if given is not None and isinstance(given.what, Tuple):
         return list(given.what.items)
@@ -125,9 +125,9 @@ def _inside(run: Run, value: Value) -> list[Value]:
     if not isinstance(value.what, Ref) or made is None:
         return []
     if made.cls >= 0 and any(
-        objects.class_attribute(run.vm, made.cls, each) is not None for each in _SAYS_ITSELF
+        hierarchy.class_attribute(run.vm, made.cls, each) is not None for each in _SAYS_ITSELF
     ):
         return []
-    if made.type == objects.NAMESPACE:
-        return list(objects.options(run.vm, value).values())
+    if made.type == keyed.NAMESPACE:
+        return list(keyed.options(run.vm, value).values())
     return list(run.vm.store.of(value.what).values())

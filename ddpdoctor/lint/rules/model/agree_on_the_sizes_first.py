@@ -26,8 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
-from ddpdoctor.lint.engine.interpreter.objects import OWN_PART
+from ddpdoctor.lint.engine.interpreter.objects import members
+from ddpdoctor.lint.engine.interpreter.objects.indexing import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -89,7 +89,7 @@ def _trained_by_some(run: Run) -> Iterator[Hit]:
 def _changed(event: Event) -> Ref | None:
     """The module in which something is said to be trained, or not."""
     changed = (event.values.get("owner") or event.values["object"]).what
-    return changed if isinstance(changed, Ref) else objects.module_of(changed)
+    return changed if isinstance(changed, Ref) else members.module_of(changed)
 
 
 def _is_set(run: Run, module: Ref, event: Event) -> bool:

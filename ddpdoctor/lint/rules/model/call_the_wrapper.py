@@ -29,8 +29,8 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.loading import Text
+from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Node, Way, events
@@ -123,7 +123,7 @@ def _left_out(run: Run) -> Iterator[Hit]:
     for optimizer, _ in events(run.root, "new"):
         for module in _refs(run, optimizer.values.get("parameters", NONE)):
             own = parts(run, module)
-            if own & had or not objects.is_module(run.vm, Value(module)) or _is_a_shard(run, own):
+            if own & had or not members.is_module(run.vm, Value(module)) or _is_a_shard(run, own):
                 continue
             rounds = {id(loop) for of, way in losses if own & of for loop in loops(way)[-1:]}
             beside = [

@@ -25,7 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import hierarchy, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Value, What
@@ -83,7 +83,7 @@ def check(run: Run) -> Iterator[Hit]:
 def _asked_by(run: Run, event: Event, way: Way, inside: set[int]) -> tuple[ast.AST, str] | None:
     """The call by which a model changes itself: its method may well be called before the wrap."""
     classes = {run.vm.objects[each].cls for each in inside} - {-1}
-    owners = {base for each in classes for base in objects.bases(run.vm, each)}
+    owners = {base for each in classes for base in hierarchy.bases(run.vm, each)}
     inner: Event | Called = event
     for step in reversed(way):
         if isinstance(step.node, Called):
@@ -106,10 +106,10 @@ def _change(run: Run, event: Event) -> str:
         case "set_attribute" if event.name == "requires_grad":
             return "parameters are unfrozen" if values["value"].is_const(True) else ""
         case "set_attribute" | "set_item":
-            return f"{said} is replaced" if objects.is_module(run.vm, values["value"]) else ""
+            return f"{said} is replaced" if members.is_module(run.vm, values["value"]) else ""
         case "register":
             given = [each for word, each in values.items() if word.startswith("arg")]
-            added = event.name in _NAMED or any(objects.is_module(run.vm, each) for each in given)
+            added = event.name in _NAMED or any(members.is_module(run.vm, each) for each in given)
             return "a module or parameter is added" if added else ""
         case "unfreeze":
             asked = values.get("on") or values.get("arg0")

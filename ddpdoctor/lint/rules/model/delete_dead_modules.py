@@ -38,7 +38,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import binding, hierarchy
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Arm,
@@ -117,7 +117,7 @@ def _dead(run: Run) -> Iterator[Hit]:
         owner, value = event.values["owner"], event.values["value"]
         if not isinstance(owner.what, Ref) or owner.what.number not in inside:
             continue
-        if run.vm.store.get((owner.what, event.name)) is objects.REMOVED:
+        if run.vm.store.get((owner.what, event.name)) is binding.REMOVED:
             continue
         if id(event.node) in told or not _is_whole(run, owner) or reads(run, event.name):
             continue
@@ -138,7 +138,7 @@ def _gives_nothing(run: Run, module: Value) -> bool:
     """Whether the forward of a module gives nothing of which a loss could be made."""
     made = run.vm.object(module)
     forward = (
-        objects.class_attribute(run.vm, made.cls, "forward") if made and made.cls >= 0 else None
+        hierarchy.class_attribute(run.vm, made.cls, "forward") if made and made.cls >= 0 else None
     )
     if forward is not None:
         forward = run.vm.store.get((forward.what, "__wrapped__")) or forward
@@ -445,11 +445,15 @@ def _is_never(what: object) -> bool:
 def _is_whole(run: Run, owner: Value) -> bool:
     """Whether it is a module with a forward, all of whose code is seen and names what it uses."""
     made = run.vm.object(owner)
-    if made is None or made.cls < 0 or objects.library_base(run.vm, made.cls) != "torch.nn.Module":
+    if (
+        made is None
+        or made.cls < 0
+        or hierarchy.library_base(run.vm, made.cls) != "torch.nn.Module"
+    ):
         return False
-    if objects.class_attribute(run.vm, made.cls, "forward") is None:
+    if hierarchy.class_attribute(run.vm, made.cls, "forward") is None:
         return False
-    return not any(reads_all(run, each) for each in objects.bases(run.vm, made.cls))
+    return not any(reads_all(run, each) for each in hierarchy.bases(run.vm, made.cls))
 
 
 def _is_made_here(run: Run, event: Event) -> bool:

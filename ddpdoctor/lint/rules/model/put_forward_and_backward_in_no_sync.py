@@ -32,7 +32,7 @@ from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.statements import MAYBE
+from ddpdoctor.lint.engine.interpreter.statements.loops import MAYBE
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, Value, What
 from ddpdoctor.lint.engine.queries.reducing import FLAG, ends

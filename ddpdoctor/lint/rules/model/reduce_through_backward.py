@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Many, Tensor, Tuple, Value, What
@@ -103,7 +103,7 @@ _CARRIED = ("shares", "gives", "collects", "fills")
 
 def _may_be_of(run: Run, given: Value, grad: Event, wrapped: Set[What]) -> bool:
     """Whether a tensor comes of these gradients, or of what nobody knows to be anything else."""
-    content = objects.content(run.vm, given) or given
+    content = containers.content(run.vm, given) or given
     for each in origins(run, content):
         made = run.vm.made.get(each.what)
         if made is not None and made.node is grad.node:

@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Made
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -122,7 +122,7 @@ def _is_of_all(run: Run, loss: Value, summed: Collection[What]) -> bool:
         each.what
         for event, _ in events(run.root, "collective")
         for role, value in event.values.items()
-        for each in (value, *objects.held(objects.content(run.vm, value) or value))
+        for each in (value, *containers.held(containers.content(run.vm, value) or value))
         if "no_grad" not in event.scopes or role == "filled" or _is_gathered(event, role)
     }.difference(summed)
     return any(each.what in shared for each in origins(run, loss))

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Exit, Seq, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -151,7 +151,7 @@ def _owner(what: object) -> Ref | None:
     """The module whose buffers these are, all of them."""
     if isinstance(what, Term) and what.op == "call" and what.args[0] in _ALL:
         return what.args[1] if isinstance(what.args[1], Ref) else None
-    return objects.owner_of(what, *_ALL)
+    return members.owner_of(what, *_ALL)
 
 
 def _is_own(event: Event) -> bool:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter import objects
+from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Step, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -130,7 +130,7 @@ def _of(event: Event) -> What:
         what = what.args[0]
     if isinstance(what, Term) and what.op == "call" and what.args[0] in _PARAMETERS:
         what = what.args[1]
-    return objects.module_of(what) or what
+    return members.module_of(what) or what
 
 
 def _grows(run: Run, module: What, frozen: Way) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library import events, facts, ranks
 from ddpdoctor.lint.engine.interpreter.library.call import Call, identity
 from ddpdoctor.lint.engine.interpreter.library.python import of_python
 from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.objects import members, memory
 from ddpdoctor.lint.engine.interpreter.values import NONE, UNKNOWN, Tensor, Value
 
 
@@ -29,7 +29,7 @@ def call_library(
     node: ast.AST,
 ) -> Value:
     """Call something of a library by its dotted name; `owner` is the object of a method."""
-    args = [objects.current(vm, each) for each in args]
+    args = [memory.current(vm, each) for each in args]
     for each in (*(args[:1] if name.endswith("_") else ()), kwargs.get("out", NONE)):
         if isinstance(each.what, Tensor):  # `zeros_(x)` and `out=x` write into it
             vm.emit("change", "", node, object=each)
@@ -41,6 +41,6 @@ def call_library(
     call = Call(name, effect, owner, args, kwargs, node)
     if effect.does in _HANDLERS:
         return _HANDLERS[effect.does](vm, call)
-    if effect.does in objects.PROPERTIES:
+    if effect.does in members.PROPERTIES:
         return facts.asked(vm, call)
     return Value(identity(vm, name, args, node), UNKNOWN)

@@ -6,7 +6,7 @@ import ast
 import contextlib
 import functools
 
-from ddpdoctor.lint.engine.interpreter import folding, objects
+from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.library.call import (
     Call,
     Handler,
@@ -16,6 +16,7 @@ from ddpdoctor.lint.engine.interpreter.library.call import (
 from ddpdoctor.lint.engine.interpreter.library.facts import REASONS, by_position, computed, inside
 from ddpdoctor.lint.engine.interpreter.library.streams import note_count
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, keyed, members, memory
 from ddpdoctor.lint.engine.interpreter.tree import Event, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -54,18 +55,18 @@ def _new(vm: Machine, call: Call) -> Value:
     if "seed" in values:  # a list of numbers is one as well
         values["seed"] = _told(vm, inside(vm, values["seed"]), call.node)
     if type == "list":
-        content = objects.content(vm, call.args[0]) if call.args else Value(Tuple(()))
+        content = containers.content(vm, call.args[0]) if call.args else Value(Tuple(()))
         vm.store.put((made, "[]"), content or Value(Many(Value(NOTHING, UNKNOWN)), UNKNOWN))
         return Value(made)
     if type == "dict":
         result = Value(made)
-        objects.clear(vm, result)
+        keyed.clear(vm, result)
         if call.name.endswith("defaultdict") and call.args:
-            objects.make_defaults(vm, result, call.args[0], call.node)
+            keyed.make_defaults(vm, result, call.args[0], call.node)
         elif call.args:
-            objects.update(vm, result, call.args[0])
+            keyed.update(vm, result, call.args[0])
         for word, value in call.kwargs.items():
-            objects.set_item(vm, result, Value(Const(word)), value, call.node)
+            keyed.set_item(vm, result, Value(Const(word)), value, call.node)
         return result
     if type == "argparse.Namespace":
         for word, value in call.kwargs.items():
@@ -89,7 +90,7 @@ def _new(vm: Machine, call: Call) -> Value:
     result = Value(made)
     if type.startswith("torch.optim.lr_scheduler.") or type == "torch.utils.data.Dataset":
         vm.store.put((made, "#given"), Value(Tuple((*call.args, *call.kwargs.values()))))
-    if type == objects.LOADER:
+    if type == members.LOADER:
         _read(vm, made, event)
     if "Sampler" in type or "DataLoader" in type:
         return result
@@ -126,14 +127,14 @@ def derive(vm: Machine, own: Value, call: Call) -> None:
     for role, value in values.items():
         if not (role in _ASKED and value.is_const(None)):
             vm.store.put((own.what, role), value)
-    own_way = objects.class_attribute(vm, made.cls, "__iter__")
+    own_way = hierarchy.class_attribute(vm, made.cls, "__iter__")
     if own_way is not None and not _goes_on_with_the_base(vm, own_way):
         return
     made.type = call.name
     if "DistributedSampler" in call.name:
         vm.store.distributed.add(made.number)
     event = vm.emit("new", call.name, call.node, object=own, work=NONE, **values)
-    if call.name == objects.LOADER:
+    if call.name == members.LOADER:
         _read(vm, own.what, event)
 
 
@@ -161,7 +162,7 @@ def _apply(vm: Machine, module: Value, function: Value, node: ast.AST) -> None:
     """`module.apply(function)`, for the layers that have weights."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-    found = [vm.objects[number] for number in sorted(objects.parts(vm.store.held(), module.what))]
+    found = [vm.objects[number] for number in sorted(members.parts(vm.store.held(), module.what))]
     layers = [each for each in found if each.effect is not None and each.effect.option("has")]
     for each in layers[:_LAYERS]:
         call_value(vm, function, [Value(Ref(each.number))], {}, node)
@@ -169,9 +170,9 @@ def _apply(vm: Machine, module: Value, function: Value, node: ast.AST) -> None:
 
 def _hold(vm: Machine, made: Ref, holds: str, args: list[Value]) -> None:
     """The parts of a module that consists of others."""
-    found = objects.content(vm, args[0]) if args and holds == "list" else None
+    found = containers.content(vm, args[0]) if args and holds == "list" else None
     if holds == "dict" and args:
-        vm.store.put((made, objects.PARTS), args[0])
+        vm.store.put((made, memory.PARTS), args[0])
     elif any(map(is_starred, args)):
         parts = [each.what.args[0] if is_starred(each) else each.what for each in args]  # type: ignore[union-attr]
         vm.store.put((made, "[]"), Value(Tuple(tuple(map(Value, parts)))))
@@ -236,7 +237,7 @@ def _event(vm: Machine, call: Call) -> Value:
     if kind == "start":
         values["rank"] = _rank_given(vm, values.get("env", NONE))
     if kind == "save" and vm.type_of(saved := values.get("object", NONE)) == "dict":
-        values["keys"] = objects.keys(vm, saved)  # as they are now: a way may be taken back
+        values["keys"] = keyed.keys(vm, saved)  # as they are now: a way may be taken back
     if kind == "load_state" and call.owner is not None and isinstance(call.owner.what, Ref):
         state = within(values.get("state", NONE).what)
         if any(isinstance(each, Term) and each.op == "loaded" for each in state):
@@ -267,7 +268,7 @@ def _event(vm: Machine, call: Call) -> Value:
         path = values.get("path", NONE)
         order = vm.why(f"the order of `{text(call.node)}` differs between machines", call.node)
         element = Value(term("listed", path.what), local("order"), order)
-        return objects.new_list_of(vm, call.node, Value(Many(element), local("order"), order))
+        return containers.new_list_of(vm, call.node, Value(Many(element), local("order"), order))
     if result == "own":  # of a worker, which the generator of its rank has seeded
         worker = Value(identity(vm, call.name, call.args, call.node), SAME)
         vm.store.put((worker.what, "seed"), Value(term("of", worker.what, "seed"), UNKNOWN))
@@ -323,7 +324,7 @@ def _kind_of(device: Value) -> Value:
 
 def _taken_off(vm: Machine, model: Value) -> Value:
     """What a model is without its wrapper, if it has one."""
-    is_wrapper = vm.type_of(model) == objects.DDP
+    is_wrapper = vm.type_of(model) == members.DDP
     return (vm.store.get((model.what, "module")) if is_wrapper else None) or model
 
 
@@ -338,7 +339,7 @@ def _rank_given(vm: Machine, environment: Value) -> Value:
     """The rank that a new process is given in its environment."""
     for name in ("RANK", "LOCAL_RANK"):
         found = vm.store.get((environment.what, f"[{name!r}]"))
-        if found is not None and found != objects.ABSENT:
+        if found is not None and found != keyed.ABSENT:
             return found
     return NONE
 
@@ -406,17 +407,17 @@ def _drawn(vm: Machine, call: Call, values: dict[str, Value], of: str) -> Value:
         whole = call.name.endswith(("_like", "randperm"))
         if size.divergent and not whole:  # as many as the rank has
             agree, why = local("data", size.sure), said
-        return objects.fresh(vm, Value(Tensor(vm.site(call.node)), agree, why))
-    return objects.fresh(vm, Value(term("drawn", vm.site(call.node)), agree, why))
+        return memory.fresh(vm, Value(Tensor(vm.site(call.node)), agree, why))
+    return memory.fresh(vm, Value(term("drawn", vm.site(call.node)), agree, why))
 
 
 def _shuffle(vm: Machine, value: Value, seed: Value, node: ast.AST) -> None:
-    found = objects.content(vm, value)
+    found = containers.content(vm, value)
     if found is None or not isinstance(value.what, Ref):
-        objects.touch(vm, value, mix(value.agree, seed.agree), seed.why)
+        memory.touch(vm, value, mix(value.agree, seed.agree), seed.why)
         return
-    items = objects.held(found)
-    element = objects.one_of(vm, items) if items else NONE
+    items = containers.held(found)
+    element = containers.one_of(vm, items) if items else NONE
     agree, why = blended([found, seed])
     vm.store.put((value.what, "[]"), Value(Many(element, how_many(found.what)), agree, why))
 

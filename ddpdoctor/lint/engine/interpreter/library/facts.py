@@ -6,10 +6,19 @@ import ast
 import operator
 from dataclasses import replace
 
-from ddpdoctor.lint.engine.interpreter import folding, objects
+from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.folding import is_coarse
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler, identity
 from ddpdoctor.lint.engine.interpreter.machine import BOUND, Left, Machine
+from ddpdoctor.lint.engine.interpreter.objects import (
+    containers,
+    hierarchy,
+    indexing,
+    keyed,
+    members,
+    memory,
+    paths,
+)
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     FALSE,
@@ -89,7 +98,7 @@ def asked(vm: Machine, call: Call) -> Value:
         return TRUE
     if call.effect.does == "same":
         return Value(identity(vm, call.name, call.args, call.node), SAME)
-    return objects.of_rank(vm, call.effect.does, call.node, text(call.node))
+    return members.of_rank(vm, call.effect.does, call.node, text(call.node))
 
 
 def is_world(group: Value) -> bool:
@@ -112,7 +121,7 @@ def _local(vm: Machine, call: Call) -> Value:
 def _pure(vm: Machine, call: Call) -> Value:
     given = call.with_owner
     if call.name in ("os.path.join", "pathlib.Path", "pathlib.PurePath"):
-        return objects.joined_path(vm, given)
+        return paths.joined_path(vm, given)
     if call.name in _SAME_PATH:
         return given[0] if given else NONE
     every = given + [value for word, value in call.kwargs.items() if word not in OF_THE_KIND]
@@ -121,7 +130,7 @@ def _pure(vm: Machine, call: Call) -> Value:
         _open_data_set(vm, call)
     made = computed(vm, call.name, every, agree, why, call.node)
     if call.name in _SPLITTING and len(call.args) > 1 and isinstance(made.what, Term | Tensor):
-        vm.store.put((made.what, objects.NUMBER), call.args[1])
+        vm.store.put((made.what, indexing.NUMBER), call.args[1])
     return made
 
 
@@ -165,45 +174,45 @@ def computed(
     vm: Machine, name: str, every: list[Value], agree: Agreement, why: Why | None, node: ast.AST
 ) -> Value:
     """The result of a computation: a tensor, or a value that its operands stand for."""
-    objects.note_use(vm, name.rpartition(".")[2], every, node)
+    members.note_use(vm, name.rpartition(".")[2], every, node)
     of = frozenset().union(*(wrappers(vm, each) for each in every))
     tensor = name.startswith(_TENSOR_MAKERS) and not name.startswith(_NOT_TENSORS)
     tensor = tensor or name.startswith("torch.nn.functional.")
     if of or tensor:
         kept = frozenset() if name.startswith("math.") or name.endswith("_like") else of
-        made = objects.fresh(vm, Value(Tensor(vm.site(node), kept), agree, why))
+        made = memory.fresh(vm, Value(Tensor(vm.site(node), kept), agree, why))
         return vm.computed(made, name.rpartition(".")[2], _contents(vm, every), node)
-    return objects.fresh(vm, Value(identity(vm, name, every, node), agree, why))
+    return memory.fresh(vm, Value(identity(vm, name, every, node), agree, why))
 
 
 def _contents(vm: Machine, values: list[Value]) -> tuple[Value, ...]:
     """Values, and containers as what they hold now."""
-    return tuple(objects.content(vm, each) or each for each in values)
+    return tuple(containers.content(vm, each) or each for each in values)
 
 
 def inside(vm: Machine, value: Value, depth: int = 2) -> Value:
     """A container as what it holds, and what that holds in turn."""
-    found = objects.content(vm, value)
+    found = containers.content(vm, value)
     if found is None:
-        return objects.current(vm, value)
-    items = objects.held(found)
+        return memory.current(vm, value)
+    items = containers.held(found)
     if depth:
         items = tuple(inside(vm, each, depth - 1) for each in items)
     if vm.type_of(value) == "dict":
-        items = (*items, *(each for _, each in objects.entries(vm, value)))
-    agree, why = blended([found, *(objects.current(vm, each) for each in items)])
+        items = (*items, *(each for _, each in keyed.entries(vm, value)))
+    agree, why = blended([found, *(memory.current(vm, each) for each in items)])
     return Value(value.what, agree, why)
 
 
 def wrappers(vm: Machine, value: Value) -> frozenset[int]:
     """The wrappers through which a value was computed."""
-    found = objects.content(vm, value)
+    found = containers.content(vm, value)
     if found is None:
-        return objects.models_behind(value)
-    items = objects.held(found)
+        return members.models_behind(value)
+    items = containers.held(found)
     if vm.type_of(value) == "dict":
-        items = tuple(objects.get_key(vm, value, each) for each in items)
-    return frozenset().union(*map(objects.models_behind, items))
+        items = tuple(keyed.get_key(vm, value, each) for each in items)
+    return frozenset().union(*map(members.models_behind, items))
 
 
 def _bounds(vm: Machine, call: Call) -> Value:
@@ -224,14 +233,14 @@ def _bounds(vm: Machine, call: Call) -> Value:
 
 def _count(vm: Machine, call: Call) -> Value:
     source = call.first
-    content = objects.content(vm, source)
+    content = containers.content(vm, source)
     if call.name == "len" and isinstance(source.what, Table):
         length = folding.on_each_rank(len, (source,))
         if length is not None:
             return length
     if content is None:
         agree, why = blended(
-            [objects.without_order(each) for each in (*call.args, *call.kwargs.values())]
+            [containers.without_order(each) for each in (*call.args, *call.kwargs.values())]
         )
         made = vm.object(source)
         if made is not None and made.type == "torch.utils.data.DataLoader":
@@ -245,22 +254,24 @@ def _count(vm: Machine, call: Call) -> Value:
                 vm.lengths[told.what] = source.what
             return told
         if call.name == "len" and (rows := _first_of_tensors(vm, source)) is not None:
-            return Value(term("len", source.what), objects.rows(vm, rows), rows.why)
+            return Value(term("len", source.what), members.rows(vm, rows), rows.why)
         if call.name == "len" and isinstance(source.what, Tensor):
-            return Value(term("len", source.what), objects.rows(vm, source), source.why)
-        if call.name == "len" and _is_shuffled(vm, objects.current(vm, source)):
+            return Value(term("len", source.what), members.rows(vm, source), source.why)
+        if call.name == "len" and _is_shuffled(vm, memory.current(vm, source)):
             return Value(term("len", source.what), UNKNOWN)
         if call.name.endswith("sorted"):
             return _sorted(vm, call, Value(term("sorted", source.what), agree, why))
         if call.name in ("sum", "min", "max", "any", "all"):
             return computed(vm, call.name, list(call.args), agree, why, call.node)
-        if call.name == "len" and agree.cause in objects.NOT_HOW_MANY:
+        if call.name == "len" and agree.cause in containers.NOT_HOW_MANY:
             agree, why = UNKNOWN, None
         return Value(
             term(call.name, source.what, *(each.what for each in call.args[1:])), agree, why
         )
-    plain = objects.without_order(content)
-    items = [objects.without_order(objects.current(vm, each)) for each in objects.held(content)]
+    plain = containers.without_order(content)
+    items = [
+        containers.without_order(memory.current(vm, each)) for each in containers.held(content)
+    ]
     if call.name == "len":
         number = how_many(content.what)
         plain = Value(plain.what, UNKNOWN) if _is_shuffled(vm, plain) else plain
@@ -269,15 +280,15 @@ def _count(vm: Machine, call: Call) -> Value:
         return Value(term("len", source.what), plain.agree, plain.why)
     if call.name.endswith("sorted"):
         if (ordered := _in_order(content.what, items, call)) is not None:
-            return objects.new_list_of(vm, call.node, Value(ordered, plain.agree, plain.why))
-        element = objects.one_of(vm, items) if items else NONE
+            return containers.new_list_of(vm, call.node, Value(ordered, plain.agree, plain.why))
+        element = containers.one_of(vm, items) if items else NONE
         agree, why = blended([plain, element])
         if (apart := sorted_apart(vm, call.kwargs.get("key"), element, call.node)) is not None:
             agree, why, element = apart.agree, apart.why, apart
         many = Many(element, how_many(content.what))
-        return objects.new_list_of(vm, call.node, Value(many, agree, why))
+        return containers.new_list_of(vm, call.node, Value(many, agree, why))
     agree, why = blended([plain, *items, *call.args[1:]])
-    of = frozenset().union(*map(objects.models_behind, items))
+    of = frozenset().union(*map(members.models_behind, items))
     made_tensor = any(isinstance(each.what, Tensor) for each in items)
     what = (
         Tensor(vm.site(call.node), of) if made_tensor else identity(vm, call.name, items, call.node)
@@ -296,7 +307,7 @@ def _sorted(vm: Machine, call: Call, plain: Value) -> Value:
     apart = sorted_apart(vm, key, element, call.node)
     if apart is None:
         return plain
-    return objects.new_list_of(vm, call.node, Value(Many(apart), apart.agree, apart.why))
+    return containers.new_list_of(vm, call.node, Value(Many(apart), apart.agree, apart.why))
 
 
 def _is_shuffled(vm: Machine, content: Value) -> bool:
@@ -331,9 +342,9 @@ def own_length(vm: Machine, value: Value, node: ast.AST) -> Value | None:
     made = vm.object(value)
     if made is None or made.cls < 0:
         return None
-    if objects.class_attribute(vm, made.cls, "__len__") is None:
+    if hierarchy.class_attribute(vm, made.cls, "__len__") is None:
         return None
-    return call_value(vm, objects.attribute(vm, value, "__len__", node), [], {}, node)
+    return call_value(vm, members.attribute(vm, value, "__len__", node), [], {}, node)
 
 
 def text_of(vm: Machine, value: Value, node: ast.AST) -> Value:
@@ -342,16 +353,16 @@ def text_of(vm: Machine, value: Value, node: ast.AST) -> Value:
 
     if isinstance(value.what, Either):
         told = [text_of(vm, each, node) for each in value.what.options]
-        found = objects.one_of(vm, told)
+        found = containers.one_of(vm, told)
         is_plain = all(map(operator.is_, told, value.what.options))
         return value if is_plain else Value(found.what, *blended([found, value]))
     made = vm.object(value)
     if made is None or made.cls < 0:
         return value
     for name in ("__format__", "__str__", "__repr__"):
-        if objects.class_attribute(vm, made.cls, name) is not None:
+        if hierarchy.class_attribute(vm, made.cls, name) is not None:
             given = [Value(Const(""))] if name == "__format__" else []
-            return call_value(vm, objects.attribute(vm, value, name, node), given, {}, node)
+            return call_value(vm, members.attribute(vm, value, name, node), given, {}, node)
     return value
 
 
@@ -390,7 +401,7 @@ def _itself(vm: Machine, call: Call) -> Value:
                 if last == "train"
                 else FALSE
             )
-            objects.switch(vm, call.owner, mode)
+            members.switch(vm, call.owner, mode)
             vm.emit("switch", last, call.node, object=call.owner, mode=mode)
         return call.args[0] if call.args and last == "scale" else call.owner
     found = call.args[0] if call.args else next(iter(call.kwargs.values()), NONE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.facts import wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, keyed, members, memory
 from ddpdoctor.lint.engine.interpreter.tree import Event
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
@@ -56,9 +56,9 @@ def _forward(
 
     values = {f"arg{number}": each for number, each in enumerate(args)}
     made = vm.object(model)
-    is_wrapper = made is not None and made.type == objects.DDP
+    is_wrapper = made is not None and made.type == members.DDP
     assert isinstance(model.what, Ref)
-    every = [objects.current(vm, each) for each in (*args, *kwargs.values())]
+    every = [memory.current(vm, each) for each in (*args, *kwargs.values())]
     module = model
     if is_wrapper:
         group = vm.store.get((model.what, "#process_group")) or NONE
@@ -66,13 +66,13 @@ def _forward(
         if (shares := vm.store.get((model.what, "#broadcast_buffers"))) is not None:
             named["shares_buffers"] = shares
         module = vm.store.get((model.what, "module")) or Value(NOTHING, UNKNOWN)
-        if (mode := vm.store.get((module.what, objects.TRAINING))) is not None:
+        if (mode := vm.store.get((module.what, members.TRAINING))) is not None:
             named["training"] = mode
         done = vm.emit("forward", "forward", node, model=model, group=group, **values, **named)
         for each in every:
             if each.agree.kind == "unknown" and not _decides_here(vm, each):
                 fed = vm.why("it is fed to the model: each rank has its own data", node)
-                objects.touch(vm, each, local("data", False), fed)
+                memory.touch(vm, each, local("data", False), fed)
     else:
         done = vm.emit("bare_forward", "forward", node, model=model, **values)
     inner = vm.object(module)
@@ -80,15 +80,15 @@ def _forward(
     if inner is not None and inner.effect is not None and inner.effect.option("runs") == "each":
         result = _one_after_another(vm, module, args, node)
     if inner is not None and inner.cls >= 0:
-        method = objects.class_attribute(vm, inner.cls, "forward")
+        method = hierarchy.class_attribute(vm, inner.cls, "forward")
         if method is not None:
-            bound = objects.attribute(vm, module, "forward", node)
+            bound = members.attribute(vm, module, "forward", node)
             result = call_value(vm, bound, args, kwargs, node)
     if result is not None and not is_wrapper and not _learns(vm, module):
         return done, result
     through = every if result is None or is_wrapper else [*every, result]
     of = frozenset({model.what.number}).union(*(wrappers(vm, each) for each in through))
-    agree, why = blended([objects.current(vm, each) for each in (*args, *kwargs.values())])
+    agree, why = blended([memory.current(vm, each) for each in (*args, *kwargs.values())])
     if agree.kind in ("unknown", "same") and is_wrapper:
         agree = local("data", False)
         why = vm.why("each rank's model sees its own data", node)
@@ -102,7 +102,7 @@ def _forward(
         return done, _marked(vm, result, of, agree, why, (model, *every), node)
     if result is not None and result.agree.divergent and result.agree.cause != "chance":
         agree, why = result.agree, result.why
-    found = objects.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
+    found = memory.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
     inside = () if result is None else (result,)
     return done, vm.computed(found, "forward", (model, *every, *inside), node)
 
@@ -111,7 +111,7 @@ def _learns(vm: Machine, module: Value) -> bool:
     """Whether it may have weights: what a loss or the like gives is only what it computes."""
     if vm.buffers:  # which DDP sends round
         return True
-    held = [vm.objects.get(number) for number in objects.parts(vm.store.held(), module.what)]
+    held = [vm.objects.get(number) for number in members.parts(vm.store.held(), module.what)]
     return any(
         each is None
         or each.type == "torch.nn.Parameter"
@@ -126,10 +126,10 @@ def _one_after_another(
     """The forward of a sequence of modules."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-    found = objects.content(vm, module)
+    found = containers.content(vm, module)
     if found is None:
         return None
-    parts = objects.held(found)
+    parts = containers.held(found)
     for each in parts:
         args = [call_value(vm, each, args, {}, node)]
     return args[0] if args else None
@@ -162,10 +162,12 @@ def _mark_each(
     node: ast.AST,
 ) -> None:
     """The same of the tensors in a list that a forward gives in a dictionary."""
-    content = objects.content(vm, held) if vm.type_of(held) == "list" else None
+    content = containers.content(vm, held) if vm.type_of(held) == "list" else None
     if content is None:
         return
-    items = [_marked_one(vm, each, of, agree, why, given, node) for each in objects.held(content)]
+    items = [
+        _marked_one(vm, each, of, agree, why, given, node) for each in containers.held(content)
+    ]
     if not items or None in items:
         return
     whole = [each for each in items if each is not None]
@@ -193,10 +195,10 @@ def _marked(
                 what = Tensor(site, of)
             items.append(vm.computed(Value(what, merged, each.why or why), "forward", given, node))
         return Value(Tuple(tuple(items)), result.agree, result.why)
-    for key, one in objects.entries(vm, result):
+    for key, one in keyed.entries(vm, result):
         marked = _marked_one(vm, one, of, agree, why, given, node)
         if marked is not None:
-            objects.set_item(vm, result, key, marked, node)
+            keyed.set_item(vm, result, key, marked, node)
         else:
             _mark_each(vm, one, of, agree, why, given, node)
     return result

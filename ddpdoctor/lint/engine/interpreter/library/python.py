@@ -7,11 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter import lookups, objects
+from ddpdoctor.lint.engine.interpreter import lookups
 from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of, negated
 from ddpdoctor.lint.engine.interpreter.library.call import identity
 from ddpdoctor.lint.engine.interpreter.library.facts import by_position, text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, NUMBERED, Machine
+from ddpdoctor.lint.engine.interpreter.objects import (
+    binding,
+    containers,
+    hierarchy,
+    indexing,
+    keyed,
+    members,
+    memory,
+)
 from ddpdoctor.lint.engine.interpreter.store import ROUNDS
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -79,16 +88,16 @@ def of_python(
             agree = BY_RANK if agree.sure else BY_RANK_LIKELY  # another part, which is as large
         return Value(term("range", *bounds), agree, why)
     if name in ("list", "tuple", "iter", "reversed"):
-        return _as_list(vm, name, first, node) if args else objects.new_list(vm, node, ())
+        return _as_list(vm, name, first, node) if args else containers.new_list(vm, node, ())
     if name in ("set", "frozenset"):
-        return objects.new_set(vm, node, None if args else [], list(args))
+        return containers.new_set(vm, node, None if args else [], list(args))
     if name == "dict":
         made = Value(vm.new(node, "dict"))
-        objects.clear(vm, made)
+        keyed.clear(vm, made)
         for each in args:
-            objects.update(vm, made, each, node)
+            keyed.update(vm, made, each, node)
         for word, value in kwargs.items():
-            objects.set_item(vm, made, Value(Const(word)), value, node)
+            keyed.set_item(vm, made, Value(Const(word)), value, node)
         return made
     if name in ("zip", "enumerate", "map", "filter"):
         return _paired(vm, name, args, kwargs, node)
@@ -104,9 +113,9 @@ def of_python(
             return args[2]
         outside = vm.out
         try:
-            if len(args) == 3 and objects.lacks(vm, first, args[1].constant) is not None:
+            if len(args) == 3 and members.lacks(vm, first, args[1].constant) is not None:
                 vm.out = Seq()  # who has none is given the other
-            return objects.current(vm, objects.attribute(vm, first, args[1].constant, node))
+            return memory.current(vm, members.attribute(vm, first, args[1].constant, node))
         finally:
             vm.out = outside
     if name == "getattr" and len(args) >= 2:
@@ -114,7 +123,7 @@ def of_python(
         if named is not None:
             return named
     if name == "setattr" and len(args) == 3:
-        objects.set_named(vm, first, args[1], args[2], node)
+        binding.set_named(vm, first, args[1], args[2], node)
         return NONE
     if name in ("isinstance", "issubclass", "hasattr", "callable", "type"):
         return _tested(vm, name, args, node)
@@ -136,16 +145,16 @@ def of_python(
         return _environment(vm, name, args, kwargs, node)
     if name == "os.environ.copy":
         made = Value(vm.new(node, "dict"))
-        objects.clear(vm, made)
-        objects.update(vm, made, Value(Lib("os.environ")))
+        keyed.clear(vm, made)
+        keyed.update(vm, made, Value(Lib("os.environ")))
         return made
     if name == "os.environ.items":
         return Value(NOTHING, SAME)
     if name == "os.environ.update":
         for each in args:
-            if vm.type_of(each) == "dict" and isinstance(objects.keys(vm, each).what, Tuple):
-                for key in objects.keys(vm, each).what.items:  # type: ignore[union-attr]
-                    found = objects.get_key(vm, each, key)
+            if vm.type_of(each) == "dict" and isinstance(keyed.keys(vm, each).what, Tuple):
+                for key in keyed.keys(vm, each).what.items:  # type: ignore[union-attr]
+                    found = keyed.get_key(vm, each, key)
                     vm.emit("setenv", "os.environ", node, name=key, value=found)
         return NONE
     if name in _ON_LISTS and args:
@@ -170,13 +179,15 @@ def _named_tuple(vm: Machine, args: list[Value], kwargs: dict[str, Value], node:
     if isinstance(names.constant, str):
         found: list[object] = [*names.constant.replace(",", " ").split()]
     else:
-        content = objects.content(vm, kwargs.get("field_names", names))
+        content = containers.content(vm, kwargs.get("field_names", names))
         exact = content is not None and isinstance(content.what, Tuple)
-        found = [each.constant for each in objects.held(content)] if content and exact else [None]
+        found = (
+            [each.constant for each in containers.held(content)] if content and exact else [None]
+        )
     if not all(isinstance(each, str) for each in found):
         return Value(NOTHING, UNKNOWN)
-    last = objects.content(vm, kwargs.get("defaults", NONE))
-    defaults = objects.held(last) if last is not None else ()
+    last = containers.content(vm, kwargs.get("defaults", NONE))
+    defaults = containers.held(last) if last is not None else ()
     own = dict.fromkeys(map(str, found))
     for field, default in zip(reversed(list(own)), reversed(defaults), strict=False):
         own[field] = default
@@ -190,15 +201,15 @@ def of_fields(
     """Another instance of a dataclass or named tuple, or its fields as a dictionary."""
     from ddpdoctor.lint.engine.interpreter.calls import instantiate
 
-    found, made = objects.fields(vm, first), vm.object(first)
+    found, made = containers.fields(vm, first), vm.object(first)
     if not found or made is None:
         return Value(NOTHING, UNKNOWN)
     if name.endswith("replace"):
         return instantiate(vm, Class(made.cls), [], {**found, **kwargs}, node)
     entries = Value(vm.new(node, "dict"))
-    objects.clear(vm, entries)
+    keyed.clear(vm, entries)
     for key, value in found.items():
-        objects.set_item(vm, entries, Value(Const(key)), value, node)
+        keyed.set_item(vm, entries, Value(Const(key)), value, node)
     return entries
 
 
@@ -297,22 +308,22 @@ def _converted(
             if isinstance(first.what, Term)
             else Value(NOTHING, first.agree, first.why)
         )
-    content = objects.content(vm, first)
+    content = containers.content(vm, first)
     if content is not None and name == "bool":
-        plain = objects.without_order(content)
+        plain = containers.without_order(content)
         return Value(NOTHING, plain.agree, plain.why)
     if isinstance(first.what, Tensor):
         made = Value(Tensor(vm.site(node), frozenset()), first.agree, first.why)
         return vm.computed(made, name, (first,), node)
     if name == "float" and isinstance(first.what, Term):
-        return Value(objects.detached(first.what), first.agree, first.why)
+        return Value(memory.detached(first.what), first.agree, first.why)
     return Value(first.what if name in ("int", "float") else NOTHING, first.agree, first.why)
 
 
 def _as_list(vm: Machine, name: str, first: Value, node: ast.AST) -> Value:
     from ddpdoctor.lint.engine.interpreter.iteration import elements
 
-    found = objects.content(vm, first)
+    found = containers.content(vm, first)
     if isinstance(first.what, Term) and first.what.op == "range" and len(first.what.args) == 1:
         return Value(term("list", first.what), first.agree, first.why)
     if found is None:
@@ -326,17 +337,17 @@ def _as_list(vm: Machine, name: str, first: Value, node: ast.AST) -> Value:
         found = Value(Tuple(found.what.items[::-1]), found.agree, found.why)
     if name == "tuple":
         return found
-    return objects.new_list_of(vm, node, found)
+    return containers.new_list_of(vm, node, found)
 
 
 def _next(vm: Machine, source: Value, node: ast.AST) -> Value:
     from ddpdoctor.lint.engine.interpreter.iteration import elements
 
-    found = objects.content(vm, source)
-    if isinstance(source.what, Ref) and found is not None and objects.held(found):
+    found = containers.content(vm, source)
+    if isinstance(source.what, Ref) and found is not None and containers.held(found):
         first = Value(Const(0))
-        one = objects.item(vm, source, first, node)
-        objects.take_out(vm, source, first)
+        one = indexing.item(vm, source, first, node)
+        indexing.take_out(vm, source, first)
         return one
     made = node.args[0] if isinstance(node, ast.Call) and node.args else None
     if isinstance(source.what, Tuple) and source.what.items and isinstance(made, ast.GeneratorExp):
@@ -348,7 +359,7 @@ def _numbered(vm: Machine, source: Value, one: Value, count: int, node: ast.AST)
     """The first so many of what can be gone through: those of a tensor each by its number."""
     if not isinstance(source.what, (Tensor, Term)):
         return [one] * count
-    return [objects.item(vm, source, Value(Const(number)), node) for number in range(count)]
+    return [indexing.item(vm, source, Value(Const(number)), node) for number in range(count)]
 
 
 def _paired(
@@ -369,7 +380,7 @@ def _paired(
     counts, why = blended([count for _, count in found])
     if name == "zip" and any(map(_counts_alike, sources)):
         counts, why = UNKNOWN, None  # no more rounds than the ranks have agreed on
-    orders = [objects.content(vm, each) for each in sources]
+    orders = [containers.content(vm, each) for each in sources]
     for order in orders:
         if order is not None and order.agree.cause == "order" and not counts.divergent:
             counts, why = order.agree, order.why
@@ -404,7 +415,7 @@ def _paired(
         if name == "map":
             one = told
         else:
-            told = objects.without_order(told)
+            told = containers.without_order(told)
             told = Value(NOTHING, told.agree, vm.why(KEPT, node, told.why))
             counts, why = blended([Value(NOTHING, counts, why), told])
     return Value(Many(one), counts, why)
@@ -414,7 +425,7 @@ def _rounds(vm: Machine, sources: list[Value]) -> Term:
     """How often one goes through these, where nobody can have put anything into them since."""
     fixed = all(
         has_identity(each.what)
-        and objects.content(vm, each) is None
+        and containers.content(vm, each) is None
         and vm.type_of(each) not in ("manager", "generator")
         for each in sources
     )
@@ -434,11 +445,11 @@ def _begun(vm: Machine, source: Value, node: ast.AST) -> Value | None:
         return source if made is not None else None
     if made.cls < 0 or id(node) not in vm.lazily:
         return None
-    found = objects.class_attribute(vm, made.cls, "__iter__")
+    found = hierarchy.class_attribute(vm, made.cls, "__iter__")
     inner = vm.store.get((found.what, "__wrapped__")) or found if found is not None else NONE
     if not isinstance(inner.what, Func) or not vm.functions[inner.what.number].is_generator:
         return None
-    begun = call_value(vm, objects.attribute(vm, source, "__iter__", node), [], {}, node)
+    begun = call_value(vm, members.attribute(vm, source, "__iter__", node), [], {}, node)
     return begun if vm.type_of(begun) == "manager" else None
 
 
@@ -460,19 +471,19 @@ def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
             return Value(Const(known))
     if name == "hasattr" and len(args) > 1 and isinstance(args[1].constant, str):
         asked, type = args[1].constant, vm.type_of(first)
-        if type == objects.DDP:
+        if type == members.DDP:
             own = asked in OF_THE_WRAPPER or vm.store.get((first.what, asked)) is not None
             return Value(Const(own))
         if asked == "set_epoch" and _is_told_no_epoch(vm, first):
             vm.emit("lacks", asked, node, object=first)
             return FALSE
-        if (lacking := objects.lacks(vm, first, asked)) is not None:
+        if (lacking := members.lacks(vm, first, asked)) is not None:
             return negated(lacking)
         if (known := _has(vm, first, asked)) is not None:
             if not known and asked == "set_epoch":
                 vm.emit("lacks", asked, node, object=first)
             return Value(Const(known))
-        if asked == "module" and (type or objects.is_module(vm, first)):
+        if asked == "module" and (type or members.is_module(vm, first)):
             return Value(Const(vm.store.get((first.what, asked)) is not None))
     parts = [each.what for each in args if isinstance(each.what, Const | Term | Ref | Lib)]
     agree = UNKNOWN if first.agree.kind == "unknown" else SAME
@@ -484,11 +495,11 @@ def _has(vm: Machine, value: Value, name: str) -> bool | None:
     if value.constant is not OPEN:
         return hasattr(value.constant, name)
     made = vm.object(value)
-    if made is None or made.cls < 0 or not objects.is_known(vm, made.cls):
+    if made is None or made.cls < 0 or not hierarchy.is_known(vm, made.cls):
         return None
-    own = (objects.class_attribute(vm, made.cls, each) for each in (name, "__getattr__"))
+    own = (hierarchy.class_attribute(vm, made.cls, each) for each in (name, "__getattr__"))
     kept = vm.store.get((value.what, name))
-    if kept is objects.REMOVED:
+    if kept is binding.REMOVED:
         return None
     if kept is not None or any(each is not None for each in own):
         return True
@@ -501,15 +512,17 @@ def _is_told_no_epoch(vm: Machine, sampler: Value) -> bool:
     if made is None or vm.store.get((sampler.what, "#prepared")) is not None:
         return False
     if made.cls < 0:
-        return made.type in objects.UNTOLD
-    is_own = objects.class_attribute(vm, made.cls, "set_epoch") is not None
-    is_of_torch = objects.library_base(vm, made.cls) in objects.UNTOLD
+        return made.type in members.UNTOLD
+    is_own = hierarchy.class_attribute(vm, made.cls, "set_epoch") is not None
+    is_of_torch = hierarchy.library_base(vm, made.cls) in members.UNTOLD
     return is_of_torch and not is_own and not _may_be_set(vm, made.cls, "set_epoch")
 
 
 def _may_be_set(vm: Machine, number: int, name: str) -> bool:
     """Whether anything in the project sets such an attribute, or one whose name is not known."""
-    sources = {vm.classes[each].module.path: vm.classes[each] for each in objects.bases(vm, number)}
+    sources = {
+        vm.classes[each].module.path: vm.classes[each] for each in hierarchy.bases(vm, number)
+    }
     texts = [info.module.text.source.text for info in sources.values()]
     texts += [frame.module.text.source.text for frame in vm.frames]
     return any(f".{name} =" in each or "setattr(" in each or "__dict__" in each for each in texts)
@@ -526,10 +539,10 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
         known = all(isinstance(each, Class) or each in _BUILTINS for each in wanted)
         is_one = Lib(builtin) in wanted or (builtin == "bool" and Lib("int") in wanted)
         return is_one if known or is_one else None
-    if made is not None and made.type == objects.DDP:
+    if made is not None and made.type == members.DDP:
         known = all(isinstance(each, Class | Lib) for each in wanted)
         own = any(isinstance(each, Lib) and each.name.endswith(_OF_DDP) for each in wanted)
-        mine = set(objects.bases(vm, made.cls)) if made.cls >= 0 else set()
+        mine = set(hierarchy.bases(vm, made.cls)) if made.cls >= 0 else set()
         if any(isinstance(each, Class) and each.number in mine for each in wanted):
             return True  # a wrapper of the user's own, derived from the library's
         return own if known or own else None
@@ -537,9 +550,9 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
         return False
     if made is None or made.cls < 0 or not all(isinstance(each, Class) for each in wanted):
         return None
-    mine = set(objects.bases(vm, made.cls))
+    mine = set(hierarchy.bases(vm, made.cls))
     found = any(isinstance(each, Class) and each.number in mine for each in wanted)
-    return found if found or objects.is_known(vm, made.cls) else None
+    return found if found or hierarchy.is_known(vm, made.cls) else None
 
 
 def _builtin_of(vm: Machine, value: Value) -> str | None:
@@ -552,7 +565,7 @@ def _builtin_of(vm: Machine, value: Value) -> str | None:
     return None
 
 
-_NO_CONTAINERS = ("generator", "manager", objects.LOADER)
+_NO_CONTAINERS = ("generator", "manager", members.LOADER)
 """What is gone through like a list, and is none."""
 _BUILTINS = tuple(map(Lib, ("list", "dict", "set", "tuple", "str", "int", "float", "bool")))
 _OF_DDP = ("DistributedDataParallel", "Module", "Joinable", "object")
@@ -570,4 +583,4 @@ def _environment(
     if not isinstance(variable, str):
         return Value(NOTHING, UNKNOWN)
     vm.emit("getenv", name, node, name=args[0], default=args[1] if len(args) > 1 else NONE)
-    return objects.of_environment(vm, variable, node)
+    return members.of_environment(vm, variable, node)

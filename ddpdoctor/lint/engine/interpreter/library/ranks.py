@@ -8,10 +8,17 @@ import functools
 from collections.abc import Callable
 from dataclasses import replace
 
-from ddpdoctor.lint.engine.interpreter import objects
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler
 from ddpdoctor.lint.engine.interpreter.library.facts import inside, is_world, wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.objects import (
+    binding,
+    containers,
+    hierarchy,
+    indexing,
+    members,
+    memory,
+)
 from ddpdoctor.lint.engine.interpreter.store import PERHAPS, TOLD
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -62,24 +69,24 @@ def _collective(vm: Machine, call: Call) -> Value:
     shared = values.get("shares")
     if shared is not None:
         new = UNKNOWN if subset and shared.agree.kind != "same" else SAME
-        objects.touch(vm, shared, new)
+        memory.touch(vm, shared, new)
         event.values["filled"] = _filled(vm, shared, new, call.node)
         if new == SAME:
             vm.store.put((shared.what, TOLD), Value(Const(operation), SAME))
     given_to_root = values.get("collects")
     if given_to_root is not None:
         agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)
-        objects.touch(vm, given_to_root, agree, vm.why("only the root gets the sum", call.node))
+        memory.touch(vm, given_to_root, agree, vm.why("only the root gets the sum", call.node))
     filled = values.get("fills")
     if filled is not None:
         if _is_dealt_by_another(vm, values.get("dealt")):
-            objects.touch(vm, filled, UNKNOWN)  # another rank decides it, for this one and for all
+            memory.touch(vm, filled, UNKNOWN)  # another rank decides it, for this one and for all
         else:
             why = vm.why("each rank gets its own part", call.node)
-            objects.touch(vm, filled, local("shard", False), why)
+            memory.touch(vm, filled, local("shard", False), why)
     if call.effect.option("result") == "same":
         of = frozenset().union(*(wrappers(vm, each) for each in call.args))
-        found = objects.fresh(vm, Value(Tensor(vm.site(call.node), of), SAME))
+        found = memory.fresh(vm, Value(Tensor(vm.site(call.node), of), SAME))
         if "gives" in values:  # copied, without its graph
             event.values["filled"] = found
         if "adds" in values:
@@ -92,7 +99,7 @@ def _is_dealt_by_another(vm: Machine, given: Value | None) -> bool:
     """Whether a rank scatters nothing: it is not the root, whichever ranks come to this call."""
     if given is None:
         return False
-    held = objects.content(vm, given)
+    held = containers.content(vm, given)
     if held is None:
         return given.is_const(None)
     items = held.what.items if isinstance(held.what, Tuple) else ()
@@ -106,7 +113,7 @@ def _filled(vm: Machine, shared: Value, agree: Agreement, node: ast.AST) -> Valu
     lists = [each.what for each in options if vm.store.get((each.what, "[]")) is not None]
     if not lists:
         return shared
-    element = objects.fresh(vm, Value(Tensor(vm.site(node, "gathered")), agree))
+    element = memory.fresh(vm, Value(Tensor(vm.site(node, "gathered")), agree))
     content = Many(element, Term("many", (vm.site(node, "gathered"),)))  # on all ranks as many
     for each in lists:
         vm.store.put((each, "[]"), Value(content, agree))
@@ -120,7 +127,7 @@ def _is_of_all(vm: Machine, group: Value) -> bool:
     if vm.type_of(group) != "torch.distributed.ProcessGroup":
         return is_world(group)
     ranks = vm.store.get((group.what, "ranks")) or NONE
-    content = objects.content(vm, ranks)
+    content = containers.content(vm, ranks)
     members = content.what if content is not None else ranks.what
     return ranks.is_const(None) or members == term("range", WORLD)
 
@@ -182,7 +189,7 @@ def _learn_rank(vm: Machine, node: ast.AST) -> None:
     for each in node.keywords if isinstance(node, ast.Call) else ():
         if each.arg == "rank" and isinstance(each.value, ast.Name | ast.Attribute):
             said = vm.why(f"`{text(each.value)}` is the rank that it joins as", node)
-            objects.bind(vm, each.value, Value(RANK, BY_RANK, said))
+            binding.bind(vm, each.value, Value(RANK, BY_RANK, said))
 
 
 def _leave(vm: Machine, call: Call) -> Value:
@@ -204,7 +211,7 @@ def wrap(
     name: str,
 ) -> Value:
     """Wrap a module."""
-    return wrap_in(vm, vm.new(node, objects.DDP), module, kwargs, node, name)
+    return wrap_in(vm, vm.new(node, members.DDP), module, kwargs, node, name)
 
 
 def wrap_in(
@@ -213,10 +220,10 @@ def wrap_in(
     """Make an object the wrapper of a module."""
     if isinstance(module.what, Either | Ref):
         module = vm.each(module, lambda each: _not_wrapped_here(vm, each, node))
-    vm.objects[made.number].type = objects.DDP
+    vm.objects[made.number].type = members.DDP
     vm.store.distributed.add(made.number)
     vm.store.put((made, "module"), module)
-    objects.switch(vm, module)
+    members.switch(vm, module)
     if module.what != NOTHING:
         vm.wrapped[module.what] = made.number
     if "forward_sync_buffers" in kwargs:  # its name since torch 2.13
@@ -234,7 +241,7 @@ def _not_wrapped_here(vm: Machine, module: Value, node: ast.AST) -> Value:
     Nobody wraps twice there: it is done in the first round, or on another way.
     """
     made = vm.object(module)
-    if made is None or made.type != objects.DDP or made.node is not node:
+    if made is None or made.type != members.DDP or made.node is not node:
         return module
     return vm.store.get((module.what, "module")) or module
 
@@ -247,7 +254,7 @@ def _prepares(vm: Machine, call: Call) -> Value:
         is_module = type == "torch.nn.Module" or (
             made is not None
             and made.cls >= 0
-            and objects.library_base(vm, made.cls) == "torch.nn.Module"
+            and hierarchy.library_base(vm, made.cls) == "torch.nn.Module"
         )
         if is_module or _is_a_trained_one(vm, each):
             kept = (
@@ -256,7 +263,7 @@ def _prepares(vm: Machine, call: Call) -> Value:
                 else call.node
             )
             found.append(wrap(vm, each, [], {}, kept, call.last))
-            is_partly = vm.store.get((each.what, objects.TRAINED)) not in (None, TRUE)
+            is_partly = vm.store.get((each.what, members.TRAINED)) not in (None, TRUE)
             if is_partly or _wraps_otherwise(vm, call.owner):
                 vm.store.put((found[-1].what, PERHAPS), each)
         elif type == "torch.utils.data.DataLoader":
@@ -291,8 +298,8 @@ def _is_a_trained_one(vm: Machine, value: Value) -> bool:
 
     A part of what is frozen may be trained, as adapters are: who knows.
     """
-    trained = vm.store.get((value.what, objects.TRAINED)) or TRUE
-    return vm.store.get((value.what, objects.A_MODULE)) is not None and not trained.is_const(False)
+    trained = vm.store.get((value.what, members.TRAINED)) or TRUE
+    return vm.store.get((value.what, members.A_MODULE)) is not None and not trained.is_const(False)
 
 
 def _says(vm: Machine, owner: Value | None, word: str, wanted: bool) -> Value | None:
@@ -303,7 +310,7 @@ def _says(vm: Machine, owner: Value | None, word: str, wanted: bool) -> Value | 
         made = vm.object(each) if each is not None else None
         if given_ is not None and made is not None and given_.is_const(wanted):
             place = Place(made.path, getattr(made.node, "lineno", 1))
-            return Value(NOTHING, local("data"), Why(objects.OWN_PART, place, None, made.node))
+            return Value(NOTHING, local("data"), Why(indexing.OWN_PART, place, None, made.node))
     return None
 
 
@@ -313,7 +320,7 @@ def _spawns(vm: Machine, call: Call) -> Value:
     target = values.get("target")
     if target is not None:
         given_ = values.get("arguments")
-        content = objects.content(vm, given_) if given_ is not None else None
+        content = containers.content(vm, given_) if given_ is not None else None
         items = (
             list(content.what.items)
             if content is not None and isinstance(content.what, Tuple)
@@ -327,7 +334,7 @@ def _starts(vm: Machine, call: Call) -> Value:
     """A process of a loop that hands each its number: if it joins a group, it is a rank."""
     made = call.owner.what if call.owner is not None else None
     target, given_ = vm.store.get((made, "target")), vm.store.get((made, "arguments"))
-    content = objects.content(vm, given_) if given_ is not None else None
+    content = containers.content(vm, given_) if given_ is not None else None
     if target is None or given_ is None or content is None or not isinstance(content.what, Tuple):
         return NONE
     if any(_is_counted(each) for each in content.what.items):
@@ -338,7 +345,7 @@ def _starts(vm: Machine, call: Call) -> Value:
 
 def _begin(vm: Machine, target: Value, given_: Value, node: ast.AST) -> None:
     """Run what a process does, and keep it if it joins a group."""
-    content = objects.content(vm, given_)
+    content = containers.content(vm, given_)
     arguments = content.what.items if content and isinstance(content.what, Tuple) else ()
     outside, vm.out = vm.out, Seq()
     depth, begun = vm.store.open(), vm.out
@@ -389,7 +396,7 @@ def start(
     told = told or _shared
     shared = [told(vm, each, node) for each in arguments]
     held = vm.store.held()
-    for number in objects.parts(held, Tuple(tuple(arguments))):
+    for number in members.parts(held, Tuple(tuple(arguments))):
         for name, value in held.get(Ref(number), {}).items():
             vm.store.put((Ref(number), name), told(vm, value, node))
     given_ = [rank, *shared] if first else shared

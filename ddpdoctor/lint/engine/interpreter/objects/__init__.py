@@ -1,0 +1,1 @@
+"""Attributes, elements and the content of containers, and binding names to them."""
