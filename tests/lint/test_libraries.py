@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import types
 from typing import Any
 
 import pytest
@@ -59,6 +60,8 @@ def test_every_line_can_be_read() -> None:
 )
 def test_names_and_parameters_are_those_of_the_installed_version(effect: Effect) -> None:
     thing = installed(effect.name)
+    if isinstance(thing, types.MethodDescriptorType):
+        return  # built in C: Python 3.13 makes up the names
     try:
         signature = inspect.signature(thing)
     except (TypeError, ValueError):
@@ -74,7 +77,8 @@ def test_names_and_parameters_are_those_of_the_installed_version(effect: Effect)
 
 def test_every_layer_of_torch_that_has_parameters_is_known_as_one() -> None:
     def registers(kind: type) -> bool:
-        bases = [each for each in kind.__mro__ if each not in (nn.Module, object)]
+        bases = [each for each in kind.__mro__ if each.__module__.startswith("torch.nn.modules")]
+        bases.remove(nn.Module)
         return any("Parameter(" in inspect.getsource(each) for each in bases)
 
     made = [

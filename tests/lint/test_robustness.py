@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ STRANGE = {
     "no_notebook.ipynb": b"[1, 2]",
     "binary.py": bytes(range(256)) * 8,
 }
+if sys.version_info >= (3, 14):
+    del STRANGE["deep_sum.py"]  # which can be parsed there
 
 
 @pytest.mark.parametrize("name", STRANGE)
