@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 import torch.distributed as dist
@@ -78,7 +78,25 @@ def _names(program: Program, attributes: set[str]) -> list[str]:
     kept = BUILTINS | program.modules() | _unknown_keywords(program) | _of_uncalled(program)
     kept |= _members(program) - attributes | _imported(program)
     found = dict.fromkeys(_all_bound(program))
+    kept |= _looked_up(program, found)
     return [name for name in found if name not in kept and not name.startswith("__")]
+
+
+def _looked_up(program: Program, names: Iterable[str]) -> set[str]:
+    """Those that are asked of a module that a call has found, or by a text that is put together."""
+    kept: set[str] = set()
+    pieces: list[ast.expr] = []
+    for node in program.nodes():
+        match node:
+            case ast.Attribute(value=ast.Call()):
+                kept.add(node.attr)
+            case ast.JoinedStr():
+                pieces += node.values
+            case ast.BinOp():
+                pieces += node.left, node.right
+    texts = {each.value for each in pieces if isinstance(each, ast.Constant)}
+    parts = tuple(text for text in texts if isinstance(text, str) and text)
+    return kept | {name for name in names if name.startswith(parts) or name.endswith(parts)}
 
 
 def _all_bound(program: Program) -> Iterator[str]:

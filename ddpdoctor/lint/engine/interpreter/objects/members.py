@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter.machine import UNBOUND, Left, Machine
 from ddpdoctor.lint.engine.interpreter.names import hinted
@@ -203,6 +204,8 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     if isinstance(what, Either):
         if what.masks:
             vm.emit("of_some", name, node, owner=owner, ranks=Value(Const(vm.mask)))
+        elif having := tuple(each for each in what.options if _may_have(vm, each.what, name)):
+            owner = replace(owner, what=replace(what, options=having))
         return vm.each(owner, lambda option: attribute(vm, option, name, node))
     if isinstance(what, Lib):
         return _of_library(vm, f"{what.name}.{name}", owner, node)
@@ -250,6 +253,13 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         if (owner.agree.kind != "same")
         else _field(vm, what, name)
     )
+
+
+def _may_have(vm: Machine, what: What, name: str) -> bool:
+    """Whether there is such a name in it, if it is a module: one without is not meant."""
+    text = vm.program.loader.text(what.path) if isinstance(what, ModuleRef) else None
+    is_package = text is not None and text.path.endswith("__init__.py")
+    return text is None or is_package or name in text.bindings or bool(text.stars)
 
 
 def output_with(part: Partial) -> Tensor | None:
