@@ -24,6 +24,9 @@ _LARGEST = 1e18
 class Backward(Protocol):
     """Who else is told of what goes backward."""
 
+    def begins(self) -> None:
+        """One begins that leads to parameters, whichever it is."""
+
     def looks(self) -> bool:
         """Whether it is to be told of the next pass."""
 
@@ -63,6 +66,8 @@ def listen(log: Log, scaling: Scaling, other: Backward) -> None:
         is_training = kwargs.get("accumulate_grad")
         if log.steps >= rests_until and is_training:
             note(args[0])
+        if is_training:
+            other.begins()
         if not is_training or not other.looks():
             return original(*args, **kwargs)
         other.before(args[0])

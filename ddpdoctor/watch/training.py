@@ -21,6 +21,7 @@ from typing import Any
 from ddpdoctor.watch import changes, copies, joining, losses, noise, outside, probes, unheld
 from ddpdoctor.watch.altered import Altered
 from ddpdoctor.watch.aside import aside, is_compiling, is_traced, skip
+from ddpdoctor.watch.backwards import Backwards
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.factors import factors
@@ -120,6 +121,7 @@ class _Training:
         self._every = int(word) if (word := os.environ.get(_EVERY, "")).isdigit() else 0
         self._stepping: list[int] = []
         self.altered = Altered(log)
+        self.backwards = Backwards(log)
         self.samples = Samples(log)
         self.window = Window(log, self._budget, self._is_inside)
         self._factors: list[float] | None = []
@@ -141,6 +143,7 @@ class _Training:
         self._built += 1
         self.copies.wrapped(wrapper)
         self.altered.wrapped(passes.number, wrapper)
+        self.backwards.built(self.passes)
 
     def before_forward(self, passes: Passes, wrapper: Any) -> None:
         """A forward pass that builds a graph begins; one of an optimizer's closure is left out."""
@@ -291,6 +294,11 @@ class _Training:
     def _is_held(self, mine: _Optimizer) -> bool:
         due = mine.steps + 1 == mine.due
         return due and any(link.passes.endswith(HELD) for _, link in mine.links)
+
+    def begins(self) -> None:
+        """A backward pass begins."""
+        if self.backwards.is_on:
+            self.backwards.begins(self.passes)
 
     def looks(self) -> bool:
         """Whether a step without a DDP comes next that will be looked at."""

@@ -477,6 +477,35 @@ def same_steps() -> None:
     choose(given=True)
 
 
+def learn_from_each_other(*, own: bool) -> None:
+    """Two models, of which a rank may leave the judge's step out, by a loss of its own."""
+    rank = join()
+    torch.manual_seed(3)
+    forger = DistributedDataParallel(nn.Linear(4, 300))
+    judge = DistributedDataParallel(nn.Linear(300, 3))
+    steps = [torch.optim.SGD(each.parameters(), lr=0.01) for each in (forger, judge)]
+    torch.manual_seed(rank)
+    for step in range(6):
+        seen = judge(torch.rand(8, 300)).square().mean()
+        tired = step == 4 and (rank == 1 or not own)
+        if not tired:
+            seen.backward()  # the judge goes back
+            steps[1].step()
+        forger(torch.rand(8, 4)).square().mean().backward()  # the forger goes back
+        for each in steps:
+            each.zero_grad()
+        steps[0].step()
+    leave()
+
+
+def judged_at_will() -> None:
+    learn_from_each_other(own=True)
+
+
+def judged_by_all() -> None:
+    learn_from_each_other(own=False)
+
+
 def same_noise() -> None:
     noise(own=False)
 

@@ -6,7 +6,7 @@ the others lose a peer. So all of them are heard, those too that were ended for 
 last, and out of what its exception came. What C++ issues for DDP is not among the calls that Python
 has made, so a rank that has made none of this number was in one of DDP's. Where Python has made
 none at all, passes of two models may have met: of the first passes it is known which model each
-rank gave its samples to.
+rank gave its samples to, and where there are several models, which lines went backward.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Collective, Place, RankEvidence, named
+from ddpdoctor.evidence.events.backward import Backward
 from ddpdoctor.evidence.events.given import Given
 
 _SIZES = "op.preamble.length <= op.nbytes"
@@ -50,7 +51,7 @@ def detect(case: Case) -> Iterator[Finding]:
     when = min(_end(rank) for rank in struck)
     call = _in_question(case, when)
     if call is None:
-        yield from _crossed_passes(case, struck)
+        yield from _crossed_backwards(case, struck) or _crossed_passes(case, struck)
         return
     witnesses = [_witness(rank, call) for rank in case.evidence.ranks if rank.groups]
     made = [each for each in witnesses if each.call is not None and each.call.place == call.place]
@@ -62,6 +63,31 @@ def detect(case: Case) -> Iterator[Finding]:
         *(each for each in case.raised if each.rank in struck),
     )
     yield _finding(case, call, made, others, struck)
+
+
+def _crossed_backwards(case: Case, struck: list[RankEvidence]) -> list[Finding]:
+    """Ranks whose latest passes under one number of the group began at different lines."""
+    by_number: dict[int, dict[int, Backward]] = {}
+    for rank in case.evidence.ranks:
+        for each in rank.of(Backward):  # what reduced nothing is followed by one of the same number
+            by_number.setdefault(each.seq, {})[rank.rank] = each
+    for seq, of in sorted(by_number.items()):
+        sides: dict[tuple[Place, ...], list[int]] = {}
+        for number, each in of.items():
+            sides.setdefault(each.way, []).append(number)
+        if len(sides) > 1 and all(sides):
+            places = [
+                RankPlace(
+                    ranks=tuple(ranks),
+                    place=way[-1],
+                    doing=f"goes backward, all_reduce #{seq + 1}",
+                    phase="backward",
+                    stack=way,
+                )
+                for way, ranks in sorted(sides.items(), key=lambda side: len(side[1]))
+            ]
+            return [_unlike_gradients(case, struck, places, "")]
+    return []
 
 
 def _crossed_passes(case: Case, struck: list[RankEvidence]) -> Iterator[Finding]:
@@ -90,20 +116,27 @@ def _crossed_passes(case: Case, struck: list[RankEvidence]) -> Iterator[Finding]
         )
         for side in parties
     ]
+    yield _unlike_gradients(case, struck, places, f"after {at} passes alike ")
+
+
+def _unlike_gradients(
+    case: Case, struck: list[RankEvidence], places: list[RankPlace], since: str
+) -> Finding:
+    """The ranks at each of these places, the fewest first, took gradients of others for theirs."""
     case.explain(
         *(each for each in case.died if each.rank in struck),
         *(each for each in case.raised if each.rank in struck),
     )
     ways = "; ".join(f"{named(each.ranks)} {each.doing} at {each.place}" for each in places)
-    few = parties[0]
-    yield Finding(
+    few, many = places[0].ranks, places[-1].ranks
+    return Finding(
         code="DDP402",
         title="collective-order-mismatch",
         severity="error",
         certainty="evidence",
-        ranks=tuple(rank.rank for rank, _ in few) if len(few) < len(parties[-1]) else (),
+        ranks=few if len(few) < len(many) else (),
         places=tuple(places),
-        cause=f"gradients of different passes met: after {at} passes alike {ways}. "
+        cause=f"gradients of different passes met: {since}{ways}. "
         f"{named(rank.rank for rank in struck)} got what was not meant for it.",
         cure=Cure(text="Make the same passes in the same order on every rank."),
         consequences=case.consequences(),

@@ -11,6 +11,10 @@ from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Loader, named, signal_name
 
 _NATIVE = "Look at the last place: a crash of native code, of an extension or of a data loader."
+_ABORTED = (
+    "Look at what was printed last: native code, or gloo where calls of unlike sizes met "
+    "(EnforceNotMet): then look at what each rank did there."
+)
 _NOBODY_KNOWS = (
     "Find out who sent it: a scheduler that had enough of the job, a person, or another program."
 )
@@ -113,7 +117,7 @@ def _died(case: Case, died: list[Died]) -> Finding:
     starved = [each.rank.rank for each in died if each.rank.fate and each.rank.fate.out_of_memory]
     kills = case.evidence.memory_kills
     if died[0].signal != signal.SIGKILL:
-        cure = _NATIVE
+        cure = _ABORTED if died[0].signal == signal.SIGABRT else _NATIVE
     elif starved:
         cure = _USE_LESS
     else:
