@@ -102,6 +102,19 @@ _COMPUTED = NUMERIC.union(
     ("text", "path", "len", "counter", "not"), (each.__name__ for each in _COMPARE)
 )
 """What a term is then computed by: no number, and nothing computed of such, is None."""
+_OF_NUMBERS = ("math.", "numpy.", "random.", "time.", "os.")
+_OF_SETTINGS = ("json.", "yaml.", "ruamel.yaml.", "toml.", "tomllib.", "omegaconf.")
+_NUMBERS = _COMPUTED.union(("option", "range", "drawn", "and", "or"))
+_IN_THEM = ("of", "item", "element")
+
+
+def is_number(what: Term) -> bool:
+    """Whether it is reckoned, given on the command line, or read in a file of settings."""
+    while what.op in _IN_THEM and isinstance(what.args[0], Term):
+        what = what.args[0]
+    return what.op in _NUMBERS or (
+        what.op == "lib" and str(what.args[0]).startswith(_OF_NUMBERS + _OF_SETTINGS)
+    )
 
 
 def _tried(function: Callable[..., Any], *args: Any) -> Any:

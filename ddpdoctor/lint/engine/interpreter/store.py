@@ -36,6 +36,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     has_identity,
     how_many,
     is_device,
+    is_layer,
     mix,
 )
 
@@ -56,6 +57,8 @@ OR_NONE = "#or None"
 """Of what is None on some ways and something on others: how ranks agree on which way they went."""
 OF_OBJECTS = "#of objects"
 """Of what is another thing on each way: one of them is an object."""
+OF_NUMBERS = "#of numbers"
+"""Of what is another thing on each way: all of them are numbers, texts, settings or None."""
 AS_CONDITION = "#as condition"
 """Of what ranks do not agree on: whether they agree on its being true, as a text of the rank is."""
 ROUNDS = "rounds"
@@ -364,7 +367,17 @@ class Store:
             self.put((joined, ROWS_OF), Value(Tuple(tuple(rows))))
         if any(isinstance(each, Ref) for each in options):
             self.put((joined, OF_OBJECTS), Value(Const(True)))
+        if all(map(self.is_number, options)):
+            self.put((joined, OF_NUMBERS), Value(Const(True)))
         return joined
+
+    def is_number(self, what: What) -> bool:
+        """Whether it is a number, a text, a setting or None, on whichever way: no object."""
+        if isinstance(what, Const):
+            return True
+        if not isinstance(what, Term):
+            return False
+        return folding.is_number(what) or self.get((what, OF_NUMBERS)) is not None
 
     def _rows(self, value: Value) -> tuple[Value, ...]:
         """The tuples that something may be."""
@@ -487,7 +500,7 @@ def _is_thing(value: Value) -> bool:
     """Whether a value is worth to be remembered as one of several."""
     what = value.what
     if isinstance(what, Term):
-        return what.op == "text" or is_device(what) or _is_no_sync(value)
+        return what.op == "text" or is_device(what) or _is_no_sync(value) or is_layer(what)
     return isinstance(what, Func | Class | Ref | Lib | Partial) or isinstance(value.constant, str)
 
 

@@ -407,6 +407,15 @@ def is_device(what: object) -> TypeGuard[Term]:
     return isinstance(what, Term) and what.args[:1] == ("torch.device",)
 
 
+def is_layer(what: object) -> TypeGuard[Term]:
+    """Whether it is what a class of torch.nn gives of which nothing is kept, as an activation."""
+    if not isinstance(what, Term) or what.op != "lib":
+        return False
+    *home, name = str(what.args[0]).split(".")
+    is_home = home[:2] == ["torch", "nn"] and all(each.islower() for each in home)
+    return is_home and name[:1].isupper()
+
+
 def has_identity(what: object) -> bool:
     """Whether nothing in it is merely unknown: two unknowns need not be the same."""
     if isinstance(what, Term):

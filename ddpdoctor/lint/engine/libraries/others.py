@@ -14,6 +14,9 @@ _PLATEAU = "new type=torch.optim.lr_scheduler.ReduceLROnPlateau optimizer=optimi
 _HOMES = ("transformers", "transformers.optimization")
 
 _REST = """
+configargparse.ArgumentParser                           new type=argparse.ArgumentParser
+configargparse.ArgParser                                new type=argparse.ArgumentParser
+configargparse.get_argument_parser                      new type=argparse.ArgumentParser
 fire.Fire                                               runs
 jsonargparse.CLI                                        runs
 jsonargparse.cli.CLI                                    runs

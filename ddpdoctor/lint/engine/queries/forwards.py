@@ -18,7 +18,15 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import NOTHING, Place, Ref, Term, Value, What
+from ddpdoctor.lint.engine.interpreter.values import (
+    NOTHING,
+    Place,
+    Ref,
+    Term,
+    Value,
+    What,
+    is_layer,
+)
 from ddpdoctor.lint.engine.queries.wrapping import attributes, decided_from, parts
 
 
@@ -61,15 +69,10 @@ def _forward(run: Run, module: Value) -> Forward | None:
         for owner, kept in held.items()
         if owner.number in inside
         for value in kept.values()
-        if isinstance(value.what, Term) and not _is_plain(value.what)
+        if isinstance(value.what, Term) and value.what != NOTHING and not is_layer(value.what)
     }
     given = frozenset(each.what for each in ran[1] if isinstance(each.what, Term))
     return Forward(ran[0], given, bool(called & (unknown - given)))
-
-
-def _is_plain(what: Term) -> bool:
-    """Whether it is a module of torch's without parameters, such as an activation."""
-    return what == NOTHING or (what.op == "lib" and str(what.args[0]).startswith("torch.nn."))
 
 
 # --- parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Set
 
 from ddpdoctor.lint.engine.interpreter.machine import Made
@@ -19,6 +18,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    is_layer,
     within,
 )
 from ddpdoctor.lint.engine.libraries.torch import VIEWS, WITHOUT_GRAPH
@@ -71,7 +71,7 @@ def has_no_buffers(run: Run, module: What) -> bool:
     return not owners & set(map(Ref, inside)) and all(
         _is_without_buffers(run, number)
         and all(
-            _is_no_module(value)
+            _is_no_module(run, value)
             for name, value in held.get(Ref(number), {}).items()
             if name[0] != "#" and name != members.TRAINING
         )
@@ -103,9 +103,12 @@ def is_plain(run: Run, value: Value) -> bool:
     if made is None:
         return False
     if made.cls < 0:
-        return made.type in ("list", "dict", "set")
+        return made.type in _WITHOUT_PARTS
     base = hierarchy.library_base(run.vm, made.cls)
     return base in ("dict", "list") or (not base and hierarchy.is_known(run.vm, made.cls))
+
+
+_WITHOUT_PARTS = ("list", "dict", "set", keyed.NAMESPACE, "argparse.ArgumentParser")
 
 
 def _is_without_buffers(run: Run, number: int) -> bool:
@@ -124,32 +127,18 @@ def _is_without_buffers(run: Run, number: int) -> bool:
     return of.option("has") != "batch" and not of.name.startswith(of_batches)
 
 
-def _is_no_module(value: Value) -> bool:
+def _is_no_module(run: Run, value: Value) -> bool:
     """Whether a value is none, or one whose object is known, or one of torch's without state."""
     what = value.what
     if isinstance(what, Tuple):
-        return all(map(_is_no_module, what.items))
+        return all(_is_no_module(run, each) for each in what.items)
     if isinstance(what, Many):
-        return _is_no_module(what.element)
+        return _is_no_module(run, what.element)
     if isinstance(what, Term):
-        is_of_torch = what.op == "lib" and str(what.args[0]).startswith("torch.nn.")
-        is_number = what.op in _NUMBERS or (
-            what.op == "lib" and str(what.args[0]).startswith(_OF_NUMBERS)
-        )
-        return is_of_torch or is_number or what == keyed.ABSENT.what
+        return is_layer(what) or what == keyed.ABSENT.what or run.vm.store.is_number(what)
     if isinstance(what, Either):
-        return all(map(_is_no_module, what.options))
+        return all(_is_no_module(run, each) for each in what.options)
     return not isinstance(what, Partial)
-
-
-_OF_NUMBERS = ("math.", "numpy.", "random.", "time.", "os.")
-_NUMBERS = frozenset(
-    (
-        *(each.__name__ for base in (ast.operator, ast.cmpop) for each in base.__subclasses__()),
-        *("option", "text", "path", "range", "len", "counter", "drawn", "not", "and", "or"),
-    )
-)
-"""What gives a number, a text or a setting, and no module."""
 
 
 def mentioned(run: Run, value: Value) -> set[What]:
