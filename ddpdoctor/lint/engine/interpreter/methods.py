@@ -18,6 +18,7 @@ from ddpdoctor.lint.engine.interpreter.library.facts import (
     sorted_apart,
     text_of,
 )
+from ddpdoctor.lint.engine.interpreter.library.files import note_file
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
 from ddpdoctor.lint.engine.interpreter.library.python import of_fields
 from ddpdoctor.lint.engine.interpreter.machine import Machine, Path
@@ -256,6 +257,7 @@ def call_duck(
 ) -> Value:
     """A method of something unknown, by what methods of this name do everywhere."""
     vm.note_read(owner, args[0] if args and name in ("get", "pop") else None)
+    note_file(vm, owner, name, args, kwargs, node)
     put = keyed.put_under(vm, owner, args[0]) if args and name == "get" else None
     if put is not None:
         return put

@@ -5,7 +5,7 @@ not named), what it does, and with which of its arguments, as `role=parameter@po
 
     torch.distributed.all_reduce    collective shares=tensor@0 group=group@2
 
-`WORDS` names what may be done. `[tool.ddpdoctor]` takes lines of the same kind under `effects`.
+`*.name` is a method of that name, whatever has it. `WORDS` names what may be done. `[tool.ddpdoctor]` takes lines of the same kind under `effects`.
 """
 
 from __future__ import annotations
@@ -137,6 +137,10 @@ class Library:
             return name
         return f"torch.utils.data.{name.removeprefix(inner)}"
 
+    def method(self, name: str) -> Effect | None:
+        """What a method of this name does, whatever has it."""
+        return self.exact(f"*.{name}")
+
     def calls_something(self, text: str) -> bool:
         """Whether a finding may be of a call in this text: of what leads to none, there is none."""
         asked = self._of_interest()
@@ -253,7 +257,7 @@ def _begins(effect: Effect) -> bool:
 def _written(effect: Effect) -> str:
     """How a call of it looks: a method by its name, a plain word with its module before it."""
     owner, name = _last(effect.name.rpartition(".")[0]), _last(effect.name)
-    if owner[:1].isupper():
+    if owner == "*" or owner[:1].isupper():
         return f".{name}"
     return f"{owner}.{name}" if effect.does == "event" and owner else name
 

@@ -41,6 +41,7 @@ transformers.set_seed                                   event kind=seed_all seed
 transformers.trainer_utils.set_seed                     event kind=seed_all seed=seed@0
 transformers.get_scheduler                              new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@1
 transformers.optimization.get_scheduler                 new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@1
+peft.PeftModel.from_pretrained                          event kind=read path=model_id@1 result=pure
 diffusers.optimization.get_scheduler                    new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@1
 deepspeed.init_distributed                              init
 deepspeed.initialize                                    unknown

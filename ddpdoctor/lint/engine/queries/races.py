@@ -63,6 +63,7 @@ def _races(run: Run) -> Iterator[Race]:
         return
     written = events(run.root, "save", "write", "rename", "open", "download")
     saves = [(e, w) for e, w in written if doers(w).some and (e.kind != "open" or _writes(e))]
+    saves.sort(key=lambda each: each[0].kind != "save")  # of all in a folder, the state is told
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     told: set[int] = set()
     for load, to in events(run.root, "load", "read", "open", "read_data"):
@@ -353,6 +354,8 @@ def _written(save: Event, at: Way) -> list[Event]:
 
 def _is_state(done: list[Event]) -> bool:
     """Whether what is saved or loaded is a checkpoint: text and numbers are none."""
+    if any("model" in each.values for each in done):
+        return True
     kept = [each.node for each in done if each.kind in ("save", "load")]
     return any(_STATE.search(text(each, 300)) for each in kept)
 

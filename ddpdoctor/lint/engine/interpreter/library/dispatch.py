@@ -6,6 +6,7 @@ import ast
 
 from ddpdoctor.lint.engine.interpreter.library import events, facts, ranks
 from ddpdoctor.lint.engine.interpreter.library.call import Call, identity
+from ddpdoctor.lint.engine.interpreter.library.files import note_file
 from ddpdoctor.lint.engine.interpreter.library.python import of_python
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.objects import members, memory
@@ -37,6 +38,7 @@ def call_library(
             vm.emit("change", name.rpartition(".")[2], node, object=each)
     effect = vm.library.find(name)
     if effect is None:
+        note_file(vm, None, name.rpartition(".")[2], args, kwargs, node)
         return of_python(vm, name, args, kwargs, node)
     call = Call(name, effect, owner, args, kwargs, node)
     if effect.does in _HANDLERS:

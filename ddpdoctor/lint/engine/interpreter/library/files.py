@@ -1,0 +1,51 @@
+"""Objects that write themselves into a file, or come out of one, by a method of a known name."""
+
+from __future__ import annotations
+
+import ast
+
+from ddpdoctor.lint.engine.interpreter.library.call import Call
+from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.objects import members
+from ddpdoctor.lint.engine.interpreter.values import NONE, Lib, Value
+
+
+def note_file(
+    vm: Machine,
+    owner: Value | None,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> None:
+    """Tell of the file that a method of this name writes or reads, if it does."""
+    effect = vm.library.method(name)
+    if effect is None:
+        return
+    roles = Call(name, effect, owner, args, kwargs, node).roles()
+    if "path" not in roles:
+        return  # it gives a text
+    by, through = roles.pop("by", None), roles.pop("with", None)
+    kind = effect.option("kind")
+    if kind == "write" and owner is not None:
+        roles["object"] = owner
+        if _is_a_model(vm, owner):
+            kind, roles["model"] = "save", owner
+    if through is not None and not isinstance(through.what, Lib):
+        kind = "save_on_main"  # a function that knows of ranks, such as Accelerate's
+
+    def done() -> Value:
+        vm.emit(kind, name, node, **roles)
+        return NONE
+
+    if by is None:
+        done()
+    else:
+        vm.choose(node, node, by, vm.ways(by, done, lambda: NONE))
+
+
+def _is_a_model(vm: Machine, owner: Value) -> bool:
+    """Whether it is a module, as far as anything that was done with it has shown."""
+    what = owner.what
+    asked = vm.store.get((what, members.A_MODULE)) is not None
+    return asked or what in vm.wrapped or members.is_module(vm, owner)
