@@ -20,9 +20,11 @@ from ddpdoctor.evidence import (
     MOST_RANKS,
     REPORT,
     Evidence,
+    ExceptionRecord,
     Fate,
     RankEvidence,
     RankReader,
+    Stuck,
     attempt_number,
     boot,
     logs,
@@ -172,10 +174,11 @@ def _add_fates(evidence: Evidence, where: dict[int, _Part], readers: dict[int, R
     by_doctor = any(p.report is not None and p.report.ended_by == "doctor" for p in where.values())
     for number, part in where.items():
         rank = evidence.ranks[number]
-        if by_doctor and rank.exceptions and is_casualty(rank.exceptions[-1]):
+        lost = rank.exceptions[-1] if rank.exceptions else _on_its_way_out(rank)
+        if by_doctor and lost is not None and is_casualty(lost):
             # It waited still when those were ended that it waited for, and lost them.
             rank.exceptions, rank.thrown = [], []
-            rank.stuck = rank.stuck or next(iter(rank.pauses[-1:]), None)
+            rank.stuck = rank.stuck or _broken_off(rank, lost)
             rank.fate = Fate(number, rank.pid, 1, None, rank.last_event, killed_by_us=True)
             continue
         line = lines.get((part.folder, number))
@@ -194,6 +197,20 @@ def _add_fates(evidence: Evidence, where: dict[int, _Part], readers: dict[int, R
         elif rank.exceptions or rank.exiting is not None:
             code = 1 if rank.exceptions else 0
             rank.fate = Fate(number, rank.pid, code, None, rank.last_event)
+
+
+def _on_its_way_out(rank: RankEvidence) -> ExceptionRecord | None:
+    """What a rank that was ended had no time to end with: it has called nothing since."""
+    for thrown in rank.thrown[-1:]:
+        if not any(call.begun > thrown.time for call in rank.collectives[-1:]):
+            return thrown
+    return None
+
+
+def _broken_off(rank: RankEvidence, error: ExceptionRecord) -> Stuck | None:
+    """Where it waited when this came."""
+    waits = (each for each in reversed(rank.pauses) if each.since <= error.time <= each.seen)
+    return next(waits, None)
 
 
 def _noted(rank: RankEvidence, code: int, failed: bool) -> Fate:

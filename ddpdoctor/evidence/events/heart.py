@@ -13,7 +13,7 @@ from ddpdoctor.evidence.model import RankEvidence
 from ddpdoctor.evidence.records import Stuck
 
 _PAUSE = 0.5
-"""Seconds from which on standing still is remembered."""
+"""Seconds from which on standing still is remembered; what an exception ends is, however short."""
 _PAUSES = 32
 
 
@@ -83,6 +83,10 @@ def _stuck(rank: RankEvidence, given: dict[str, Any], time: float) -> Stuck:
 
 
 def _remember(rank: RankEvidence, pause: Stuck | None, time: float) -> None:
-    if pause is not None and time - pause.since > _PAUSE:
+    if pause is None:
+        return
+    errors = (*rank.thrown[-1:], *rank.exceptions[-1:])
+    is_broken_off = any(pause.since <= each.time <= time for each in errors)
+    if is_broken_off or time - pause.since > _PAUSE:
         rank.pauses.append(replace(pause, seen=time))
         del rank.pauses[:-_PAUSES]
