@@ -261,12 +261,14 @@ def _before_the_first_step(found: Divergence) -> _Reason | None:
     if found.what != "parameters" or found.step != 1:
         return None
     lines = tuple(_altered(found))
-    what = f"{lines[0].place} has" if len(lines) == 1 else "something has"
+    who = "something has changed them on some ranks"
+    if len(lines) == 1:  # on which ranks, the place says: it may be all, each in its own way
+        who = f"{lines[0].place} has changed them"
     return _Reason(
         "DDP300",
         "silent-divergence",
-        f"{listed(found.names)} differed before the first step: {what} changed them on "
-        "some ranks after DDP had made them equal.",
+        f"{listed(found.names)} differed before the first step: {who} after DDP had made them "
+        "equal.",
         "Initialise and load before the wrap, or in the same way on every rank.",
         ("step",),
         places=lines,

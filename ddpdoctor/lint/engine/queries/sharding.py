@@ -53,6 +53,13 @@ def numbers(value: Value | None) -> set[int]:
     return set()
 
 
+def is_used(run: Run, wanted: set[int], *keeping: str) -> bool:
+    """Whether any of these objects goes into what is done, beside events that only keep it."""
+    others = (event for event, _ in events(run.root) if event.kind not in keeping)
+    given = (each for event in others for each in event.values.values())
+    return any(not wanted.isdisjoint(numbers(each)) for each in given)
+
+
 def shards(run: Run) -> dict[int, int]:
     """Loaders that have a distributed sampler, each with its sampler."""
     samplers = made(run, SAMPLER)

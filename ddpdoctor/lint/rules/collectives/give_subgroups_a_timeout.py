@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.library.facts import ASKED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.queries.sharding import numbers
+from ddpdoctor.lint.engine.queries.sharding import is_used, numbers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP415", name="subgroup-default-timeout", confidence="likely")
@@ -78,9 +78,6 @@ def _is_written_out(event: Event) -> bool:
     return all(keyword.arg for keyword in call.keywords) and len(call.args) < 2
 
 
-_KEEPING = ("group", "set_attribute")
-
-
 def _is_asked_alone(run: Run, group: Event) -> bool:
     """Whether a group is asked for ranks and sizes, and nobody waits in it."""
     asked = run.vm.store.get((group.values["made"].what, ASKED)) is not None
@@ -89,6 +86,4 @@ def _is_asked_alone(run: Run, group: Event) -> bool:
 
 def _is_used(run: Run, group: Event) -> bool:
     """Whether a group is given to anything that is done, beside being kept."""
-    others = (event for event, _ in events(run.root) if event.kind not in _KEEPING)
-    given = (each for event in others for each in event.values.values())
-    return any(not numbers(group.values["made"]).isdisjoint(numbers(each)) for each in given)
+    return is_used(run, numbers(group.values["made"]), "group", "set_attribute")

@@ -30,8 +30,8 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
 from ddpdoctor.lint.engine.queries.sharding import (
     SAMPLER,
     Pass,
+    is_used,
     made,
-    numbers,
     passes,
     shards,
     trained_on,
@@ -92,17 +92,12 @@ def clears(run: Run) -> Iterator[tuple[ast.AST, str]]:
             yield event.node, event.path
 
 
-_KEEPING = ("new", "make", "set_attribute")
-
-
 def _is_idle(run: Run, loaders: set[int]) -> bool:
     """Whether a program that is seen to train does nothing with any of these loaders."""
     is_seen = run.is_entry and not run.spent and any(each.trains for each in passes(run))
     if not loaders or not is_seen or loaders & run.vm.handed:
         return False
-    others = (event for event, _ in events(run.root) if event.kind not in _KEEPING)
-    given = (each for event in others for each in event.values.values())
-    return all(loaders.isdisjoint(numbers(each)) for each in given)
+    return not is_used(run, loaders, "new", "make", "set_attribute")
 
 
 def _is_for_one(sampler: Event) -> bool:
