@@ -67,7 +67,7 @@ def module_of(vm: Machine, name: Value) -> Value | None:
     if isinstance(name.constant, str):
         found: Value = program.module(vm, importer, name.constant)
         return found if isinstance(found.what, ModuleRef) else None
-    pieces = _pieces(name.what)
+    pieces = parts_of_text(name.what)
     if not any(isinstance(each, str) for each in pieces):
         return None
     folder, dot, _ = pieces[0].rpartition(".") if isinstance(pieces[0], str) else ("", "", "")
@@ -150,7 +150,7 @@ def _is_abstract(node: ast.ClassDef) -> bool:
 
 def _may_be(name: What, word: str) -> bool:
     """Whether a name of which parts are known may be this one: `kind + "Trainer"`."""
-    pieces = _pieces(name)
+    pieces = parts_of_text(name)
     at = 0
     for number, piece in enumerate(pieces):
         if not isinstance(piece, str):
@@ -164,16 +164,18 @@ def _may_be(name: What, word: str) -> bool:
     return not word.startswith("_")
 
 
-def _pieces(what: What) -> list[object]:
+def parts_of_text(what: What) -> list[object]:
     """A text as what it is put together of: what is known of it, None for what is not."""
     if isinstance(what, Const) and isinstance(what.value, str):
         known = _FILLED_IN.split(what.value)  # "models.%s": what it is filled in with, who knows
         pieces: list[object] = [it for each in known for it in (each, None) if it != ""]
         return pieces[:-1] or [None]
+    if isinstance(what, Term) and what.op == "Mod" and isinstance(what.args[0], Const):
+        return parts_of_text(what.args[0])
     if isinstance(what, Term) and what.op in ("Add", "text"):
         by = next((each for each in what.args if isinstance(each, str)), "format")
         if by == "format":
-            return [piece for each in what.args for piece in _pieces(each)]
+            return [piece for each in what.args for piece in parts_of_text(each)]
     return [None]
 
 

@@ -27,9 +27,19 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import add_argument
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Term, Value
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    Const,
+    Ref,
+    Term,
+    Value,
+    What,
+    is_device,
+    within,
+)
 from ddpdoctor.lint.engine.queries.doing import doers, is_for_one
 from ddpdoctor.lint.engine.queries.holding import facts
+from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.engine.queries.states import is_of
 from ddpdoctor.lint.rule import About, Fix, Hit
 
@@ -53,7 +63,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if any(keyword.arg is None for keyword in call.keywords) or not _is_state(run, event):
             continue
-        if _has_all_devices(run, way):
+        if _has_all_devices(run, way) or _was_on_the_cpu(run, event):
             continue
         edit = add_argument(source, call, 'map_location="cpu"')
         yield Hit(
@@ -68,6 +78,35 @@ def check(run: Run) -> Iterator[Hit]:
 def _is_on_the_cpu(run: Run) -> bool:
     """Whether who places the models has been told that it is the CPU."""
     return any(event.values.get("cpu", NONE).is_const(True) for event, _ in events(run.root, "new"))
+
+
+def _was_on_the_cpu(run: Run, load: Event) -> bool:
+    """Whether the program has saved there what it had taken to the CPU, and loads that."""
+    homes: dict[What, bool] = {}
+    saved: list[bool] = []
+    for event, _ in events(run.root, "convert", "save", "load"):
+        if event is load:
+            break
+        if event.kind == "convert" and event.name in ("to", "cpu", "cuda"):
+            homes[_bare(run, event.values["object"].what)] = _names_the_cpu(event)
+        elif event.kind == "save" and same_path(event.values.get("path"), load.values["path"]):
+            state = event.values.get("object", NONE).what
+            inside = [_bare(run, each) for each in within(state) if isinstance(each, Ref | Term)]
+            at_home = [homes.get(x, False) for x in inside if isinstance(x, Ref) or x in homes]
+            saved.append(bool(at_home) and all(at_home))
+    return bool(saved) and all(saved)
+
+
+def _bare(run: Run, module: What) -> What:
+    """A module without the wrapper around it."""
+    inner = run.vm.store.get((module, "module"))
+    return inner.what if inner is not None else module
+
+
+def _names_the_cpu(convert: Event) -> bool:
+    at = convert.values.get("arg0", convert.values.get("kw_device", NONE)).what
+    device = at.args[1] if is_device(at) else at
+    return convert.name == "cpu" or device == Const("cpu")
 
 
 def _has_all_devices(run: Run, way: Way) -> bool:

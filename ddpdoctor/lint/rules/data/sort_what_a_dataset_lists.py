@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import end_of, start_of
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
-from ddpdoctor.lint.engine.interpreter.values import OPEN, Value, Why
+from ddpdoctor.lint.engine.interpreter.values import FIRST_HOST, OPEN, Value, Why
 from ddpdoctor.lint.engine.queries.sharding import LOADER, dealt, lone_readings, made
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
@@ -39,7 +39,30 @@ ABOUT = About(code="DDP213", name="unsorted-listing", confidence="likely")
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield listings that decide which sample is which."""
+    """Yield listings that decide which sample is which, where ranks are of several hosts."""
+    if run.vm.there == FIRST_HOST:
+        return
+    for node, why in _told(run):
+        by_time = "times" in why.text
+        what = "by a time" if by_time else "as the file system gives it"
+        yield Hit(
+            node,
+            f"the samples' order is that of a listing {what}: it differs between machines",
+            help="sort by name: `sorted(...)`",
+            fix=None if by_time else _fix(run, why),
+            stands=run.is_entry,
+            path=why.place.path,
+        )
+
+
+def clears(run: Run) -> Iterator[tuple[ast.AST, str]]:
+    """The listings of a program whose ranks are all of one host, and have one file system."""
+    for node, why in _told(run) if run.vm.there == FIRST_HOST else ():
+        yield node, why.place.path
+
+
+def _told(run: Run) -> Iterator[tuple[ast.Call, Why]]:
+    """The listings by whose order samples are picked or dealt out, and why it differs."""
     mine = dealt(run)
     read = [run.vm.workers[event] for number, event in made(run, LOADER).items() if number in mine]
     if "DistributedSampler" in run.vm.program.words:
@@ -50,15 +73,7 @@ def check(run: Run) -> Iterator[Hit]:
             if not isinstance(why.node, ast.Call) or id(why.node) in told:
                 continue
             told.add(id(why.node))
-            by_time = "times" in why.text
-            what = "by a time" if by_time else "as the file system gives it"
-            yield Hit(
-                why.node,
-                f"the samples' order is that of a listing {what}: it differs between machines",
-                help="sort by name: `sorted(...)`",
-                fix=None if by_time else _fix(run, why),
-                path=why.place.path,
-            )
+            yield why.node, why
 
 
 def _orders(work: Seq) -> Iterator[Why]:

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import replace
 
+from ddpdoctor.lint.engine.interpreter import lookups
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler
 from ddpdoctor.lint.engine.interpreter.library.facts import inside, is_world, wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
@@ -170,11 +171,23 @@ def _init(vm: Machine, call: Call) -> Value:
     vm.emit("init", call.last, call.node, **values)
     vm.joined = True
     rank = values.get("rank")
-    if rank is not None and rank.what == LOCAL_RANK:
-        vm.there = FIRST_HOST  # two of them cannot join as the same
+    if (rank is not None and rank.what == LOCAL_RANK) or _is_met_at_home(vm, values.get("method")):
+        vm.there = FIRST_HOST  # two of them cannot join as the same, nor meet at each one's own
     if rank is not None and _is_not_known(rank):
         _learn_rank(vm, call.node)
     return NONE
+
+
+def _is_met_at_home(vm: Machine, method: Value | None) -> bool:
+    """Whether ranks meet at an address that is each host's own: all of them are of one host."""
+    if method is None or method.is_const(None, "env://"):
+        at = vm.store.get((Lib("os.environ"), "MASTER_ADDR"))
+        return at is not None and str(at.constant).startswith(_OWN_ADDRESSES)
+    beginning = str(lookups.parts_of_text(method.what)[0])
+    return beginning.removeprefix("tcp://").startswith(_OWN_ADDRESSES)
+
+
+_OWN_ADDRESSES = ("localhost", "127.", "[::1]", "::1")
 
 
 def _is_not_known(rank: Value) -> bool:
