@@ -59,6 +59,9 @@ def factors(root: Any) -> list[float]:
             scales = (1.0, float(node._saved_alpha))
             terms = zip((below for below, _ in node.next_functions), scales, strict=True)
             rest += [(below, factor * by, depth + 1) for below, by in terms if below is not None]
+        elif name == "Rsub":  # a number less this: `1 - dice.mean()`
+            below, by = node.next_functions[0][0], float(node._saved_alpha)
+            rest.append((below, factor * by, depth + 1))
         elif name in ("Mul", "Div"):
             below, by = _scaled(node)
             if not by:
