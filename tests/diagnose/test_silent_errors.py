@@ -415,6 +415,14 @@ def test_micro_batches_that_all_synchronise_are_told() -> None:
     assert (finding.code, finding.severity, lines(finding)[0]) == ("DDP304", "warning", 35)
 
 
+@pytest.mark.parametrize("reason", ["comm hook Engine.hook", "Join", "python reducer"])
+def test_a_hook_that_sends_after_each_micro_batch_is_told_by_evidence(reason: str) -> None:
+    found = ranks({"ssss": 8})
+    train(found, repeats=(4, 4, 4), kept_out=reason)
+    told = [(each.code, each.certainty) for each in said(found)]
+    assert told == ([("DDP304", "evidence")] if reason.startswith("comm hook") else [])
+
+
 @pytest.mark.parametrize("repeats", [(1, 1, 1), (4, 1, 4), (4,), ()])
 def test_passes_of_different_lines_or_of_few_steps_are_not_called_accumulation(
     repeats: tuple[int, ...],

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import Replica, groups
+
+_HOOK = "comm hook"
+"""How the reason begins where something else than DDP reduces its gradients."""
 
 ENOUGH = 8
 """Steps before it is believed that no parameter is ever unused."""
@@ -41,7 +44,10 @@ def _every_micro_batch(replicas: tuple[Replica, ...]) -> Iterator[Finding]:
         return
     counts = [count for replica in replicas for count in replica.training.repeats]
     whole = all(len(replica.training.repeats) > 1 for replica in replicas)
-    if not whole or min(counts) < 2 or any(replica.training.kept_out for replica in replicas):
+    reasons = {replica.training.kept_out for replica in replicas}
+    hooked = any(reason.startswith(_HOOK) for reason in reasons)
+    # Ranks may differ where they have a hook of their own, which sends after each pass as DDP does.
+    if not whole or min(counts) < 2 or any(r and not r.startswith(_HOOK) for r in reasons):
         return
     if any("n" in window for replica in replicas for window in replica.training.windows):
         return
@@ -53,6 +59,7 @@ def _every_micro_batch(replicas: tuple[Replica, ...]) -> Iterator[Finding]:
         "Run forward and backward of all but the last micro-batch under model.no_sync().",
         replicas,
         "backward",
+        certainty="evidence" if hooked else "proven",
     )
 
 
@@ -72,11 +79,18 @@ def _needless_search(replicas: tuple[Replica, ...]) -> Iterator[Finding]:
         "Leave find_unused_parameters off.",
         replicas,
         "",
+        certainty="evidence",
     )
 
 
 def _warning(
-    code: str, title: str, cause: str, cure: str, replicas: tuple[Replica, ...], line: str
+    code: str,
+    title: str,
+    cause: str,
+    cure: str,
+    replicas: tuple[Replica, ...],
+    line: str,
+    certainty: Certainty = "proven",
 ) -> Finding:
     ranks = tuple(replica.rank.rank for replica in replicas)
     places = dict.fromkeys(
@@ -90,7 +104,7 @@ def _warning(
         code=code,
         title=title,
         severity="warning",
-        certainty="proven" if line else "evidence",
+        certainty=certainty,
         ranks=ranks,
         places=(*(RankPlace(ranks=ranks, place=p, doing="runs") for p in places), wrapped),
         cause=cause,
