@@ -268,6 +268,8 @@ class Machine:
         """As of a `Table`, of other conditions in which ranks part: `every and i % n == rank`."""
         self.draws: dict[ast.AST, str] = {}
         """Calls that draw at random, with what they draw by: torch.randn."""
+        self.drawn: dict[What, str] = {}
+        """What was drawn at random, with what it was drawn by."""
         self.there = EVERYONE
         """The ranks of the model job that the program may have: it may say it is on one host."""
         self.joined = False

@@ -17,6 +17,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Node,
     Way,
     events,
+    walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import RANKS, Const, Table, Term, Value, text
 from ddpdoctor.lint.engine.queries.doing import (
@@ -80,6 +81,9 @@ def _races(run: Run) -> Iterator[Race]:
                 continue
             if _polls(run, order, save, at, load, to):
                 continue
+            of_state = _is_state([*_written(save, at), load])
+            if not of_state and any(map(_does_without, reads.tried)):
+                continue
             told.add(id(load.node))
             call = _leading_call(at, to)
             known = all(_is_known(each) for each in (made_by(save), _path(load)))
@@ -88,8 +92,22 @@ def _races(run: Run) -> Iterator[Race]:
                 call.path if call else load.path,
                 Related.at(save.place, "some ranks write it"),
                 writes.sure and reads.sure and known,
-                _is_state([*_written(save, at), load]),
+                of_state,
             )
+
+
+def _does_without(tried: Choice) -> bool:
+    """Whether who fails to read, for whatever reason, goes on in another way."""
+    handlers = tried.node.handlers if isinstance(tried.node, ast.Try) else []
+    ways = zip(tried.arms[1:], handlers, strict=False)
+    return any(
+        (each.type is None or text(each.type) in ANY_ERROR)
+        and not any(isinstance(node, Exit) and node.kind == "raise" for node, _ in walk(arm.body))
+        for arm, each in ways
+    )
+
+
+ANY_ERROR = ("Exception", "BaseException")
 
 
 def _is_one_or_the_other(one: Way, other: Way) -> bool:

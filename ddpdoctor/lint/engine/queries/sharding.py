@@ -340,14 +340,26 @@ def deals(run: Run) -> Iterator[Deal]:
         yield Deal(event, order, seeds.get(order.why.root.place))
 
 
-_CONTINUOUS = ("rand", "randn", "rand_like", "randn_like", "normal", "uniform", "standard_normal")
+_CONTINUOUS = frozenset(
+    ("rand", "randn", "rand_like", "randn_like", "normal", "uniform", "standard_normal")
+)
 _ORDERS = ("argsort", "sort", "topk", "item", "index_select", "take", "gather", "multinomial")
 
 
 def _are_values(run: Run, drawn: Value) -> bool:
     """Whether what is drawn are the numbers themselves, and no places of something by them."""
-    node = drawn.why.root.node if drawn.why is not None else None
-    name = run.vm.draws.get(node, "") if node is not None else ""
-    if name.rpartition(".")[2] not in _CONTINUOUS:
+    by = {each.rpartition(".")[2] for each in _draws(run, drawn)}
+    if not by or not by <= _CONTINUOUS:
         return False
     return not any(step.by.rpartition(".")[2] in _ORDERS for _, step in computed_from(run, drawn))
+
+
+def _draws(run: Run, value: Value) -> Iterator[str]:
+    """What the random numbers were drawn by that a value was computed from."""
+    node = value.why.root.node if value.why is not None else None
+    if node is not None and node in run.vm.draws:
+        yield run.vm.draws[node]
+    for each in origins(run, value):
+        for part in within(each.what):
+            if isinstance(part, Term | Tensor) and part in run.vm.drawn:
+                yield run.vm.drawn[part]

@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    What,
     Why,
     blended,
     how_many,
@@ -402,13 +403,15 @@ def _drawn(vm: Machine, call: Call, values: dict[str, Value], of: str) -> Value:
     agree, why = blended([seed, *call.args])
     if agree.kind == "rank":
         agree = local("chance", agree.sure)
+    what: What = term("drawn", vm.site(call.node))
     if call.name.startswith("torch."):
+        what = Tensor(vm.site(call.node))
         size, said = blended([inside(vm, each) for each in call.args])
         whole = call.name.endswith(("_like", "randperm"))
         if size.divergent and not whole:  # as many as the rank has
             agree, why = local("data", size.sure), said
-        return memory.fresh(vm, Value(Tensor(vm.site(call.node)), agree, why))
-    return memory.fresh(vm, Value(term("drawn", vm.site(call.node)), agree, why))
+    vm.drawn[what] = call.name
+    return memory.fresh(vm, Value(what, agree, why))
 
 
 def _shuffle(vm: Machine, value: Value, seed: Value, node: ast.AST) -> None:
