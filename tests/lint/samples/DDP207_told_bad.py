@@ -10,6 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 def main():
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     parts = dealt(data=sys.argv[1:])
     feeder = Feeder(Cached(data=parts[dist.get_rank()], rate=1.0), threads=4)
     net = DistributedDataParallel(torch.nn.Linear(3, 1).cuda())

@@ -37,6 +37,7 @@ class Model(nn.Module):
 
 if __name__ == "__main__":
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     model = DistributedDataParallel(Model().cuda())
     optimizer = torch.optim.Adam(model.parameters())
     for words in batches():

@@ -33,6 +33,7 @@ class Answers(nn.Module):
 
 def main(loader):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     model = DistributedDataParallel(Answers().cuda())
     optimizer = torch.optim.AdamW(model.parameters())
     for images, labels, weights in loader:

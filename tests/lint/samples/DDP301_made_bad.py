@@ -30,6 +30,7 @@ class Net(nn.Module):
 
 def main(images):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     net = DistributedDataParallel(Net(8).cuda())  # <-- DDP301
     for batch in DataLoader(images, 4, sampler=DistributedSampler(images)):
         net(batch.cuda()).mean().backward()

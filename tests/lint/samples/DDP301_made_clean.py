@@ -45,6 +45,7 @@ class Net(nn.Module):
 
 def main(halves):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     share("tensor", halves)
     net = DistributedDataParallel(Net(8).cuda())
     for batch in torch.rand(10, 4, 8):

@@ -18,6 +18,7 @@ class Net(torch.nn.Module):
 
 def main(centers):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     student, teacher = Net().cuda(), Net().cuda()
     models = [DistributedDataParallel(student), DistributedDataParallel(teacher)]
     for number, center in enumerate(centers):

@@ -21,6 +21,7 @@ class Net(nn.Module):
 def main():
     if torch.cuda.device_count() > 1:
         dist.init_process_group("nccl", init_method="env://")
+        torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
         ranks = dist.get_world_size()
     else:
         ranks = 1

@@ -34,6 +34,7 @@ class Model(nn.Module):
 
 
 dist.init_process_group("nccl")
+torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
 model = DistributedDataParallel(Model().cuda())
 optimizer = torch.optim.Adam(model.parameters())
 for words in batches():

@@ -24,5 +24,6 @@ class MemoryBank(torch.nn.Module):
 
 if __name__ == "__main__":
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     bank = MemoryBank(1000, 128).cuda()
     bank.mine()

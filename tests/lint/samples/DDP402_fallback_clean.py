@@ -26,6 +26,7 @@ def reader_of(name):
 
 def main(name):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     net = DistributedDataParallel(torch.nn.Linear(3, 1).cuda())
     feed = hub.feed(hub.texts(), reader_of(name))
     if feed is not None and len(feed) > 0:

@@ -9,6 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 def main():
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     number = uuid.uuid4().int
     net = DistributedDataParallel(torch.nn.Linear(3, 1).cuda())
     for _ in range(10):

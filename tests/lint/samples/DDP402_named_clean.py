@@ -25,6 +25,7 @@ class Reader:
 
 def main(path):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     settings = Reader().read(path)
     net = DistributedDataParallel(torch.nn.Linear(3, 1).cuda())
     for _ in range(10):

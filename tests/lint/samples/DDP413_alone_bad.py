@@ -18,6 +18,7 @@ def measured(path, rounds):
 
 if __name__ == "__main__":
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     times = {}
     for each in os.listdir("systems"):  # <-- DDP413
         times[each] = measured(each, 10)

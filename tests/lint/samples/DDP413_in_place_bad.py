@@ -18,5 +18,6 @@ class Brain:
 
 
 dist.init_process_group("nccl")
+torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
 brain = Brain({"encoder": torch.nn.Linear(2, 2), "decoder": torch.nn.Linear(2, 2)})
 brain.wrap()

@@ -15,6 +15,7 @@ def rounds_of(labels):
 
 def main(last):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     net = DistributedDataParallel(torch.nn.Linear(3, 1).cuda())
     data = TensorDataset(torch.rand(99, 3), torch.rand(99))
     sampler = DistributedSampler(data)

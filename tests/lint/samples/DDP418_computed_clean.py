@@ -24,4 +24,5 @@ def train(net, config):
 
 def main(config):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     train(DistributedDataParallel(torch.nn.Linear(3, 1).cuda()), config)

@@ -22,6 +22,7 @@ class Scores:
 
 def main(net, loader, device):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     scores = Scores(device)
     with torch.no_grad():
         for given, truth in loader:

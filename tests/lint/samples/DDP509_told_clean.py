@@ -35,6 +35,7 @@ def train(opt, path):
 
 if __name__ == "__main__":
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     opt = argparse.Namespace(resume="last.pt", epochs=3)
     told = torch.load(opt.resume, map_location="cpu")["opt"]
     opt = argparse.Namespace(**told)

@@ -10,6 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 def main(folder):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     net = DistributedDataParallel(torch.nn.Linear(3, 1).cuda())
     for batch in torch.rand(10, 4, 3):
         net(batch.cuda()).mean().backward()

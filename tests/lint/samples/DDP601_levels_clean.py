@@ -34,6 +34,7 @@ def train(ddp, optimizer, batches, criterion):
 
 def main(weights, batches):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     model = DDP(torch.nn.Linear(8, 4).cuda())
     train(model, torch.optim.SGD(model.parameters(), lr=0.1), batches, Levels(weights))
 

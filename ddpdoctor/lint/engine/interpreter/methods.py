@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.folding import DATA_METHODS, is_coarse
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.facts import (
     OF_THE_KIND,
+    by_position,
     moved,
     sorted_apart,
     text_of,
@@ -297,6 +298,8 @@ def call_duck(
         return _hint_of_call(vm, name, Value(NOTHING, UNKNOWN))
     if name in _SELF_METHODS:
         moved(vm, owner, name, args, kwargs)
+        if name in ("to", "cuda"):
+            vm.emit("put", name, node, **by_position(args, kwargs))
         kept = members.module_of(owner.what)
         if kept is not None and name == "clone":
             vm.emit("copy", name, node, object=Value(kept))
@@ -571,6 +574,8 @@ def _of_tensor(
     of = made.of
     if name in ("item", "tolist", "detach", "cpu", "numpy") or name.startswith("new_"):
         of = frozenset() if name != "cpu" else of
+    if name in ("to", "cuda"):
+        vm.emit("put", name, node, **by_position(args, kwargs))
     if name in ("to", "cuda", "cpu", "float", "contiguous"):  # itself, where it is such a one
         return owner
     found = memory.fresh(vm, Value(Tensor(vm.site(node, "tensor"), of), agree, why))

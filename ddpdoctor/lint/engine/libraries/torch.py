@@ -214,6 +214,8 @@ torch.initial_seed                                  unknown
 torch.cuda.is_available                             same
 torch.cuda.device_count                             same
 torch.cuda.set_device                               event kind=set_device device=device@0
+torch.cuda.device                                   event kind=set_device device=device@0
+torch.set_default_device                            event kind=set_device device=device@0
 torch.cuda.current_device                           local_rank
 torch.device                                        event kind=device type=type@0 index=index@1 result=pure
 torch.cuda.synchronize                              same

@@ -1,12 +1,12 @@
 """Global rank as device index.
 
 ## What it does
-Finds the global rank used as a device index (`set_device`, `device_ids`, `cuda:{}`), and
-`CUDA_VISIBLE_DEVICES` deleted.
+Finds the global rank used as a device index (`set_device`, `device_ids`, `cuda:{}`), things moved
+to the GPU by ranks none of which was given one of its own, and `CUDA_VISIBLE_DEVICES` deleted.
 
 ## Why is this bad?
-On the second node rank 8 asks for device 8 of 8: "invalid device ordinal". Deleting
-`CUDA_VISIBLE_DEVICES` takes away what the scheduler had given this process.
+On the second node rank 8 asks for device 8 of 8: "invalid device ordinal". Where nothing is bound,
+all ranks are on cuda:0: "Duplicate GPU detected". Deleting `CUDA_VISIBLE_DEVICES` takes away what the scheduler had given this process.
 
 ## Example
 ```python
@@ -26,7 +26,21 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import RANKS, Many, Ref, Table, Term, Tuple, Value
+from ddpdoctor.lint.engine.interpreter.values import (
+    RANKS,
+    Const,
+    Either,
+    Lib,
+    Many,
+    Partial,
+    Ref,
+    Table,
+    Tensor,
+    Term,
+    Tuple,
+    Value,
+)
+from ddpdoctor.lint.engine.queries.doing import is_the_starters
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.rule import About, Hit
 
@@ -52,6 +66,7 @@ def check(run: Run) -> Iterator[Hit]:
                 help='use the local rank: int(os.environ["LOCAL_RANK"])',
                 path=event.path,
             )
+    yield from _on_one_device(run)
     for event, _ in events(run.root, "unsetenv", "getenv"):
         taken = event.kind == "unsetenv" or event.name == "os.environ.pop"
         if taken and event.values["name"].is_const(_DELETED):
@@ -61,6 +76,67 @@ def check(run: Run) -> Iterator[Hit]:
                 help="leave the variable alone; bind the device with set_device(LOCAL_RANK)",
                 path=event.path,
             )
+
+
+def _on_one_device(run: Run) -> Iterator[Hit]:
+    """The first thing that is moved to the GPU, where no rank is told of one of its own."""
+    joins = [each for each, way in events(run.root, "init") if not is_the_starters(way)]
+    if run.spent or not run.is_entry or not joins or not all(map(_is_on_gpus, joins)):
+        return
+    if any(True for _ in events(run.root, "set_device")) or _is_told_which(run):
+        return
+    moves = events(run.root, "convert", "put", "device")
+    for event, way in moves:
+        device = event.values.get(_MOVES_TO.get(event.kind, "arg0"))
+        bare = event.name == "cuda" if device is None else _is_bare(device)
+        if bare and not is_the_starters(way) and event.kind != "device":
+            yield Hit(
+                event.node,
+                "every rank takes cuda:0: no rank was given a GPU of its own",
+                help='torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before anything is moved',
+                path=event.path,
+            )
+            return
+
+
+_MOVES_TO = {"device": "type"}
+
+
+def _is_on_gpus(init: Event) -> bool:
+    """Whether torch's own group is joined, for GPUs, with no word of a device."""
+    backend = init.values.get("backend")
+    is_nccl = backend is not None and backend.is_const("nccl")
+    return init.name == "init_process_group" and is_nccl and "kw_device_id" not in init.values
+
+
+def _is_told_which(run: Run) -> bool:
+    """Whether a GPU is named anywhere, or a scheduler or a variable says which a process sees."""
+    for event, _ in events(run.root, "convert", "put", "device", "wrap"):
+        given = [event.values[role] for role in _ROLES if role in event.values]
+        if any(not _is_bare(part) for each in given for part in _parts(run, each)):
+            return True
+    asked = (event.values["name"] for event, _ in events(run.root, "setenv", "getenv"))
+    return any(
+        not isinstance(each.constant, str) or each.constant.startswith(("CUDA_VISIBLE", "SLURM"))
+        for each in asked
+    )
+
+
+def _is_bare(device: Value) -> bool:
+    """Whether it is a kind of devices or of numbers, or where a tensor is: none by its index."""
+    options = device.what.options if isinstance(device.what, Either) else (device,)
+    if len(options) > 1:
+        return all(map(_is_bare, options))
+    what = device.what
+    if isinstance(what, Partial):
+        return isinstance(what.callee.what, Tensor)
+    if isinstance(what, Term) and what.op == "lib" and what.args[0] == "torch.device":
+        return len(what.args) > 1 and isinstance(what.args[1], Const) and _is_a_kind(what.args[1])
+    return isinstance(what, Lib) or (isinstance(what, Const) and _is_a_kind(what))
+
+
+def _is_a_kind(given: Const) -> bool:
+    return given.value in ("cuda", "cpu", None)
 
 
 def _is_of_one_node(init: Event) -> bool:
