@@ -5,8 +5,9 @@ Finds the global rank used as a device index (`set_device`, `device_ids`, `cuda:
 to the GPU by ranks none of which was given one of its own, and `CUDA_VISIBLE_DEVICES` deleted.
 
 ## Why is this bad?
-On the second node rank 8 asks for device 8 of 8: "invalid device ordinal". Where nothing is bound,
-all ranks are on cuda:0: "Duplicate GPU detected". Deleting `CUDA_VISIBLE_DEVICES` takes away what the scheduler had given this process.
+On the second node rank 8 asks for device 8 of 8: "invalid device ordinal". Where none is bound, all
+ranks are on cuda:0: "Duplicate GPU detected". Deleting `CUDA_VISIBLE_DEVICES` takes away what the
+scheduler had given this process.
 
 ## Example
 ```python
@@ -93,7 +94,7 @@ def _on_one_device(run: Run) -> Iterator[Hit]:
             yield Hit(
                 event.node,
                 "every rank takes cuda:0: no rank was given a GPU of its own",
-                help='torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before anything is moved',
+                help='first of all torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))',
                 path=event.path,
             )
             return
