@@ -9,6 +9,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from torch.utils.data import (
     DataLoader,
     Dataset,
     DistributedSampler,
+    Sampler,
     TensorDataset,
     random_split,
 )
@@ -496,6 +498,85 @@ def learn_from_each_other(*, own: bool) -> None:
             each.zero_grad()
         steps[0].step()
     leave()
+
+
+class Dealer(Sampler[Any]):
+    """Each rank's part of an order of samples, or of batches of them."""
+
+    def __init__(self, how: str, *, batches: bool = False) -> None:
+        self.rank, self.world = dist.get_rank(), dist.get_world_size()
+        self.how, self.batches = how, batches
+
+    def __iter__(self) -> Iterator[Any]:
+        order: list[Any] = [*range(64)]
+        if self.batches:
+            order = [order[at : at + 4] for at in range(0, 64, 4)]
+        if self.how == "of own part":
+            order = order[self.rank :: self.world]
+            random.shuffle(order)
+            return iter(order)
+        if self.how == "of one seed":
+            random.Random(5).shuffle(order)
+        else:
+            random.shuffle(order)  # the order of the dealer
+        if self.how == "of one rank":
+            told = [order]
+            dist.broadcast_object_list(told)
+            order = told[0]
+        return iter(order[self.rank :: self.world])
+
+    def __len__(self) -> int:
+        return (16 if self.batches else 64) // self.world
+
+
+def deal(how: str, *, batches: bool = False) -> None:
+    """Samples that look new each time, as they are augmented."""
+    rank = join()
+    random.seed(10 + rank)
+    torch.manual_seed(3)
+    model = DistributedDataParallel(nn.Linear(6, 1))
+    step = torch.optim.SGD(model.parameters(), lr=0.01)
+    dealer = Dealer(how, batches=batches)
+    data = TensorDataset(torch.rand(64, 6))
+    loader: DataLoader[Any] = (
+        DataLoader(data, batch_sampler=dealer)
+        if batches
+        else DataLoader(data, batch_size=4, sampler=dealer)
+    )
+    torch.manual_seed(rank)
+    for (x,) in loader:
+        model(x + torch.randn_like(x)).square().mean().backward()
+        step.step()
+        step.zero_grad()
+    leave()
+
+
+def dealt_of_own_orders() -> None:
+    deal("of each rank")
+
+
+def batches_of_own_orders() -> None:
+    deal("of each rank", batches=True)
+
+
+def dealt_of_one_order() -> None:
+    deal("of one seed")
+
+
+def batches_of_one_order() -> None:
+    deal("of one seed", batches=True)
+
+
+def dealt_of_an_order_sent() -> None:
+    deal("of one rank")
+
+
+def dealt_of_own_parts() -> None:
+    deal("of own part")
+
+
+def batches_of_own_parts() -> None:
+    deal("of own part", batches=True)
 
 
 def judged_at_will() -> None:
