@@ -29,6 +29,9 @@ _IDLE = 0.1
 _QUIET = 1.0
 """Seconds without a collective after which the main thread is asked where it is, at 1, 2, 4, ..."""
 
+_AGAIN = 0.25
+"""What a rank that stands still waits for is asked again once that lasts so much longer."""
+
 _ALIVE = 1.0
 """Seconds between two signs of life. A rank that gives none is held by C code, or is stopped."""
 
@@ -91,6 +94,10 @@ class _Heart:
         self._since = self._cpu = 0.0
         self._is_busy = False
         self._stuck: dict[str, int] | None = None
+        self._outstanding: list[tuple[Any, ...]] = []
+        """What was told then to be outstanding."""
+        self._due = 0.0
+        """When it is asked again."""
         self._counts: dict[str, int] | None = None
         self._counted = self._asked = 0.0
         self._told_alive = 0.0
@@ -135,19 +142,32 @@ class _Heart:
             self._seen, self._since = look.here, now
             self._note_move(now)
             self._note_work(look, now, issued)
-        elif self._stuck == issued:
+        elif self._stuck == issued and now < self._due:
             self._log.write("still")
         else:
-            # Autograd's device threads may issue buckets while the main thread waits in backward.
-            since = self._since if self._stuck is None else now
-            told = self._told(look, issued)
-            if _is_still(self._main, look.here, self._turn()):
-                self._stuck, self._counts, self._asked = issued, None, 0.0
-                self._log.write("stuck", since=since, **told)
-            else:  # It went on meanwhile: what was told is of two moments.
-                self._seen = None
-                self._note_move(now)
+            self._ask(look, issued, now)
         self._tell_alive(now)
+
+    def _ask(self, look: _Look, issued: dict[str, int], now: float) -> None:
+        """Write what the main thread waits for, where that is not what was written.
+
+        Autograd's device threads may issue buckets while the main thread waits in backward. And a
+        thread that has lost its core while C++ issues a collective has counted it, and nobody yet
+        knows it as outstanding.
+        """
+        told = self._told(look, issued)
+        outstanding = [(call["group"], call["op"], call["seq"]) for call in told["waiting"]]
+        if not _is_still(self._main, look.here, self._turn()):
+            self._seen = None  # It went on meanwhile: what was told is of two moments.
+            self._note_move(now)
+            return
+        if self._stuck == issued and self._outstanding == outstanding:
+            self._log.write("still")
+        else:
+            since = self._since if self._stuck is None else now
+            self._stuck, self._counts, self._asked = issued, None, 0.0
+            self._log.write("stuck", since=since, **told)
+        self._outstanding, self._due = outstanding, now + _AGAIN * (now - self._since)
 
     def _note_move(self, now: float) -> None:
         if self._stuck is not None:

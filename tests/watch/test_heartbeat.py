@@ -14,6 +14,7 @@ import pytest
 from torch.distributed import distributed_c10d
 
 from ddpdoctor.run.job import under_watch
+from ddpdoctor.watch import heartbeat
 from ddpdoctor.watch.collectives import Pending
 from ddpdoctor.watch.heartbeat import _Heart, _look_at
 from ddpdoctor.watch.joining import _leave
@@ -59,6 +60,7 @@ class Job:
         self.on, self.waits = threading.Lock(), threading.Semaphore(0)
         self.on.acquire()
         self.goes_on = self.has_ended = False
+        self.recorded: list[Any] = []
 
     def live(self) -> None:
         me = threading.get_ident()
@@ -77,7 +79,7 @@ class Job:
     def outstanding(self) -> list[Any]:
         if self.goes_on:
             self.go_on()
-        return []
+        return list(self.recorded)
 
     def awaited(self) -> None:
         return None
@@ -134,6 +136,20 @@ def test_what_is_told_of_a_thread_that_goes_on_while_it_is_asked_is_not_written(
         beat()
         beat()
     assert job.told == ["alive"]
+
+
+def test_a_call_that_was_counted_before_it_was_known_as_outstanding_is_told_when_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(heartbeat, "_AGAIN", 0.0)
+    job = Job()
+    with beats(job) as beat:
+        beat()
+        beat()
+        job.recorded = [{"group": "0", "seq": 1, "op": "all_reduce"}]
+        beat()
+        beat()
+    assert job.told == ["alive", "stuck", "stuck", "still"]
 
 
 LEAVING_WHILE_SEEN = """
