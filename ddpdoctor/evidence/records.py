@@ -42,6 +42,8 @@ class Collective:
     """Digest of a small floating input of a reduction, of calls that were looked at closely."""
     values: tuple[float, ...] = ()
     """The input of a sum itself, if it is of few numbers, of such calls."""
+    some: tuple[float, ...] = ()
+    """Otherwise a few of its numbers, always of the same places; of integers in any case."""
     losses: tuple[float, ...] = ()
     """The losses that its lines hold, each a mean, where it is a sum of single numbers."""
     means: tuple[float, ...] = ()

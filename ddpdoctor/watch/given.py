@@ -47,12 +47,21 @@ def facts(op: str, args: tuple[Any, ...], averages: Averages) -> dict[str, Any]:
         found["content"] = _digest(values)
         if len(values) <= _FEW:
             found["values"] = values
+        else:
+            found["some"] = _spread(values)
         if len(values) == 1 and (losses := held.losses(first, values[0])):
             found["losses"] = losses
         elif len(values) <= _FEW and (means := averages.of(values) or held.averages(values)):
             found["means"] = means
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
+    elif op in _REDUCED and first is not None and _is_small(first, whole=True):
+        found["some"] = _spread(first.detach().reshape(-1).tolist())
     return found
+
+
+def _spread(values: list[Any]) -> list[Any]:
+    """A few of them, always of the same places."""
+    return values[:: -(-len(values) // _FEW)]
 
 
 @harmless
@@ -109,9 +118,11 @@ def _first(inputs: Any) -> Any:
     return inputs if hasattr(inputs, "requires_grad") else None
 
 
-def _is_small(tensor: Any) -> bool:
-    is_near = tensor.device.type == "cpu" and tensor.is_floating_point()
-    return bool(is_near and 0 < tensor.numel() <= _SMALL)
+def _is_small(tensor: Any, *, whole: bool = False) -> bool:
+    """Whether these are few numbers; `whole`: counts, as integers."""
+    kinds = not tensor.is_complex() and tensor.dtype.itemsize > 1
+    is_meant = kinds and not tensor.is_floating_point() if whole else tensor.is_floating_point()
+    return bool(is_meant and tensor.device.type == "cpu" and 0 < tensor.numel() <= _SMALL)
 
 
 def _digest(values: list[float]) -> str:

@@ -1276,6 +1276,32 @@ def totals_copied() -> None:
     totalled(copied=True)
 
 
+def confused(*, copied: bool, kind: torch.dtype) -> None:
+    rank = join()
+    confusion = torch.zeros(5, 5, dtype=kind)
+    for step in range(5):
+        confusion += torch.arange(25).view(5, 5) % 4 + step + rank
+        totals = confusion.clone() if copied else confusion
+        dist.all_reduce(totals)  # the totals of a table
+    leave()
+
+
+def table_in_place() -> None:
+    confused(copied=False, kind=torch.float32)
+
+
+def counts_in_place() -> None:
+    confused(copied=False, kind=torch.int64)
+
+
+def table_copied() -> None:
+    confused(copied=True, kind=torch.float32)
+
+
+def counts_copied() -> None:
+    confused(copied=True, kind=torch.int64)
+
+
 def sum_in_place(totals: Tensor) -> None:
     dist.all_reduce(totals)  # the totals of a meter
 

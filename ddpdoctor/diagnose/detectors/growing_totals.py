@@ -17,6 +17,8 @@ from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Collective, Place, RankEvidence
 
+_SEVERAL = 2
+"""Of a few numbers of many, so many must have grown: gradients are mostly none."""
 _ENOUGH = 2
 """Calls that went on from the one before."""
 
@@ -61,23 +63,29 @@ def _by_line(rank: RankEvidence) -> dict[tuple[Place, ...], list[Collective]]:
     found: dict[tuple[Place, ...], list[Collective]] = {}
     for call in rank.collectives:
         whole = call.group in rank.groups and len(rank.groups[call.group].ranks) == rank.world_size
-        if call.place is not None and call.values and call.reduce_op == "SUM" and whole:
+        if call.place is not None and _numbers(call) and call.reduce_op == "SUM" and whole:
             found.setdefault((call.place, *call.way), []).append(call)
     return {way: of[:4] for way, of in found.items()}
+
+
+def _numbers(call: Collective) -> tuple[float, ...]:
+    return call.values or call.some
 
 
 def _goes_on(calls: list[tuple[Collective, ...]]) -> bool:
     """Whether each of these calls went on from the sum of the one before."""
     if len(calls) <= _ENOUGH:
         return False
-    sums = [[math.fsum(of) for of in zip(*(c.values for c in call), strict=True)] for call in calls]
+    if any(len({len(_numbers(c)) for c in call}) > 1 for call in calls):
+        return False
+    sums = [[math.fsum(n) for n in zip(*map(_numbers, call), strict=True)] for call in calls]
     return all(
-        any(total > 0 for total in before)
+        sum(total > 0 for total in before) >= (_SEVERAL if calls[number][0].some else 1)
         and all(total >= 0 for total in before)
         and all(
-            len(call.values) == len(before)
-            and all(own >= total for own, total in zip(call.values, before, strict=True))
-            and any(own > total for own, total in zip(call.values, before, strict=True))
+            len(_numbers(call)) == len(before)
+            and all(own >= total for own, total in zip(_numbers(call), before, strict=True))
+            and any(own > total for own, total in zip(_numbers(call), before, strict=True))
             for call in calls[number + 1]
         )
         for number, before in enumerate(sums[:-1])
