@@ -2230,6 +2230,45 @@ def summed_for_nobody() -> None:
     together(sum_in_vain)
 
 
+def judge_by_hand(*, judged: str) -> None:
+    """An actor whose gradients are averaged, its critic, and how much that counts."""
+    rank = join()
+    torch.manual_seed(0)
+    actor, critic, weight = nn.Linear(4, 2), nn.Linear(4, 3), nn.Parameter(torch.ones(()))
+    parts = [actor.parameters(), critic.parameters(), [weight]]
+    steps = [torch.optim.SGD(each, lr=0.01) for each in parts]
+    torch.manual_seed(10 + rank)
+    for _ in range(9):
+        for each in steps:
+            each.zero_grad()
+        x = torch.randn(6, 4)
+        cost = x.square().mean()
+        if judged != "weight alone":
+            dist.all_reduce(cost)
+        (weight * cost).backward()
+        steps[2].step()  # the step of the weight
+        critic(x).square().mean().backward()
+        if judged != "critic alone":
+            average(critic)
+        steps[1].step()  # the step of the critic
+        actor(x).square().mean().backward()
+        average(actor)
+        steps[0].step()
+    leave()
+
+
+def critic_left_out() -> None:
+    judge_by_hand(judged="critic alone")
+
+
+def weight_left_out() -> None:
+    judge_by_hand(judged="weight alone")
+
+
+def all_judged() -> None:
+    judge_by_hand(judged="by all")
+
+
 def averaged_too_late() -> None:
     join()
     torch.manual_seed(0)

@@ -28,9 +28,9 @@ _ENOUGH = 3
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, of the first optimizer of which that is so."""
     for ranks, every in trained_by_hand(case):
-        line = line_of_gradients(ranks)
+        line = line_of_gradients(ranks, every)
         if line is None:
-            return
+            continue
         looks = [look for look in every if all(each.left for each in look)]
         if len(looks) < _ENOUGH or not all(map(_is_shared, looks)) or not _is_new(looks):
             continue

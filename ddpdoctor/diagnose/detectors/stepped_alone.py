@@ -5,7 +5,8 @@ left on that rank, to the bit, and not the same on all ranks; from one line, all
 reduced just these gradients at such a step; and weights that were alike before the first step are
 apart in the end. So the sum goes into a copy that nobody puts back, or comes after the step. Where
 ranks exchange as many numbers from another line, later on, these may be the weights, and the sum
-but to look at: nothing is said.
+but to look at: nothing is said. And where none of these gradients is reduced, but those of other
+optimizers are, what this one trains is left out: by evidence, as it may be each rank's own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ddpdoctor.diagnose.detectors.by_hand import Look, trained_by_hand
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing
 from ddpdoctor.evidence import Collective, Place, RankEvidence, named
+from ddpdoctor.evidence.events.by_hand import ByHand
 
 _ENOUGH = 2
 
@@ -28,9 +30,10 @@ _ENOUGH = 2
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, of the first optimizer of which that is so."""
     for ranks, looks in trained_by_hand(case):
-        line = line_of_gradients(ranks)
+        own = line_of_gradients(ranks, looks)
+        line = own or line_of_gradients(ranks)
         if line is None or any(_may_share_weights(rank, line) for rank in ranks):
-            return
+            continue
         seen = [look for look in looks if all(each.left for each in look)]
         if len(seen) < _ENOUGH or not all(map(_is_alone, seen)):
             continue
@@ -38,35 +41,81 @@ def detect(case: Case) -> Iterator[Finding]:
         if not apart or differing([each.parameters for each in looks[0]]):
             continue
         numbers = tuple(rank.rank for rank in ranks)
-        yield Finding(
-            code="DDP300",
-            title="silent-divergence",
-            severity="error",
-            certainty="proven",
-            ranks=numbers,
-            places=(
-                RankPlace(ranks=numbers, place=line, doing="reduces gradients, or a copy of them"),
-                RankPlace(ranks=numbers, place=looks[-1][0].place, doing="optimizer.step()"),
-            ),
-            cause=f"{named(numbers)} reduce their gradients at {line}, and step on what each had "
-            f"for itself: the sum comes after the step, or stays in a copy ({listed(apart)} were "
-            "alike at first and have parted).",
-            cure=Cure(
-                text="Reduce the gradients themselves (parameter.grad) after backward() and before "
-                "step(), or copy the result back into them."
-            ),
-        )
+        step = RankPlace(ranks=numbers, place=looks[-1][0].place, doing="optimizer.step()")
+        if own is None:
+            yield _left_out(numbers, line, step, apart)
+        else:
+            yield _in_vain(numbers, line, step, apart)
         return
 
 
-def line_of_gradients(ranks: list[RankEvidence]) -> Place | None:
-    """A line from which all ranks have reduced gradients as backward had left them."""
+def _in_vain(
+    numbers: tuple[int, ...], line: Place, step: RankPlace, apart: tuple[str, ...]
+) -> Finding:
+    reduces = RankPlace(ranks=numbers, place=line, doing="reduces gradients, or a copy of them")
+    return Finding(
+        code="DDP300",
+        title="silent-divergence",
+        severity="error",
+        certainty="proven",
+        ranks=numbers,
+        places=(reduces, step),
+        cause=f"{named(numbers)} reduce their gradients at {line}, and step on what each had "
+        f"for itself: the sum comes after the step, or stays in a copy ({listed(apart)} were "
+        "alike at first and have parted).",
+        cure=Cure(
+            text="Reduce the gradients themselves (parameter.grad) after backward() and before "
+            "step(), or copy the result back into them."
+        ),
+    )
+
+
+def _left_out(
+    numbers: tuple[int, ...], line: Place, step: RankPlace, apart: tuple[str, ...]
+) -> Finding:
+    others = RankPlace(ranks=numbers, place=line, doing="reduces gradients of other optimizers")
+    return Finding(
+        code="DDP300",
+        title="silent-divergence",
+        severity="warning",
+        certainty="evidence",
+        ranks=numbers,
+        places=(step, others),
+        cause=f"{named(numbers)} step at {step.place} on what the backward pass of each has left, "
+        f"while the gradients of other optimizers are reduced at {line}: {listed(apart)} were "
+        "alike at first and have parted.",
+        cure=Cure(
+            text="Reduce these gradients too, or compute them from what is the same on all ranks; "
+            "keep them apart only where each rank is to train something of its own."
+        ),
+    )
+
+
+def line_of_gradients(ranks: list[RankEvidence], looks: list[Look] | None = None) -> Place | None:
+    """A line from which all ranks have reduced gradients as backward had left them.
+
+    Of the parameters of one optimizer, if its looks are given, that go by names no other's have.
+    """
+    names = _names(ranks, looks[0][0].optimizer) if looks else None
     lines = [
-        {call.place for call in rank.collectives if call.gradient and call.place is not None}
+        {
+            call.place
+            for call in rank.collectives
+            if call.gradient
+            and call.place is not None
+            and (names is None or call.gradient in names)
+        }
         for rank in ranks
     ]
     common = set.intersection(*lines)
     return min(common, key=lambda place: (place.file, place.line)) if common else None
+
+
+def _names(ranks: list[RankEvidence], optimizer: int) -> set[str]:
+    """What the parameters of this optimizer are called, and those of no other one."""
+    seen = [each for rank in ranks for each in rank.of(ByHand)]
+    own = {name for each in seen if each.optimizer == optimizer for name in each.parameters}
+    return own.difference(*(each.parameters for each in seen if each.optimizer != optimizer))
 
 
 def _may_share_weights(rank: RankEvidence, line: Place) -> bool:
