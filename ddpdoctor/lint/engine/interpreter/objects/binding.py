@@ -247,4 +247,13 @@ def _unpack(vm: Machine, targets: list[ast.expr], value: Value, node: ast.AST) -
             bind(vm, each.value, Value(Many(indexing.item(vm, value, Value(NOTHING), node))))
         else:
             index = number if star is None or number < star else number - len(targets)
-            bind(vm, each, indexing.item(vm, value, Value(Const(index)), node))
+            one = indexing.item(vm, value, Value(Const(index)), node)
+            bind(vm, each, one if found is None else _one_apart(vm, one, each))
+
+
+def _one_apart(vm: Machine, one: Value, target: ast.expr) -> Value:
+    """The tensor that a name gets of many: it is none of those that other names get."""
+    if not isinstance(one.what, Tensor):
+        return one
+    mine = Value(Tensor(vm.site(target, "part"), one.what.of), one.agree, one.why)
+    return vm.computed(mine, "item", (one,), target)
