@@ -44,7 +44,7 @@ transformers.optimization.get_scheduler                 new type=torch.optim.lr_
 peft.PeftModel.from_pretrained                          event kind=read path=model_id@1 result=pure
 diffusers.optimization.get_scheduler                    new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@1
 deepspeed.init_distributed                              init
-deepspeed.initialize                                    unknown
+deepspeed.initialize                                    event kind=engine
 deepspeed.comm.barrier                                  collective group=group@0
 deepspeed.comm.all_reduce                               collective shares=tensor@0 group=group@2
 deepspeed.comm.broadcast                                collective shares=tensor@0 group=group@2

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Const, Term, What, within
 from ddpdoctor.lint.engine.queries.doing import in_try
 from ddpdoctor.lint.engine.queries.holding import conditions, excludes, facts
@@ -44,12 +44,15 @@ def check(run: Run) -> Iterator[Hit]:
         for each in (*run.earlier, run)
         for event, way in events(each.root, "wrap")
     }
+    has_engine = any(True for _ in events(run.root, "engine"))
     for event, way in events(run.root, "not_there"):
         wrap, wrapped = wraps.get(event.values["wrapper"].what, (None, ()))
         if wrap is None or wrap.name in _FORWARDS or in_try(way) or excludes(wrapped, way):
             continue
         if any(_asks_what_it_is(what, wrap) for what, _ in conditions(way)):
             continue
+        if has_engine and _choices(way) - _choices(wrapped):
+            continue  # asked of the engine, by what decides that it is there
         if not isinstance(event.node, ast.Attribute):
             continue
         name = ast.unparse(event.node.value)
@@ -63,6 +66,11 @@ def check(run: Run) -> Iterator[Hit]:
             fix=_fix(run, event, wrap),
             path=event.path,
         )
+
+
+def _choices(way: Way) -> set[int]:
+    """The choices on a way."""
+    return {id(step.node) for step in way if isinstance(step.node, Choice)}
 
 
 def _asks_what_it_is(what: What, wrap: Event) -> bool:
