@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -12,6 +12,7 @@ from ddpdoctor.annotate.source import Sources
 from ddpdoctor.annotate.text import read
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place, named
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
     Choice,
@@ -112,7 +113,7 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
             party,
         )
         for number, party in enumerate(_parties(finding, sources))
-        for reason in sources.reasons(party)
+        for reason in _first(sources.reasons(party))
         if _is_asked(finding, reason, party) and not _is_made_either_way(reason, party, sources)
     ]
     for *_, reason, party in sorted(found, key=lambda each: each[:3]):
@@ -126,6 +127,15 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
     return _left_by_some(finding, sources) or _with_ways(finding, sources)
 
 
+def _first(reasons: Sequence[Reason]) -> Iterator[Reason]:
+    """Without those where ranks differ only because one of the others has parted them before."""
+    tests = {(each.turn.node.path, getattr(each.test, "lineno", 0)) for each in reasons}
+    for reason in reasons:
+        why = reason.why
+        if why is None or why.text != BY_SOME or (why.place.path, why.place.line) not in tests:
+            yield reason
+
+
 def _is_asked(finding: Finding, reason: Reason, party: Party) -> bool:
     """Whether this kind of reason may be that of a finding, which may have its own name already."""
     if reason.left == "end" and finding.title == "deadlock" and not party.gone:
@@ -133,8 +143,9 @@ def _is_asked(finding: Finding, reason: Reason, party: Party) -> bool:
     if finding.code == "DDP408":
         return reason.kind == "order"  # that only its members make a group is what it says
     if finding.code in ("DDP403", "DDP417"):
-        one_line = len({each.place for each in finding.places}) == 1
-        # Calls of two lines that met are the same in nothing but their kind: ranks have parted.
+        one_line = len({each.stack or (each.place,) for each in finding.places if each.place}) == 1
+        # Calls of two lines, or of a helper's for two, that met are the same in nothing but their
+        # kind: ranks have parted.
         parted = finding.code == "DDP403" or reason.kind == "rank"
         return reason.kind == "order" or (parted and not one_line)
     return True

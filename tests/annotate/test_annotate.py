@@ -712,6 +712,46 @@ def test_sizes_of_two_lines_that_met_are_no_reason_but_what_parted_the_ranks_is(
     assert refined.place == script.place("the break", "update")
 
 
+TABLE = """
+def average(value):
+    dist.all_reduce(value)  # the helper
+class Table:
+    def __init__(self):
+        self.rows = {"loss": [], "reward": []}
+        self.wide = {"loss": True, "reward": False}
+    def told(self):
+        for key in self.rows:
+            if self.wide[key]:
+                average(torch.tensor(self.rows[key]).max())
+            else:
+                average(torch.tensor(self.rows[key]))  # the row
+            self.wide[key] = False
+            self.rows[key] = []
+def learn(model, batches):
+    table = Table()
+    for batch in batches:
+        loss = model(batch).mean()
+        loss.backward()
+        for parameter in model.parameters():
+            average(parameter.grad)  # the gradients
+        if dist.get_rank() == 0:  # decides
+            table.told()  # the table
+"""
+
+
+def test_a_helper_that_is_called_for_two_things_is_no_line_on_which_ranks_meet(
+    tmp_path: Path,
+) -> None:
+    script = Script(tmp_path, PREAMBLE + TABLE)
+    general = finding(
+        script.at(0, "all_reduce #8 with []", "the table", "the row", "the helper"),
+        script.at(1, "all_reduce #8 with [64]", "the gradients", "the helper"),
+        title="collective-shape-mismatch",
+    )
+    refined = only(general.model_copy(update={"code": "DDP403"}))
+    assert (refined.code, refined.places[1].place) == ("DDP401", script.place("decides", "learn"))
+
+
 LIMITED = """
 def update(model, memory, limit):
     for batch in memory.parts():
