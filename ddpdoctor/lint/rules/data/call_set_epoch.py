@@ -2,7 +2,7 @@
 
 ## What it does
 Finds a shuffling `DistributedSampler` whose loader is run through epoch after epoch while training,
-and that nobody tells the epoch, or some ranks alone.
+and that nobody tells the epoch, or some ranks alone, or that is told once, before the first of them.
 
 ## Why is this bad?
 The sampler shuffles with `seed + epoch`, and the epoch stays 0: every epoch has the same order.
@@ -74,9 +74,14 @@ def check(run: Run) -> Iterator[Hit]:
         for loader in each.loaders & loaders.keys():
             sampler = loaders[loader]
             again = [loop for loop in each.outer if loop.rounds != 1]
-            if sampler in told or sampler in done or not again or not each.trains:
+            if sampler in done or not again or not each.trains:
                 continue
             if not _shuffles(samplers, sampler):
+                continue
+            if sampler in told:
+                if (once := _told_once(run, sampler)) is not None:
+                    done.add(sampler)
+                    yield _told_before(once, each)
                 continue
             done.add(sampler)
             made_by = samplers[sampler]
@@ -92,6 +97,31 @@ def check(run: Run) -> Iterator[Hit]:
             )
     yield from _own(run, told)
     yield from _told_to_some(run, samplers)
+
+
+def _told_once(run: Run, sampler: int) -> Event | None:
+    """The one call that tells a sampler the epoch, where no loop comes by it again."""
+    calls = [
+        (event, way)
+        for event, way in events(run.root, "set_epoch")
+        if not (known := numbers(event.values.get("object"))) or sampler in known
+    ]
+    if len(calls) != 1:
+        return None
+    ((event, way),) = calls
+    if not numbers(event.values.get("object")) or any(isinstance(x.node, Loop) for x in way):
+        return None
+    return event
+
+
+def _told_before(once: Event, each: Pass) -> Hit:
+    return Hit(
+        once.node,
+        "the sampler is told one epoch, before the first: all have the same order",
+        notes=(_over(each),),
+        help="`sampler.set_epoch(epoch)` as the first line of the epoch loop",
+        path=once.path,
+    )
 
 
 def _is_begun_in_every(way: Way, loop: Loop) -> bool:
