@@ -204,17 +204,44 @@ def _reduced(run: Run) -> Callable[[Event], bool]:
         for each in going
     ):
         return lambda backward: True
-    for values in wrapping:
-        known |= parts(run, values["module"].what)
+    inside = {
+        part: values["wrapper"].what.number
+        for values in wrapping
+        for part in parts(run, values["module"].what)
+        if isinstance(values["wrapper"].what, Ref)
+    }
+    backwards = list(events(run.root, "backward"))
+    losses = [made_by(event.values.get("loss")) for event, _ in backwards]
+    is_traced = any(each in known or each in inside for of in losses for each in of)
+    prepared = _prepared(run)
+    reduced = {
+        id(event)
+        for (event, way), of in zip(backwards, losses, strict=True)
+        if not known.isdisjoint(of)
+        or (not of and not is_traced)
+        or any(inside.get(each) in prepared.get(_round(way), ()) for each in of)
+    }
+    return lambda backward: id(backward) in reduced
 
-    losses = (event.values.get("loss") for event, _ in events(run.root, "backward"))
-    is_traced = any(not known.isdisjoint(made_by(each)) for each in losses)
 
-    def is_reduced(backward: Event) -> bool:
-        of = made_by(backward.values.get("loss"))
-        return not known.isdisjoint(of) or (not of and not is_traced)
+def _prepared(run: Run) -> dict[int, set[int]]:
+    """The wrappers whose forward is run, by the loop in which it is: its hooks are ready there.
 
-    return is_reduced
+    What is computed past the wrapper then is reduced too; elsewhere a backward of the bare module
+    concerns this rank alone.
+    """
+    found: dict[int, set[int]] = {}
+    for event, way in events(run.root, "forward"):
+        model = event.values.get("model")
+        if model is not None and isinstance(model.what, Ref) and "no_grad" not in event.scopes:
+            for loop in (0, *(id(step.node) for step in way if isinstance(step.node, Loop))):
+                found.setdefault(loop, set()).add(model.what.number)
+    return found
+
+
+def _round(way: Way) -> int:
+    """The innermost loop around something, 0 where there is none."""
+    return next((id(step.node) for step in reversed(way) if isinstance(step.node, Loop)), 0)
 
 
 # --- what is met

@@ -60,6 +60,7 @@ from ddpdoctor.lint.engine.queries.order import beyond, is_after
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.races import looks_of, restores
 from ddpdoctor.lint.engine.queries.telling import how, operation
+from ddpdoctor.lint.engine.queries.undoing import gives_back
 from ddpdoctor.lint.engine.queries.wrapping import attributes, mentioned, origins, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -101,6 +102,8 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
         if not who.some or apart is None or id(apart) in told:
             continue
         if _is_made_for_itself(run, event, who.mask) or _is_lent(run, event, who.mask):
+            continue
+        if gives_back(run, event, way):
             continue
         if run.is_entry and not _is_used_by_others(run, event, way, who.mask, order):
             continue

@@ -2,7 +2,7 @@
 
 ## What it does
 Finds a shuffling `DistributedSampler` whose loader is run through epoch after epoch while training,
-and that nobody tells the epoch, or some ranks alone, or that is told once, before the first of them.
+and that nobody tells the epoch, or some ranks alone, or that is told one alone, before the loop.
 
 ## Why is this bad?
 The sampler shuffles with `seed + epoch`, and the epoch stays 0: every epoch has the same order.

@@ -48,6 +48,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.reducing import reduced_by_hand, shared_in, stepped
 from ddpdoctor.lint.engine.queries.sharding import loops
+from ddpdoctor.lint.engine.queries.undoing import is_undone
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, parts
 from ddpdoctor.lint.rule import About, Confidence, Edit, Fix, Hit, Related, characters
 
@@ -74,6 +75,8 @@ def check(run: Run) -> Iterator[Hit]:
             if kinds & of:
                 continue
             if any(id(each) in by_hand for each in loops(way)):
+                continue
+            if is_undone(run, event, way, {wrapper, module}):
                 continue
             is_sure = bool(of & inside) or module in mentioned(run, loss)
             if not is_sure and not _is_computed_by(run, loss, wrapper, module):
