@@ -32,11 +32,17 @@ class Trainer:
             self.optimizer.step()
 
 
+class Settings(object):
+    def __init__(self, **given):
+        for name, value in given.items():
+            setattr(self, name, value)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--deepspeed", action="store_true")
     parser.add_argument("--distributed", action="store_true")
-    args = parser.parse_args()
+    args = Settings(**vars(parser.parse_args()))
     if args.deepspeed:
         deepspeed.init_distributed()
     elif args.distributed:
