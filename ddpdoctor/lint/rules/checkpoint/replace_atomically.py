@@ -32,7 +32,7 @@ from ddpdoctor.lint.edits import end_of, replace, start_of
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, Way
-from ddpdoctor.lint.engine.interpreter.values import text
+from ddpdoctor.lint.engine.interpreter.values import NONE, Tensor, text
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.engine.queries.states import file_events
@@ -53,6 +53,8 @@ def check(run: Run) -> Iterator[Hit]:
     told: set[int] = set()
     for where, save, way, is_new in _pairs(run):
         if id(save.node) in told or not _is_repeated(where, way) or _is_moved(run, save):
+            continue
+        if not is_new and _is_made_again(save, way):
             continue
         told.add(id(save.node))
         path = _path_node(save)
@@ -145,6 +147,12 @@ def _loads(load: Event, save: Event) -> bool:
 def _is_repeated(run: Run, way: Way) -> bool:
     """Whether a loop overwrites the file again and again, as far as anybody can see."""
     return not run.is_entry or any(isinstance(step.node, Loop) for step in way)
+
+
+def _is_made_again(save: Event, way: Way) -> bool:
+    """Whether a function computes it as one tensor, with no loop: no training hangs on it."""
+    is_tensor = isinstance(save.values.get("object", NONE).what, Tensor)
+    return is_tensor and not any(isinstance(step.node, Loop) for step in way)
 
 
 def _is_moved(run: Run, save: Event) -> bool:
