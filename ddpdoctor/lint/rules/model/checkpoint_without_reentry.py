@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `checkpoint(self.block, x, use_reentrant=True)` in a loop that does not run over the blocks,
-or in a model that DDP searches for unused parameters, where it has no static graph.
+or twice of one block in a pass, as where two views are encoded; or in a model that DDP searches for
+unused parameters, where it has no static graph.
 
 ## Why is this bad?
 Each reentrant checkpoint runs a backward of its own and marks its parameters ready: "Expected to
@@ -30,9 +31,10 @@ from collections.abc import Iterator
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.machine import BOUND
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Func, Term, Value, What
 from ddpdoctor.lint.engine.queries.forwards import forward_of
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.wrapping import mentioned
 from ddpdoctor.lint.rule import About, Fix, Hit, Related
 
@@ -50,11 +52,16 @@ def check(run: Run) -> Iterator[Hit]:
         searches = search is not None and search.is_const(True)
         by_default = search is not None and not searches and _is_on_by_default(run, search)
         forward = forward_of(run, wrap.values["module"])
-        for event, way in events(forward.seq, "checkpoint") if forward else ():
+        found = list(events(forward.seq, "checkpoint")) if forward else []
+        for event, way in found:
             again = event.values.get("kw_use_reentrant")
             if again is None or not again.is_const(True):
                 continue
-            if not searches and not by_default and not _is_shared(run, event, way):
+            if (
+                not searches
+                and not by_default
+                and not (_is_shared(run, event, way) or _is_done_twice(event, way, found))
+            ):
                 continue
             name = ast.unparse(event.node.args[0]) if isinstance(event.node, ast.Call) else ""
             yield Hit(
@@ -91,6 +98,37 @@ def _is_shared(run: Run, event: Event, way: Way) -> bool:
         if step.begun is not None:
             another |= mentioned(run, step.begun.values["element"]) | _counted(step.begun)
     return bool(around) and not mentioned(run, function) & another
+
+
+def _is_done_twice(event: Event, way: Way, found: list[tuple[Event, Way]]) -> bool:
+    """Whether one pass checkpoints the same module once more, not instead."""
+    function = event.values.get("function")
+    if function is None or function.what == NOTHING or isinstance(function.what, Func):
+        return False
+    return any(
+        each is not event
+        and each.values.get("function") == function
+        and _written(each) == _written(event)
+        and _may_both_be_done(way, other)
+        for each, other in found
+    )
+
+
+def _written(event: Event) -> str:
+    """What is checkpointed, as it is written: of a list's elements one is not told from another."""
+    node = event.node
+    return ast.unparse(node.args[0]) if isinstance(node, ast.Call) and node.args else ""
+
+
+def _may_both_be_done(one: Way, other: Way) -> bool:
+    """Whether two ways do not part at a condition, and neither leaves before the other comes."""
+    for number, (mine, its) in enumerate(zip(one, other, strict=False)):
+        if mine.seq is not its.seq:
+            return number == 0 or not isinstance(one[number - 1].node, Choice)
+        if mine.index != its.index:
+            first = (one if mine.index < its.index else other)[number : number + 2]
+            return not (isinstance(first[0].node, Choice) and leaves(first[-1].seq))
+    return True
 
 
 def _counted(iterate: Event) -> set[What]:
