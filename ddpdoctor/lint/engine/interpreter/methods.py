@@ -572,7 +572,7 @@ def _of_tensor(
     if name in _ARCCOS:
         vm.emit("arccos", name, node, of=owner)
     of = made.of
-    if name in ("item", "tolist", "detach", "cpu", "numpy") or name.startswith("new_"):
+    if name in ("item", "tolist", "detach", "cpu", "numpy", "sample") or name.startswith("new_"):
         of = frozenset() if name != "cpu" else of
     if name in ("to", "cuda"):
         vm.emit("put", name, node, **by_position(args, kwargs))

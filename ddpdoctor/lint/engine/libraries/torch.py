@@ -317,6 +317,7 @@ COMPARISONS = ORDERINGS | {"Eq", "NotEq", "eq", "ne"}
 """How an operator's and a method's comparisons are named."""
 WITHOUT_GRAPH = COMPARISONS | frozenset(
     {"argmax", "argmin", "argsort", "bool", "detach", "int", "isfinite", "isnan", "long", "nonzero"}
+    | {"bernoulli", "multinomial", "sample"}
 )
 """What is computed from numbers that can be learnt, and cannot be learnt from."""
 PICKS_ROWS = frozenset({"argwhere", "masked_select", "nonzero", "unique", "unique_consecutive"})
