@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from ddpdoctor.lint.engine.interpreter.loading import Text
-from ddpdoctor.lint.engine.interpreter.objects import members
+from ddpdoctor.lint.engine.interpreter.objects import keyed, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Node, Way, events
@@ -124,7 +124,7 @@ def _left_out(run: Run) -> Iterator[Hit]:
     had = wraps.keys() | {part for each in wrapped for ref in each for part in parts(run, ref)}
     losses = [(made_by(each.values["loss"]), way) for each, way in events(run.root, "backward")]
     for optimizer, _ in events(run.root, "new"):
-        for module in _refs(run, optimizer.values.get("parameters", NONE)):
+        for module in _given(run, optimizer):
             own = parts(run, module)
             if own & had or not members.is_module(run.vm, Value(module)) or _is_a_shard(run, own):
                 continue
@@ -141,6 +141,14 @@ def _left_out(run: Run) -> Iterator[Hit]:
             if rounds.isdisjoint(shared_in(run, {module, optimizer.values["object"].what})):
                 yield _left_out_by(beside[-1], runs[0], optimizer)
                 return
+
+
+def _given(run: Run, optimizer: Event) -> list[Ref]:
+    """The objects whose weights an optimizer is given, by themselves or in groups."""
+    found = _refs(run, optimizer.values.get("parameters", NONE))
+    groups = [value for each in found for _, value in keyed.entries(run.vm, Value(each))]
+    inside = {ref for value in groups for ref in _refs(run, value)}
+    return sorted({*found, *inside}, key=_number)
 
 
 def _is_a_shard(run: Run, modules: set[int]) -> bool:
