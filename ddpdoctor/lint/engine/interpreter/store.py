@@ -51,6 +51,8 @@ PERHAPS = "#perhaps"
 
 OF_SOME = "#of some"
 """Of a number: some ranks reckon it in another way, as the last one does the end of its part."""
+SHUFFLED = "#shuffled"
+"""Of a list of which ranks are not known to have unequally much: what was in it when shuffled."""
 NONE_UNSEEN = "#never None"
 """Of what is another thing on each way: on none of them is it None, as far as that is seen."""
 OR_NONE = "#or None"

@@ -17,6 +17,7 @@ from ddpdoctor.lint.engine.interpreter.library.facts import REASONS, by_position
 from ddpdoctor.lint.engine.interpreter.library.streams import note_count
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, keyed, members, memory
+from ddpdoctor.lint.engine.interpreter.store import SHUFFLED
 from ddpdoctor.lint.engine.interpreter.tree import Event, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -422,7 +423,10 @@ def _shuffle(vm: Machine, value: Value, seed: Value, node: ast.AST) -> None:
     items = containers.held(found)
     element = containers.one_of(vm, items) if items else NONE
     agree, why = blended([found, seed])
-    vm.store.put((value.what, "[]"), Value(Many(element, how_many(found.what)), agree, why))
+    shuffled = Value(Many(element, how_many(found.what)), agree, why)
+    vm.store.put((value.what, "[]"), shuffled)
+    if not found.agree.divergent:
+        vm.store.put((value.what, SHUFFLED), shuffled)
 
 
 def _copied(vm: Machine, value: Value, node: ast.AST) -> Value:

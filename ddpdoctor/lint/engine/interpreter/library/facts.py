@@ -19,6 +19,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     memory,
     paths,
 )
+from ddpdoctor.lint.engine.interpreter.store import SHUFFLED
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     FALSE,
@@ -274,7 +275,8 @@ def _count(vm: Machine, call: Call) -> Value:
     ]
     if call.name == "len":
         number = how_many(content.what)
-        plain = Value(plain.what, UNKNOWN) if _is_shuffled(vm, plain) else plain
+        is_shuffled = vm.store.get((source.what, SHUFFLED)) == content or _is_shuffled(vm, plain)
+        plain = Value(plain.what, UNKNOWN) if is_shuffled else plain
         if isinstance(number, Const):
             return Value(number, plain.agree, plain.why)
         return Value(term("len", source.what), plain.agree, plain.why)
