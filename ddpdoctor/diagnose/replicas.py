@@ -7,6 +7,7 @@ is gone again later.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -76,24 +77,44 @@ class Divergence:
 def groups(case: Case) -> Iterator[tuple[int, tuple[Replica, ...]]]:
     """The replicas of each wrapped model as each of its optimizers trains it."""
     ranks = {rank.rank: rank for rank in case.evidence.ranks}
-    seen: set[tuple[int, int, tuple[int, ...]]] = set()
+    seen: set[tuple[int, tuple[int, ...]]] = set()
     for rank in case.evidence.ranks:
-        for number, optimizer in rank.training:
+        for number in dict.fromkeys(number for number, _ in rank.training):
             if number >= len(rank.wrappers):
                 continue
             members = rank.wrappers[number].ranks
-            if (number, optimizer, members) in seen:
+            if (number, members) in seen:
                 continue
-            seen.add((number, optimizer, members))
-            replicas = tuple(
-                _replica(ranks[r], number, optimizer)
+            seen.add((number, members))
+            of = [
+                ranks[r]
                 for r in members
                 if r in ranks
-                and (number, optimizer) in ranks[r].training
+                and any(wrapper == number for wrapper, _ in ranks[r].training)
                 and ranks[r].wrappers[number].ranks == members
-            )
-            if len(replicas) > 1:
-                yield number, replicas
+            ]
+            for replicas in _by_optimizer(of, number):
+                if len(replicas) > 1:
+                    yield number, replicas
+
+
+def _by_optimizer(of: list[RankEvidence], number: int) -> Iterator[tuple[Replica, ...]]:
+    """The replicas of a model as one and the same optimizer trains it on each rank.
+
+    That is the one made as the same of its rank. Where some ranks have made more of them, as for a
+    trial of theirs, it is the one that steps at the same line.
+    """
+    own = [[optimizer for wrapper, optimizer in r.training if wrapper == number] for r in of]
+    by_line = len(set(map(len, own))) > 1
+    found: dict[object, list[Replica]] = {}
+    for rank, optimizers in zip(of, own, strict=True):
+        at: Counter[Place | None] = Counter()
+        for optimizer in optimizers:
+            place = rank.training[number, optimizer].places.get("step")
+            at[place] += 1
+            key = (place, at[place]) if by_line else optimizer
+            found.setdefault(key, []).append(_replica(rank, number, optimizer))
+    yield from map(tuple, found.values())
 
 
 def is_a_replica(rank: RankEvidence) -> bool:

@@ -161,6 +161,29 @@ def test_an_optimizer_that_shares_a_backward_with_another_has_not_gone_past_the_
     assert only(found).code == "DDP300"
 
 
+def tried_out_by_one(*, apart_from: int = 99) -> list[RankEvidence]:
+    """Rank 0 has made an optimizer more than the others, and has stepped it by itself before."""
+    found = ranks(apart_from=apart_from)
+    first = found[0]
+    training = first.training[0, 0]
+    trial = replace(training, places={**training.places, "step": at(12)}, windows={"": 8})
+    first.training = {(0, 0): trial, (0, 1): replace(training, optimizer=1)}
+    alone = [sample(0, step, apart_from=1, rates=(1e-4,)) for step in STEPS]
+    first.samples = [*alone, *(replace(each, optimizer=1) for each in first.samples)]
+    return found
+
+
+def test_what_one_rank_tries_with_an_optimizer_of_its_own_is_no_replica_of_the_others() -> None:
+    assert said(tried_out_by_one()) == []
+
+
+def test_ranks_that_train_with_the_same_line_are_compared_where_one_has_another_optimizer() -> None:
+    finding = only(tried_out_by_one(apart_from=4))
+    assert finding.code == "DDP300"
+    assert "between steps 2 and 4" in " ".join(finding.evidence)
+    assert lines(finding)[0] == 40
+
+
 def test_late_parameters_are_named_where_they_alone_differ() -> None:
     found = ranks()
     for rank in found:
