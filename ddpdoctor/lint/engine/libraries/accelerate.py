@@ -1,8 +1,8 @@
 """Hugging Face accelerate. Source: its documentation and signatures (1.x)."""
 
 EFFECTS = """
-accelerate.Accelerator                                  new type=accelerate.Accelerator cpu=cpu@4
-accelerate.accelerator.Accelerator                      new type=accelerate.Accelerator cpu=cpu@4
+accelerate.Accelerator                                  new type=accelerate.Accelerator steps=gradient_accumulation_steps@3 cpu=cpu@4 plan=gradient_accumulation_plugin@
+accelerate.accelerator.Accelerator                      new type=accelerate.Accelerator steps=gradient_accumulation_steps@3 cpu=cpu@4 plan=gradient_accumulation_plugin@
 accelerate.PartialState                                 new type=accelerate.PartialState
 accelerate.state.PartialState                           new type=accelerate.PartialState
 accelerate.state.AcceleratorState                       new type=accelerate.PartialState

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `clip_grad_norm_` before `scaler.unscale_` under automatic mixed precision, inside `no_sync`,
-and before a collective that reduces the same gradients.
+in each of the parts that Accelerate accumulates, and before a collective that reduces the same
+gradients.
 
 ## Why is this bad?
 Scaled gradients are some 65536 times too large: all of them are clipped, to almost nothing. Before
@@ -31,15 +32,26 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import insert_line_before
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref, Term, Value
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Step, events
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    Ref,
+    Term,
+    Value,
+    What,
+    term,
+    within,
+)
 from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.reducing import unreduced
 from ddpdoctor.lint.engine.queries.wrapping import origins, parts, weights_in, wrappers
 from ddpdoctor.lint.rule import About, Fix, Hit, Related
 
 ABOUT = About(code="DDP306", name="clip-before-sync", confidence="certain")
 
+_IS_LAST = term("alike", "Accelerator.sync_gradients")
 _REDUCING = ("all_reduce", "reduce", "reduce_scatter", "all_gather", "all_gather_into_tensor")
 
 
@@ -55,6 +67,7 @@ def check(run: Run) -> Iterator[Hit]:
                 path=each.event.path,
             )
     yield from _clipped_then_averaged(run)
+    yield from _clipped_in_each_part(run)
     order = [event for event, _ in events(run.root, "clip", "step", "backward", "unscale")]
     for index, event in enumerate(order):
         if event.kind != "clip":
@@ -95,6 +108,44 @@ def _clipped_then_averaged(run: Run) -> Iterator[Hit]:
                 path=clip.path,
             )
             clip = None
+
+
+def _clipped_in_each_part(run: Run) -> Iterator[Hit]:
+    """Clips within Accelerate's accumulation that do not ask whether this part is the last."""
+    for event, way in events(run.root, "clip"):
+        asked = [choice.condition.what for step in way for choice in _passed(step)]
+        if "accumulate" not in event.scopes or any(map(_tells_the_last, asked)):
+            continue
+        if _accumulates(run, event.values.get("object", NONE)):
+            yield Hit(
+                event.node,
+                "gradients are clipped in each part of a batch, before they are reduced",
+                help="clip only `if accelerator.sync_gradients:`",
+                confidence="likely",
+                path=event.path,
+            )
+
+
+def _passed(step: Step) -> Iterator[Choice]:
+    """The choices by which ranks have come here: around it, and those with a way out before it."""
+    for node in (*step.seq.items[: step.index], step.node):
+        is_way_out = isinstance(node, Choice) and any(leaves(arm.body) for arm in node.arms)
+        if isinstance(node, Choice) and (node is step.node or is_way_out):
+            yield node
+
+
+def _accumulates(run: Run, accelerator: Value) -> bool:
+    """Whether an accelerator was told that it may step after several parts of a batch."""
+    steps, plan = (run.vm.store.get((accelerator.what, each)) for each in ("steps", "plan"))
+    return plan is not None or (steps is not None and not steps.is_const(1))
+
+
+def _tells_the_last(condition: What) -> bool:
+    """Whether a condition asks if gradients are reduced, or counts the parts."""
+    return any(
+        isinstance(each, Term) and (each.op in ("Mod", "counter") or each == _IS_LAST)
+        for each in within(condition)
+    )
 
 
 def _reduces_gradients(run: Run, event: Event, of: Ref) -> bool:
