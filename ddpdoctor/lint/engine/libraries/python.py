@@ -59,15 +59,15 @@ numpy.random.RandomState.*              event kind=draw_own result=pure
 numpy.random.RandomState.seed           event kind=seed_generator seed=seed@0 result=itself
 numpy.random.RandomState.set_state      event kind=seed_generator seed=state@0 result=itself
 numpy.random.Generator.*                event kind=draw_own result=pure
-numpy.save                              event kind=write path=file@0 object=arr@1
+numpy.save                              event kind=write path=file@0 object=arr@1 content=arr@1
 numpy.savez                             event kind=write path=file@0
 numpy.savez_compressed                  event kind=write path=file@0
-numpy.savetxt                           event kind=write path=fname@0 object=X@1
+numpy.savetxt                           event kind=write path=fname@0 object=X@1 content=X@1
 numpy.load                              event kind=read path=file@0 result=pure
 numpy.loadtxt                           event kind=read path=fname@0 result=pure
 numpy.genfromtxt                        event kind=read path=fname@0 result=pure
 numpy.memmap                            event kind=read path=filename@0 result=pure
-joblib.dump                             event kind=write path=filename@1 object=value@0
+joblib.dump                             event kind=write path=filename@1 object=value@0 content=value@0
 joblib.load                             event kind=read path=filename@0 result=pure
 pandas.read_csv                         event kind=read path=filepath_or_buffer@0 result=pure
 pandas.read_parquet                     event kind=read path=path@0 result=pure
@@ -96,9 +96,9 @@ copy.copy                               event kind=copy object=x@0 result=copy
 json.loads                              pure
 json.dumps                              pure
 json.load                               pure
-json.dump                               event kind=write object=fp@1
+json.dump                               event kind=write object=fp@1 content=obj@0
 pickle.load                             pure
-pickle.dump                             event kind=write object=file@1
+pickle.dump                             event kind=write object=file@1 content=obj@0
 yaml.*                                  pure
 ruamel.yaml.*                           pure
 ruamel.yaml.YAML                        new type=ruamel.yaml.YAML

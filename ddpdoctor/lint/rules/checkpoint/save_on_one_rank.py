@@ -2,10 +2,12 @@
 
 ## What it does
 Finds `torch.save` that every rank reaches, with a path in which no rank occurs, in the function
-that wraps the model in DDP or is called from it.
+that wraps the model in DDP or is called from it. And other files that every rank writes under one
+name: what each has computed of its own data, and what all have read before they write it anew.
 
 ## Why is this bad?
-N processes write one file at the same time: it is torn, or the last one wins.
+N processes write one file at the same time: it is torn, or the last one wins. Of what each rank has
+found, only its own is left then; and who comes later reads an empty file.
 
 ## Example
 ```python
@@ -28,14 +30,17 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, text
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Value, has_identity, text
 from ddpdoctor.lint.engine.queries.doing import (
+    between,
     doers,
+    in_try,
     is_distributed,
     is_one_after_another,
+    synchronises,
 )
-from ddpdoctor.lint.engine.queries.order import asked_too_early
-from ddpdoctor.lint.engine.queries.paths import same_path
+from ddpdoctor.lint.engine.queries.order import asked_too_early, is_after
+from ddpdoctor.lint.engine.queries.paths import same_path, spelled
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP502", name="every-rank-saves", confidence="certain")
@@ -45,6 +50,9 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield saves of several ranks into one file."""
     if not is_distributed(run):
         return
+    if run.is_entry:
+        yield from _data_of_each(run)
+        yield from _rewritten(run)
     for event, way in events(run.root, "save"):
         path = event.values.get("path")
         if path is None or not same_path(path, path):
@@ -69,6 +77,79 @@ def check(run: Run) -> Iterator[Hit]:
             confidence="certain" if sure else "likely",
             path=event.path,
         )
+
+
+def _data_of_each(run: Run) -> Iterator[Hit]:
+    """Files of one name into which each rank writes what it has computed of its own data."""
+    for event, way in events(run.root, "write"):
+        content = event.values.get("content", NONE)
+        if content.agree.cause != "data" or not content.agree.sure:
+            continue
+        path = _file(run, event)
+        if _is_of_all(path, way):
+            yield Hit(
+                event.node,
+                "each rank writes what it has found in its own data here: the last rank wins",
+                why=content.why,
+                help="gather it first, and write on one rank; or put the rank into the name",
+                confidence="likely",
+                path=event.path,
+            )
+
+
+def _rewritten(run: Run) -> Iterator[Hit]:
+    """Files that every rank reads, and then writes anew while others may still read."""
+    opened = [
+        (event, way)
+        for event, way in events(run.root, "open")
+        if _is_of_all(event.values.get("path"), way)
+    ]
+    for event, to in opened:
+        if not _empties(event):
+            continue
+        for read, at in opened:
+            if not is_after(at, to) or _empties(read) or not _is_same_file(read, event):
+                continue
+            if not any(synchronises(each) for each in between(at, to)):
+                yield Hit(
+                    event.node,
+                    "every rank writes anew what others may not have read yet: they find it empty",
+                    notes=(Related.at(read.place, "every rank reads it"),),
+                    help="on one rank alone, with a barrier behind it",
+                    confidence="likely",
+                    path=event.path,
+                )
+                break
+
+
+def _is_same_file(one: Event, other: Event) -> bool:
+    return spelled(one.values["path"].what) == spelled(other.values["path"].what)
+
+
+def _empties(opened: Event) -> bool:
+    mode = opened.values.get("mode", NONE).constant
+    return isinstance(mode, str) and "w" in mode
+
+
+def _file(run: Run, write: Event) -> Value | None:
+    """The path that is written to, of a file that is open as well."""
+    if "path" in write.values:
+        return write.values["path"]
+    file = write.values.get("object", NONE).what
+    mode = run.vm.store.get((file, "mode")) or NONE
+    is_new = isinstance(mode.constant, str) and "w" in mode.constant
+    return run.vm.store.get((file, "path")) if is_new else None
+
+
+def _is_of_all(path: Value | None, way: Way) -> bool:
+    """Whether each rank comes there for sure, at its own time, and means the same file."""
+    if path is None or in_try(way) or is_one_after_another(way):
+        return False
+    by_luck = path.agree.cause == "exception" and not path.agree.sure  # they fail alike, mostly
+    if not same_path(path, path) and not (by_luck and has_identity(path.what)):
+        return False
+    who = doers(way)
+    return who.mask & ~who.kept_out == EVERYONE and who.is_clear("disk", "clock")
 
 
 def _meant_for_one(run: Run, save: Event, way: Way) -> tuple[Related, ...]:

@@ -238,6 +238,8 @@ def _event(vm: Machine, call: Call) -> Value:
         values["seed"] = vm.store.get((call.owner.what, "seed")) or NONE
     if kind == "start":
         values["rank"] = _rank_given(vm, values.get("env", NONE))
+    if "content" in values:
+        values["content"] = inside(vm, values["content"])  # as it is now: it may be filled anew
     if kind == "save" and vm.type_of(saved := values.get("object", NONE)) == "dict":
         values["keys"] = keyed.keys(vm, saved)  # as they are now: a way may be taken back
     if kind == "load_state" and call.owner is not None and isinstance(call.owner.what, Ref):

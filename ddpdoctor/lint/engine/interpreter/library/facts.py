@@ -197,10 +197,10 @@ def inside(vm: Machine, value: Value, depth: int = 2) -> Value:
     if found is None:
         return memory.current(vm, value)
     items = containers.held(found)
-    if depth:
-        items = tuple(inside(vm, each, depth - 1) for each in items)
     if vm.type_of(value) == "dict":
         items = (*items, *(each for _, each in keyed.entries(vm, value)))
+    if depth:
+        items = tuple(inside(vm, each, depth - 1) for each in items)
     agree, why = blended([found, *(memory.current(vm, each) for each in items)])
     return Value(value.what, agree, why)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpdoctor.lint.engine.interpreter.library.call import Call
+from ddpdoctor.lint.engine.interpreter.library.facts import inside
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.values import NONE, Lib, Value
@@ -28,7 +29,7 @@ def note_file(
     by, through = roles.pop("by", None), roles.pop("with", None)
     kind = effect.option("kind")
     if kind == "write" and owner is not None:
-        roles["object"] = owner
+        roles |= {"object": owner, "content": inside(vm, owner)}
         if _is_a_model(vm, owner):
             kind, roles["model"] = "save", owner
     if through is not None and not isinstance(through.what, Lib):
