@@ -129,10 +129,11 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
 
 def _first(reasons: Sequence[Reason]) -> Iterator[Reason]:
     """Without those where ranks differ only because one of the others has parted them before."""
-    tests = {(each.turn.node.path, getattr(each.test, "lineno", 0)) for each in reasons}
-    for reason in reasons:
+    tests = [(each.turn.node.path, getattr(each.test, "lineno", 0)) for each in reasons]
+    for reason, own in zip(reasons, tests, strict=True):
         why = reason.why
-        if why is None or why.text != BY_SOME or (why.place.path, why.place.line) not in tests:
+        parted = (why.place.path, why.place.line) if why and why.text == BY_SOME else None
+        if parted == own or parted not in tests:  # a loop may part them by what it has made
             yield reason
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ddpdoctor.annotate import annotate
+from ddpdoctor.annotate.naming import _first
 from ddpdoctor.catalog import Cure, Finding, Phase, RankPlace
 from ddpdoctor.evidence import Place
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
+from ddpdoctor.lint.engine.interpreter.values import Place as Where
+from ddpdoctor.lint.engine.interpreter.values import Why
 from ddpdoctor.lint.reason import heads
 
 
@@ -717,18 +724,21 @@ def average(value):
     dist.all_reduce(value)  # the helper
 class Table:
     def __init__(self):
-        self.rows = {"loss": [], "reward": []}
-        self.wide = {"loss": True, "reward": False}
+        self.rows, self.wide = {}, {}
+    def add(self, key, wide=False):
+        self.rows[key] = []
+        self.wide[key] = wide
     def told(self):
         for key in self.rows:
             if self.wide[key]:
                 average(torch.tensor(self.rows[key]).max())
             else:
                 average(torch.tensor(self.rows[key]))  # the row
-            self.wide[key] = False
             self.rows[key] = []
-def learn(model, batches):
+def learn(model, batches, keys):
     table = Table()
+    for key in keys:
+        table.add(key, wide=key.isupper())
     for batch in batches:
         loss = model(batch).mean()
         loss.backward()
@@ -750,6 +760,20 @@ def test_a_helper_that_is_called_for_two_things_is_no_line_on_which_ranks_meet(
     )
     refined = only(general.model_copy(update={"code": "DDP403"}))
     assert (refined.code, refined.places[1].place) == ("DDP401", script.place("decides", "learn"))
+
+
+def test_what_a_decision_has_made_differ_is_no_reason_beside_it() -> None:
+    def reason(line: int, why: Why | None) -> Any:
+        node = SimpleNamespace(path="train.py")
+        test = ast.Name("x", lineno=line)
+        return SimpleNamespace(turn=SimpleNamespace(node=node), test=test, why=why)
+
+    by_rank = reason(9, Why("the rank", Where("train.py", 9)))
+    inside = reason(3, Why(BY_SOME, Where("train.py", 9)))
+    elsewhere = reason(5, Why(BY_SOME, Where("train.py", 40)))
+    itself = reason(6, Why(BY_SOME, Where("train.py", 6)))
+    rest = [by_rank, elsewhere, itself]
+    assert [*_first([inside, *rest])] == rest
 
 
 LIMITED = """
