@@ -127,10 +127,10 @@ def _rest(ranks: list[RankEvidence], kin: loaders.Kin, batches: Counts) -> Reaso
     if len(set(_lengths(kin).values())) != 1 or not _is_one_order(kin):
         return None
     return Reason(
-        f"The order is one on all ranks, and the batches are dealt out with a remainder: "
-        f"{_told(batches, 'batches')}.",
-        "Leave out the batches that are left over, or repeat some, so that all ranks have as many"
-        + _JOIN,
+        f"The order is one on all ranks, and the parts of it that they are dealt, with a remainder "
+        f"or for what each leaves out of its own, are not as long: {_told(batches, 'batches')}.",
+        "Leave out before dealing out what is not to be used, and what is left over, or repeat "
+        "some, so that all ranks have as many" + _JOIN,
     )
 
 

@@ -58,10 +58,11 @@ def test_orders_of_each_are_told_with_the_line_that_shuffles() -> None:
     assert [each.place for each in reason.places] == [SHUFFLE]
 
 
-def test_batches_of_one_order_are_dealt_out_with_a_remainder() -> None:
+def test_parts_of_one_order_have_a_remainder_or_each_leaves_something_out_of_its_own() -> None:
     deals = tuple({"rank": (rank, DEAL)} for rank in range(WORLD))
     one = (("a",),) * WORLD
-    assert "the batches are dealt out with a remainder" in told(mixed=one, deals=deals)
+    said = told(mixed=one, deals=deals)
+    assert "with a remainder or for what each leaves out of its own, are not as long" in said
     assert told((9, 4, 4, 4), mixed=one, deals=deals) == ""
     assert told(mixed=one) == ""
 
