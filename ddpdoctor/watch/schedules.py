@@ -1,6 +1,7 @@
 """Records learning-rate schedules: where they are made, and how far they have counted.
 
-Nothing is added to their steps: what one has counted is read off it when the rates come to zero.
+Of their steps the first one is looked at, by whom it is taken; what one has counted is read off it
+when the rates come to zero.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class Schedules:
         self._made: list[weakref.ref[Any]] = []
         self._places: list[tuple[Frame | None, int | None]] = []
         """Of each, the line that made it and the way there."""
+        self._unstepped: set[int] = set()
+        """Those that nobody has stepped since they were made, by their identity."""
 
     def listen(self) -> None:
         """Wrap the construction of torch's."""
@@ -43,6 +46,25 @@ class Schedules:
             note(scheduler)
 
         scheduler_type.__init__ = construct
+        self._around_step(scheduler_type)
+
+    def _around_step(self, scheduler_type: Any) -> None:
+        original, unstepped = scheduler_type.step, self._unstepped
+        note = harmless(self._note_step)
+
+        @functools.wraps(original)
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            if id(scheduler) in unstepped:
+                note(scheduler)
+            return original(scheduler, *args, **kwargs)
+
+        scheduler_type.step = step
+
+    def _note_step(self, scheduler: Any) -> None:
+        self._unstepped.discard(id(scheduler))
+        frame = sys._getframe(2)
+        place, way = users_frame(frame), self._log.way(frame)
+        self._log.write("schedule-step", place=place, way=way)
 
     @harmless
     def counted(self, optimizer: Any) -> int:
@@ -55,6 +77,7 @@ class Schedules:
     def _note(self, scheduler: Any) -> None:
         if len(self._made) < _MOST:
             self._made.append(weakref.ref(scheduler))
+            self._unstepped.add(id(scheduler))
             frame = sys._getframe(2)
             place, way = users_frame(frame), self._log.way(frame)
             self._places.append((place, way))

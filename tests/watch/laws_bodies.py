@@ -579,6 +579,30 @@ def batches_of_own_parts() -> None:
     deal("of own part", batches=True)
 
 
+def decay(*, by_all: bool) -> None:
+    rank = join()
+    torch.manual_seed(3)
+    model = DistributedDataParallel(nn.Linear(6, 1))
+    step = torch.optim.SGD(model.parameters(), lr=0.5)
+    schedule = torch.optim.lr_scheduler.StepLR(step, 1, 0.5)
+    torch.manual_seed(rank)
+    for number in range(9):
+        model(torch.randn(4, 6)).square().mean().backward()
+        step.step()
+        step.zero_grad()
+        if number % 3 == 2 and (by_all or rank == 0):
+            schedule.step()  # the step of the schedule
+    leave()
+
+
+def decayed_by_one() -> None:
+    decay(by_all=False)
+
+
+def decayed_by_all() -> None:
+    decay(by_all=True)
+
+
 def judged_at_will() -> None:
     learn_from_each_other(own=True)
 

@@ -18,6 +18,7 @@ from ddpdoctor.diagnose.replicas import (
 )
 from ddpdoctor.evidence import FileEvent, Place, RankEvidence, Sample, StateLoad, named
 from ddpdoctor.evidence.events.altered import Altered
+from ddpdoctor.evidence.events.planned import Schedule, ScheduleStep
 
 _SHOWN = 3
 _ROUNDING = 2e-6
@@ -301,13 +302,30 @@ def _rates(found: Divergence) -> _Reason | None:
             "Reduce the metric over the ranks before you step the scheduler.",
             ("plateau",),
         )
+    some, places = _stepped_by_some(found)
+    alone = f", as only {named(some)} stepped the schedule" if some else ""
     return _Reason(
         "DDP300",
         "silent-divergence",
-        f"the learning rates differ between ranks ({told}), and so the parameters.",
-        "Compute the learning rate from what is the same on every rank.",
+        f"the learning rates differ between ranks ({told}){alone}, and so the parameters.",
+        "Step the schedule on every rank."
+        if some
+        else "Compute the learning rate from what is the same on every rank.",
         ("step",),
+        places=places,
     )
+
+
+def _stepped_by_some(found: Divergence) -> tuple[tuple[int, ...], tuple[RankPlace, ...]]:
+    """The ranks that have stepped a schedule, where all have made it and others have not."""
+    ranks = [replica.rank for replica in found.replicas]
+    steps = {rank.rank: each for rank in ranks for each in rank.of(ScheduleStep)[:1]}
+    made = {len(rank.of(Schedule)) for rank in ranks}
+    if not steps or len(steps) == len(ranks) or len(made) > 1 or made == {0}:
+        return (), ()
+    some, step = tuple(sorted(steps)), steps[min(steps)]
+    at = RankPlace(ranks=some, place=step.place, doing="scheduler.step()")
+    return some, (at, *callers(some, step.way, step.place))
 
 
 def _rates_before(found: Divergence) -> _Reason | None:

@@ -23,6 +23,18 @@ class Schedule:
     """The user's frames that led there, outermost first."""
 
 
+@record("schedule-step")
+@dataclass(frozen=True, slots=True)
+@checked
+class ScheduleStep:
+    """The first step of one, after that of its making."""
+
+    place: Place | None
+    """The line that steps it."""
+    way: tuple[Place, ...] = ()
+    """The user's frames that led there, outermost first."""
+
+
 @record("schedule-end")
 @dataclass(frozen=True, slots=True)
 @checked
