@@ -43,7 +43,7 @@ class Collective:
     values: tuple[float, ...] = ()
     """The input of a sum itself, if it is of few numbers, of such calls."""
     some: tuple[float, ...] = ()
-    """Otherwise a few of its numbers, always of the same places; of integers in any case."""
+    """Otherwise a few sums of its numbers, always of the same places; of integers in any case."""
     losses: tuple[float, ...] = ()
     """The losses that its lines hold, each a mean, where it is a sum of single numbers."""
     means: tuple[float, ...] = ()

@@ -18,7 +18,7 @@ from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Collective, Place, RankEvidence
 
 _SEVERAL = 2
-"""Of a few numbers of many, so many must have grown: gradients are mostly none."""
+"""Of a few sums of many numbers, so many must have grown: gradients are mostly none."""
 _ENOUGH = 2
 """Calls that went on from the one before."""
 
