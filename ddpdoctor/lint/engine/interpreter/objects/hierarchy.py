@@ -42,10 +42,10 @@ def library_base(vm: Machine, number: int) -> str:
 
 
 def library_class(vm: Machine, number: int) -> str:
-    """The library's class that a class derives from, by its own name; all derive from `object`."""
+    """The library's class that a class derives from, by its own name."""
     for each in bases(vm, number):
         for base in vm.classes[each].bases:
-            if isinstance(base.what, Lib) and base.what != Lib("object"):
+            if isinstance(base.what, Lib):
                 return base.what.name
     return ""
 

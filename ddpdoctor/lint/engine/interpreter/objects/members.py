@@ -365,6 +365,8 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
             if inner is not None and _asks_the_module(vm, getter):
                 return attribute(vm, inner, name, node)
             return Value(term("of", what, name), UNKNOWN)
+        if base == "object":  # which has no such thing: it was set, nobody knows to what
+            return Value(term("of", what, name), owner.agree, owner.why)
         if base:
             return _of_type(vm, owner, base, name, node)
         value = Value(term("of", what, name), UNKNOWN)
