@@ -115,6 +115,8 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     if isinstance(what, Tensor):
         if agree.divergent and _is_an_order(vm, value):
             agree = local("order", False)
+        if (dealt := vm.store.get((what, indexing.OWN_ROWS))) is not None:
+            agree, why = dealt.agree, dealt.why
         one = Value(Tensor(vm.site(node, "element"), what.of), agree, why)
         return vm.computed(one, "element", (value,), node), _number_of_rows(vm, value)
     if isinstance(what, Table):

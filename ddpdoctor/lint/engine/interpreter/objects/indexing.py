@@ -15,6 +15,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     SAME,
     UNKNOWN,
     WORLD,
+    Agreement,
     Const,
     Either,
     Lib,
@@ -28,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    Why,
     blended,
     is_device,
     local,
@@ -225,8 +227,9 @@ def sliced(
     found = containers.content(vm, owner)
     by, reason = blended(parts)
     agree, why = blended([memory.current(vm, owner), *parts])
+    own: tuple[Agreement, Why | None] | None = None
     if by.kind == "rank":
-        agree, why = local("shard", by.sure), vm.why(OWN_PART, node, reason)
+        own = agree, why = local("shard", by.sure), vm.why(OWN_PART, node, reason)
         whole = found if found is not None else memory.current(vm, owner)
         if of_rows and whole.agree.cause in ("order", "chance"):
             vm.emit("deal", "", node, order=whole)
@@ -235,6 +238,8 @@ def sliced(
     if found is not None:
         inner = found.what
         element = containers.one_of(vm, inner.items) if isinstance(inner, Tuple) else inner.element  # type: ignore[union-attr]
+        if own is not None:
+            element = Value(element.what, *own)
         if by.kind != "rank":
             agree, why = blended([found, *parts])
             is_part = agree.cause == "shard"
@@ -251,8 +256,13 @@ def sliced(
     what = owner.what
     if isinstance(what, Tensor):
         made = memory.fresh(vm, Value(Tensor(vm.site(node, "slice"), what.of), agree, why))
+        if own is not None:
+            vm.store.put((made.what, OWN_ROWS), Value(NOTHING, *own))
         return vm.computed(made, "slice", (owner,), node)
-    return Value(term("slice", what, *(each.what for each in parts)), agree, why)
+    part = term("slice", what, *(each.what for each in parts))
+    if own is not None and agree == UNKNOWN:
+        return Value(Many(Value(term("item", part), *own)), agree, why)
+    return Value(part, agree, why)
 
 
 def left_over(vm: Machine, numbers: Value) -> bool:
@@ -286,6 +296,8 @@ def _is_dealt_evenly(vm: Machine, what: What, parts: list[Value], node: ast.AST)
     return number is not None and folding.is_multiple(number.what)
 
 
+OWN_ROWS = "#own rows"
+"""Of a tensor that was dealt out: whose its rows are, though ranks may have as many."""
 NUMBER = "#number"
 """Of what was split: into how many parts."""
 
