@@ -2,7 +2,8 @@
 
 ## What it does
 Finds datasets that draw from a generator which they made themselves, by a fixed seed, and never
-ask which worker they run in; and `worker_init_fn`s that seed all ranks alike.
+ask which worker they run in; `worker_init_fn`s that seed all ranks alike; and seeds to which the
+numbers of rank and worker are added as they are: worker 1 of rank 0 has that of worker 0 of rank 1.
 
 ## Why is this bad?
 Workers are copies of the dataset: each has the same generator in the same state. Every worker, of
@@ -32,7 +33,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Seq, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Term, within
+from ddpdoctor.lint.engine.interpreter.values import NONE, Table, Term, What, within
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
@@ -52,6 +53,8 @@ def check(run: Run) -> Iterator[Hit]:
         yield from _cloned(run, work)
     for loader in made(run, LOADER).values() if is_distributed(run) else ():
         work = run.vm.workers[loader]
+        if not any(loader.values.get("num_workers", NONE).is_const(few) for few in (0, 1)):
+            yield from _overlapping(work)
         if any(True for _ in events(work, "worker")):
             yield from _seeded_alike(work)
         elif "rest" not in loader.values and "worker_init_fn" not in loader.values:
@@ -63,16 +66,57 @@ def _numbered_alike(work: Seq) -> Iterator[Hit]:
     """The first seed of a sample's reading that is the worker's number, and nothing of the rank."""
     for event, _ in events(work, "seed", "seed_numpy", "seed_python"):
         seed = event.values.get("seed", NONE)
-        parts = [each for each in within(seed.what) if isinstance(each, Term) and each.op == "of"]
+        parts = [each for each in within(seed.what) if isinstance(each, Term)]
         if seed.agree.kind == "same" and any(_is_of_worker(each, "id") for each in parts):
             if not any(_is_of_worker(each, "seed") for each in parts):
                 yield _alike(event)
             return
 
 
+def _overlapping(work: Seq) -> Iterator[Hit]:
+    """The first seed to which the numbers of rank and worker are added, each counting by one."""
+    for event, _ in events(work, "seed", "seed_numpy", "seed_python"):
+        added = list(_added(event.values.get("seed", NONE).what))
+        ranks = [each for each in added if isinstance(each, Table) and _counts_by_one(each)]
+        workers = [each for each in added if isinstance(each, Term) and _is_the_worker(each)]
+        if len(ranks) == len(workers) == 1 and not any(map(_is_seeded_by_torch, added)):
+            yield Hit(
+                event.node,
+                "worker 1 of a rank is seeded as worker 0 of the next one: the same noise",
+                help="count the ranks by their workers: seed + rank * num_workers + worker_id",
+                path=event.path,
+            )
+            return
+
+
+def _added(what: What) -> Iterator[What]:
+    """The terms of a sum."""
+    if isinstance(what, Term) and what.op == "Add":
+        for each in what.args:
+            yield from _added(each)
+    else:
+        yield what
+
+
+def _counts_by_one(ranks: Table) -> bool:
+    steps = zip(ranks.entries, ranks.entries[1:], strict=False)
+    return all(type(a) is type(b) is int and b - a == 1 for a, b in steps)
+
+
+def _is_the_worker(what: Term) -> bool:
+    return what == Term("worker") or _is_of_worker(what, "id")
+
+
+def _is_seeded_by_torch(what: What) -> bool:
+    """Whether torch has seeded it for this worker alone."""
+    parts = [each for each in within(what) if isinstance(each, Term)]
+    asked = any("initial_seed" in str(each.args[:1]) for each in parts)
+    return asked or any(_is_of_worker(each, "seed") for each in parts)
+
+
 def _is_of_worker(what: Term, name: str) -> bool:
     """Whether it is what torch tells a worker of itself, by this name."""
-    owner = what.args[0]
+    owner = what.args[0] if what.op == "of" else None
     is_told = isinstance(owner, Term) and str(owner.args[:1]).count("get_worker_info")
     return bool(is_told) and what.args[1:] == (name,)
 
