@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from typing import Any
 
-from ddpdoctor.lint.engine.interpreter.values import Const, Term, Value, What, has_identity
+from ddpdoctor.lint.engine.interpreter.values import (
+    RANK,
+    Const,
+    Table,
+    Term,
+    Value,
+    What,
+    has_identity,
+)
 
 _ALIKE = ("same", "unknown")
 Spelling = tuple[str | What, ...]
@@ -23,16 +33,21 @@ def same_path(one: Value | None, other: Value | None) -> bool:
 
 def spelled(what: What) -> Spelling:
     """A path in one way of writing: `join(folder, "a.pt")` is `f"{folder}/a.pt"`."""
+    words = [re.sub("/+", "/", x) if isinstance(x, str) else x for x in _merged(_pieces(what))]
+    if words and isinstance(words[0], str):
+        words[0] = words[0].removeprefix("./")
+    return tuple(words)
+
+
+def _merged(pieces: Iterable[str | What]) -> Spelling:
+    """The same, with what is written side by side as one word."""
     found: list[str | What] = []
-    for each in _pieces(what):
+    for each in pieces:
         if isinstance(each, str) and found and isinstance(found[-1], str):
             found[-1] += each
         else:
             found.append(each)
-    words = [re.sub("/+", "/", each) if isinstance(each, str) else each for each in found]
-    if words and isinstance(words[0], str):
-        words[0] = words[0].removeprefix("./")
-    return tuple(words)
+    return tuple(found)
 
 
 def may_be(read: What, written: What) -> bool:
@@ -46,10 +61,46 @@ def may_be(read: What, written: What) -> bool:
     return within == folder and _fits(name, pattern)
 
 
+def goes_through(read: What, written: What) -> bool:
+    """Whether `part-{i}.pt` of a counter means `part-{rank}.pt`, one rank's after the other's.
+
+    So does what their folder is seen to hold.
+    """
+    path = _by_rank(spelled(written))
+    if RANK in path and read_in(read, _split(path)[0]):
+        return True
+    pairs = zip_longest(spelled(read), path)
+    others = [(one, mine) for one, mine in pairs if one != mine]
+    return len(others) == 1 and all(
+        mine == RANK and isinstance(one, Term) and one.op == "counter" for one, mine in others
+    )
+
+
+def _by_rank(path: Spelling) -> Spelling:
+    """The same with names that have the rank's number in them as text and number."""
+    found: list[str | What] = []
+    for each in path:
+        found += _numbered(each.entries) if isinstance(each, Table) else (each,)
+    return _merged(found)
+
+
+def _numbered(names: tuple[Any, ...]) -> Spelling:
+    """`part-{rank}.pt` of the names of all ranks; the names themselves where that is not it."""
+    first = names[0] if isinstance(names[0], str) else ""
+    for digit in re.finditer("0", first):
+        before, after = first[: digit.start()], first[digit.end() :]
+        if names == tuple(f"{before}{rank}{after}" for rank in range(len(names))):
+            return (before, RANK, after)
+    return (Table(names),)
+
+
 def read_in(path: What, folder: Spelling) -> bool:
     """Whether a path is whatever a folder was seen to hold."""
-    if isinstance(path, Term) and path.op == "path" and len(path.args) == 1:
-        path = path.args[0]
+    if isinstance(path, Term) and path.op == "path":
+        before = path.args[:-1]
+        if before and spelled(Term("path", before)) != folder:
+            return False
+        path = path.args[-1]
     return isinstance(path, Term) and path.op == "listed" and spelled(path.args[0]) == folder
 
 

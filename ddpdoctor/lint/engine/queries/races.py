@@ -30,7 +30,7 @@ from ddpdoctor.lint.engine.queries.doing import (
 )
 from ddpdoctor.lint.engine.queries.holding import stand_apart
 from ddpdoctor.lint.engine.queries.partings import Parting
-from ddpdoctor.lint.engine.queries.paths import same_path
+from ddpdoctor.lint.engine.queries.paths import goes_through, same_path
 from ddpdoctor.lint.rule import Related
 
 _MEETINGS = ("collective", "wrap", "backward", "group")
@@ -94,6 +94,37 @@ def _races(run: Run) -> Iterator[Race]:
                 writes.sure and reads.sure and known,
                 of_state,
             )
+
+
+def gatherings(run: Run) -> Iterator[Race]:
+    """The reading of what each rank writes into a file of its own, before others surely have."""
+    if run.is_entry and not is_distributed(run):
+        return
+    written = [
+        (each, way)
+        for each, way in events(run.root, "save", "write", "rename", "open")
+        if each.kind != "open" or _writes(each)
+    ]
+    order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
+    told: set[int] = set()
+    for load, to in events(run.root, "load", "read", "open", "read_data"):
+        path = _path(load)
+        if path is None or id(load.node) in told or (load.kind == "open" and not _reads(load)):
+            continue
+        for save, at in written:
+            own = made_by(save)
+            if own is None or not goes_through(path.what, own.what):
+                continue
+            if order[id(save)] > order[id(load)] or is_the_starters(at) or is_the_starters(to):
+                continue
+            if any(synchronises(each) for each in between(at, to)):
+                continue
+            if _polls(run, order, save, at, load, to) or any(map(_does_without, doers(to).tried)):
+                continue
+            told.add(id(load.node))
+            by = Related.at(save.place, "each rank writes its own")
+            yield Race(load.node, load.path, by, sure=False, of_state=False)
+            break
 
 
 def _does_without(tried: Choice) -> bool:

@@ -1,8 +1,9 @@
 """Read of a file, or use of a folder, that rank 0 has not made yet.
 
 ## What it does
-Finds a file of data (no checkpoint) that one rank writes and every rank loads later, and a folder
-that one rank makes and others write into, list or rely on, with no collective in between.
+Finds a file of data (no checkpoint) that one rank writes and every rank loads later, files of all
+ranks that one of them reads, and a folder that one rank makes and others write into, list or rely
+on, with no collective in between.
 
 ## Why is this bad?
 The other ranks arrive first: FileNotFoundError on them, or half a file.
@@ -28,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.queries.races import early_looks, races, rushes
+from ddpdoctor.lint.engine.queries.races import early_looks, gatherings, races, rushes
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP407", name="missing-wait", confidence="certain")
@@ -46,6 +47,15 @@ def check(run: Run) -> Iterator[Hit]:
                 confidence="certain" if race.sure else "likely",
                 path=race.path,
             )
+    for early in gatherings(run):
+        yield Hit(
+            early.node,
+            "this reads what other ranks write, which may not be there yet",
+            notes=(early.by,),
+            help="a barrier between the writes and the reads; or all_gather_object, without files",
+            confidence="likely",
+            path=early.path,
+        )
     for rush in rushes(run):
         yield Hit(
             rush.node,
