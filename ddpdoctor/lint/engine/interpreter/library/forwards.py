@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     UNKNOWN,
     Agreement,
     Const,
+    Either,
     Many,
     Ref,
     Tensor,
@@ -129,10 +130,21 @@ def _one_after_another(
     found = containers.content(vm, module)
     if found is None:
         return None
-    parts = containers.held(found)
-    for each in parts:
+    for each in _in_turn(found):
         args = [call_value(vm, each, args, {}, node)]
     return args[0] if args else None
+
+
+def _in_turn(found: Value) -> tuple[Value, ...]:
+    """The modules of a sequence: of what was put into a list in a loop, each is gone through."""
+    parts: list[Value] = []
+    for each in containers.held(found):
+        what = each.what
+        if isinstance(what, Either) and what.chosen is None:
+            parts += what.options
+        else:
+            parts.append(each)
+    return tuple(parts)
 
 
 def _marked_one(
