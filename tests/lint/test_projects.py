@@ -148,6 +148,25 @@ def test_the_same_is_found_however_the_sources_are_named(
     assert {tuple(found(*each)) for each in named} == {(("train.py", 5, "DDP401"),)}
 
 
+def test_a_module_beside_a_script_above_is_found_from_the_folders_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`python code/src/run.py` finds all that lies in src, whoever asks for it."""
+    tasks = tmp_path / "code" / "src" / "tasks"
+    tasks.mkdir(parents=True)
+    (tasks.parent / "settings.py").write_text(
+        "import torch.distributed as dist\ndist.init_process_group('gloo')\nrank = dist.get_rank()\n"
+    )
+    (tasks / "fit.py").write_text(
+        "import torch.distributed as dist\nfrom settings import rank\n"
+        "def fit():\n    if rank == 0:\n        dist.barrier()\n"
+    )
+    (tasks.parent / "run.py").write_text("from tasks.fit import fit\nfit()\n")
+    monkeypatch.chdir(tmp_path)
+    (found,) = lint(list(collect(["."]))).diagnostics
+    assert (Path(found.path).name, found.line, found.code) == ("fit.py", 5, "DDP401")
+
+
 @pytest.mark.parametrize(
     "written",
     [

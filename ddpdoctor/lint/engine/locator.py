@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 
 from ddpdoctor.lint.engine.search_path import SearchPath
@@ -100,12 +100,19 @@ class Locator:
                 base = _above(base)
             return self._below(base, parts, own_package=True)
         first: tuple[str, str] | None = None
-        for base_name in dict.fromkeys((self._top(folder), folder, *self._roots)):
+        nearest = (self._top(folder), folder, *self._roots, *self._around(folder))
+        for base_name in dict.fromkeys(nearest):
             found = self._below(base_name, parts, own_package=False)
             if found is not None and not _is_below_a_module(*found):
                 return found
             first = first or found
         return first
+
+    def _around(self, folder: str) -> Iterator[str]:
+        """The project's folders above this one: a script that is started there finds theirs."""
+        while self._is_inside(above := _above(folder)) and above != folder:
+            folder = above
+            yield folder
 
     def _below(self, base: str, parts: list[str], *, own_package: bool) -> tuple[str, str] | None:
         # As the files to lint are named: without a dot in front.

@@ -105,7 +105,7 @@ def _rewritten(run: Run) -> Iterator[Hit]:
         if _is_of_all(event.values.get("path"), way)
     ]
     for event, to in opened:
-        if not _empties(event):
+        if not _empties(event) or _is_looked_for(to):
             continue
         for read, at in opened:
             if not is_after(at, to) or _empties(read) or not _is_same_file(read, event):
@@ -120,6 +120,12 @@ def _rewritten(run: Run) -> Iterator[Hit]:
                     path=event.path,
                 )
                 break
+
+
+def _is_looked_for(way: Way) -> bool:
+    """Whether who comes there has looked at the disk, for what it then writes: DDP212."""
+    choices = (step.node for step in way if isinstance(step.node, Choice))
+    return any(each.condition.agree.cause == "disk" for each in choices)
 
 
 def _is_same_file(one: Event, other: Event) -> bool:
