@@ -70,6 +70,8 @@ def check(run: Run) -> Iterator[Hit]:
         summed = _summed_in_place(run, loss)
         if _is_of_all(run, loss, summed):
             continue
+        if _is_undone(run, loss, worlds):
+            continue
         for step in _steps(run, loss):
             if _is_scaled(run, step, worlds, summed) and id(step.node) not in told:
                 told.add(id(step.node))
@@ -170,6 +172,19 @@ def _is_scaled(run: Run, step: Made, worlds: Collection[What], summed: Collectio
     return _is_by_world(other.what, worlds) or (
         divides and is_bare and any(_is_by_world(each, worlds) for each in _factors(other.what))
     )
+
+
+def _is_undone(run: Run, loss: Value, worlds: Collection[What]) -> bool:
+    """Whether what is multiplied by the ranks is divided by what grows with them, or before."""
+    kinds = {
+        _SCALES[step.by]
+        for step in _steps(run, loss)
+        if step.by in _SCALES
+        and any(
+            _is_by_world(each, worlds) for given in step.of[:2] for each in _factors(given.what)
+        )
+    }
+    return len(kinds) > 1
 
 
 def _factors(what: object) -> Iterator[object]:
