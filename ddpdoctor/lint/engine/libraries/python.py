@@ -26,6 +26,7 @@ uuid.uuid4                              local cause=chance
 secrets.*                               local cause=chance
 os.urandom                              local cause=chance
 os.getpid                               local cause=machine
+os.getppid                              same
 os.uname                                local cause=machine
 socket.gethostname                      local cause=machine
 socket.socket                           new type=socket.socket
