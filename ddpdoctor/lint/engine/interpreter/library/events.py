@@ -280,7 +280,8 @@ def _event(vm: Machine, call: Call) -> Value:
     if result == "same":
         return Value(identity(vm, call.name, call.args, call.node), SAME)
     if result == "copy":
-        event.values["result"] = _copied(vm, call.first, call.node)
+        deep: dict[int, Value] | None = {} if call.name == "copy.deepcopy" else None
+        event.values["result"] = _copied(vm, call.first, call.node, deep)
         return event.values["result"]
     if result == "new":
         path = values.get("path", NONE)
@@ -431,17 +432,44 @@ def _shuffle(vm: Machine, value: Value, seed: Value, node: ast.AST) -> None:
         vm.store.put((value.what, SHUFFLED), shuffled)
 
 
-def _copied(vm: Machine, value: Value, node: ast.AST) -> Value:
+def _copied(
+    vm: Machine, value: Value, node: ast.AST, deep: dict[int, Value] | None = None
+) -> Value:
+    """A copy; where it is `deep`, of the parts of a model too, each copied once."""
     if isinstance(value.what, Term):
         return Value(term("copied", value.what, vm.site(node)), value.agree, value.why)
     if not isinstance(value.what, Ref):
         return value
-    old = vm.objects[value.what.number]
-    made = vm.new(node, old.type, old.cls, f"copy{value.what.number}")
+    number = value.what.number
+    old = vm.objects[number]
+    made = vm.new(node, old.type, old.cls, f"copy{number}")
+    copy = Value(made)
+    if deep is not None:
+        deep[number] = copy
     for name, each in vm.store.of(value.what).items():
-        vm.store.put((made, name), each)
-    vm.store.put((made, "#copied"), value)
-    return Value(made)
+        vm.store.put((made, name), each if deep is None else _part(vm, each, node, deep))
+    return copy
+
+
+def _part(vm: Machine, value: Value, node: ast.AST, deep: dict[int, Value]) -> Value:
+    """What a copied thing holds: a layer is copied with it, or a list of layers."""
+    what = value.what
+    if isinstance(what, Tuple):
+        items = tuple(_part(vm, each, node, deep) for each in what.items)
+        return Value(Tuple(items), value.agree, value.why)
+    if isinstance(what, Many):
+        element = _part(vm, what.element, node, deep)
+        return Value(Many(element, what.number), value.agree, value.why)
+    if not isinstance(what, Ref) or not _is_layer(vm, what):
+        return value
+    return deep.get(what.number) or _copied(vm, value, node, deep)
+
+
+def _is_layer(vm: Machine, what: Ref) -> bool:
+    made = vm.objects[what.number]
+    base = hierarchy.library_base(vm, made.cls) if made.cls >= 0 else made.type
+    is_layer = base.startswith("torch.nn.") and "parallel" not in base
+    return is_layer or base in ("list", "dict")
 
 
 HANDLERS: dict[str, Handler] = {
