@@ -227,13 +227,14 @@ def sliced(
     found = containers.content(vm, owner)
     by, reason = blended(parts)
     agree, why = blended([memory.current(vm, owner), *parts])
-    own: tuple[Agreement, Why | None] | None = None
+    own: tuple[Agreement, Why | None] | None = None  # of what is in it, where that says nothing
     if by.kind == "rank":
-        own = agree, why = local("shard", by.sure), vm.why(OWN_PART, node, reason)
+        agree, why = local("shard", by.sure), vm.why(OWN_PART, node, reason)
         whole = found if found is not None else memory.current(vm, owner)
         if of_rows and whole.agree.cause in ("order", "chance"):
             vm.emit("deal", "", node, order=whole)
         if _is_dealt_evenly(vm, owner.what, parts, node):
+            own = agree, why
             agree, why = UNKNOWN, None  # another part, which is as large
     if found is not None:
         inner = found.what
@@ -260,7 +261,7 @@ def sliced(
             vm.store.put((made.what, OWN_ROWS), Value(NOTHING, *own))
         return vm.computed(made, "slice", (owner,), node)
     part = term("slice", what, *(each.what for each in parts))
-    if own is not None and agree == UNKNOWN:
+    if own is not None:
         return Value(Many(Value(term("item", part), *own)), agree, why)
     return Value(part, agree, why)
 
