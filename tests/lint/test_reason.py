@@ -361,3 +361,25 @@ def test_nor_is_it_one_of_a_way_out_of_a_loop(tmp_path: Path, after: str, told: 
     """
     script = Script(tmp_path, textwrap.dedent(text).format(after=after))
     assert [each.partition("`if ")[2].partition(":")[0] for each in script.told("waits")] == told
+
+
+def test_a_set_of_what_a_rank_has_turned_round_differs_by_its_order(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path,
+        """
+        def begin(rank, names):
+            labels = list(names)
+            first = rank % len(labels)
+            return labels[first:] + labels[:first]
+
+
+        def main():
+            dist.init_process_group("gloo")
+            counted = {name: torch.ones(1) for name in "abc"}
+            seen = set(begin(dist.get_rank(), "abc"))
+            for name in seen:  # goes through
+                dist.all_reduce(counted[name])  # waits
+        """,
+    )
+    stack = script.stack("waits")
+    assert [each.kind for each in Heads([stack]).reasons(stack)] == ["order"]
