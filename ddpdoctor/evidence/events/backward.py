@@ -17,6 +17,5 @@ class Backward:
 
     seq: int
     """Collectives that the group of the models had seen when it began."""
-    time: float
     way: tuple[Place, ...] = ()
     """The user's frames that lead to it, outermost first."""

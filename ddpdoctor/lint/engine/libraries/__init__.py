@@ -5,7 +5,8 @@ not named), what it does, and with which of its arguments, as `role=parameter@po
 
     torch.distributed.all_reduce    collective shares=tensor@0 group=group@2
 
-`*.name` is a method of that name, whatever has it. `WORDS` names what may be done. `[tool.ddpdoctor]` takes lines of the same kind under `effects`.
+`*.name` is a method of that name, whatever has it. `WORDS` names what may be done.
+`[tool.ddpdoctor]` takes lines of the same kind under `effects`.
 """
 
 from __future__ import annotations

@@ -28,8 +28,10 @@ def gives_back(run: Run, load: Event, way: Way) -> bool:
 def is_undone(run: Run, learnt: Event, way: Way, models: set[What]) -> bool:
     """Whether what some ranks have learnt alone is gone, as they have given the model back."""
     who = doers(way)
+    if not who.some:
+        return False
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
-    return who.some and any(
+    return any(
         doers(there).mask == who.mask
         and (load.values.get("object") or NONE).what in models
         and (kept := _kept(run, load)) is not None

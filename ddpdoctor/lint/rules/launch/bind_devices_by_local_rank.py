@@ -40,6 +40,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    is_device,
 )
 from ddpdoctor.lint.engine.queries.doing import is_the_starters
 from ddpdoctor.lint.engine.queries.order import is_spawned
@@ -86,11 +87,10 @@ def _on_one_device(run: Run) -> Iterator[Hit]:
         return
     if any(True for _ in events(run.root, "set_device")) or _is_told_which(run):
         return
-    moves = events(run.root, "convert", "put", "device")
-    for event, way in moves:
-        device = event.values.get(_MOVES_TO.get(event.kind, "arg0"))
+    for event, way in events(run.root, "convert", "put"):
+        device = event.values.get("arg0")
         bare = event.name == "cuda" if device is None else _is_bare(device)
-        if bare and not is_the_starters(way) and event.kind != "device":
+        if bare and not is_the_starters(way):
             yield Hit(
                 event.node,
                 "every rank takes cuda:0: no rank was given a GPU of its own",
@@ -98,9 +98,6 @@ def _on_one_device(run: Run) -> Iterator[Hit]:
                 path=event.path,
             )
             return
-
-
-_MOVES_TO = {"device": "type"}
 
 
 def _is_on_gpus(init: Event) -> bool:
@@ -131,7 +128,7 @@ def _is_bare(device: Value) -> bool:
     what = device.what
     if isinstance(what, Partial):
         return isinstance(what.callee.what, Tensor)
-    if isinstance(what, Term) and what.op == "lib" and what.args[0] == "torch.device":
+    if is_device(what):
         return len(what.args) > 1 and isinstance(what.args[1], Const) and _is_a_kind(what.args[1])
     return isinstance(what, Lib) or (isinstance(what, Const) and _is_a_kind(what))
 

@@ -249,8 +249,6 @@ def sliced(
                     element = Value(element.what, agree, why)
                 if not is_part or _has_an_end(node):
                     agree = UNKNOWN  # as many as all ranks have, where somebody has counted
-        elif agree == UNKNOWN:  # as many, and others
-            element = Value(element.what, local("shard", by.sure), vm.why(OWN_PART, node, reason))
         if vm.type_of(owner) == "list":
             return containers.new_list_of(vm, node, Value(Many(element), agree, why))
         return Value(Many(element), agree, why)
