@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
+    LOCAL_RANK,
     RANKS,
     Const,
     Either,
@@ -138,9 +139,11 @@ def _is_a_kind(given: Const) -> bool:
 
 
 def _is_of_one_node(init: Event) -> bool:
-    """Whether the group has as many ranks as this machine has devices."""
-    size = init.values.get("size")
+    """Whether it has as many ranks as this machine has devices, or is joined by the local rank."""
+    size, rank = init.values.get("size"), init.values.get("rank")
     what = size.what if size is not None else None
+    if rank is not None and rank.what == LOCAL_RANK:
+        return True  # two ranks of one number cannot join
     return isinstance(what, Term) and "torch.cuda.device_count" in what.args
 
 

@@ -141,7 +141,9 @@ def _learnt(run: Run) -> set[What]:
 
 
 def _is_beside(run: Run, constant: Value) -> bool:
-    """Whether all that is learnt from in its place, is learnt from beside it, too."""
+    """Whether all that is learnt from in its place is learnt from beside it, or may go without."""
+    wraps = [each.values.get("kw_find_unused_parameters") for each, _ in events(run.root, "wrap")]
+    may_lack = bool(wraps) and all(each is not None and each.is_const(True) for each in wraps)
     for event, _ in events(run.root, "backward"):
         loss = event.values["loss"]
         chosen = {
@@ -151,6 +153,8 @@ def _is_beside(run: Run, constant: Value) -> bool:
         }
         instead = {key for of in chosen.values() for part in of for key in _outputs(run, part)}
         beside = set(_outputs(run, loss, chosen))
+        if may_lack and instead and beside:
+            return True
         if instead and all(key in beside or (key[0], key[0]) in beside for key in instead):
             return True
     return False
