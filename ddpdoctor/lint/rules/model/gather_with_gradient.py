@@ -33,7 +33,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, Value, What
 from ddpdoctor.lint.engine.libraries.torch import PRODUCTS
-from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by, origins
+from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by, origins, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP316", name="gathered-without-gradient", confidence="likely")
@@ -46,8 +46,13 @@ def check(run: Run) -> Iterator[Hit]:
         for each, _ in events(run.root, "wrap")
         if isinstance(each.values["wrapper"].what, Ref)
     }
+    inner = {
+        number for wrap, _ in events(run.root, "wrap") for number in _parts(run, wrap) - wrappers
+    }
     gathers = events(run.root, "collective")
-    learnt = [(event, way) for event, way in gathers if _loses_a_gradient(run, event, wrappers)]
+    learnt = [
+        (event, way) for event, way in gathers if _loses_a_gradient(run, event, wrappers, inner)
+    ]
     if not learnt:
         return
     used = {
@@ -75,12 +80,21 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _loses_a_gradient(run: Run, event: Event, wrappers: set[int]) -> bool:
-    """Whether what this rank gives comes out of a wrapper, and is meant to be learnt from."""
+def _parts(run: Run, wrap: Event) -> set[int]:
+    return parts(run, wrap.values["module"].what)
+
+
+def _loses_a_gradient(run: Run, event: Event, wrappers: set[int], inner: set[int]) -> bool:
+    """Whether what this rank gives comes out of a wrapper, and is meant to be learnt from.
+
+    Or, with its graph, out of a part of what is wrapped, within the model's own forward.
+    """
     own, filled = event.values.get("gives"), event.values.get("filled")
     if own is None or filled is None or not isinstance(filled.what, Tensor | Term):
         return False
-    return bool((made_by(own) or made_by(_attached(run, own))) & wrappers)
+    if (made_by(own) or made_by(_attached(run, own))) & wrappers:
+        return True
+    return "no_grad" not in event.scopes and bool(made_by(own) & inner)
 
 
 def _attached(run: Run, given: Value) -> Value | None:
