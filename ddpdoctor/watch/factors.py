@@ -81,6 +81,27 @@ def factors(root: Any) -> list[float]:
     return [abs(each) for each in found]
 
 
+@harmless
+def outermost(root: Any) -> float:
+    """By which number the whole is multiplied in the end."""
+    node, factor = root.grad_fn, 1.0
+    for _ in range(_DEEPEST):
+        name = "" if _is_packed or node is None else _name(node)
+        by = 1.0
+        if name in ("Mul", "Div"):
+            below, by = _scaled(node)
+            if sum(each is not None for each, _ in node.next_functions) > 1:
+                by = 0.0  # by what is learnt, too
+        elif name in _SAME:
+            below = node.next_functions[0][0]
+        else:
+            break
+        if not by:
+            break
+        node, factor = below, factor * (by if name != "Div" else 1 / by)
+    return abs(factor)
+
+
 def _name(node: Any) -> str:
     """What made it: "Mean" of MeanBackward0, which is told apart from others of its kind."""
     return str(node.name()).partition("Backward")[0]

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ddpdoctor.watch.aside import is_traced, skip
 from ddpdoctor.watch.digests import is_capturing
-from ddpdoctor.watch.factors import factors, heed_packing
+from ddpdoctor.watch.factors import factors, heed_packing, outermost
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
@@ -58,8 +58,8 @@ def listen(log: Log, scaling: Scaling, other: Backward) -> None:
         rests_until = step + step // _APART
         value = float(root.detach()) / scaling.factor()
         told = value if -_LARGEST < value < _LARGEST else None
-        by = factors(root) or []
-        log.write("loss", step=step, value=told, place=users_frame(), factors=by)
+        by, whole = factors(root) or [], outermost(root) or 1.0
+        log.write("loss", step=step, value=told, place=users_frame(), factors=by, whole=whole)
 
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -656,6 +656,39 @@ def test_what_was_loaded_alike_or_at_another_time_is_not_the_reason(
     assert only(three).code == "DDP300"
 
 
+def changed(time: float, *, changed: bool = True) -> StateLoad:
+    return StateLoad(
+        time, "module", "Net", True, 2, 0, 0, False, at(46), "best", wrapper=0, changed=changed
+    )
+
+
+def test_weights_that_one_rank_alone_has_loaded_since_are_named_as_the_reason() -> None:
+    three = timed(ranks(apart_from=4))
+    three[1].state_loads.append(changed(25.0))
+    finding = only(three)
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP513", "evidence", (1,))
+    assert lines(finding)[0] == 46
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        [[changed(25.0), changed(26.0)], [], []],  # for an evaluation, and back again
+        [[changed(25.0)], [changed(25.0)], [changed(25.0)]],
+        [[changed(25.0)], [changed(25.0, changed=False)], []],
+        [[changed(5.0)], [], []],
+        [[changed(45.0)], [], []],
+    ],
+)
+def test_loads_that_are_put_back_or_of_all_ranks_or_of_another_time_are_not(
+    loads: list[list[StateLoad]],
+) -> None:
+    three = timed(ranks(apart_from=4))
+    for rank, own in zip(three, loads, strict=True):
+        rank.state_loads.extend(own)
+    assert only(three).code == "DDP300"
+
+
 def stepped(apart: float) -> list[RankEvidence]:
     """Ranks whose metrics differ by that, and whose learning rates are still alike."""
     three = ranks()

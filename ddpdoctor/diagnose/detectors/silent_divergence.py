@@ -116,6 +116,7 @@ def _reason(found: Divergence) -> _Reason:
         _late,
         _past_the_wrapper,
         _held,
+        _loaded_by_some,
     )
     return next((why for way in ways if (why := way(found)) is not None), None) or _unknown(found)
 
@@ -151,6 +152,43 @@ def _restored(found: Divergence) -> _Reason | None:
             certainty="proven" if of[0].of == "wrapper" else "evidence",
         )
     return None
+
+
+def _loaded_by_some(found: Divergence) -> _Reason | None:
+    """Some ranks have loaded something else into the model since it was equal, and others not.
+
+    Who has loaded twice may have put back what he had: nothing is said of him.
+    """
+    loads: dict[int, StateLoad] = {}
+    for replica, sample in found.here():
+        before = replica.samples.get(found.equal_at)
+        since = before.time if before is not None else math.inf
+        own = [
+            each
+            for each in replica.rank.state_loads
+            if each.wrapper == replica.training.wrapper and since < each.time < sample.time
+        ]
+        if len(own) > 1 or any(not each.changed for each in own):
+            return None
+        loads |= {replica.rank.rank: each for each in own}
+    others = [r.rank.rank for r in found.replicas if r.rank.rank not in loads]
+    if not loads or not others:
+        return None
+    ranks, load = tuple(sorted(loads)), loads[min(loads)]
+    return _Reason(
+        "DDP513",
+        "resume-on-one-rank",
+        f"{named(ranks)} alone loaded other weights into the model, and {named(others)} did not: "
+        f"since then {listed(found.names)} differ ({found.interval}).",
+        "Load on every rank, or broadcast what was loaded from the rank that loads.",
+        (),
+        ranks,
+        places=(
+            RankPlace(ranks=ranks, place=load.place, doing="load_state_dict"),
+            *callers(ranks, load.way, load.place),
+        ),
+        certainty="evidence",
+    )
 
 
 def _late(found: Divergence) -> _Reason | None:

@@ -23,3 +23,5 @@ class Loss:
     factors: tuple[float, ...] = ()
     """By what the means over this rank's samples are multiplied in it; empty where there are other
     terms than means."""
+    whole: float = 1.0
+    """By what all of it was multiplied in the end."""
