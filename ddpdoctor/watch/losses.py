@@ -56,9 +56,10 @@ def listen(log: Log, scaling: Scaling, other: Backward) -> None:
             return
         step = log.steps + 1
         rests_until = step + step // _APART
-        value = float(root.detach()) / scaling.factor()
+        scaled = scaling.factor()
+        value = float(root.detach()) / scaled
         told = value if -_LARGEST < value < _LARGEST else None
-        by, whole = factors(root) or [], outermost(root) or 1.0
+        by, whole = factors(root) or [], (outermost(root) or scaled) / scaled
         log.write("loss", step=step, value=told, place=users_frame(), factors=by, whole=whole)
 
     @functools.wraps(original)

@@ -122,9 +122,11 @@ def test_a_loss_that_is_divided_by_the_ranks_is_told_and_by_a_weight_is_not(
     tmp_path: Path, by: str, said: list[str]
 ) -> None:
     file = tmp_path / "train.py"
-    file.write_text(BACK.format(by=by), "utf-8")
-    found = annotate([noted(file, "DDP211", "averaged-twice", 13, is_suspicion=True)])
-    assert [each.severity for each in found] == said
+    scaled = BACK.replace("loss.backward", 'torch.amp.GradScaler("cpu").scale(loss).backward')
+    for text in (BACK, scaled):
+        file.write_text(text.format(by=by), "utf-8")
+        found = annotate([noted(file, "DDP211", "averaged-twice", 13, is_suspicion=True)])
+        assert [each.severity for each in found] == said
 
 
 NEVER = """\

@@ -13,7 +13,9 @@ BACK = Place("/home/user/train.py", 20, "main")
 WORLD = 4
 
 
-def found(factor: float, *, window: str = "s", kept_out: str = "") -> list[Finding]:
+def found(
+    *factors: float, whole: float = 1.0, window: str = "s", kept_out: str = ""
+) -> list[Finding]:
     ranks = []
     for number in range(WORLD):
         rank = RankEvidence(number, WORLD, 100 + number, left=60.0)
@@ -22,7 +24,7 @@ def found(factor: float, *, window: str = "s", kept_out: str = "") -> list[Findi
         rank.wrappers = [Wrapper(BACK, ("w",), False, False)]
         rank.training = {(0, 0): Training(0, 0, 3, {window: 3}, 3, kept_out=kept_out)}
         rank.of(Loss).extend(
-            Loss(step, 1.0 / step + number, BACK, (factor,)) for step in range(1, 5)
+            Loss(step, 1.0 / step + number, BACK, factors, whole) for step in range(1, 5)
         )
         ranks.append(rank)
     return diagnose(Evidence(WORLD, ranks))
@@ -39,3 +41,10 @@ def test_other_weights_micro_batches_and_hooks_of_the_users_own_are_none() -> No
     assert found(1.0) == found(1 / 2) == []
     assert found(1 / 4, window="nnns") == []
     assert found(1 / 4, kept_out="comm hook") == []
+
+
+def test_a_loss_of_other_terms_than_means_is_one_where_all_of_it_is_divided() -> None:
+    (finding,) = found(whole=1 / 4)
+    assert (finding.code, finding.is_suspicion) == ("DDP211", True)
+    assert "the loss of each of ranks 0-3 is divided by 4" in finding.cause
+    assert found(whole=4.0) == found(whole=1.0) == found(whole=1 / 4, window="nnns") == []

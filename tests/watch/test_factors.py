@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddpdoctor.watch.factors import factors
+from ddpdoctor.watch.factors import factors, outermost
 
 
 def dice(p: Tensor) -> Tensor:
@@ -31,3 +31,19 @@ def test_a_mean_that_is_taken_from_a_number_is_as_large_as_it_was(
     loss: Callable[[Tensor], Tensor], expected: list[float]
 ) -> None:
     assert factors(loss(torch.rand(4, 3, requires_grad=True))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (lambda p: (p.norm() + p.mean()) / 2, 0.5),
+        (lambda p: 3 * (p.norm() / 4).reshape(1), 0.75),
+        (lambda p: p.norm() / 2 + p.mean(), 1.0),
+        (lambda p: p.norm() / p.sum(), 1.0),
+        (lambda p: 2 / p.norm(), 2.0),
+    ],
+)
+def test_what_all_of_a_loss_is_multiplied_by_is_seen_whatever_it_is_made_of(
+    loss: Callable[[Tensor], Tensor], expected: float
+) -> None:
+    assert outermost(loss(torch.rand(4, 3, requires_grad=True))) == pytest.approx(expected)

@@ -2,9 +2,9 @@
 
 Seen, where each step has one backward pass: at each loss that was looked at, every mean over the
 rank's own samples is multiplied by the number of ranks, or divided by it, before it goes backward;
-and the gradients of all ranks are averaged after that, by DDP or by hand. A weight of the loss can
-be the same number: it is a note, which `annotate` makes a warning where the source says whence it
-comes.
+and the gradients of all ranks are averaged after that, by DDP or by hand. Where other terms than
+means are in it, all of it is divided in the end, at each loss. A weight of the loss can be the same
+number: it is a note, which `annotate` makes a warning where the source says whence it comes.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ def detect(case: Case) -> Iterator[Finding]:
     places = {each.place for each in seen}
     if min(len(rank.of(Loss)) for rank in ranks) < _ENOUGH or len(places) > 1:
         return
-    factors = {factor for each in seen for factor in each.factors}
-    if not factors or not all(each.factors for each in seen):
+    factors = {factor for each in seen for factor in each.factors or (each.whole,)}
+    if not all(each.factors for each in seen):
+        if math.isclose(max(factors) * world, 1.0) and math.isclose(min(factors), max(factors)):
+            yield _finding(ranks, places.pop(), divided=True, by_hand=by_hand, whole=True)
         return
     divided = all(math.isclose(each * world, 1.0) for each in factors)
     if divided or all(math.isclose(each, world) for each in factors):
@@ -47,22 +49,29 @@ def detect(case: Case) -> Iterator[Finding]:
 
 
 def _finding(
-    ranks: list[RankEvidence], place: Place | None, *, divided: bool, by_hand: bool
+    ranks: list[RankEvidence],
+    place: Place | None,
+    *,
+    divided: bool,
+    by_hand: bool,
+    whole: bool = False,
 ) -> Finding:
     numbers, world = tuple(rank.rank for rank in ranks), len(ranks)
     how, long = ("divided", f"1/{world} of") if divided else ("multiplied", f"{world} times")
+    loss, of = "mean loss", "that of one process with all the samples"
+    if whole:
+        loss, of = "loss", "the average of what the ranks would have without that"
     who = "the ranks average their gradients" if by_hand else "DDP averages the gradients"
     return Finding(
         code="DDP211",
-        title="averaged-twice" if by_hand and divided else "batch-size-meaning",
+        title="averaged-twice" if whole or (by_hand and divided) else "batch-size-meaning",
         severity="info",
         certainty="evidence",
         is_suspicion=True,
         ranks=numbers,
         places=(RankPlace(ranks=numbers, place=place, doing="goes backward"),),
-        cause=f"the mean loss of each of {named(numbers)} is {how} by {world} before it goes "
-        f"backward, and {who} too: the gradient is {long} that of one process with all the "
-        "samples.",
+        cause=f"the {loss} of each of {named(numbers)} is {how} by {world} before it goes "
+        f"backward, and {who} too: the gradient is {long} {of}.",
         cure=Cure(text="Leave the mean as it is: the average is over the ranks already."),
     )
 

@@ -170,7 +170,8 @@ def _loaded_by_some(found: Divergence) -> _Reason | None:
         ]
         if len(own) > 1 or any(not each.changed for each in own):
             return None
-        loads |= {replica.rank.rank: each for each in own}
+        if own:
+            loads[replica.rank.rank] = own[0]
     others = [r.rank.rank for r in found.replicas if r.rank.rank not in loads]
     if not loads or not others:
         return None

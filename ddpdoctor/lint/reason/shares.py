@@ -178,6 +178,8 @@ def _was_shared_out(run: Run, what: object, depth: int = _STEPS) -> bool:
         operation, of = made.by, tuple(each.what for each in made.of)
     else:
         return False
+    if operation == "scale" and len(of) > 1:  # by a scaler, which divides by it before the step
+        return _was_shared_out(run, of[-1], depth - 1)
     if len(of) > 1 and isinstance(of[1], What):
         if _leaves_parts(operation, of[1]):
             return True
