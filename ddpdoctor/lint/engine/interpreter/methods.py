@@ -323,7 +323,8 @@ def call_duck(
         agree, why = blended([containers.without_order(each) for each in every])
     if name == "state_dict":
         return Value(term("state", owner.what), SAME)
-    if agree.kind == "unknown" and name in DATA_METHODS and not _is_settings(owner):
+    is_unknown = agree.kind == "unknown" and not _is_settings(owner)
+    if is_unknown and name in DATA_METHODS and not _is_of_shared_tensors(vm, owner):
         agree = local("data", False)
         why = vm.why("a tensor holds this rank's own data", node)
     if any(word in name.lower() for word in _SHARING):
@@ -390,6 +391,16 @@ def _is_settings(owner: Value) -> bool:
     return isinstance(owner.what, Lib) or any(
         isinstance(each, Term) and each.op == "lib" and str(each.args[0]).startswith("numpy.")
         for each in within(owner.what)
+    )
+
+
+def _is_of_shared_tensors(vm: Machine, owner: Value) -> bool:
+    """Whether it was computed, nobody knows how, of tensors alone that all ranks have alike."""
+    made = vm.made.get(owner.what)
+    of = [each for each in made.of if not isinstance(each.what, Lib | Const)] if made else []
+    whole = [each.what.element if isinstance(each.what, Many) else each for each in of]
+    return bool(whole) and all(
+        isinstance(each.what, Tensor) and each.agree.kind == "same" for each in whole
     )
 
 

@@ -32,10 +32,20 @@ from ddpdoctor.lint.edits import end_of, replace, start_of
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, Way
-from ddpdoctor.lint.engine.interpreter.values import NONE, Tensor, text
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    Const,
+    Either,
+    Lib,
+    Ref,
+    Tensor,
+    Term,
+    Value,
+    text,
+)
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.paths import same_path
-from ddpdoctor.lint.engine.queries.states import file_events
+from ddpdoctor.lint.engine.queries.states import file_events, parts
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
@@ -54,7 +64,7 @@ def check(run: Run) -> Iterator[Hit]:
     for where, save, way, is_new in _pairs(run):
         if id(save.node) in told or not _is_repeated(where, way) or _is_moved(run, save):
             continue
-        if not is_new and _is_made_again(save, way):
+        if not is_new and _is_made_again(run, save, way):
             continue
         told.add(id(save.node))
         path = _path_node(save)
@@ -149,10 +159,24 @@ def _is_repeated(run: Run, way: Way) -> bool:
     return not run.is_entry or any(isinstance(step.node, Loop) for step in way)
 
 
-def _is_made_again(save: Event, way: Way) -> bool:
-    """Whether a function computes it as one tensor, with no loop: no training hangs on it."""
-    is_tensor = isinstance(save.values.get("object", NONE).what, Tensor)
-    return is_tensor and not any(isinstance(step.node, Loop) for step in way)
+def _is_made_again(run: Run, save: Event, way: Way) -> bool:
+    """Whether a function computes all of it, with no loop: no training hangs on it."""
+    saved = save.values.get("object", NONE)
+    is_made = isinstance(saved.what, Tensor) or _is_packed(run, saved)
+    return is_made and not any(isinstance(step.node, Loop) for step in way)
+
+
+def _is_packed(run: Run, value: Value) -> bool:
+    """Whether a method gives it for what a library has made here, and for nothing else."""
+    what = value.what
+    if isinstance(what, Either):
+        return all(_is_packed(run, each) for each in what.options)
+    if not isinstance(what, Term) or what.op != "call":
+        return isinstance(what, Term) and what.op == "result" and isinstance(what.args[0], Lib)
+    given = [Value(each) for each in what.args[2:] if isinstance(each, Const | Ref | Term)]
+    packed = [each for every in given for _, each in parts(run, every)]
+    made = [each for each in packed if run.vm.type_of(each) not in ("list", "tuple")]
+    return bool(made) and all(_is_packed(run, each) for each in made)
 
 
 def _is_moved(run: Run, save: Event) -> bool:

@@ -277,7 +277,7 @@ def _prepares(vm: Machine, call: Call) -> Value:
             )
             found.append(wrap(vm, each, [], {}, kept, call.last))
             is_partly = vm.store.get((each.what, members.TRAINED)) not in (None, TRUE)
-            if is_partly or _wraps_otherwise(vm, call.owner):
+            if is_partly or _wraps_otherwise(vm, call.owner) or _has_no_forward(vm, each):
                 vm.store.put((found[-1].what, PERHAPS), each)
         elif type == "torch.utils.data.DataLoader":
             vm.store.put((each.what, "#prepared"), TRUE)
@@ -295,6 +295,14 @@ def _prepares(vm: Machine, call: Call) -> Value:
     if call.name.endswith(("prepare_model", "setup_module")) and found:
         return found[0]
     return found[0] if len(found) == 1 else Value(Tuple(tuple(found)))
+
+
+def _has_no_forward(vm: Machine, module: Value) -> bool:
+    """Whether nobody can run it as a model: without weights, which it may lack, none is wrapped."""
+    made = vm.object(module)
+    if made is None or made.cls < 0:
+        return False
+    return hierarchy.class_attribute(vm, made.cls, "forward") is None
 
 
 def _wraps_otherwise(vm: Machine, owner: Value | None) -> bool:
