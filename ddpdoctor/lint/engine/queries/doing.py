@@ -329,10 +329,12 @@ def is_distributed(run: Run) -> bool:
     if found is None and _joins_alone(run.root):
         found = run.answers["distributed"] = False
     if found is None:
-        kinds = ("init", "spawn", "group", *(() if is_for_one(run) else ("wrap", "prepare")))
+        is_notebook = run.is_entry and run.path.endswith(".ipynb")  # of which no launcher makes two
+        is_one = is_notebook or is_for_one(run)
+        kinds = ("init", "spawn", "group", *(() if is_one else ("wrap", "prepare")))
         meets = (way for _, way in events(run.root, "collective"))
         found = any(True for _ in events(run.root, *kinds)) or any(
-            not (run.is_entry and _is_for_ranks(way)) for way in meets
+            not (run.is_entry and (is_notebook or _is_for_ranks(way))) for way in meets
         )
         run.answers["distributed"] = found
     return bool(found)
