@@ -49,6 +49,8 @@ class Collective:
     means: tuple[float, ...] = ()
     """By each of `values` the average that it is, or is the total to, of what a line has read one
     by one; 0 where it is none."""
+    terms: tuple[int, ...] = ()
+    """By each of these averages, of how many numbers it is; 0 where that is not known."""
     input: str = ""
     """Digest of what a small all_reduce or broadcast was given, of such calls of the user's own."""
     gradient: str = ""

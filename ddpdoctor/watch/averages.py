@@ -23,6 +23,9 @@ _ROUNDING = 1e-6
 Point = tuple[int, float]
 """How many numbers a line has read, and their total."""
 
+Average = tuple[float, int]
+"""An average, and of how many numbers: 0 where that is not known, or where it is a total's."""
+
 
 class Averages:
     """What lines have read since the first sum."""
@@ -53,7 +56,7 @@ class Averages:
         points.append((count + 1, total + value))
 
     @harmless
-    def of(self, values: list[float]) -> list[float] | None:
+    def of(self, values: list[float]) -> list[Average] | None:
         """By each number the average that it is, or is the total to, of two or more; else 0."""
         if self.kept is None:
             self.kept = {} if self._left > 0 else None
@@ -62,7 +65,7 @@ class Averages:
         found = [_average(value, stretches) for value in values[:_NUMBERS]]
         for line, points in self.kept.items():
             self._marks.setdefault(line, deque(maxlen=_MARKS)).append(points[-1])
-        if not any(found):
+        if not any(average for average, _ in found):
             return None
         self._left = _MOST
         return found
@@ -77,14 +80,13 @@ class Averages:
         return [(end[0] - begun[0], end[1] - begun[1]) for begun, end in pairs]
 
 
-def _average(value: float, stretches: list[Point]) -> float:
+def _average(value: float, stretches: list[Point]) -> Average:
     """That of the numbers of which this is the average or the total; 0 if there are none."""
     limit = _ROUNDING * abs(value)
+    found, counts = 0.0, set[int]()
     for count, total in stretches:
-        if (
-            count > 1
-            and total
-            and (abs(total - value) <= limit or abs(total - value * count) <= limit * count)
-        ):
-            return total / count
-    return 0.0
+        is_total = abs(total - value) <= limit
+        if count > 1 and total and (is_total or abs(total - value * count) <= limit * count):
+            found = found or total / count
+            counts.add(0 if is_total else count)
+    return found, counts.pop() if len(counts) == 1 else 0

@@ -52,7 +52,8 @@ def facts(op: str, args: tuple[Any, ...], averages: Averages) -> dict[str, Any]:
         if len(values) == 1 and (losses := held.losses(first, values[0])):
             found["losses"] = losses
         elif len(values) <= _FEW and (means := averages.of(values) or held.averages(values)):
-            found["means"] = means
+            found["means"] = [mean for mean, _ in means]
+            found["terms"] = [count for _, count in means]
         found["counted"] = bool(found["content"]) and any(v >= 1 and v.is_integer() for v in values)
     elif op in _REDUCED and first is not None and _is_small(first, whole=True):
         found["some"] = _spread(first.detach().reshape(-1).tolist())

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
+from ddpdoctor.watch.averages import Average
 from ddpdoctor.watch.factors import factors
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.labels import variables
@@ -47,17 +48,23 @@ def losses(summed: Any, given: float) -> list[float]:
 
 
 @harmless
-def averages(values: list[float]) -> list[float] | None:
+def averages(values: list[float]) -> list[Average] | None:
     """By each number what it is if these frames hold numbers of which it is the average; else 0."""
     held = (value for frame in _frames() for value in variables(frame).values())
     known = [
-        math.fsum(row) / len(row)
+        (math.fsum(row) / len(row), len(row))
         for value in itertools.islice(held, _NUMBERS)
         for row in (_numbers(value), *_columns(value))
         if row and min(row) < max(row)
     ]
-    found = [next((mean for mean in known if _is(mean, value)), 0.0) for value in values]
-    return found if any(found) else None
+    found = [_only([each for each in known if _is(each[0], value)]) for value in values]
+    return found if any(mean for mean, _ in found) else None
+
+
+def _only(found: list[Average]) -> Average:
+    """The first, and of how many numbers it is where that is not doubtful."""
+    counts = {count for _, count in found}
+    return (found[0][0], counts.pop() if len(counts) == 1 else 0) if found else (0.0, 0)
 
 
 def _numbers(value: Any) -> Sequence[float]:

@@ -2146,6 +2146,37 @@ def told_of_averages(
     averaged_after_each(tell, read, read_as)
 
 
+def told_of_unlike_counts(*, weighed: bool = False, shares: tuple[int, int] = (6, 3)) -> None:
+    """The rank's average over its own number of batches."""
+
+    def tell(seen: list[float], rank: int) -> Tensor:
+        own = seen[: shares[rank]]
+        if weighed:
+            told = torch.tensor([sum(own), len(own)])
+            dist.all_reduce(told)
+            return told[0] / told[1]
+        told = torch.tensor(sum(own) / len(own))
+        dist.all_reduce(told)  # the sum over unlike counts
+        return told / dist.get_world_size()
+
+    def read(told: Tensor) -> None:
+        assert told.item() > 0  # the plain mean
+
+    averaged_after_each(tell, read, Tensor.item)
+
+
+def averages_of_unlike_counts() -> None:
+    told_of_unlike_counts()
+
+
+def averages_of_like_counts() -> None:
+    told_of_unlike_counts(shares=(5, 5))
+
+
+def averages_that_are_weighed() -> None:
+    told_of_unlike_counts(weighed=True)
+
+
 def averages_undivided() -> None:
     told_of_averages(by=1.0)
 

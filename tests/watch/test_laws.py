@@ -218,6 +218,23 @@ def test_the_sum_of_averages_made_in_python_is_suspected(
 
 
 @pytest.mark.parametrize(
+    ("body", "comments"),
+    [
+        ("averages_of_unlike_counts", ["the sum over unlike counts", "the plain mean"]),
+        ("averages_of_like_counts", []),
+        ("averages_that_are_weighed", []),
+    ],
+)
+def test_the_plain_mean_of_averages_over_unlike_counts_is_told(
+    server: ForkServer, tmp_path: Path, body: str, comments: list[str]
+) -> None:
+    told = found(server, tmp_path, body)
+    lines = [at.place.line for each in told for at in each.places[:2] if at.place]
+    assert lines == [line(comment) for comment in comments]
+    assert all("6 on rank 0, 3 on rank 1" in each.cause for each in told)
+
+
+@pytest.mark.parametrize(
     ("body", "comment"),
     [
         ("kept_by_own", "read by numpy"),
