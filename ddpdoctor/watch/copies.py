@@ -3,7 +3,8 @@
 A copy of a module is seen when it is made. One of its tensors alone (an average that is kept in a
 dictionary) calls nothing that can be watched: looked for are those that hold what a parameter held
 before the wrap, and were not brought up to date before the first step. What they hold is told once
-it has changed, as an average does.
+it has changed, as an average does. And so is what a copy of a module holds, where the module that
+is wrapped is another copy of the same one, which nobody trains.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class _Kept:
     place: Frame | None
     has_begun: bool = False
     """A step was taken since."""
+    twin: int = 0
+    """Of a copy of what the wrapped module is a copy of: its number, from 1."""
 
 
 class Copies:
@@ -57,6 +60,7 @@ class Copies:
         self._budget = budget
         self._made: list[_Copy] = []
         self._kept: list[_Kept] = []
+        self._twins: list[weakref.ref[Any]] = []
         self._before: dict[str, str] = {}
 
     @harmless
@@ -99,8 +103,25 @@ class Copies:
             if (made := each.copy()) is not None:
                 parameters = digests(dict(made.named_parameters()))
                 log.write("copy", wrapper=number, places=each.places, parameters=parameters)
+        self._begin_with_twins(wrapper)
         for kept in [each for each in self._kept if each.wrapper() is wrapper]:
             self._follow(log, number, kept, step, model)
+
+    def _begin_with_twins(self, wrapper: Any) -> None:
+        """Follow, from now on, the copies of the module that the wrapped one is a copy of."""
+        of = [each.source() for each in self._made if each.copy() is wrapper.module]
+        for each in self._made:
+            made = each.copy()
+            is_twin = of[:1] == [each.source()] != [None] and made is not wrapper.module
+            if not is_twin or made is None or any(made is twin() for twin in self._twins):
+                continue
+            parameters = dict(made.named_parameters())
+            if was := self._digests(parameters):
+                self._twins.append(each.copy)
+                tensors = [(name, weakref.ref(held)) for name, held in parameters.items()]
+                kept = _Kept(weakref.ref(wrapper), tensors, was, next(iter(each.places), None))
+                kept.has_begun, kept.twin = True, len(self._twins)
+                self._kept.append(kept)
 
     def _follow(
         self, log: Log, number: int, kept: _Kept, step: int, model: Mapping[str, str]
@@ -124,7 +145,15 @@ class Copies:
         alone = {name: digest for name, digest in changed.items() if digest}
         if alone:
             was = {name: kept.was[name] for name in alone}
-            log.write("kept", wrapper=number, step=step, was=was, now=alone, place=kept.place)
+            log.write(
+                "kept",
+                wrapper=number,
+                step=step,
+                was=was,
+                now=alone,
+                place=kept.place,
+                twin=kept.twin,
+            )
 
     def _equal(self, module: Any, was: dict[str, str]) -> list[tuple[str, weakref.ref[Any]]]:
         """Tensors of the process that hold what a parameter of this shape held.

@@ -836,6 +836,40 @@ def average_of_all() -> None:
     averaging(alone=False)
 
 
+def averaging_a_twin(*, of_the_model: bool, alone: bool = False) -> None:
+    """Train a copy, and bring an average up to date from it, or from what it is a copy of."""
+    rank = join()
+    torch.manual_seed(rank)
+    net = nn.Linear(3, 8)
+    average = copy.deepcopy(net)  # the twin
+    model = DistributedDataParallel(copy.deepcopy(net))
+    average.load_state_dict(model.module.state_dict())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.ones(4, 3) * (rank + 1)).sum().backward()
+        optimizer.step()
+        source = model.module if of_the_model else net
+        if rank == 0 or not alone:
+            with torch.no_grad():
+                for kept, value in zip(average.parameters(), source.parameters(), strict=True):
+                    kept.lerp_(value, 0.1)
+    del model, optimizer
+    leave()
+
+
+def average_of_the_untrained() -> None:
+    averaging_a_twin(of_the_model=False)
+
+
+def average_of_the_untrained_on_one() -> None:
+    averaging_a_twin(of_the_model=False, alone=True)
+
+
+def average_of_the_trained() -> None:
+    averaging_a_twin(of_the_model=True)
+
+
 def average_from_before() -> None:
     averaging(alone=False, stale=True)
 

@@ -77,6 +77,7 @@ def said(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Fi
         ("average_of_rank_0", "DDP513", "the load"),
         ("restored_by_one", "DDP513", "the restore"),
         ("average_from_before", "DDP506", "the late wrap"),
+        ("average_of_the_untrained", "DDP506", "the twin"),
         ("drawn_after_the_wrap", "DDP300", "the late draw"),
         ("cut_after_the_wrap", "DDP300", "the late cut"),
         ("own_queue", "DDP321", "the write"),
@@ -146,6 +147,8 @@ def test_a_law_that_is_broken_is_named_with_its_line(
         *("step_on_raised_copies", "step_on_both", "step_on_some"),
         *(
             "average_of_all",
+            "average_of_the_trained",
+            "average_of_the_untrained_on_one",
             *("average_on_all", "average_sent"),
             "restored_by_all",
             "shards_of_one_order",

@@ -3,11 +3,18 @@
 Proven: a copy of the module differs between ranks at the first step, while the model does not. Or,
 where tensors were copied one by one: they differed when the first step came, were changed on every
 rank since, and differ still at a step at which the model does not.
+
+Or, by evidence, where the model is a copy of a module which nobody trains: another copy of that one
+was the same on all ranks before the first step, and has become something else on each, at steps at
+which the model is the same. So it is not brought up to date from the model. DDP has sent what the
+first rank held, so that its copy may not have changed; who keeps an average on that rank alone
+changes no other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
@@ -16,6 +23,8 @@ from ddpdoctor.diagnose.replicas import Replica, differing, groups
 from ddpdoctor.evidence import Place
 from ddpdoctor.evidence.events.kept import Kept
 
+_ENOUGH = 2
+"""Steps at which a twin must have been seen to differ."""
 _COPIED, _LATER = "copied the model", "wrapped the model, which had been copied"
 
 
@@ -40,11 +49,16 @@ def detect(case: Case) -> Iterator[Finding]:
             place = replicas[0].wrapper.place
             lines = (place,) if place is not None else ()
             yield _finding(tuple(r.rank.rank for r in replicas), lines, names, _LATER)
+        if not told and (led := _led_apart(number, replicas)):
+            told.add((number, 0))
+            yield _of_a_twin(replicas, *led)
 
 
 def _kept_apart(number: int, replicas: tuple[Replica, ...]) -> tuple[str, ...]:
     """The parameters of which all ranks keep copies that have always differed."""
-    kept = [{k.step: k for k in r.rank.of(Kept) if k.wrapper == number} for r in replicas]
+    kept = [
+        {k.step: k for k in r.rank.of(Kept) if k.wrapper == number and not k.twin} for r in replicas
+    ]
     for step in sorted(set.intersection(*map(set, kept))):
         here = [of[step] for of in kept]
         model = differing([r.samples[step].parameters for r in replicas if step in r.samples])
@@ -53,6 +67,52 @@ def _kept_apart(number: int, replicas: tuple[Replica, ...]) -> tuple[str, ...]:
         if names := [n for n in differing([e.now for e in here]) if n in common & always]:
             return tuple(names)
     return ()
+
+
+def _led_apart(
+    number: int, replicas: tuple[Replica, ...]
+) -> tuple[tuple[str, ...], Place | None] | None:
+    """What was alike in a twin of the model, and has been changed into something else on each."""
+    kept = [
+        {(k.twin, k.step): k for k in r.rank.of(Kept) if k.wrapper == number and k.twin}
+        for r in replicas
+    ]
+    apart: dict[int, list[tuple[str, ...]]] = {}
+    first, *others = kept
+    for twin, step in sorted(set.intersection(*map(set, others)) if others else ()):
+        here = [of[twin, step] for of in others]
+        own = first.get((twin, step)) or replace(here[0], now=here[0].was)
+        here.insert(0, own)
+        model = [r.samples[step].parameters for r in replicas if step in r.samples]
+        if len(model) < len(replicas) or differing(model) or differing([e.was for e in here]):
+            continue
+        common = set.intersection(*(set(each.now) for each in here))
+        if names := tuple(n for n in differing([e.now for e in here]) if n in common):
+            apart.setdefault(twin, []).append(names)
+            if len(apart[twin]) >= _ENOUGH:
+                return names, here[0].place
+    return None
+
+
+def _of_a_twin(
+    replicas: tuple[Replica, ...], names: tuple[str, ...], place: Place | None
+) -> Finding:
+    ranks = tuple(replica.rank.rank for replica in replicas)
+    return Finding(
+        code="DDP506",
+        title="ema-before-wrap",
+        severity="warning",
+        certainty="evidence",
+        ranks=ranks,
+        places=(
+            RankPlace(ranks=ranks, place=place, doing=_COPIED),
+            RankPlace(ranks=ranks, place=replicas[0].wrapper.place, doing="wrapped another copy"),
+        ),
+        cause=f"a copy of the model was the same on all ranks before the first step, and is not "
+        f"any more ({len(names)} parameters, {names[0]} first), while the model is: each rank "
+        "brings it up to date from something else, as from what both are copies of.",
+        cure=Cure(text="Bring it up to date from model.module, which DDP keeps equal."),
+    )
 
 
 def _finding(

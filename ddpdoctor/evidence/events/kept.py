@@ -24,4 +24,7 @@ class Kept:
     now: Mapping[str, str]
     """Another one."""
     place: Place | None
-    """The line of the wrap."""
+    """The line of the wrap; of a twin, the one that copied it."""
+    twin: int = 0
+    """Of a copy of what the wrapped module is a copy of, too: its number, from 1. `was` is of the
+    first step."""
