@@ -6,6 +6,7 @@ import ast
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.machine import Object
 from ddpdoctor.lint.engine.interpreter.program import Run
@@ -28,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Table,
     Term,
     Value,
+    text,
     within,
 )
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
@@ -135,11 +137,13 @@ def doers(way: Way) -> Doers:
             if arm is None:
                 continue
             mask &= arm.mask
+            if isinstance(step.node.node, ast.Try) and arm is step.node.arms[0]:
+                tried.append(step.node)
+                if not _goes_on(step.node, step.node.node):
+                    continue  # who fails in it does nothing else: all come here, or end
             agree = step.node.condition.agree
             if arm.mask != EVERYONE or agree.kind != "same":
                 choices.append(step.node)
-            if isinstance(step.node.node, ast.Try) and arm is step.node.arms[0]:
-                tried.append(step.node)
             if agree.kind == "rank" and arm.mask & ~arm.opened:  # else a setting decides for all
                 kept_out |= arm.opened
             if arm.opened or agree.kind == "unknown" or not agree.sure:
@@ -199,12 +203,13 @@ def _staying(choice: Choice) -> int:
     return staying or EVERYONE
 
 
-def _ends(seq: Seq) -> bool:
+def _ends(seq: Seq, *kinds: str) -> bool:
+    """Whether it is left at its end, in one of these ways: in whatever way, where none is given."""
     for node in seq.items:
-        if isinstance(node, Exit):
+        if isinstance(node, Exit) and (not kinds or node.kind in kinds):
             return True
         if isinstance(node, Called) and any(
-            isinstance(each, Exit) and each.kind in ("end", "raise") for each in node.body.items
+            isinstance(each, Exit) and each.kind in _FAILING for each in node.body.items
         ):
             return True
     return False
@@ -319,8 +324,32 @@ def function_of(run: Run, thing: Event | Called | Loop | Object) -> ast.AST | No
 
 
 def in_try(way: Way) -> bool:
-    """Whether an error there is caught."""
-    return any(isinstance(getattr(step.node, "node", None), ast.Try) for step in way)
+    """Whether an error there is caught, and who caught it goes on."""
+    return any(
+        isinstance(step.node, Choice)
+        and isinstance(step.node.node, ast.Try)
+        and inside.seq is step.node.arms[0].body
+        and _goes_on(step.node, step.node.node)
+        for step, inside in pairwise(way)
+    )
+
+
+def _goes_on(tried: Choice, node: ast.Try) -> bool:
+    """Whether who fails in a `try` does anything after it."""
+    ways = zip(tried.arms[1:], node.handlers, strict=False)
+    return not all(_ends(arm.body, *_FAILING) or _is_of_interrupts(each) for arm, each in ways)
+
+
+_FAILING = ("end", "raise")
+
+
+def _is_of_interrupts(handler: ast.ExceptHandler) -> bool:
+    """Whether it catches no error, but what the user or the program itself ends it by."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return all(each is not None and text(each) in _INTERRUPTS for each in kinds)
+
+
+_INTERRUPTS = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")
 
 
 def is_distributed(run: Run) -> bool:

@@ -1,0 +1,34 @@
+import sys
+import traceback
+
+import torch.distributed as dist
+from torch import nn
+
+
+class Voice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 8)
+
+    def forward(self, sound):
+        return self.body(sound)
+
+    def speak(self, words):
+        return [len(words)]
+
+
+def main(words):
+    dist.init_process_group("gloo")
+    voice = nn.parallel.DistributedDataParallel(Voice())
+    print(voice.speak(words))  # <-- DDP318
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    try:
+        main("good morning")
+    except KeyboardInterrupt:
+        print("stopped")
+    except Exception:
+        traceback.print_exc()
+        sys.exit(1)

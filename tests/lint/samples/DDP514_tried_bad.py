@@ -1,0 +1,20 @@
+import logging
+import os
+
+import torch.distributed as dist
+
+
+def work(folder):
+    dist.init_process_group("gloo")
+    try:
+        os.mkdir(folder)  # <-- DDP514
+        logging.info("of %d ranks", dist.get_world_size())
+    except Exception:
+        logging.exception("no results")
+        raise
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    work("results")
