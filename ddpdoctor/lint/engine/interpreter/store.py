@@ -336,7 +336,7 @@ class Store:
                 (inner := self.get((m, "module"))) and inner.what == off[0] for m in mine
             ):
                 return off[0]  # of wrappers that are made with other options on each way
-        if len(options) == 1:
+        if len(options) == 1 or _is_one_file(list(options)):
             return next(iter(options))
         real = [each for each in options.values() if not each.is_const(None)]
         if len(options) <= 4 and real and all(_is_thing(each) for each in real):
@@ -496,6 +496,12 @@ def _some_have_none(values: list[Value], states: list[State]) -> Either | None:
 
 
 _HELD = (Ref, Term, Func, Partial, Class, Lib)
+
+
+def _is_one_file(options: list[What]) -> bool:
+    """Whether these are what was loaded from one file, to whatever device."""
+    loads = [each for each in options if isinstance(each, Term) and each.op == "loaded"]
+    return len(loads) == len(options) and len({each.args[0] for each in loads}) == 1
 
 
 def _is_thing(value: Value) -> bool:
