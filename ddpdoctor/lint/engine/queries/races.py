@@ -62,12 +62,12 @@ def races(run: Run) -> list[Race]:
 def _races(run: Run) -> Iterator[Race]:
     if run.is_entry and not is_distributed(run):
         return
-    written = events(run.root, "save", "write", "rename", "open", "download")
+    written = events(run.root, "save", "write", "rename", "copy_file", "open", "download")
     saves = [(e, w) for e, w in written if doers(w).some and (e.kind != "open" or _writes(e))]
     saves.sort(key=lambda each: each[0].kind != "save")  # of all in a folder, the state is told
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     told: set[int] = set()
-    for load, to in events(run.root, "load", "read", "open", "read_data"):
+    for load, to in events(run.root, "load", "read", "open", "read_data", "copy_file"):
         if load.kind == "open" and not _reads(load):
             continue
         reads = doers(to)
@@ -266,7 +266,7 @@ def _reads(event: Event) -> bool:
 
 def made_by(save: Event) -> Value | None:
     """The file that is there once it is done: what is renamed has its new name then."""
-    return save.values.get("to" if save.kind == "rename" else "path")
+    return save.values.get("to" if save.kind in ("rename", "copy_file") else "path")
 
 
 def looks_of(run: Run, parting: Parting) -> Iterator[tuple[Event, Way]]:
