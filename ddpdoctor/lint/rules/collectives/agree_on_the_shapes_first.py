@@ -3,8 +3,9 @@
 ## What it does
 Finds tensors that go into a collective with the rows that this rank has picked: by a mask of its
 own values, by `nonzero`, `unique` or `masked_select`, or joined of a list that grew under a
-condition of its own data. And those with the rows of a batch, of which a sampler deals out what is
-left over to some ranks.
+condition of its own data, be it `p.grad is not None` where these decide which parts of a model are
+used. And those with the rows of a batch, of which a sampler deals out what is left over to some
+ranks.
 
 ## Why is this bad?
 A collective takes tensors of one shape. gloo raises on one rank alone, or returns wrong numbers and
@@ -39,7 +40,7 @@ from ddpdoctor.lint.engine.interpreter.iteration import PICKED, SAID
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, Made
 from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Step, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     FALSE,
@@ -54,6 +55,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS, PICKS_ROWS
 from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.lacking import asks_for_a_gradient, own_choices
 from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -74,7 +76,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if doers(way).mask != EVERYONE:
             continue
-        picked = _picked(run, given)
+        picked = _picked(run, given, way)
         if picked is None:
             dealt = next(_dealt_unequally(run, given), None) if event.name in _AS_LARGE else None
             if dealt is not None and id(dealt.node) not in told:
@@ -139,13 +141,16 @@ def _is_whole(run: Run, cut: Made) -> bool:
     return step is None
 
 
-def _picked(run: Run, value: Value, depth: int = 3) -> Made | None:
-    """Where rows were picked that all that follows has kept, be it as one part of several."""
+def _picked(run: Run, value: Value, to: Way, depth: int = 3) -> Made | None:
+    """Where rows were picked that all that follows has kept, be it as one part of several.
+
+    `to` is the way to where they are needed.
+    """
     for made in with_all_rows(run, value):
-        if _picks(run, made):
+        if _picks(run, made, to):
             return made
         parts = containers.held(made.of[0]) if depth and made.by in _JOINS and made.of else ()
-        found = next((one for each in parts if (one := _picked(run, each, depth - 1))), None)
+        found = next((one for each in parts if (one := _picked(run, each, to, depth - 1))), None)
         if found is not None:
             return found
     return None
@@ -155,7 +160,7 @@ _JOINS = ("cat", "concat")
 """What has the rows of all of its parts."""
 
 
-def _picks(run: Run, made: Made) -> bool:
+def _picks(run: Run, made: Made, to: Way) -> bool:
     if not made.of:
         return False
     first = made.of[0]
@@ -163,7 +168,7 @@ def _picks(run: Run, made: Made) -> bool:
         return first.agree.cause in _OWN
     if made.by == "item" and len(made.of) > 1:
         return _is_own_mask(run, made.of[1])
-    return made.by in PUTS_TOGETHER and (_grew_by_choice(run, first) or _was_sifted(run, first))
+    return made.by in PUTS_TOGETHER and (_grew_by_choice(run, first, to) or _was_sifted(run, first))
 
 
 def _is_own_mask(run: Run, index: Value) -> bool:
@@ -177,13 +182,22 @@ def _is_own_mask(run: Run, index: Value) -> bool:
     return own and by in COMPARISONS
 
 
-def _grew_by_choice(run: Run, parts: Value) -> bool:
-    """Whether a list got what it holds where this rank's own data decided."""
+def _grew_by_choice(run: Run, parts: Value, to: Way) -> bool:
+    """Whether a list got what it holds where this rank's own data decided.
+
+    They do so as well where the gradients of the parts are put there that they have used.
+    """
     held = {each.what for each in containers.held(parts)} - {NOTHING}
-    return any(
-        event.values["value"].what in held and any(_is_decided(event, step) for step in way)
-        for event, way in events(run.root, "keep")
-    )
+    for event, way in events(run.root, "keep"):
+        for step in way if event.values["value"].what in held else ():
+            node = step.node
+            if not isinstance(node, Choice) or not _decides_how_many(node, event):
+                continue
+            if node.condition.agree.cause in _OWN:
+                return True
+            if asks_for_a_gradient(node.test) and any(own_choices(run, to)):
+                return True
+    return False
 
 
 def _was_sifted(run: Run, parts: Value) -> bool:
@@ -193,11 +207,8 @@ def _was_sifted(run: Run, parts: Value) -> bool:
     return why is not None and any(each.text == KEPT for each in why.chain())
 
 
-def _is_decided(event: Event, step: Step) -> bool:
-    """Whether this rank's own data decide here how many are put where this event puts one."""
-    node = step.node
-    if not isinstance(node, Choice) or node.condition.agree.cause not in _OWN:
-        return False
+def _decides_how_many(node: Choice, event: Event) -> bool:
+    """Whether a choice decides how many are put where this event puts one."""
     return len({_number_kept(arm.body, event.values["owner"]) for arm in node.arms}) > 1
 
 

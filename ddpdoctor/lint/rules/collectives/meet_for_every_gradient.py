@@ -27,16 +27,14 @@ for p in net.parameters():
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Loop, Seq, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import Choice, walk
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.engine.queries.forwards import decided_by, surely_used
+from ddpdoctor.lint.engine.queries.lacking import asks_for_a_gradient, own_choices
 from ddpdoctor.lint.engine.queries.partings import leaves, met
-from ddpdoctor.lint.engine.queries.wrapping import wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP418", name="data-dependent-collective", confidence="likely")
@@ -46,7 +44,7 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield the ways past a collective on gradients that some rank may lack."""
     told: set[int] = set()
     for node, way in walk(run.root):
-        if not isinstance(node, Choice) or not _asks_for_a_gradient(node.test):
+        if not isinstance(node, Choice) or not asks_for_a_gradient(node.test):
             continue
         if id(node.node) in told or doers(way).mask != EVERYONE:
             continue
@@ -56,47 +54,18 @@ def check(run: Run) -> Iterator[Hit]:
         inside = [[*met(arm.body.items)] for arm in node.arms]
         missed += next((each for each in inside if each), []) if not all(inside) else []
         collective = next((each.event for each in missed if each.event.kind == "collective"), None)
-        training = [s.node for s in way if isinstance(s.node, Loop) and _trains(s.node.body)]
-        if collective is None or not training:
+        if collective is None:
             continue
-        for decides in _own_choices(run, training[-1]):
+        for place in own_choices(run, way):
             told.add(id(node.node))
             yield Hit(
                 left.node if left is not None else node.test,
                 "a rank that has no gradient here leaves the collective out that others wait in",
                 notes=(
                     Related.at(collective.place, f"it misses {collective.name}()"),
-                    decides,
+                    Related.at(place, "each rank decides here by itself which part it uses"),
                 ),
                 help="give it zeros (`p.grad = torch.zeros_like(p)`), and reduce them all the same",
                 path=node.path,
             )
             break
-
-
-def _asks_for_a_gradient(test: ast.AST) -> bool:
-    """`x.grad is None`, or the contrary."""
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.left, ast.Attribute)
-        and test.left.attr == "grad"
-        and isinstance(test.ops[0], ast.Is | ast.IsNot)
-    )
-
-
-def _trains(seq: Seq) -> bool:
-    return any(True for _ in events(seq, "backward"))
-
-
-def _own_choices(run: Run, training: Loop) -> Iterator[Related]:
-    """Where the rank's own data decide which parts of an unwrapped module take part."""
-    wrapped = wrappers(run)
-    for event, way in events(training.body, "bare_forward"):
-        inner = way[-1].rest[0] if way[-1].rest else None
-        if not isinstance(inner, Called) or event.values["model"].what in wrapped:
-            continue
-        for condition, place, _ in decided_by(run, inner.body, surely_used(run, inner.body)):
-            if condition.agree.kind == "local":
-                yield Related.at(place, "each rank's own data decide here which part it uses")
