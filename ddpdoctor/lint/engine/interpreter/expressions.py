@@ -59,7 +59,9 @@ def evaluate(vm: Machine, node: ast.expr | None) -> Value:
     """The value of an expression, with all that happens on the way."""
     if node is None:
         return NONE
-    vm.burn()
+    vm.fuel -= 1
+    if vm.fuel < 0:
+        vm.refuel()
     handler = _HANDLERS.get(node.__class__)
     if handler is None:
         return Value(NOTHING, UNKNOWN)

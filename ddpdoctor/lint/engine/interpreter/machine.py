@@ -359,11 +359,15 @@ class Machine:
         """Use fuel. Raises Spent."""
         self.fuel -= amount
         if self.fuel < 0:
-            if not self.reserve or not self.of_ranks:
-                raise Spent
-            self.fuel += self.reserve  # who has saved already goes on to
-            self.saving = 8 * self.fuel if self.saving else self.reserve // 4 * 3
-            self.reserve = 0
+            self.refuel()
+
+    def refuel(self) -> None:
+        """Go on with the reserve, once the fuel is spent. Raises Spent."""
+        if not self.reserve or not self.of_ranks:
+            raise Spent
+        self.fuel += self.reserve  # who has saved already goes on to
+        self.saving = 8 * self.fuel if self.saving else self.reserve // 4 * 3
+        self.reserve = 0
 
     def computed(self, value: Value, by: str, of: tuple[Value, ...], node: ast.AST) -> Value:
         """Remember how a value was computed."""
@@ -567,7 +571,10 @@ class Machine:
         both = {path.holds for path in live} == {True, False} and len(states) == 2
         first = 0 if live[0].holds else 1
         keys = {key for each in states for key in each.writes} if len(states) > 1 else set()
-        ways = {key: [each.writes.get(key, self.store.get(key)) for each in states] for key in keys}
+        ways = {}
+        for key in keys:
+            old = self.store.get(key)
+            ways[key] = [each.writes.get(key, old) for each in states]
         lacking = self._lacking(states) if isinstance(condition.what, Table) else {}
         self.store.join(states, site)
         for (scope, name), ranks in lacking.items():
@@ -575,9 +582,10 @@ class Machine:
             self.store.put((scope, UNBOUND + name), Value(ranks, condition.agree, decided.why))
         for key, way in ways.items():
             now = self.store.get(key)
-            if now is not None:
-                self._note_implied(now, way, holding, condition)
-            if not both or now is None:
+            if now is None:
+                continue
+            self._note_implied(now, way, holding, condition)
+            if not both:
                 continue
             if isinstance(now.what, Either):
                 self.store.put(key, _told_apart(now, way[first], way[1 - first], condition, test))
@@ -608,12 +616,8 @@ class Machine:
         """Whether ranks may be started on a way: what it does is told of the other ones."""
         if not isinstance(node, ast.If) or not node.orelse:
             return False
-        body = node.body if path.holds else node.orelse
-        return any(
-            isinstance(each, ast.Call) and self._named(each.func) in _STARTERS
-            for part in body
-            for each in ast.walk(part)
-        )
+        called = self.program.written_out(node, _called, path.holds)
+        return any(self._named(each) in _STARTERS for each in called)
 
     def _named(self, function: ast.expr) -> str:
         """The last name of what is called, as its library calls it."""
@@ -624,14 +628,15 @@ class Machine:
 
     def either(self, value: Value, of: list[Value | None], node: ast.AST) -> Value:
         """Remember of which values one is, where it is a tensor of its own, or such in a tuple."""
+        if not isinstance(value.what, Tuple | Tensor):
+            return value
         options = tuple(each for each in of if each is not None)
         if isinstance(value.what, Tuple):
             rows = [each.what.items for each in options if isinstance(each.what, Tuple)]
             for number, part in enumerate(value.what.items):
                 self.either(part, [row[number] for row in rows if number < len(row)], node)
             return value
-        is_new = isinstance(value.what, Tensor) and value.what not in self.made
-        if is_new and value.what not in [each.what for each in options]:
+        if value.what not in self.made and value.what not in [each.what for each in options]:
             self.computed(value, EITHER, options, node)
         return value
 
@@ -740,6 +745,13 @@ _STARTERS = ("spawn", "start_processes", "Process")
 _OF_RANKS = ("collective", "init", "spawn", "wrap")
 
 
+def _called(node: ast.If, holds: bool | None) -> list[ast.expr]:
+    """What a way of a choice calls."""
+    body = node.body if holds else node.orelse
+    inside = (each for part in body for each in ast.walk(part))
+    return [each.func for each in inside if isinstance(each, ast.Call)]
+
+
 def _told_apart(
     joined: Value, yes: Value | None, no: Value | None, condition: Value, test: ast.AST
 ) -> Value:
@@ -773,11 +785,15 @@ def _for_several(condition: Value) -> bool | None:
         what, holds = what.args[0], False
     if condition.agree.divergent or not isinstance(what, Term):
         return None
-    if (what.op, *what.args[1:]) in (("Gt", Const(1)), ("GtE", Const(2)), ("NotEq", Const(1))):
+    if what.op in _OF_SEVERAL and what.args[1:] == _OF_SEVERAL[what.op]:
         return holds
-    if (what.op, *what.args[1:]) in (("LtE", Const(1)), ("Lt", Const(2)), ("Eq", Const(1))):
+    if what.op in _OF_ONE and what.args[1:] == _OF_ONE[what.op]:
         return not holds
     return None
+
+
+_OF_SEVERAL = {"Gt": (Const(1),), "GtE": (Const(2),), "NotEq": (Const(1),)}
+_OF_ONE = {"LtE": (Const(1),), "Lt": (Const(2),), "Eq": (Const(1),)}
 
 
 def _meets(arm: Arm) -> bool:

@@ -121,7 +121,7 @@ class Program:
 
     def written_out(self, node: ast.AST, write: Callable[..., Any], *more: Any) -> Any:
         """What a statement is short for: the same nodes each time it is run."""
-        key = (id(node), write, more)
+        key = (node, write, more)
         if key not in self._written:
             self._written[key] = write(node, *more)
         return self._written[key]

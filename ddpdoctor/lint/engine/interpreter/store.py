@@ -69,6 +69,10 @@ TOLD = "#told"
 """Under which it is kept by which collective all ranks were given what a tensor holds."""
 
 
+_keep = dict.__setitem__
+"""What `Kept` does where the name is known already."""
+
+
 class Kept(Writes):
     """Values by (owner, name), which knows the names of each owner: it is one among thousands."""
 
@@ -81,7 +85,7 @@ class Kept(Writes):
     def __setitem__(self, key: Key, value: Value) -> None:
         if key not in self:
             self.names.setdefault(key[0], {})[key[1]] = None
-        super().__setitem__(key, value)
+        _keep(self, key, value)
 
     def __delitem__(self, key: Key) -> None:
         super().__delitem__(key)
@@ -125,11 +129,14 @@ class Store:
 
     def put(self, key: Key, value: Value) -> None:
         """Keep a value."""
+        now = self.now
         if self.layers:
             replaced = self.layers[-1]
-            if key not in replaced:
-                replaced[key] = self.now.get(key)
-        self.now[key] = value
+            if key in replaced:
+                _keep(now, key, value)
+                return
+            replaced[key] = now.get(key)
+        now[key] = value
 
     def begin(self, key: Key, value: Value) -> None:
         """Keep what was there before all that was done, unless something is kept."""
@@ -176,19 +183,23 @@ class Store:
 
     def close(self) -> Writes:
         """Take back what the innermost layer has written."""
-        now, replaced = self.now, self.layers.pop()
-        writes = {key: now[key] for key in replaced}
-        for key, old in replaced.items():
-            if old is None:
-                del now[key]
-            else:
-                now[key] = old
+        now = self.now
+        writes = {key: now[key] for key in self.layers[-1]}
+        self._take_back()
         return writes
 
     def drop(self, depth: int) -> None:
         """Take back all that the layers from `depth` on have written."""
         while len(self.layers) > depth:
-            self.close()
+            self._take_back()
+
+    def _take_back(self) -> None:
+        now = self.now
+        for key, old in self.layers.pop().items():
+            if old is None:
+                del now[key]
+            else:
+                _keep(now, key, old)
 
     def since(self, depth: int) -> Writes:
         """What was written in the layers from `depth` on."""
@@ -227,11 +238,12 @@ class Store:
         """One value for what is another on each way."""
         present = [each for each in values if each is not None]
         first = present[0]
-        if len(present) == len(values) and all(
-            each is first or (each.what == first.what and each.agree == first.agree)
-            for each in present
-        ):
-            return first
+        if len(present) == len(values):
+            for each in present:
+                if each is not first and (each.what != first.what or each.agree != first.agree):
+                    break
+            else:
+                return first
         if len(present) < len(values):
             # Unbound on the other ways: who reads it has come this way.
             if len(present) == 1:
@@ -411,10 +423,11 @@ def _counted_from(content: What) -> tuple[Any, ...]:
 
 def _all_told(values: list[Value], states: list[State]) -> bool:
     """Whether on each way it is what a collective has given to all ranks, the same on each."""
-    told = [
+    told = (
         state.writes.get((value.what, TOLD)) for value, state in zip(values, states, strict=True)
-    ]
-    return all(each is not None and told[0] is not None and each == told[0] for each in told)
+    )
+    first = next(told)
+    return first is not None and all(each is not None and each == first for each in told)
 
 
 def _elements(contents: list[Value], conditions: list[Value]) -> list[Value]:
@@ -475,7 +488,7 @@ def _number(contents: list[What], tag: Any) -> Const | Term:
 def _some_have_none(values: list[Value], states: list[State]) -> Either | None:
     """Something that some ranks have, and others have None in its place."""
     masks = [state.mask for state in states]
-    if len(masks) != len(values) or all(mask == masks[0] for mask in masks):
+    if len(masks) != len(values) or masks.count(masks[0]) == len(masks):
         return None
     found: dict[What, tuple[Value, int]] = {}
     for value, mask in zip(values, masks, strict=True):
@@ -547,7 +560,7 @@ def _is_told_by_rank(values: list[Value], conditions: list[Value]) -> bool:
 def _by_mask(values: list[Value], states: list[State]) -> Table | None:
     """Each rank's own constant, where the ways are told apart by rank."""
     masks = [state.mask for state in states]
-    if len(masks) != len(values) or any(mask == masks[0] for mask in masks[1:]):
+    if len(masks) != len(values) or masks[0] in masks[1:]:
         return None
     entries: list[Any] = []
     for rank in range(RANKS):

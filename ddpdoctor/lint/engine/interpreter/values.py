@@ -3,6 +3,9 @@
 A value that the rank decides is, where it can be, a table: one entry for each rank of a job of
 `RANKS` ranks on nodes of `PER_NODE`. `rank == 0` is then (True, False, False, ...), and so every
 way of writing the same condition is the same value.
+
+Nobody changes what is here once it is made. It is not `frozen` all the same: it would take three
+times as long to make, and little is made as often.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ _ORDER: dict[str, int] = {"same": 0, "unknown": 1, "rank": 2, "local": 3}
 # --- agreement
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Agreement:
     """Whether all ranks hold the same value."""
 
@@ -39,11 +42,11 @@ class Agreement:
     """Of a local value: where it comes from."""
     sure: bool = True
     """Whether flow shows it; False where a name or a habit suggests it."""
+    divergent: bool = field(init=False, repr=False, compare=False)
+    """Whether ranks may hold different values."""
 
-    @property
-    def divergent(self) -> bool:
-        """Whether ranks may hold different values."""
-        return self.kind in ("rank", "local")
+    def __post_init__(self) -> None:
+        self.divergent = self.kind in ("rank", "local")
 
 
 SAME = Agreement("same")
@@ -80,7 +83,7 @@ def mix(one: Agreement, other: Agreement) -> Agreement:
 # --- provenance
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Place:
     """A line of a file."""
 
@@ -88,7 +91,7 @@ class Place:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Why:
     """Why we think what we think of a value: this, because of that."""
 
@@ -127,7 +130,7 @@ class Open:
 OPEN = Open()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Const:
     """A number, string, boolean, None or Ellipsis."""
 
@@ -135,14 +138,14 @@ class Const:
     kind: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", self.value.__class__.__name__)
+        self.kind = self.value.__class__.__name__
 
 
 Given = tuple["What", bool, bool]
 """What ranks agree on, whether that holds, and of which answer of a condition it is said."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Table:
     """One constant for each rank of the model job; OPEN where it is not known."""
 
@@ -195,7 +198,7 @@ NOTHING = Term("?")
 """Nothing is known of it: another is not the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Tensor:
     """A tensor, by where it was made; `of` are the modules whose forward it comes from.
 
@@ -206,14 +209,14 @@ class Tensor:
     of: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Tuple:
     """A tuple, or the content of a list, element by element."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Many:
     """The content of a container of which one element stands for all."""
 
@@ -245,28 +248,28 @@ class Ref:
         return f"Ref({self.number})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Lib:
     """Something of a library, by its dotted name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class ModuleRef:
     """A module of the project, by its path."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Class:
     """A class of the project, by the number of its definition."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Func:
     """A function with what it closes over: scopes, bound arguments, scopes of decorators."""
 
@@ -280,7 +283,7 @@ class Func:
     """property, staticmethod, classmethod, contextmanager."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Partial:
     """Something of a library, or unknown, with arguments bound."""
 
@@ -289,7 +292,7 @@ class Partial:
     named: tuple[tuple[str, Value], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Chosen:
     """A condition by which something is one of two."""
 
@@ -298,7 +301,7 @@ class Chosen:
     yes: What
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Either:
     """One of several."""
 
@@ -437,7 +440,10 @@ def how_many(content: What) -> Const | Term:
     return content.number if isinstance(content, Many) else NOTHING
 
 
-def grown(content: What, by: Const | Term = Const(1)) -> Term:
+_ONE = Const(1)
+
+
+def grown(content: What, by: Const | Term = _ONE) -> Term:
     """The number of elements when as many are added."""
     return term("longer", how_many(content), by)
 

@@ -59,7 +59,7 @@ def attributes(run: Run) -> dict[Ref, dict[str, Value]]:
 
 def parts(run: Run, module: What) -> set[int]:
     """A module and all that its attributes hold, by number."""
-    return members.parts(attributes(run), module)
+    return members.parts(attributes(run).get, module)
 
 
 def has_no_buffers(run: Run, module: What) -> bool:

@@ -301,7 +301,7 @@ def _told(run: Run) -> set[int] | None:
         known = numbers(event.values.get("object"))
         if not known and _is_made_elsewhere(event.values.get("sampler")):
             held = run.vm.store.held()
-            known = {each for one in run.vm.handed for each in members.parts(held, Ref(one))}
+            known = {each for one in run.vm.handed for each in members.parts(held.get, Ref(one))}
         elif not known:
             return None
         found |= known

@@ -164,7 +164,7 @@ def _apply(vm: Machine, module: Value, function: Value, node: ast.AST) -> None:
     """`module.apply(function)`, for the layers that have weights."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-    found = [vm.objects[number] for number in sorted(members.parts(vm.store.held(), module.what))]
+    found = [vm.objects[number] for number in sorted(members.parts(vm.store.of, module.what))]
     layers = [each for each in found if each.effect is not None and each.effect.option("has")]
     for each in layers[:_LAYERS]:
         call_value(vm, function, [Value(Ref(each.number))], {}, node)

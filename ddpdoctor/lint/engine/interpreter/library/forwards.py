@@ -112,7 +112,7 @@ def _learns(vm: Machine, module: Value) -> bool:
     """Whether it may have weights: what a loss or the like gives is only what it computes."""
     if vm.buffers:  # which DDP sends round
         return True
-    held = [vm.objects.get(number) for number in members.parts(vm.store.held(), module.what)]
+    held = [vm.objects.get(number) for number in members.parts(vm.store.of, module.what)]
     return any(
         each is None
         or each.type == "torch.nn.Parameter"

@@ -417,7 +417,7 @@ def start(
     told = told or _shared
     shared = [told(vm, each, node) for each in arguments]
     held = vm.store.held()
-    for number in members.parts(held, Tuple(tuple(arguments))):
+    for number in members.parts(held.get, Tuple(tuple(arguments))):
         for name, value in held.get(Ref(number), {}).items():
             vm.store.put((Ref(number), name), told(vm, value, node))
     given_ = [rank, *shared] if first else shared

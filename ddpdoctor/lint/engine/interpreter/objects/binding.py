@@ -186,7 +186,7 @@ def _rebind(vm: Machine, key: Key, value: Value, node: ast.AST) -> None:
             owner: {name: each for name, each in named.items() if not name.startswith("#")}
             for owner, named in vm.store.held().items()
         }
-        mine, new = (members.parts(attributes, each.what) for each in (old, value))
+        mine, new = (members.parts(attributes.get, each.what) for each in (old, value))
         if not vm.restored.isdisjoint(mine - new) and lost.number not in new:
             vm.emit("replaced", key[1], node, object=old, by=value, parts=_refs(mine - new))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter.machine import UNBOUND, Left, Machine
@@ -162,15 +162,15 @@ def owner_of(what: object, *methods: str) -> Ref | None:
     return next((each for each in what.args if is_asked and isinstance(each, Ref)), None)
 
 
-def parts(held: dict[Ref, dict[str, Value]], module: What) -> set[int]:
-    """A module and all that its attributes hold, by number."""
+def parts(held: Callable[[Ref], dict[str, Value] | None], module: What) -> set[int]:
+    """A module and all that its attributes hold, by number; `held` is what one object holds."""
     found: set[int] = set()
     stack: list[What] = [module]
     while stack:
         each = stack.pop()
         if isinstance(each, Ref) and each.number not in found:
             found.add(each.number)
-            stack += [value.what for value in held.get(each, {}).values()]
+            stack += [value.what for value in (held(each) or {}).values()]
         elif isinstance(each, Tuple):
             stack += [value.what for value in each.items]
         elif isinstance(each, Many):
@@ -182,7 +182,7 @@ def parts(held: dict[Ref, dict[str, Value]], module: What) -> set[int]:
 
 def switch(vm: Machine, module: Value, training: Value | None = None) -> None:
     """`module.train(training)`, with all its parts; without a mode, the one in which they begin."""
-    for number in parts(vm.store.held(), module.what):
+    for number in parts(vm.store.of, module.what):
         part = Ref(number)
         if is_module(vm, Value(part)) or vm.objects[number].type == DDP:
             vm.store.begin((part, TRAINING), TRUE)

@@ -22,7 +22,7 @@ def expression(vm: Machine, node: ast.Expr) -> bool:
 
 def assign(vm: Machine, node: ast.Assign) -> bool:
     """`x = value`."""
-    goes_on = _goes_on(node.targets[0], node.value)
+    goes_on = vm.program.written_out(node, _goes_on)
     old = blocks.evaluate_quietly(vm, _loaded(node.targets[0])) if goes_on else NONE
     value = evaluate(vm, node.value)
     if goes_on and isinstance(value.what, Tensor):
@@ -32,8 +32,9 @@ def assign(vm: Machine, node: ast.Assign) -> bool:
     return True
 
 
-def _goes_on(target: ast.expr, value: ast.expr) -> bool:
+def _goes_on(node: ast.Assign) -> bool:
     """Whether a variable or attribute is computed from itself, as a running average is."""
+    target, value = node.targets[0], node.value
     if not isinstance(target, ast.Name | ast.Attribute) or isinstance(value, ast.Call | ast.Name):
         return False
     wanted = getattr(target, "id", None), getattr(target, "attr", None)
