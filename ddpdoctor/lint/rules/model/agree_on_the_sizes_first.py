@@ -39,6 +39,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tensor,
     Term,
     Value,
+    within,
 )
 from ddpdoctor.lint.engine.libraries.torch import OF_ALL_ELEMENTS
 from ddpdoctor.lint.engine.queries.doing import between
@@ -147,9 +148,20 @@ def _own_size(run: Run, event: Event) -> Value | None:
             return value if len({*value.what.entries} - {OPEN}) > 1 else None
         if is_size and value.agree.cause == "chance" and value.agree.sure:
             return value
-        if is_size and value.agree.cause in ("data", "shard") and not _is_alike(run, value.what):
+        is_own = value.agree.cause in ("data", "shard") or _is_counted_by_rank(value)
+        if is_size and is_own and not _is_alike(run, value.what):
             return value if _is_shown(value) else None
     return None
+
+
+def _is_counted_by_rank(value: Value) -> bool:
+    """Whether it is reckoned of how many things a rank has, of which its number decides which.
+
+    What is reckoned of the number alone may come to the same: `(rank + 1) * part - rank * part`.
+    """
+    inside = [*within(value.what)]
+    has = any(isinstance(e, Term) and e.op == "len" and isinstance(e.args[0], Ref) for e in inside)
+    return value.agree.kind == "rank" and has and not any(isinstance(e, Table) for e in inside)
 
 
 def _is_alike(run: Run, what: object, seen: frozenset[Tensor] = frozenset()) -> bool:
