@@ -29,9 +29,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import NOTHING, WORLD, Ref, Term, Value, What, within
+from ddpdoctor.lint.engine.interpreter.values import (
+    NOTHING,
+    WORLD,
+    Ref,
+    Term,
+    Tuple,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.libraries.torch import WITHOUT_GRAPH
 from ddpdoctor.lint.engine.queries.reducing import is_gradient, sums
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, wrappers
@@ -59,7 +69,7 @@ def check(run: Run) -> Iterator[Hit]:
         own = {what for what, wrapper in reduced.items() if wrapper in of and -wrapper not in of}
         if id(event.node) in told or not _is_of_gradients(run, given, own):
             continue
-        if not _is_averaged(run, given):
+        if not _is_averaged(run, given) and not _is_beside_others(run, given, own):
             told.add(id(event.node))
             yield Hit(
                 event.node,
@@ -91,6 +101,16 @@ def _is_of_gradients(run: Run, given: Value, reduced: Set[What]) -> bool:
         and not mentioned(run, each).isdisjoint(reduced)
         for each in (given, *origins(run, given, *WITHOUT_GRAPH))
     )
+
+
+def _is_beside_others(run: Run, given: Value, reduced: Set[What]) -> bool:
+    """Whether other totals are summed with it, as how many there were: their ratio stays."""
+    made = run.vm.made.get(given.what)
+    contents = [containers.content(run.vm, each) for each in made.of] if made is not None else []
+    items = [
+        one for each in contents if each and isinstance(each.what, Tuple) for one in each.what.items
+    ]
+    return any(not _is_of_gradients(run, each, reduced) for each in items)
 
 
 def _is_averaged(run: Run, given: Value) -> bool:
