@@ -30,6 +30,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     Const,
+    Either,
     Ref,
     Term,
     Value,
@@ -128,9 +129,15 @@ def _is_private(path: Value) -> bool:
 
 
 def _is_state(run: Run, load: Event) -> bool:
-    """Whether a model or an optimizer takes what is loaded."""
+    """Whether a model or an optimizer takes what is loaded: schedules are numbers."""
     return any(
         is_of(state.what, load)
         for event, _ in events(run.root, "load_state")
-        if (state := event.values.get("state")) is not None
+        if (state := event.values.get("state")) is not None and not _is_schedule(run, event)
     )
+
+
+def _is_schedule(run: Run, load_state: Event) -> bool:
+    owner = load_state.values.get("object", NONE)
+    options = owner.what.options if isinstance(owner.what, Either) else (owner,)
+    return all(run.vm.type_of(each).startswith("torch.optim.lr_scheduler.") for each in options)

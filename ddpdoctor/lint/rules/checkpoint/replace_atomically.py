@@ -31,7 +31,7 @@ from itertools import pairwise
 from ddpdoctor.lint.edits import end_of, replace, start_of
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, Way
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     Const,
@@ -63,6 +63,8 @@ def check(run: Run) -> Iterator[Hit]:
     told: set[int] = set()
     for where, save, way, is_new in _pairs(run):
         if id(save.node) in told or not _is_repeated(where, way) or _is_moved(run, save):
+            continue
+        if _is_copied(where, save, way):
             continue
         if not is_new and _is_made_again(run, save, way):
             continue
@@ -186,6 +188,16 @@ def _is_moved(run: Run, save: Event) -> bool:
         for each in (run, *run.earlier)
         for event, _ in file_events(each, "rename")
         for role in ("path", "to")
+    )
+
+
+def _is_copied(run: Run, save: Event, way: Way) -> bool:
+    """Whether it is copied elsewhere each time that it is saved: one of both is always whole."""
+    return any(
+        there[-1].seq is way[-1].seq
+        and there[-1].index > way[-1].index
+        and same_path(copy.values.get("path"), save.values.get("path"))
+        for copy, there in events(run.root, "copy_file")
     )
 
 
