@@ -500,6 +500,15 @@ def _as_read(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"severity": "warning"}) if is_said else finding
 
 
+def _as_said(finding: Finding, sources: Sources) -> Finding:
+    """What was seen may be meant: it is told with the lines to which lint gives the same code."""
+    if not finding.is_suspicion:
+        return finding
+    told = _as_lint_has_it(finding, sources)
+    is_said = len(told.places) > len(finding.places)
+    return told.model_copy(update={"severity": "warning"}) if is_said else finding
+
+
 def _as_lint_has_it(finding: Finding, sources: Sources) -> Finding:
     """The lines that lint names under the same code."""
     own = [at.place for at in finding.places if at.place is not None]
@@ -551,6 +560,7 @@ _REMARKS: dict[str, Remark] = {
     "same-noise-everywhere": _as_read,
     "padded-evaluation": _as_read,
     "own-statistics": _as_read,
+    "own-attributes": _as_said,
     "module-prefix": _of_the_wrapper,
     "metric-not-reduced": _chosen,
     "reduced-twice": _of_ranks,

@@ -18,7 +18,17 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ddpdoctor.watch import changes, copies, joining, losses, noise, outside, probes, unheld
+from ddpdoctor.watch import (
+    attributes,
+    changes,
+    copies,
+    joining,
+    losses,
+    noise,
+    outside,
+    probes,
+    unheld,
+)
 from ddpdoctor.watch.altered import Altered
 from ddpdoctor.watch.aside import aside, is_compiling, is_traced, skip
 from ddpdoctor.watch.backwards import Backwards
@@ -496,6 +506,9 @@ class _Training:
             **({} if is_last or len(mine.links) > 1 else mine.clip),
         )
         self.copies.write(self.log, wrapper, passes.number, mine.steps + is_last, held)
+        if own := attributes.facts(wrapper.module):
+            step = mine.steps + is_last
+            self.log.write("attributes", wrapper=passes.number, step=step, **own)
         if late:
             changes.look_for_unfreezing(passes)
 

@@ -2199,6 +2199,31 @@ def told_of_unlike_counts(*, weighed: bool = False, shares: tuple[int, int] = (6
     averaged_after_each(tell, read, Tensor.item)
 
 
+class Weighed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net, self.usual, self.fixed = nn.Linear(4, 1), 1.0, torch.ones(2)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        error = self.net(rows)
+        self.usual = 0.9 * self.usual + 0.1 * error.detach().abs().mean().item()
+        return (error / self.usual).square().mean()
+
+
+def weighed_by_an_attribute() -> None:
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(Weighed())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    for _ in range(10):
+        model(torch.randn(6, 4)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    del model, optimizer
+    leave()
+
+
 def averages_of_unlike_counts() -> None:
     told_of_unlike_counts()
 

@@ -220,6 +220,14 @@ def test_the_sum_of_averages_made_in_python_is_suspected(
     assert all(each.is_suspicion and "average" in each.cause for each in suspected)
 
 
+def test_a_number_that_a_module_holds_as_an_attribute_is_suspected(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    (own,) = said(server, tmp_path, "weighed_by_an_attribute")
+    assert (own.code, own.is_suspicion) == ("DDP312", True)
+    assert "usual held something else" in own.cause
+
+
 @pytest.mark.parametrize(
     ("body", "comments"),
     [

@@ -2,7 +2,8 @@
 
 That is seen, and may be meant: a queue or a stream's state is each rank's own. It is told where
 lint reads that it is a running statistic of the rank's own data (`annotate`): the ranks share the
-weights, and each uses them with another statistic.
+weights, and each uses them with another statistic. So it is with numbers that a module holds as
+plain attributes, of which DDP knows nothing, where each rank changes its own from look to look.
 """
 
 from __future__ import annotations
@@ -16,7 +17,60 @@ from ddpdoctor.diagnose.detectors.overwritten_buffers import writers
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing
 from ddpdoctor.evidence import RankEvidence, named
+from ddpdoctor.evidence.events.attributes import Attributes
 from ddpdoctor.evidence.events.overwritten import Buffers
+
+_ENOUGH = 3
+
+
+@detector(precedence=473)
+def plain(case: Case) -> Iterator[Finding]:
+    """One finding for each wrapper whose modules hold such numbers."""
+    ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
+    if len(ranks) < 2 or not case.ended_well:
+        return
+    numbers = tuple(rank.rank for rank in ranks)
+    for wrapper in sorted({seen.wrapper for rank in ranks for seen in rank.of(Attributes)}):
+        of_ranks = [
+            {each.step: each for each in rank.of(Attributes) if each.wrapper == wrapper}
+            for rank in ranks
+        ]
+        looks = [
+            [of[step] for of in of_ranks] for step in sorted(set.intersection(*map(set, of_ranks)))
+        ]
+        names = [
+            name for name in (looks[-1][0].digests if looks else ()) if _is_own(looks[1:], name)
+        ]
+        if names:
+            held = zip(looks[-1][0].digests, looks[-1][0].places, strict=False)
+            places = dict.fromkeys(place for name, place in held if name in names)
+            yield Finding(
+                code="DDP312",
+                title="own-attributes",
+                severity="info",
+                certainty="evidence",
+                is_suspicion=True,
+                ranks=numbers,
+                places=tuple(
+                    RankPlace(ranks=numbers, place=each, doing="is computed with them")
+                    for each in places
+                ),
+                cause=f"{listed(tuple(names))} held something else on each of {named(numbers)} "
+                f"(at {len(looks) - 1} looks), and by the source they are running statistics of "
+                "the rank's own data: each rank trains the shared weights with its own.",
+                cure=Cure(text="Reduce what goes into them over the ranks before they take it in."),
+            )
+
+
+def _is_own(looks: list[list[Attributes]], name: str) -> bool:
+    """Whether it is another number on each rank at each look, and at each look another one."""
+    held = [[each.digests.get(name, "") for each in look] for look in looks]
+    apart = all(len({*row}) == len(row) and "" not in row for row in held)
+    return (
+        apart
+        and len(held) >= _ENOUGH
+        and all(len({*of_rank}) == len(held) for of_rank in zip(*held, strict=True))
+    )
 
 
 @detector(precedence=433)

@@ -197,9 +197,10 @@ def _carried(run: Run, used: list[Value]) -> Iterator[tuple[ast.AST, str, Value]
     """What a loop computes of what it was in the round before, and of data."""
     for each in used:
         made = run.vm.made.get(each.what)
-        if made is None or made.by != EITHER or not _is_data(each) or made_by(each):
+        if made is None or not _is_data(each) or made_by(each):
             continue
-        for new in made.of:
+        # What an object holds has one name in every round: it is computed from itself.
+        for new in made.of if made.by == EITHER else (each,):
             step = run.vm.made.get(new.what)
             if step is not None and step.by in _ADDS and _is_statistic(run, each.what, step):
                 yield step.node, step.path, new
