@@ -24,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
     RANKS,
+    WORLD,
     Chosen,
     Class,
     Const,
@@ -274,6 +275,8 @@ class Machine:
         """The ranks of the model job that the program may have: it may say it is on one host."""
         self.joined = False
         """Whether a process group has been joined."""
+        self.sizes: set[What] = {WORLD}
+        """What says of how many ranks it is."""
         self.apart = False
         """Whether this is a worker of a loader that begins as a new process, in no group."""
         self.starting: dict[ast.AST, Callable[[], None]] = {}

@@ -436,7 +436,7 @@ def how_many(content: What) -> Const | Term:
         bounds = [each.value for each in content.args if isinstance(each, Const)]
         is_known = len(bounds) == len(content.args) and 0 not in bounds[2:]
         is_known = is_known and all(isinstance(each, int) for each in bounds)
-        return Const(len(range(*bounds))) if is_known and bounds else NOTHING
+        return Const(len(range(*bounds))) if is_known and bounds else term("len", content)
     return content.number if isinstance(content, Many) else NOTHING
 
 

@@ -32,7 +32,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     SAME,
     TRUE,
     UNKNOWN,
-    WORLD,
     Agreement,
     Const,
     Either,
@@ -46,9 +45,10 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    What,
     Why,
+    has_identity,
     local,
-    term,
     text,
 )
 
@@ -130,7 +130,22 @@ def _is_of_all(vm: Machine, group: Value) -> bool:
     ranks = vm.store.get((group.what, "ranks")) or NONE
     content = containers.content(vm, ranks)
     members = content.what if content is not None else ranks.what
-    return ranks.is_const(None) or members == term("range", WORLD)
+    return ranks.is_const(None) or _counts_up_to(members) in vm.sizes
+
+
+def _counts_up_to(members: What) -> What:
+    """How far these count from 0, one by one: as a range, as a list of it, or named in one."""
+    if isinstance(members, Many) and getattr(members.element.what, "op", "") == "counter":
+        members = members.number
+    if isinstance(members, Term) and members.op in ("list", "tuple", "len"):
+        members = members.args[0]
+    if not isinstance(members, Term) or members.op != "range" or members.args[:-1] not in _FROM_0:
+        return NOTHING
+    end: What = members.args[-1]
+    return end
+
+
+_FROM_0 = ((), (Const(0),))
 
 
 def _group(vm: Machine, call: Call) -> Value:
@@ -170,6 +185,8 @@ def _init(vm: Machine, call: Call) -> Value:
         values["alone"] = TRUE
     vm.emit("init", call.last, call.node, **values)
     vm.joined = True
+    if "size" in values and has_identity(values["size"].what):
+        vm.sizes.add(values["size"].what)
     rank = values.get("rank")
     if (rank is not None and rank.what == LOCAL_RANK) or _is_met_at_home(vm, values.get("method")):
         vm.there = FIRST_HOST  # two of them cannot join as the same, nor meet at each one's own
