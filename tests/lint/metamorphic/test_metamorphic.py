@@ -13,12 +13,18 @@ from ddpdoctor.launch import ForkServer
 from tests.lint.metamorphic.program import Program, text
 from tests.lint.metamorphic.scoring import score, told_otherwise
 from tests.lint.metamorphic.subjects import Subject, subjects
-from tests.lint.metamorphic.transformations import all_transformations
+from tests.lint.metamorphic.transformations import Transform, all_transformations
 from tests.patients.patient import patients
 from tests.patients.ward import Ward
 
 LOST = json.loads(Path(__file__).with_name("lost.json").read_text(encoding="utf-8"))
 WAYS = all_transformations()
+TOGETHER = {
+    "moved_in_parts": ("tupled", "in_an_object", "aliased", "moved"),
+    "written_anew": ("pulled_up", "paired", "swapped", "decorated", "renamed"),
+}
+"""Ways that are gone one behind the other, as code out there goes them, and in half the time; what
+each does alone is told by the command. The others give names to what these have moved."""
 PARTS = 40
 """What is found in a program before is asked once for all ways, by whoever has its part."""
 # One with a class, files and a resume; one whose bug only shows where ranks part.
@@ -28,15 +34,28 @@ PERFORMED = ("correct/checkpoint_shards_and_resume", "patience_of_each_rank/bugg
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_program_told_otherwise_gets_the_same_findings(part: int) -> None:
     chosen = subjects()[part::PARTS]
-    for name, transform in WAYS.items():
-        one = score(transform, chosen)
-        assert not set(one.lost) - set(LOST[name]), name
+    alone = {name: (name,) for name in WAYS if name not in set().union(*TOGETHER.values())}
+    for name, ways in (alone | TOGETHER).items():
+        one = score(_gone_one_by_one(ways), chosen)
+        assert not set(one.lost) - set(LOST[name]).union(*(LOST[way] for way in ways)), name
         assert not one.accused, name
         assert not one.noise, name
 
 
+def _gone_one_by_one(ways: tuple[str, ...]) -> Transform:
+    """What changes a program in each of `ways`."""
+    if len(ways) == 1:
+        return WAYS[ways[0]]
+
+    def transform(program: Program) -> None:
+        for way in ways:
+            WAYS[way](program)
+
+    return transform
+
+
 def test_every_transformation_has_a_sentence() -> None:
-    assert set(LOST) == set(WAYS)
+    assert set(LOST) == {*WAYS, *TOGETHER}
     for name, transform in WAYS.items():
         module = __import__(transform.__module__, fromlist=["transform"])
         assert (module.__doc__ or "").count("\n\n") <= 1, name
