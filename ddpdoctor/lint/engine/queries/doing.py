@@ -11,6 +11,7 @@ from itertools import pairwise
 from ddpdoctor.lint.engine.interpreter.machine import Object
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
+    Arm,
     Called,
     Choice,
     Event,
@@ -131,6 +132,7 @@ def doers(way: Way) -> Doers:
                 if staying != EVERYONE:
                     mask &= staying
                     choices.append(earlier)
+                kept_out |= _left_before(earlier)
         if isinstance(step.node, Choice) and number + 1 < len(way):
             inside = way[number + 1].seq
             arm = next((each for each in step.node.arms if each.body is inside), None)
@@ -144,8 +146,7 @@ def doers(way: Way) -> Doers:
             agree = step.node.condition.agree
             if arm.mask != EVERYONE or agree.kind != "same":
                 choices.append(step.node)
-            if agree.kind == "rank" and arm.mask & ~arm.opened:  # else a setting decides for all
-                kept_out |= arm.opened
+            kept_out |= _kept_out(step.node, arm)
             if arm.opened or agree.kind == "unknown" or not agree.sure:
                 sure = False
     loops = tuple(step.node for step in way if isinstance(step.node, Loop))
@@ -156,7 +157,33 @@ def is_the_starters(way: Way) -> bool:
     """Whether one process does it, which starts the ranks, or goes on alone in their stead."""
     if not way or is_spawned(way):
         return False
-    return _is_instead(way) or _starts_the_ranks(way[0].seq) or _joins_alone(way[0].seq)
+    root = way[0].seq
+    return _is_instead(way) or _starts_the_ranks(root) or _joins_alone(root) or _joins_nobody(way)
+
+
+def _joins_nobody(way: Way) -> bool:
+    """Whether a setting chooses what is done here instead of what joins: a command of its own."""
+    meeting = _where_ranks_meet(way[0].seq)
+    for step, inside in zip(way, (*(each.seq for each in way[1:]), None), strict=True):
+        met = meeting.get(id(step.seq), set())
+        if not met <= {step.index}:
+            return False
+        if met and inside is not None and id(inside) not in meeting:
+            node = step.node
+            return isinstance(node, Choice) and not node.condition.agree.divergent
+    return False
+
+
+@functools.lru_cache(maxsize=8)
+def _where_ranks_meet(root: Seq) -> dict[int, set[int]]:
+    """Of each sequence, by its id: in which of its items ranks meet; none where nobody joins."""
+    found: dict[int, set[int]] = {}
+    kinds = ("init", "spawn", "group", "wrap", "prepare", "collective")
+    if any(events(root, "init", "spawn")):
+        for _, way in events(root, *kinds):
+            for step in way:
+                found.setdefault(id(step.seq), set()).add(step.index)
+    return found
 
 
 @functools.lru_cache(maxsize=8)
@@ -201,6 +228,20 @@ def _staying(choice: Choice) -> int:
         if not _ends(arm.body):
             staying |= arm.mask
     return staying or EVERYONE
+
+
+def _kept_out(choice: Choice, arm: Arm) -> int:
+    """The ranks that come to an arm only by a setting, where others come by their rank."""
+    by_rank = choice.condition.agree.kind == "rank" and arm.mask & ~arm.opened
+    return arm.opened if by_rank else 0  # else a setting decides for all
+
+
+def _left_before(choice: Choice) -> int:
+    """The ranks that go on behind a choice only by a setting, where others do by their rank."""
+    going_on = [arm for arm in choice.arms if not _ends(arm.body)]
+    if len(going_on) != 1 or len(going_on) == len(choice.arms):
+        return 0
+    return _kept_out(choice, going_on[0])
 
 
 def _ends(seq: Seq, *kinds: str) -> bool:

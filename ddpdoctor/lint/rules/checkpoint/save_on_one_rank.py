@@ -58,14 +58,15 @@ def check(run: Run) -> Iterator[Hit]:
         if path is None or not same_path(path, path):
             continue
         who = doers(way)
-        if (who.mask & ~who.kept_out & run.vm.there).bit_count() < 2:
+        writers = who.mask & ~who.kept_out
+        if (writers & run.vm.there).bit_count() < 2:
             continue
         if not (run.is_entry or _belongs_to_a_wrapper(event, run)):
             continue
         clear = who.is_clear("data", "clock", by_files=True, if_well=True)
         if not clear or is_one_after_another(way):
             continue
-        everyone = who.mask == EVERYONE
+        everyone = writers == EVERYONE
         early = _meant_for_one(run, event, way)
         sure = everyone and who.sure and run.is_entry and not early
         yield Hit(
