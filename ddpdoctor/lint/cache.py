@@ -20,8 +20,8 @@ from typing import Any
 from ddpdoctor import __version__
 from ddpdoctor.lint.engine import source as sources
 from ddpdoctor.lint.engine.survey import ClassSurvey, FunctionSurvey, Survey
+from ddpdoctor.lint.judged import Judged
 from ddpdoctor.lint.rule import Diagnostic, Edit, Fix, Related
-from ddpdoctor.lint.running import Judged
 
 _MAX_BYTES = 200_000_000
 

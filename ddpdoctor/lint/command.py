@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
@@ -72,13 +72,16 @@ def run(
         return 2
 
 
+Wanted = Callable[[str], bool]
+"""Whether a code is to be told."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Examined:
     """What came of the files that were asked for."""
 
     settings: Settings
-    wanted: set[str]
-    """Codes."""
+    wanted: Wanted
     named: list[str]
     given: dict[str, bytes]
     result: Result
@@ -164,13 +167,16 @@ def _lint(
     return lint(paths, given=given, jobs=jobs, cache=cache, effects=effects)
 
 
-def _wanted(options: LintOptions, settings: Settings) -> set[str]:
-    chosen = configuration.matching(options.select or settings.select or ("DDP",))
-    chosen |= configuration.matching(settings.extend_select + options.extend_select)
-    return chosen - configuration.matching(settings.ignore + options.ignore)
+def _wanted(options: LintOptions, settings: Settings) -> Wanted:
+    select, ignore = options.select or settings.select, settings.ignore + options.ignore
+    more = settings.extend_select + options.extend_select
+    if not (select or ignore or more):
+        return lambda code: True  # all, whichever there are: nobody need import the rules for it
+    chosen = configuration.matching(select or ("DDP",)) | configuration.matching(more)
+    return (chosen - configuration.matching(ignore)).__contains__
 
 
-def _report(result: Result, wanted: set[str], settings: Settings, options: LintOptions) -> Report:
+def _report(result: Result, wanted: Wanted, settings: Settings, options: LintOptions) -> Report:
     """Selection, comments and the baseline, in this order."""
     lines: dict[str, list[str]] = {}
     for path, text in result.sources.items():
@@ -178,7 +184,7 @@ def _report(result: Result, wanted: set[str], settings: Settings, options: LintO
     asked = [
         each
         for each in result.diagnostics
-        if each.code in wanted
+        if wanted(each.code)
         and not any(each.code.startswith(code) for code in settings.ignored_for(each.path))
     ]
     open_ones = [

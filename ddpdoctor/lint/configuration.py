@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ddpdoctor.lint.engine.libraries import UnknownEffect, parse
-from ddpdoctor.lint.rules import all_rules
 
 
 class UsageError(ValueError):
@@ -114,6 +113,8 @@ _OTHERS = ("per-file-ignores", "baseline")
 
 def matching(prefixes: tuple[str, ...]) -> set[str]:
     """The codes that codes, prefixes or names mean. Raises UsageError if one means none."""
+    from ddpdoctor.lint.rules import all_rules  # late: most runs want all, and many none anew
+
     found: set[str] = set()
     for prefix in prefixes:
         wanted = prefix.strip()

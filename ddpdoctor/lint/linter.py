@@ -14,28 +14,22 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ddpdoctor.lint.cache import Cache
+from ddpdoctor.lint.concerned import AMONG_RANKS, SAMPLES, is_of_ranks
 from ddpdoctor.lint.engine import source as sources
 from ddpdoctor.lint.engine.interpreter.loading import Loader, does_something
-from ddpdoctor.lint.engine.interpreter.program import Program
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator, project_root
 from ddpdoctor.lint.engine.project import OF_MANY_RANKS, Project
 from ddpdoctor.lint.engine.source import Source, Unreadable
 from ddpdoctor.lint.engine.survey import Survey, survey
-from ddpdoctor.lint.judging import fault_of_ours
-from ddpdoctor.lint.rule import Diagnostic, Trouble
-from ddpdoctor.lint.rules import all_rules
-from ddpdoctor.lint.running import (
-    AMONG_RANKS,
-    SAMPLES,
-    Judged,
-    is_of_ranks,
-    run_and_judge,
-    together,
-)
+from ddpdoctor.lint.judged import Judged, together
+from ddpdoctor.lint.rule import Diagnostic, Rule, Trouble
+
+if TYPE_CHECKING:
+    from ddpdoctor.lint.engine.interpreter.program import Program
 
 _T = TypeVar("_T")
 _PARALLEL_FROM = 60
@@ -255,7 +249,6 @@ def _run_all(
     """What came of running each file that has to do with other ranks."""
     paths = [each.path for each in wanted]
     concerned = _state.concerned = _concerned_files(everything, reader, project)
-    _state.program = Program(Loader(reader.source, project.locator, paths), project.words)
     around = (
         repr((project.digest(), sorted(project.surveys), _state.library.own))
         if cache.is_open
@@ -275,6 +268,12 @@ def _run_all(
             known = cache.judged(path, f"{around}{concerned[path] <= _NEAR}", digest)
             found += [known] if known else []
             missing += [] if known else [path]
+    if missing:
+        from ddpdoctor.lint.engine.interpreter.program import Program  # late: it takes a while,
+        from ddpdoctor.lint.rules import all_rules  # and what is known already needs neither
+
+        _state.program = Program(Loader(reader.source, project.locator, paths), project.words)
+        _state.rules = all_rules()
     for each in pool.map(_run_here, missing, reader, project):
         cache.keep_judged(each, f"{around}{concerned[each.path] <= _NEAR}", digest)
         found.append(each)
@@ -315,6 +314,9 @@ def _is_of_interest(path: str, reader: Reader, is_of_many: bool) -> bool:
 
 
 def _run_here(path: str) -> Judged:
+    from ddpdoctor.lint import running
+    from ddpdoctor.lint.judging import fault_of_ours
+
     assert _state.program is not None
     assert _state.project is not None
     near = _state.concerned[path] <= _NEAR
@@ -324,8 +326,8 @@ def _run_here(path: str) -> Judged:
     if not (reaching or "__main__" in text or begins or SAMPLES.search(text)):
         return Judged(path)
     try:
-        return run_and_judge(
-            path, _state.program, _state.library, all_rules(), alone=near, reaching=reaching
+        return running.run_and_judge(
+            path, _state.program, _state.library, _state.rules, alone=near, reaching=reaching
         )
     except Exception as error:  # a fault of ours in one file must not hide what others have
         return Judged(path, troubles=[fault_of_ours(error)])
@@ -340,6 +342,7 @@ class _State:
     reader = Reader()
     project: Project | None = None
     program: Program | None = None
+    rules: tuple[Rule, ...] = ()
     library = Library()
     concerned: Mapping[str, int] = MappingProxyType({})
 

@@ -5,43 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 
+from ddpdoctor.lint.concerned import SAMPLES
 from ddpdoctor.lint.engine.interpreter.loading import Text, does_something
 from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
-from ddpdoctor.lint.engine.libraries import Library, libraries_of_ranks
+from ddpdoctor.lint.engine.libraries import Library
+from ddpdoctor.lint.judged import Function, Judged
 from ddpdoctor.lint.judging import cleared, judge
-from ddpdoctor.lint.rule import Diagnostic, Rule
+from ddpdoctor.lint.rule import Rule
 
-# What makes a file one of several ranks beside the libraries that it names.
-_BY_ITSELF = re.compile(rb"\(1(\.0)? - \w+\) \*|\bRANK\b|\bno_sync\b")
-# What a class may give samples by that each rank, or each worker, has in its own way.
-SAMPLES = re.compile(r"listdir|scandir|glob|iterdir|walk\(|default_rng|RandomState|Random\(")
-# In a project of many ranks, a file with one of these concerns them too.
-AMONG_RANKS = re.compile(SAMPLES.pattern.encode() + rb"|arccos|\bacos")
 _WORD = re.compile(r"\w+")
-Function = tuple[str, int]
-"""(file, line) of a function."""
-Right = tuple[str, int, str]
-"""(file, line, code) of what is no finding."""
-
-
-@dataclass(slots=True)
-class Judged:
-    """What came of running one file."""
-
-    path: str
-    found: list[Diagnostic] = field(default_factory=list)
-    alone: dict[Function, list[Diagnostic]] = field(default_factory=dict)
-    """Of each function that this file does not call: what is found in it with any arguments."""
-    visited: frozenset[Function] = frozenset()
-    right: frozenset[Right] = frozenset()
-    """What this program shows to be right, whatever another suggests."""
-    files: tuple[str, ...] = ()
-    """All files that the findings depend on."""
-    troubles: list[str] = field(default_factory=list)
-    is_cut: bool = False
-    """Whether the program is too long to have been followed to its end."""
 
 
 def run_and_judge(
@@ -79,11 +52,6 @@ def run_and_judge(
         out.alone.setdefault((path, lone.line), []).extend(judge(lone, rules, out.troubles))
     out.files = tuple(sorted(run.vm.files))
     return out
-
-
-def is_of_ranks(data: bytes) -> bool:
-    """Whether a file has to do with several ranks by its own text."""
-    return bool(libraries_of_ranks().search(data) or _BY_ITSELF.search(data))
 
 
 def _imported(node: ast.Import | ast.ImportFrom, library: Library) -> set[str]:
@@ -146,26 +114,3 @@ def _written(text: Text, node: ast.stmt | ast.expr) -> str:
 
 def _visited(run: Run) -> frozenset[Function]:
     return frozenset((info.module.path, info.node.lineno) for info in run.vm.visited.values())
-
-
-def together(judged: list[Judged], wanted: set[str]) -> dict[str, list[Diagnostic]]:
-    """File -> its findings: what runs of others have shown comes first."""
-    visited = frozenset().union(*(each.visited for each in judged)) if judged else frozenset()
-    right = frozenset().union(*(each.right for each in judged)) if judged else frozenset()
-    best: dict[tuple[str, int, int, str], Diagnostic] = {}
-    for each in judged:
-        alone = [d for at, found in each.alone.items() if at not in visited for d in found]
-        for diagnostic in (*each.found, *alone):
-            if diagnostic.path not in wanted:
-                continue
-            at = (diagnostic.path, diagnostic.line, diagnostic.code)
-            if at in right and not diagnostic.stands:
-                continue
-            key = (diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code)
-            old = best.get(key)
-            if old is None or (old.confidence, diagnostic.confidence) == ("likely", "certain"):
-                best[key] = diagnostic
-    result: dict[str, list[Diagnostic]] = {}
-    for diagnostic in best.values():
-        result.setdefault(diagnostic.path, []).append(diagnostic)
-    return result

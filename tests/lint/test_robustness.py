@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddpdoctor.lint import fixing, linter
+from ddpdoctor.lint import fixing, running
 from ddpdoctor.lint.engine.interpreter import program
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.statements.blocks import run_block
+from ddpdoctor.lint.judged import Judged
 from ddpdoctor.lint.linter import lint as lint_files
 from ddpdoctor.lint.reason import Heads
-from ddpdoctor.lint.running import Judged, run_and_judge
+from ddpdoctor.lint.running import run_and_judge
 from tests.lint.conftest import Lint
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -219,7 +220,7 @@ def test_a_fault_of_ours_in_one_file_hides_nothing_of_the_others(
             raise KeyError("ours")
         return run_and_judge(path, *args, **options)
 
-    monkeypatch.setattr(linter, "run_and_judge", faulty)
+    monkeypatch.setattr(running, "run_and_judge", faulty)
     files = {f"/nowhere/{name}.py": HANG for name in ("one", "other")}
     result = lint_files([*files], given=files)
     assert [(each.path, each.code) for each in result.diagnostics] == [
