@@ -70,10 +70,14 @@ def _collective(vm: Machine, call: Call) -> Value:
     shared = values.get("shares")
     if shared is not None:
         new = UNKNOWN if subset and shared.agree.kind != "same" else SAME
+        content = containers.content(vm, shared)
+        sent = containers.held(content) if content is not None else ()
         memory.touch(vm, shared, new)
         event.values["filled"] = _filled(vm, shared, new, call.node)
         if new == SAME:
-            vm.store.put((shared.what, TOLD), Value(Const(operation), SAME))
+            for each in (shared, event.values["filled"], *sent):
+                if not isinstance(each.what, Const):
+                    vm.store.put((each.what, TOLD), Value(Const(operation), SAME))
     given_to_root = values.get("collects")
     if given_to_root is not None:
         agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)

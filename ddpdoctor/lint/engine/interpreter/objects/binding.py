@@ -13,7 +13,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     members,
     memory,
 )
-from ddpdoctor.lint.engine.interpreter.store import ROWS_OF, Key, State
+from ddpdoctor.lint.engine.interpreter.store import ROWS_OF, TOLD, Key, State
 from ddpdoctor.lint.engine.interpreter.values import (
     FALSE,
     NONE,
@@ -256,4 +256,6 @@ def _one_apart(vm: Machine, one: Value, target: ast.expr) -> Value:
     if not isinstance(one.what, Tensor):
         return one
     mine = Value(Tensor(vm.site(target, "part"), one.what.of), one.agree, one.why)
+    if (told := vm.store.get((one.what, TOLD))) is not None:
+        vm.store.put((mine.what, TOLD), told)
     return vm.computed(mine, "item", (one,), target)
