@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 from ddpdoctor.lint.engine.interpreter.machine import Machine
-from ddpdoctor.lint.engine.interpreter.objects import containers
+from ddpdoctor.lint.engine.interpreter.objects import binding, containers
 from ddpdoctor.lint.engine.interpreter.statements import loops
 from ddpdoctor.lint.engine.interpreter.values import (
     FIRST_HOST,
@@ -15,6 +15,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     Const,
     Table,
+    Tensor,
     Tuple,
     Value,
     What,
@@ -103,4 +104,24 @@ def assert_(vm: Machine, node: ast.Assert) -> bool:
         vm.leave("assert", node)
 
     paths = vm.ways(condition, lambda: NONE, fail)
-    return vm.choose(node, node.test, condition, paths) is not None
+    goes_on = vm.choose(node, node.test, condition, paths) is not None
+    if (asked := _told_a_number(node.test)) is not None:
+        value = evaluate(vm, asked)
+        if isinstance(value.what, Tensor):
+            plain = Value(Tensor(vm.site(node, "number")), value.agree, value.why)
+            binding.bind(vm, asked, vm.computed(plain, "item", (value,), node))
+    return goes_on
+
+
+_NUMBERS = {"int", "float", "bool"}
+
+
+def _told_a_number(test: ast.expr) -> ast.Name | ast.Attribute | None:
+    """What `isinstance(x, (int, float))` says to be a plain number, without a graph."""
+    match test:
+        case ast.Call(
+            func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as asked, kinds]
+        ):
+            named = {each.id for each in ast.walk(kinds) if isinstance(each, ast.Name)}
+            return asked if named and named <= _NUMBERS else None
+    return None
