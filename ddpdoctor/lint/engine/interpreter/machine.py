@@ -277,6 +277,8 @@ class Machine:
         """Whether a process group has been joined."""
         self.sizes: set[What] = {WORLD}
         """What says of how many ranks it is."""
+        self.numbered: set[Why] = set()
+        """Why something is the rank: who started the process gave it a number to join as."""
         self.apart = False
         """Whether this is a worker of a loader that begins as a new process, in no group."""
         self.starting: dict[ast.AST, Callable[[], None]] = {}

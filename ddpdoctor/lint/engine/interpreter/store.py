@@ -8,6 +8,7 @@ from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.values import (
+    BY_RANK_LIKELY,
     EVERYONE,
     NONE,
     NOTHING,
@@ -31,6 +32,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    Why,
     blended,
     grown_from,
     has_identity,
@@ -166,6 +168,24 @@ class Store:
                 if isinstance(owner, Ref):
                     found.setdefault(owner, {})[name] = value
         return found
+
+    def keys_of(self, what: What) -> list[Key]:
+        """Where this is kept."""
+        return [key for key, each in {**self.below, **self.now}.items() if each.what == what]
+
+    def guessed(self, guess: Why) -> list[tuple[Key, Value]]:
+        """What is kept of which it is known what it is on each rank, if this guess is right."""
+        kept = {**self.below, **self.now}
+        return [
+            (key, each)
+            for key, each in kept.items()
+            if each.agree == BY_RANK_LIKELY
+            and each.why is not None
+            and each.why.root == guess
+            and (
+                isinstance(each.what, Table) or (isinstance(each.what, Either) and each.what.masks)
+            )
+        ]
 
     def beneath(self) -> Store:
         """The values of the imported modules alone."""

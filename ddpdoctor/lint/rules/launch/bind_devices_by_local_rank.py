@@ -173,10 +173,15 @@ def _is_global(value: Value) -> bool:
 
 
 def _is_of_this_machine(run: Run, value: Value) -> bool:
-    """Whether it is the number that mp.spawn has given the process, wherever it was kept since."""
+    """Whether it is the number that mp.spawn has given the process, wherever it was kept since.
+
+    Or the one that its own launcher did, which may be of one machine as well.
+    """
     what, root = value.what, value.why.root if value.why is not None else None
     if root is None or (isinstance(what, Table) and what.is_counted_on):
         return False
+    if root in run.vm.numbered:
+        return True
     spawns = (event for each in (*run.earlier, run) for event, _ in events(each.root, "spawn"))
     return any(event.place == root.place for event in spawns)
 

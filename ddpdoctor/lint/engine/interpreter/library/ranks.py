@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import replace
 
-from ddpdoctor.lint.engine.interpreter import lookups
+from ddpdoctor.lint.engine.interpreter import folding, lookups
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler
 from ddpdoctor.lint.engine.interpreter.library.facts import inside, is_world, wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
@@ -24,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.store import PERHAPS, TOLD
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
+    BY_RANK_LIKELY,
     FIRST_HOST,
     LOCAL_RANK,
     NONE,
@@ -194,8 +195,10 @@ def _init(vm: Machine, call: Call) -> Value:
     rank = values.get("rank")
     if (rank is not None and rank.what == LOCAL_RANK) or _is_met_at_home(vm, values.get("method")):
         vm.there = FIRST_HOST  # two of them cannot join as the same, nor meet at each one's own
-    if rank is not None and _is_not_known(rank):
-        _learn_rank(vm, call.node)
+    if rank is not None and (_is_not_known(rank) or isinstance(rank.what, Term)):
+        _learn_rank(vm, call.node, rank.what)
+    elif rank is not None and rank.agree == BY_RANK_LIKELY and rank.why is not None:
+        _believe(vm, rank.why.root, call.node)
     return NONE
 
 
@@ -218,12 +221,28 @@ def _is_not_known(rank: Value) -> bool:
     )
 
 
-def _learn_rank(vm: Machine, node: ast.AST) -> None:
-    """Wherever it comes from: what a rank joins as is its rank."""
-    for each in node.keywords if isinstance(node, ast.Call) else ():
-        if each.arg == "rank" and isinstance(each.value, ast.Name | ast.Attribute):
-            said = vm.why(f"`{text(each.value)}` is the rank that it joins as", node)
-            binding.bind(vm, each.value, Value(RANK, BY_RANK, said))
+def _learn_rank(vm: Machine, node: ast.AST, number: What) -> None:
+    """Wherever it comes from: what a rank joins as is its rank, wherever that is kept."""
+    names = [
+        each.value
+        for each in (node.keywords if isinstance(node, ast.Call) else ())
+        if each.arg == "rank" and isinstance(each.value, ast.Name | ast.Attribute)
+    ]
+    said = vm.why(f"`{text(names[0]) if names else 'this'}` is the rank that it joins as", node)
+    if isinstance(number, Term) and number.op not in folding.NUMERIC:
+        vm.numbered.add(said)
+    for key in vm.store.keys_of(number) if has_identity(number) else ():
+        vm.store.put(key, Value(RANK, BY_RANK, said))
+    for each in names:
+        binding.bind(vm, each, Value(RANK, BY_RANK, said))
+
+
+def _believe(vm: Machine, guess: Why, node: ast.AST) -> None:
+    """What was the rank by its name alone is the rank: one joins as it."""
+    said = vm.why("it is the rank that it joins as", node, guess)
+    vm.numbered.add(guess)
+    for key, value in vm.store.guessed(guess):
+        vm.store.put(key, Value(value.what, BY_RANK, said))
 
 
 def _leave(vm: Machine, call: Call) -> Value:
