@@ -21,6 +21,7 @@ from ddpdoctor.report.model import Case, EndedBy, Group, Report, gravest_first
 from ddpdoctor.report.words import COLUMNS, Row, count, one_line, row
 
 _STACKS = 32
+_NAMED = 3
 
 
 def of_job(
@@ -35,6 +36,7 @@ def of_job(
     ended_by: EndedBy | None = None,
     proven_after: float | None = None,
     not_seen: Sequence[str] = (),
+    unread: Sequence[str] = (),
     run_dir: Path | None = None,
 ) -> Report:
     """Read the source lines that the findings name. `status` is as Popen.returncode gives it."""
@@ -49,6 +51,7 @@ def of_job(
             verdict="",
             findings=ordered,
             not_seen=tuple(not_seen),
+            unread=tuple(unread),
             excerpts=excerpts(_worth_reading(ordered, attempts)),
             attempts=tuple(attempts),
             exit_code=status if status is not None and status >= 0 else None,
@@ -62,7 +65,7 @@ def of_job(
 
 def completed_by(report: Report) -> Report:
     """The report with all that follows from what it knows of the job: verdict, notes, rows."""
-    notes = [_earlier(report)]
+    notes = [_earlier(report), _not_read(report)]
     if report.run_dir and report.command == "run":
         notes.append(f"what the ranks wrote: {one_line(report.run_dir)}")
     told = {
@@ -130,6 +133,17 @@ def _earlier(report: Report) -> str:
         for number, attempt in sorted({_number(report, a): a for a in report.attempts[:-1]}.items())
     ]
     return f"besides: {'; '.join(told)}" if told else ""
+
+
+def _not_read(report: Report) -> str:
+    """Which files there was no time to read; "" if there was time for all."""
+    names = [one_line(Path(file).name) for file in report.unread]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    told = (
+        f"what only the source shows of {', '.join(names[:_NAMED])}{more}: there was no time to "
+        "read it; `ddpdoctor lint` does"
+    )
+    return told if names else ""
 
 
 def _number(report: Report, attempt: Attempt) -> int:

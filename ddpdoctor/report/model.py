@@ -88,6 +88,8 @@ class Report(_Frozen):
     """Of a job the gravest first; of what was read in sources, as they come there."""
     not_seen: tuple[str, ...] = ()
     """What could not be watched or known, a line each."""
+    unread: tuple[str, ...] = ()
+    """Files of a job whose source there was no time to read: none of what it did was missed."""
     facts: tuple[tuple[str, str], ...] = ()
     """(name, value) of what is known of the machine."""
     groups: tuple[Group, ...] = ()

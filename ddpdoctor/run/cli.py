@@ -182,5 +182,6 @@ def _report(outcome: Session) -> Report:
         ended_by="signal" if outcome.interrupted else ended_by,
         proven_after=outcome.proven_after,
         not_seen=outcome.not_seen,
+        unread=outcome.unread,
         run_dir=outcome.options.run_dir,
     )

@@ -32,7 +32,6 @@ _AT_THE_END = 1.0
 """Of these, so many while the end of the job waits for it."""
 _BUSY = 3.0
 """Seconds that it waits at the most, where others have the cores."""
-_NAMED = 3
 
 
 class Reading:
@@ -58,7 +57,7 @@ class Reading:
     def conclude(
         self, evidence: Evidence, found: Iterable[Finding]
     ) -> tuple[list[Finding], list[str]]:
-        """What only the source shows of a job that has ended, and what was not read for it."""
+        """What only the source shows of a job that has ended, and the files not read for it."""
         lines = executed(evidence)
         wanted = _within_budget(lines)
         self._take()
@@ -67,7 +66,8 @@ class Reading:
             self._reader = _Reader(wanted, gives_way=False)
             self._reader.wait()
             self._take()
-        return unobserved(lines, self._certain, found), _unread(lines, self._read)
+        left = [file for file in lines if file not in self._read]
+        return unobserved(lines, self._certain, found), left
 
     def close(self) -> None:
         """Read no more."""
@@ -148,14 +148,3 @@ def _within_budget(lines: Mapping[str, set[int]]) -> list[str]:
                 break
             chosen.append(file)
     return chosen
-
-
-def _unread(lines: Mapping[str, set[int]], read: frozenset[str]) -> list[str]:
-    left = [Path(file).name for file in lines if file not in read]
-    if not left:
-        return []
-    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-    return [
-        f"what only the source shows of {', '.join(left[:_NAMED])}{more}: there was no time to "
-        "read it; `ddpdoctor lint` does"
-    ]

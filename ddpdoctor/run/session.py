@@ -70,6 +70,8 @@ class Session:
     limit: Finding | None = None
     """One that is too low for a job like this."""
     not_seen: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    """The files that ranks executed and that there was no time to read."""
     fault: str = ""
     """What went wrong with the doctor itself: nothing is watched from then on."""
 
@@ -169,9 +171,9 @@ def _follow(
             world.part(session.findings)
         session.not_seen = _not_seen(session, options.run_dir)
         if exit_code(status) == 0 and worlds.latest is not None and not _has_error(session):
-            only_read, unread = reading.conclude(worlds.latest.evidence, session.findings)
+            evidence = worlds.latest.evidence
+            only_read, session.unread = reading.conclude(evidence, session.findings)
             session.findings += only_read
-            session.not_seen += unread
     if session.fault:
         session.not_seen.insert(0, f"a fault of ours ended the watching: {session.fault}")
 

@@ -35,6 +35,17 @@ def test_a_run_with_nothing_to_tell_is_told_in_nothing(capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "? not seen: rank 2 wrote nothing\n"
 
 
+def test_a_job_that_is_well_is_not_spoken_of_where_there_was_no_time_to_read_its_source(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = report(unread=["/home/me/train.py", "/home/me/model.py"])
+    (note,) = made.notes
+    assert note.startswith("what only the source shows of train.py, model.py: there was no time")
+    assert redacted(made).notes == made.notes
+    Teller(["train"], Page(), redact=False).conclude(made, None)
+    assert capsys.readouterr().err == ""
+
+
 def test_the_text_shows_who_waits_for_whom_at_which_line(tmp_path: Path) -> None:
     text = render(report(deadlock(script(tmp_path))), "text")
     assert text.startswith(
