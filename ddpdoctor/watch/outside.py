@@ -82,6 +82,14 @@ def graded(number: int, optimizer: Any, budget: Budget) -> dict[str, Any]:
 
 
 @harmless
+def some(number: int, optimizer: Any) -> dict[str, Any]:
+    """The first of its parameters of which something was written, by name."""
+    names = _names.get(~number, {})
+    every = (p for group in optimizer.param_groups for p in group["params"] if id(p) in names)
+    return {names[id(p)]: p for p in itertools.islice(every, _GRADED)}
+
+
+@harmless
 def heads(number: int, optimizer: Any) -> dict[tuple[float, ...], str]:
     """The first numbers of such gradients, by which they are known again; zeros say nothing."""
     import torch

@@ -30,6 +30,7 @@ from ddpdoctor.watch import (
     unheld,
 )
 from ddpdoctor.watch.altered import Altered
+from ddpdoctor.watch.arriving import Arriving
 from ddpdoctor.watch.aside import aside, is_compiling, is_traced, skip
 from ddpdoctor.watch.backwards import Backwards
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
@@ -105,6 +106,9 @@ class _Optimizer:
         """The wrapper of which it was told to hold a copy, and nobody the original."""
         self.graded: outside.Graded = {}
         """What the latest backward pass for such a step has left."""
+        self.talks = False
+        """Collectives were issued in the course of one of those passes."""
+        self.arriving: Arriving | None = None
 
 
 class _Training:
@@ -320,7 +324,14 @@ class _Training:
     def before(self, roots: Any) -> None:
         """A backward pass for such a step begins."""
         self._issued = self.log.issued
-        self._factors = [] if is_traced() or len(roots) > 1 else factors(*roots)
+        traced = is_traced()
+        self._factors = [] if traced or len(roots) > 1 else factors(*roots)
+        self.log.gradients = {}
+        for mine, optimizer in self._due_by_hand():
+            _hear_no_more(mine)
+            if mine.talks and not traced:
+                mine.arriving = Arriving(self.log.gradients)
+                mine.arriving.listen(outside.some(mine.number, optimizer) or {})
 
     @harmless
     def after(self) -> None:
@@ -328,8 +339,11 @@ class _Training:
         self.log.gradients = {}
         talked, self._issued = self.log.issued > self._issued, self.log.issued
         for mine, optimizer in self._due_by_hand():
+            given = _hear_no_more(mine)
+            mine.talks = mine.talks or talked
             mine.graded = {
                 **self._left(mine, optimizer),
+                **({"left": given} if given and talked else {}),
                 "factors": self._factors or [],
                 "passes": mine.graded.get("passes", 0) + 1,
                 "talked": talked,
@@ -354,8 +368,13 @@ class _Training:
         for mine, optimizer in self._due_by_hand():
             own = outside.gradients_of(mine.number, optimizer, ids) or {}
             mine.clip = outside.clipped(own, bit=bit, budget=self._budget) or {}
-            if mine.graded and self.log.issued == self._issued:
+            if not mine.graded:
+                continue
+            if self.log.issued == self._issued and not mine.graded["talked"]:
                 mine.graded.update(self._left(mine, optimizer))
+            elif bit:  # as clip_grad_norm_ has it
+                by = float(limit) / (float(norm) + 1e-6)
+                mine.graded["scaled"] = mine.graded.get("scaled", 1.0) * by
         for mine in filter(self._is_held, self._known):
             for passes, link in mine.links:
                 wrapper = passes.wrapper() if link.passes.endswith(HELD) else None
@@ -541,6 +560,15 @@ class _Training:
             mine.due = self._due_after(mine.steps)
             seen, mine.clip, mine.graded = {**mine.clip, **mine.graded}, {}, {}
             outside.write_by_hand(self.log, mine.number, mine.steps, optimizer, seen, self._budget)
+
+
+def _hear_no_more(mine: _Optimizer) -> dict[str, list[float]]:
+    """What its parameters were given since it was begun to listen to them."""
+    arriving, mine.arriving = mine.arriving, None
+    if arriving is None:
+        return {}
+    arriving.end()
+    return arriving.left
 
 
 def _wake(mine: _Optimizer) -> None:

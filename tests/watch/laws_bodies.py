@@ -15,6 +15,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.autograd import Variable
 from torch.distributed.nn import all_reduce
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
@@ -1875,6 +1876,77 @@ def averaged_while_going_back() -> None:
             parameter.grad /= 2
         optimizer.step()
     leave()
+
+
+def in_hooks(how: str, *, by: float) -> None:
+    """Gradients are reduced by a hook of each, while backward runs."""
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def given(gradient: Tensor) -> Tensor:
+        total = gradient.clone()
+        dist.all_reduce(total)  # the sum in a hook
+        return gradient if how == "in vain" else total / by
+
+    def accumulated(parameter: Tensor) -> None:
+        assert parameter.grad is not None
+        dist.all_reduce(parameter.grad)  # the sum after a hook
+        parameter.grad /= by
+
+    def reduce_all() -> None:
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        flat = torch.cat([each.reshape(-1) for each in gradients])
+        dist.all_reduce(flat)  # the sum in a callback
+        for each, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            each.copy_(part.view_as(each) / by)
+
+    def queue(_: Tensor) -> None:
+        Variable._execution_engine.queue_callback(reduce_all)
+
+    for number, parameter in enumerate(model.parameters()):
+        if how == "after":
+            parameter.register_post_accumulate_grad_hook(accumulated)
+        elif how == "callback":
+            if number == 0:
+                parameter.register_hook(queue)
+        else:
+            parameter.register_hook(given)
+    torch.manual_seed(10 + rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(torch.randn(6, 4)), torch.ones(6, 1)).backward()
+        optimizer.step()  # the step on what hooks made
+    leave()
+
+
+def summed_in_hooks() -> None:
+    in_hooks("given", by=1)
+
+
+def summed_after_hooks() -> None:
+    in_hooks("after", by=1)
+
+
+def summed_in_a_callback() -> None:
+    in_hooks("callback", by=1)
+
+
+def summed_in_hooks_for_nobody() -> None:
+    in_hooks("in vain", by=2)
+
+
+def averaged_in_hooks() -> None:
+    in_hooks("given", by=2)
+
+
+def averaged_after_hooks() -> None:
+    in_hooks("after", by=2)
+
+
+def averaged_in_a_callback() -> None:
+    in_hooks("callback", by=2)
 
 
 def told_losses(

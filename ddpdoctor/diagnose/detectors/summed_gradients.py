@@ -5,7 +5,8 @@ left on the ranks was not the same, and what all of them stepped on was the sum 
 number which was the same for every element at every step that was looked at. One over the number of
 ranks is an average. With another, each step is as much longer or shorter, if what goes backward is
 a mean over each rank's own samples, by itself: its graph says so. A rate that was chosen for it may
-make up for that, so it is evidence; and where the optimizer goes by the direction alone, a note.
+make up for that, so it is evidence; and where the optimizer goes by the direction alone, or what is
+reduced is clipped, a note.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def detect(case: Case) -> Iterator[Finding]:
         yield Finding(
             code="DDP211",
             title="batch-size-meaning",
-            severity="warning" if last.rule in _PROPORTIONAL else "info",
+            severity="info" if _is_note(looks) else "warning",
             certainty="evidence",
             ranks=numbers,
             places=(
@@ -61,7 +62,7 @@ def detect(case: Case) -> Iterator[Finding]:
             ),
             evidence=(
                 f"the same at {len(looks)} steps that were looked at",
-                *_indifferent(last.rule),
+                *_indifferent(looks),
             ),
         )
         return
@@ -79,9 +80,17 @@ def _times(ratio: float) -> str:
     return f"{ratio:.4g} times" if ratio > 1 else f"1/{1 / ratio:.4g} of"
 
 
-def _indifferent(rule: str) -> Iterator[str]:
+def _is_note(looks: list[Look]) -> bool:
+    """Whether the step is about as long as it would be: by its rule, or as it is clipped after."""
+    return looks[-1][0].rule not in _PROPORTIONAL or any(look[0].scaled != 1.0 for look in looks)
+
+
+def _indifferent(looks: list[Look]) -> Iterator[str]:
+    rule = looks[-1][0].rule
     if rule and rule not in _PROPORTIONAL:
         yield f"{rule} divides by the size of the gradient: its step is hardly another one"
+    elif _is_note(looks):
+        yield "it is clipped after that: where the average would be, too, the step is the same"
 
 
 def factor_of(looks: list[Look]) -> float | None:
@@ -90,6 +99,8 @@ def factor_of(looks: list[Look]) -> float | None:
     if len(looks) < _ENOUGH:
         return None
     for look in looks:
+        if all(each.talked and each.left == look[0].left for each in look):
+            continue  # reduced before it could be looked at
         found = list(_elements(look))
         if not found:
             return None
@@ -114,7 +125,8 @@ def _elements(look: Look) -> Iterator[float]:
             total, size = math.fsum(own), max(map(abs, own))
             if len(set(own)) == 1 or abs(total) < _CANCELLED * size:
                 continue
-            yield stepped[0] / total if len(set(stepped)) == 1 else math.nan
+            scaled = look[0].scaled if len({each.scaled for each in look}) == 1 else math.nan
+            yield stepped[0] / (total * scaled) if len(set(stepped)) == 1 else math.nan
 
 
 def _is_mean(look: ByHand, world: int) -> bool:

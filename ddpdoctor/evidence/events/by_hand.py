@@ -32,7 +32,9 @@ class ByHand:
     clipped_at: Place | None = None
     left: Mapping[str, list[float]] = field(default_factory=dict)
     """Some elements of gradients as the latest backward pass has left them, or clipping after it,
-    before anything was reduced."""
+    before anything was reduced; or, where it reduces while it runs, as it would have left them."""
+    scaled: float = 1.0
+    """By what clip_grad_norm_ has multiplied gradients after they were reduced."""
     whole: str = ""
     """Digest of all gradients just then; empty if it was too much to read."""
     few: Mapping[str, list[float]] = field(default_factory=dict)
