@@ -96,7 +96,8 @@ def leaving_in_order() -> Iterator[None]:
         raise SystemExit(128 + number)
 
     asking = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
-    before = {number: signal.signal(number, leave) for number in asking}
+    heed = interruption.never_forgotten(leave)
+    before = {number: signal.signal(number, heed) for number in asking}
     try:
         yield
     finally:

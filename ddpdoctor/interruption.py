@@ -1,11 +1,16 @@
-"""Ctrl-C, which what is being imported may turn into an error of its own."""
+"""Signals that end a command: none is lost, whatever was being done as it came.
+
+What is being imported may turn Ctrl-C into an error of its own.
+"""
 
 from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from types import CodeType, FrameType
 
+Handler = Callable[[int, FrameType | None], None]
 _noted: list[int] = []
 _AT_FORK = ("_acquireLock", "_releaseLock", "_prepareFork", "_afterFork")
 """What the logging module does around a fork: an exception in there is printed, and forgotten."""
@@ -15,7 +20,20 @@ _MOMENT = 0.01
 
 def heed() -> None:
     """From now on, have Ctrl-C raise KeyboardInterrupt, and be remembered."""
-    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGINT, never_forgotten(_interrupt))
+
+
+def never_forgotten(handler: Handler) -> Handler:
+    """A handler that raises, called a moment later where what it raises would be forgotten."""
+
+    def call(number: int, frame: FrameType | None) -> None:
+        if not _is_forgotten(frame):
+            handler(number, frame)
+            return
+        signal.signal(signal.SIGALRM, lambda _, later: call(number, later))
+        signal.setitimer(signal.ITIMER_REAL, _MOMENT)
+
+    return call
 
 
 def was_noted() -> bool:
@@ -25,11 +43,7 @@ def was_noted() -> bool:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _noted.append(number)
-    if _is_forgotten(frame):
-        signal.signal(signal.SIGALRM, _interrupt)
-        signal.setitimer(signal.ITIMER_REAL, _MOMENT)
-    else:
-        raise KeyboardInterrupt
+    raise KeyboardInterrupt
 
 
 def _is_forgotten(frame: FrameType | None) -> bool:

@@ -618,31 +618,34 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line_and_130(tmp_path:
     assert (process.returncode, err) == (130, "ddpdoctor: interrupted\n")
 
 
-def test_ctrl_c_within_what_python_does_around_a_fork_is_not_lost() -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_within_what_python_does_around_a_fork_is_not_lost(name: str) -> None:
     code = """
 import logging, os, signal, time
-from ddpdoctor import interruption
+from ddpdoctor import complaints, interruption
 
 class Lock:
     def acquire(self): pass
     def _at_fork_reinit(self): pass
     __enter__ = acquire
     def __exit__(self, *_): self.release()
-    def release(self): os.kill(os.getpid(), signal.SIGINT)
+    def release(self): os.kill(os.getpid(), signal.NAME)
 
 interruption.heed()
 logging._lock, kept = Lock(), logging._lock
 try:
-    if not os.fork():
-        os._exit(0)
-    time.sleep(5)
-    print("forgotten")
-except KeyboardInterrupt:
-    print("interrupted")
+    with complaints.leaving_in_order():
+        if not os.fork():
+            os._exit(0)
+        time.sleep(5)
+        print("forgotten")
+except (KeyboardInterrupt, SystemExit) as end:
+    print("interrupted", *end.args)
 logging._lock = kept
-"""
+""".replace("NAME", name)
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (ran.stdout, ran.stderr) == ("interrupted\n", "")
+    said = "" if name == "SIGINT" else f" {128 + getattr(signal, name)}"
+    assert (ran.stdout, ran.stderr) == (f"interrupted{said}\n", "")
 
 
 TURNS = """
