@@ -1,6 +1,7 @@
 """python job.py WHAT: jobs that do to a doctor what jobs do."""
 
 import contextlib
+import ctypes
 import datetime
 import json
 import os
@@ -248,9 +249,12 @@ def recovers():
 
 
 def never_destroyed():
-    """Leaves gloo's thread much to give back while Python ends, which often aborts the process."""
+    """Is aborted once Python has ended, as gloo's thread does it to one such job in many."""
     dist.init_process_group("gloo")
-    dist.all_reduce_coalesced([torch.ones(1) for _ in range(4000)])
+    dist.all_reduce(torch.ones(1))
+    libc = ctypes.CDLL(None)
+    at_exit = getattr(libc, "__cxa_atexit")
+    at_exit(ctypes.cast(libc.abort, ctypes.c_void_p), None, None)
 
 
 def alone():
