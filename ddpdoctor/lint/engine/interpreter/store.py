@@ -123,6 +123,8 @@ class Store:
     layers: list[dict[Key, Value | None]] = field(default_factory=list)
     never_none: set[What] = field(default_factory=set)
     """What is another thing on each way, on all of them a number that is counted."""
+    joins: dict[What, tuple[Value, ...]] = field(default_factory=dict)
+    """Of what is another thing on each way: all of these, where they are not too many."""
 
     def get(self, key: Key) -> Value | None:
         """The value kept under a key."""
@@ -401,9 +403,19 @@ class Store:
             self.put((joined, ROWS_OF), Value(Tuple(tuple(rows))))
         if any(isinstance(each, Ref) for each in options):
             self.put((joined, OF_OBJECTS), Value(Const(True)))
+        several = {one.what: one for each in options.values() for one in self.options(each)}
+        several.pop(joined, None)
+        if len(several) <= _MOST:
+            self.joins[joined] = tuple(several.values())
         if all(map(self.is_number, options)):
             self.put((joined, OF_NUMBERS), Value(Const(True)))
         return joined
+
+    def options(self, value: Value) -> tuple[Value, ...]:
+        """What something may be, itself where it is one thing."""
+        if isinstance(value.what, Either):
+            return value.what.options
+        return self.joins.get(value.what, (value,))
 
     def is_number(self, what: What) -> bool:
         """Whether it is a number, a text, a setting or None, on whichever way: no object."""
@@ -569,6 +581,9 @@ def divergent(states: Iterable[State]) -> list[Value]:
             if each.agree.divergent:
                 found[id(each)] = each
     return list(found.values())
+
+
+_MOST = 16
 
 
 def _is_told_by_rank(values: list[Value], conditions: list[Value]) -> bool:

@@ -25,7 +25,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     within,
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
-from ddpdoctor.lint.engine.queries.wrapping import attributes, computed_from, origins
+from ddpdoctor.lint.engine.queries.wrapping import attributes, computed_from, mentioned, origins
 
 SAMPLER = "DistributedSampler"
 LOADER = "DataLoader"
@@ -55,9 +55,20 @@ def numbers(value: Value | None) -> set[int]:
 
 def is_used(run: Run, wanted: set[int], *keeping: str) -> bool:
     """Whether any of these objects goes into what is done, beside events that only keep it."""
-    others = (event for event, _ in events(run.root) if event.kind not in keeping)
-    given = (each for event in others for each in event.values.values())
-    return any(not wanted.isdisjoint(numbers(each)) for each in given)
+    question = " ".join(("used", *keeping))
+    used: set[int] | None = run.answers.get(question)
+    if used is None:
+        others = (event for event, _ in events(run.root) if event.kind not in keeping)
+        given = {each for event in others for each in event.values.values()}
+        used = {number for each in given for number in may_be(run, each)}
+        run.answers[question] = used
+    return not wanted.isdisjoint(used)
+
+
+def may_be(run: Run, value: Value) -> set[int]:
+    """The objects that a value may be, or is made of, those of which it is one included."""
+    parts = [Value(each) for each in mentioned(run, value)]
+    return {n for each in parts for one in run.vm.store.options(each) for n in numbers(one)}
 
 
 def shards(run: Run) -> dict[int, int]:
@@ -134,6 +145,28 @@ def _passes(run: Run) -> Iterator[Pass]:
             begins = next((each for each in way[-1].rest[:1] if isinstance(each, Loop)), None)
             trains = id(begins) in trained or (_yields(event.node) and bool(over & fed))
             yield Pass(over, event, way, trains)
+
+
+def gone_through(run: Run) -> list[tuple[Event, Way, set[int]]]:
+    """The loops over what may be a loader of the program, one of several included."""
+    found: list[tuple[Event, Way, set[int]]] | None = run.answers.get("gone through")
+    if found is None:
+        loaders = made(run, LOADER).keys()
+        over = ((each, way, each.values["over"]) for each, way in events(run.root, "iterate"))
+        every = ((each, way, may_be(run, value) & loaders) for each, way, value in over)
+        found = run.answers["gone through"] = [each for each in every if each[-1]]
+    return found
+
+
+def may_be_trained_on(run: Run) -> set[int]:
+    """The loaders that a loop with a backward may go through."""
+    trained = {id(loop) for _, way in events(run.root, "backward") for loop in loops(way)}
+    return {
+        number
+        for _, way, over in gone_through(run)
+        if any(id(each) in trained for each in way[-1].rest[:1])
+        for number in over
+    }
 
 
 def begun_again(run: Run) -> Iterator[Pass]:

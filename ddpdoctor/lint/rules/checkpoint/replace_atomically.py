@@ -35,7 +35,6 @@ from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, 
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     Const,
-    Either,
     Lib,
     Ref,
     Tensor,
@@ -168,17 +167,25 @@ def _is_made_again(run: Run, save: Event, way: Way) -> bool:
     return is_made and not any(isinstance(step.node, Loop) for step in way)
 
 
-def _is_packed(run: Run, value: Value) -> bool:
+def _is_packed(run: Run, value: Value, depth: int = 6) -> bool:
     """Whether a method gives it for what a library has made here, and for nothing else."""
+    if not depth:
+        return False
+    several = run.vm.store.options(value)
+    if len(several) > 1:
+        return all(_is_packed(run, each, depth - 1) for each in several)
     what = value.what
-    if isinstance(what, Either):
-        return all(_is_packed(run, each) for each in what.options)
+    if isinstance(what, Term) and what.op == "result":
+        made = run.vm.made.get(what)
+        of = [each for each in made.of if each.what != what.args[0]] if made is not None else []
+        is_packed = bool(of) and all(_is_packed(run, each, depth - 1) for each in of)
+        return isinstance(what.args[0], Lib) or is_packed
     if not isinstance(what, Term) or what.op != "call":
-        return isinstance(what, Term) and what.op == "result" and isinstance(what.args[0], Lib)
+        return False
     given = [Value(each) for each in what.args[2:] if isinstance(each, Const | Ref | Term)]
     packed = [each for every in given for _, each in parts(run, every)]
-    made = [each for each in packed if run.vm.type_of(each) not in ("list", "tuple")]
-    return bool(made) and all(_is_packed(run, each) for each in made)
+    inner = [each for each in packed if run.vm.type_of(each) not in ("list", "tuple")]
+    return bool(inner) and all(_is_packed(run, each, depth - 1) for each in inner)
 
 
 def _is_moved(run: Run, save: Event) -> bool:

@@ -29,9 +29,10 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
 from ddpdoctor.lint.engine.queries.sharding import (
     SAMPLER,
-    Pass,
+    gone_through,
     is_used,
     made,
+    may_be_trained_on,
     passes,
     shards,
     trained_on,
@@ -58,9 +59,13 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         mine = {loader for loader, sampler in loaders.items() if sampler == number}
         through = [each for each in passes(run) if each.loaders & mine]
-        if _is_idle(run, mine) or any(each.trains for each in through) or mine & trained_on(run):
+        if _is_idle(run, mine) or any(each.trains for each in through):
+            continue
+        if mine & (trained_on(run) | may_be_trained_on(run)):
             continue  # how well it has learnt what it is trained on may be asked too
-        if not (any(_evaluates(run, each) for each in through) or _sounds_so(run, event)):
+        looped = [each.event for each in through]
+        looped += [each for each, _, over in gone_through(run) if over & mine]
+        if not (any(_evaluates(run, each) for each in looped) or _sounds_so(run, event)):
             continue
         source = run.source(event.path)
         edit = None
@@ -94,8 +99,10 @@ def clears(run: Run) -> Iterator[tuple[ast.AST, str]]:
 
 def _is_idle(run: Run, loaders: set[int]) -> bool:
     """Whether a program that is seen to train does nothing with any of these loaders."""
-    is_seen = run.is_entry and not run.spent and any(each.trains for each in passes(run))
-    if not loaders or not is_seen or loaders & run.vm.handed:
+    is_seen = any(each.trains for each in passes(run)) or may_be_trained_on(run)
+    if not run.is_entry or run.spent or not is_seen:
+        return False
+    if not loaders or loaders & run.vm.handed:
         return False
     return not is_used(run, loaders, "new", "make", "set_attribute")
 
@@ -106,11 +113,11 @@ def _is_for_one(sampler: Event) -> bool:
     return replicas is not None and replicas.is_const(1)
 
 
-def _evaluates(run: Run, one: Pass) -> bool:
+def _evaluates(run: Run, one: Event) -> bool:
     """Whether a loop runs the model without gradients."""
     return any(
         "no_grad" in event.scopes
-        and any(isinstance(step.node, Loop) and step.node.node is one.event.node for step in way)
+        and any(isinstance(step.node, Loop) and step.node.node is one.node for step in way)
         for event, way in events(run.root, "forward", "bare_forward")
     )
 
