@@ -263,7 +263,8 @@ def _one_of_several(
     ways = {each.what: partial(call_value, vm, each, args, kwargs, node) for each in options}
     if chosen is None or len(ways) < 2:
         paths = [Path(None, EVERYONE, EVERYONE, way) for way in ways.values()]
-        by = callee.agree if callee.agree.divergent else UNKNOWN
+        is_known = callee.agree.divergent or vm.store.is_settled(callee.what)
+        by = callee.agree if is_known else UNKNOWN
         return vm.choose(node, node, Value(NOTHING, by, callee.why), paths) or NONE
     yes = ways.pop(chosen.yes)
     (no,) = ways.values()

@@ -88,7 +88,7 @@ def _any_of(vm: Machine, found: list[Value], name: Value) -> Value | None:
 
 
 def _family(vm: Machine, found: list[Value]) -> list[Value]:
-    """Of many the class of which most others are kinds, and these if they are few."""
+    """Of many the class of which most others are kinds; else a few of these stand for all."""
     kinds: dict[What, list[Value]] = {}
     classes = [each for each in found if isinstance(each.what, Class)]
     for each in classes:
@@ -97,7 +97,7 @@ def _family(vm: Machine, found: list[Value]) -> list[Value]:
     base, own = max(kinds.items(), key=lambda item: len(item[1]), default=(NOTHING, []))
     if len(own) < 2:
         return []
-    return own if len(own) <= MOST else [each for each in own if each.what == base]
+    return ([each for each in own if each.what == base] if len(own) > MOST else []) or own[:MOST]
 
 
 def meant(

@@ -739,6 +739,8 @@ class Machine:
         options = [each for each in value.what.options if not each.is_const(None)]
         found = [do(option) for option in options or value.what.options]
         joined = self.store.joined(list(found), [State({})] * len(found), [], None)
+        if isinstance(joined.what, Either):
+            self.store.settle(joined.what, self.store.is_settled(value.what))
         chosen = value.what.chosen
         if chosen is None or len(options) != 2:
             return joined

@@ -45,6 +45,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
 Key = tuple[Any, str]
 """(scope or object, name)."""
 Writes = dict[Key, Value]
+MOST = 4
+"""As many things are followed one by one."""
 ROWS_OF = "#tuples"
 """Of what is another thing on each way: the tuples among them."""
 UNWRAPPED = "the wrapper is taken off"
@@ -121,6 +123,8 @@ class Store:
     """The ranks that have an object, of those that not all have made."""
     now: Kept = field(default_factory=Kept)
     layers: list[dict[Key, Value | None]] = field(default_factory=list)
+    settled: dict[tuple[Value, ...], bool] = field(default_factory=dict)
+    """Of one of several: whether all ranks are told alike which it is, wherever that is decided."""
     never_none: set[What] = field(default_factory=set)
     """What is another thing on each way, on all of them a number that is counted."""
     joins: dict[What, tuple[Value, ...]] = field(default_factory=dict)
@@ -296,6 +300,8 @@ class Store:
             self.put((found, OF_SOME), Value(Const(True), agree, why))
         if found == NOTHING:  # of which another is not the same
             return Value(found, agree, why)
+        if isinstance(found, Either) and any(state.conditions for state in states):
+            self.settle(found, self._are_settled(present, states))
         if isinstance(found, Term):
             is_known = all(self._is_counted(each.what) for each in present)
             (self.never_none.add if is_known else self.never_none.discard)(found)
@@ -308,6 +314,19 @@ class Store:
         if any(each.is_const(None) for each in present):
             self.put((found, OR_NONE), Value(Const(True), *blended(conditions)))
         return Value(found, agree, why)
+
+    def _are_settled(self, values: list[Value], states: list[State]) -> bool:
+        conditions = (each for state in states for each in state.conditions)
+        alike = all(each.agree.kind == "same" for each in conditions)
+        return alike and all(self.is_settled(each.what) for each in values)
+
+    def settle(self, one: Either, alike: bool) -> None:
+        """Note whether all ranks are told alike which of several it is."""
+        self.settled[one.options] = alike and self.settled.get(one.options, True)
+
+    def is_settled(self, what: What) -> bool:
+        """Whether it is one thing, or all ranks are told alike which of several it is."""
+        return not isinstance(what, Either) or self.settled.get(what.options, False)
 
     def as_condition(self, value: Value) -> Value:
         """A value as far as ranks agree on its being true."""
@@ -373,7 +392,10 @@ class Store:
         if len(options) == 1 or _is_one_file(list(options)):
             return next(iter(options))
         real = [each for each in options.values() if not each.is_const(None)]
-        if len(options) <= 4 and real and all(_is_thing(each) for each in real):
+        if all(isinstance(each.what, Class) for each in real):
+            real = real[:MOST]  # what is kept of many kinds is not different from kind to kind
+            options = {each.what: each for each in real}
+        if len(options) <= MOST and real and all(_is_thing(each) for each in real):
             return Either(tuple(options.values()), chosen=_held_back_by(values, options))
         tuples = [each.what for each in values if isinstance(each.what, Tuple)]
         if len(tuples) == len(values) and len({len(each.items) for each in tuples}) == 1:

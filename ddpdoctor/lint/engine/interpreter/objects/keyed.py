@@ -13,6 +13,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     members,
     memory,
 )
+from ddpdoctor.lint.engine.interpreter.store import MOST
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
@@ -278,7 +279,12 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     if not isinstance(key.what, Const) and isinstance(known.what, Tuple) and known.what.items:
         each_value = [get_key(vm, owner, each) for each in known.what.items]
         found = containers.one_of(vm, each_value)
-        if not isinstance(found.what, Either | Func | Class) and (said := members.default(vm, key)):
+        for each in (found, *containers.held(found)):
+            if isinstance(each.what, Either):
+                vm.store.settle(each.what, key.agree.kind == "same")
+        are_few = len({each.what for each in each_value}) <= MOST
+        is_known = isinstance(found.what, Func | Class | Either) and are_few
+        if not is_known and (said := members.default(vm, key)):
             usual = get_key(vm, owner, said)  # of many makers that which goes unless one is named
             found = usual if isinstance(usual.what, Func | Class) else found
         agree, why = blended([found, key])
