@@ -230,6 +230,7 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
         is_told = isinstance(left.what, Either) and bool(left.what.masks)
         is_made = isinstance(left.what, Term) and left.what.op == "result"
         is_there = is_made and left.agree.cause in containers.NOT_HOW_MANY
+        is_there = is_there or (left.agree.cause == "data" and _is_part_of_a_result(left.what))
         if is_there or vm.store.get((left.what, NONE_UNSEEN)) is not None:
             left = Value(left.what, UNKNOWN)
         elif not is_told and (given := vm.store.get((left.what, OR_NONE))) is not None:
@@ -239,6 +240,14 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
     if isinstance(op, ast.Eq | ast.NotEq) and _is_width(left.what) and _is_count(right):
         left = Value(left.what, UNKNOWN)  # of samples that are wide or narrow on all ranks
     return folding.compared(left, op, right)
+
+
+def _is_part_of_a_result(what: object) -> bool:
+    """Whether it has its place in what a call gave: which of these are None, no data decide."""
+    if not (isinstance(what, Term) and what.op == "item" and isinstance(what.args[-1], Const)):
+        return False
+    whole = what.args[0]
+    return isinstance(whole, Term) and whole.op in ("result", "call")
 
 
 def _is_width(what: object) -> bool:

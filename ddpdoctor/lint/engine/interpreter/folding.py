@@ -479,7 +479,8 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
         return Value(_tensor(left, right), agree, why)
     if isinstance(op, ast.In | ast.NotIn) and _is_identity(left):
         agree, why = UNKNOWN, None  # whether this very thing was seen before, is no address
-    if isinstance(op, ast.In | ast.NotIn) and isinstance(left.constant, str) and tensors:
+    is_name = isinstance(op, ast.In | ast.NotIn) and isinstance(left.constant, str)
+    if is_name and (tensors or right.what == NOTHING):
         agree, why = UNKNOWN, None  # by which names a model hands out its data, is not known
     if isinstance(left.what, Table) or isinstance(right.what, Table):
         one, other = entries(left), entries(right)
