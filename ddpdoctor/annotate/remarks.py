@@ -334,6 +334,14 @@ def _built_apart(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"places": (*finding.places, *more[:_MOST])})
 
 
+def _rates_set(finding: Finding, sources: Sources) -> Finding:
+    """The lines that set what has parted come first: the step only goes by it."""
+    known = {each.place for each in finding.places}
+    found = [each for at in finding.places for each in sources.rates_set_apart(at)]
+    more = [each for each in dict.fromkeys(found) if each.place not in known]
+    return finding.model_copy(update={"places": (*more[:_MOST], *finding.places)})
+
+
 def _nearest_test(text: Text, node: ast.AST) -> ast.expr | None:
     """The innermost condition that a node stands under, within its loop and function."""
     for parent in text.around(node):
@@ -467,13 +475,18 @@ def _undivided(finding: Finding, sources: Sources) -> Finding:
 
 
 def _scaled(finding: Finding, sources: Sources) -> Finding:
-    """Where lint says of the same backward pass that its loss is scaled by the number of ranks."""
+    """Where lint says of the same backward pass that its loss is scaled by the number of ranks.
+
+    Or the source divides by it what was summed up over the ranks with its graph.
+    """
     if not finding.is_suspicion:
         return finding
     own = [(at.place, (at.place.file, at.place.line)) for at in finding.places if at.place]
     said = sources.said(finding.code, [place for place, _ in own])
     lines = {line for _, line in own}
     is_said = any((each.path, each.line) in lines for of in said for each in of.related)
+    was_summed = len(finding.places) > 1  # lint takes the quotient for the average, as it is
+    is_said = is_said or (was_summed and sources.goes_back_in_parts(finding.places[0]))
     return finding.model_copy(update={"severity": "warning"}) if is_said else finding
 
 
@@ -575,6 +588,7 @@ _REMARKS: dict[str, Remark] = {
     "exception": _given_to_some,
     "unpicklable-spawn-arguments": _spawned,
     "different-models": _built_apart,
+    "rates-apart": _rates_set,
     "unused-parameters": _skipped_by,
     "static-graph-changed": _skipped_by,
 }

@@ -54,6 +54,15 @@ class Sources:
             for each in found
         ]
 
+    def rates_set_apart(self, at: RankPlace) -> list[RankPlace]:
+        """The lines that set a learning rate of a rank's own, of the program that steps there."""
+        stack = self.stack(at)
+        found = self._heads.rates_set_apart(stack) if stack else []
+        return [
+            RankPlace(ranks=at.ranks, place=self.place(each.path, each.line), doing=each.message)
+            for each in found
+        ]
+
     def condition(self, at: RankPlace) -> Place | None:
         """The nearest decision on the way to a line, as the program runs: what may leave it out."""
         found = self._heads.condition(self.stack(at))

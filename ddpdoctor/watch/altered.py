@@ -2,12 +2,13 @@
 
 By then DDP has made the ranks equal, and does not look again. Only as long as that lasts, what
 changes a tensor in place is listened to, `torch.nn.init` and `load_state_dict` included: these
-call it, too.
+call it, too. And after a few steps, until the model is used again: optimizers step before that.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
@@ -34,6 +35,7 @@ class Altered:
         """By where its numbers lie: the wrapper's number, and the parameter's name."""
         self._found: dict[tuple[int, Frame], list[str]] = {}
         self._left = _MOST
+        self._step = 0
 
     @property
     def is_on(self) -> bool:
@@ -43,6 +45,17 @@ class Altered:
     @harmless
     def wrapped(self, number: int, wrapper: Any) -> None:
         """A model was wrapped just now."""
+        self._listen(number, wrapper)
+
+    @harmless
+    def stepped(self, step: int, wrappers: Iterable[tuple[int, Any]]) -> None:
+        """The optimizer has taken this step."""
+        if not self.is_on:
+            self._step = step
+            for number, wrapper in wrappers:
+                self._listen(number, wrapper)
+
+    def _listen(self, number: int, wrapper: Any) -> None:
         from torch import Tensor
 
         for name, parameter in wrapper.module.named_parameters():
@@ -58,8 +71,10 @@ class Altered:
         """It is used, or the job ends: what was found is written down."""
         self._replaced.undo()
         for (wrapper, place), names in self._found.items():
-            self._log.write("altered", wrapper=wrapper, names=names[:_NAMES], place=place)
-        self._known, self._found = {}, {}
+            self._log.write(
+                "altered", wrapper=wrapper, names=names[:_NAMES], place=place, step=self._step
+            )
+        self._known, self._found, self._step = {}, {}, 0
 
     def _listening(self, original: Any) -> Any:
         def change(*args: Any, **kwargs: Any) -> Any:

@@ -110,6 +110,17 @@ class _Optimizer:
         """Collectives were issued in the course of one of those passes."""
         self.arriving: Arriving | None = None
 
+    def goes_by(self, groups: Any) -> bool:
+        """Take in the learning rates of a step; whether any of them is not zero."""
+        moves = False
+        for group in groups:
+            if type(rate := group.get("lr")) is float:
+                self.rates = hash((self.rates, rate))
+                moves = moves or rate != 0.0
+            else:  # To ask a tensor may wait for a GPU.
+                moves = True
+        return moves
+
 
 class _Training:
     """All wrappers and optimizers of this process. Nothing of the job is kept alive."""
@@ -228,6 +239,8 @@ class _Training:
         if not self._built:
             self._by_hand(optimizer)
             return
+        if self.altered.is_on:
+            self.altered.end()
         mine = self._optimizers.get(optimizer)
         if mine is None:
             mine = _Optimizer(len(self._known), optimizer)
@@ -235,14 +248,7 @@ class _Training:
             self._disturb()
             self._known.append(mine)
         mine.steps += 1
-        moves = False
-        for group in optimizer.param_groups:
-            if type(rate := group.get("lr")) is float:
-                mine.rates = hash((mine.rates, rate))
-                moves = moves or rate != 0.0
-            else:  # To ask a tensor may wait for a GPU.
-                moves = True
-        if moves:
+        if mine.goes_by(optimizer.param_groups):
             mine.still_since = 0
         elif not mine.still_since:
             mine.still_since = mine.steps
@@ -281,6 +287,9 @@ class _Training:
         self.log.trainer = threading.get_ident()
         if self._built and steps + 1 & steps == 0:
             self.window.open(steps + 1)
+            if steps < _BEGINNING:
+                pairs = ((passes.number, wrapper) for wrapper, passes in self.passes.items())
+                self.altered.stepped(steps, pairs)
         if steps & (steps - 1) == 0:
             self.log.write("step", number=steps)
             self._doubled(optimizer)
@@ -508,7 +517,7 @@ class _Training:
             optimizer=mine.number,
             step=mine.steps + is_last,
             rates=outside.rates(mine.optimizer()),
-            rates_so_far=f"{mine.rates & 0xFFFF_FFFF_FFFF_FFFF:x}",
+            rates_so_far=_hexadecimal(mine.rates),
             few=few(parameters),
             reductions=passes.total,
             parameters=held,
@@ -554,11 +563,13 @@ class _Training:
             mine = _Optimizer(len(self._unwrapped.entries), optimizer)
             self._unwrapped[optimizer] = mine
         mine.steps += 1
+        mine.goes_by(optimizer.param_groups)
         if mine.steps != mine.due and self.log.gradients:
             self.log.gradients = {}
         if mine.steps == mine.due and outside.is_one_of_several():
             mine.due = self._due_after(mine.steps)
             seen, mine.clip, mine.graded = {**mine.clip, **mine.graded}, {}, {}
+            seen["rates_so_far"] = _hexadecimal(mine.rates)
             outside.write_by_hand(self.log, mine.number, mine.steps, optimizer, seen, self._budget)
 
 
@@ -569,6 +580,10 @@ def _hear_no_more(mine: _Optimizer) -> dict[str, list[float]]:
         return {}
     arriving.end()
     return arriving.left
+
+
+def _hexadecimal(digest: int) -> str:
+    return f"{digest & 0xFFFF_FFFF_FFFF_FFFF:x}"
 
 
 def _wake(mine: _Optimizer) -> None:

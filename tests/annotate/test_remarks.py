@@ -129,6 +129,77 @@ def test_a_loss_that_is_divided_by_the_ranks_is_told_and_by_a_weight_is_not(
         assert [each.severity for each in found] == said
 
 
+SUMMED_LOSS = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+
+def main(net, batches, optimizer):
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(net)
+    for batch, labels in batches:
+        loss = torch.nn.functional.mse_loss(model(batch), labels)
+        dist.all_reduce(loss)
+        loss = loss / {by}
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("by", "said"), [("dist.get_world_size()", ["warning"]), ("2", [])])
+def test_a_divided_loss_is_told_where_it_was_summed_up_before(
+    tmp_path: Path, by: str, said: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(SUMMED_LOSS.format(by=by), "utf-8")
+    own = noted(file, "DDP211", "batch-size-meaning", 13, is_suspicion=True)
+    sums = RankPlace(ranks=(0, 1), place=Place(str(file), 11, ""), doing="sums it")
+    found = annotate([own.model_copy(update={"places": (*own.places, sums)})])
+    assert [each.severity for each in found] == said
+
+
+PACED = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler
+
+
+def slow_down(optimizer, loss):
+    for group in optimizer.param_groups:
+        if {asks}:
+            group["lr"] *= 0.5
+
+
+def main(net, data):
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch, batch in enumerate(DataLoader(data, sampler=DistributedSampler(data))):
+        loss = model(batch).mean()
+        loss.backward()
+        slow_down(optimizer, loss)
+        optimizer.step()
+
+
+main(torch.nn.Linear(2, 1), torch.randn(9, 2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asks", "lines"), [("loss.item() > 1", [10, 21]), ("len(optimizer.param_groups) > 5", [21])]
+)
+def test_the_line_that_sets_a_learning_rate_of_a_ranks_own_comes_first(
+    tmp_path: Path, asks: str, lines: list[int]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(PACED.format(asks=asks), "utf-8")
+    (found,) = annotate([noted(file, "DDP300", "rates-apart", 21)])
+    own = [at.place.line for at in found.places if at.place is not None]
+    assert (own[0], own[-1]) == (lines[0], lines[-1])
+
+
 NEVER = """\
 from torch import Tensor, nn
 import torch.distributed as dist

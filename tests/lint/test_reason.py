@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ddpdoctor.lint.reason import Heads, Line, Reason, reason
+from ddpdoctor.lint.reason import Heads, Line, Reason, order, reason
 
 HEAD = "import os\nimport time\nimport torch\nimport torch.distributed as dist\n"
 
@@ -240,6 +240,37 @@ def test_where_a_rank_was_seen_the_program_goes_whatever_seems_to_lead_around_it
     found = Heads([stack]).reasons(stack)
     asks = [each.where for each in found if each.kind == "rank"]
     assert asks == [f"train.py:{script.line('asks')}"]
+
+
+GUESSED = """
+    def main(model, loader, optimizer):
+        dist.init_process_group("gloo")
+        model, step = DistributedDataParallel(model), 0
+        try:
+            step = torch.load("last.pt")["step"]
+        except OSError:
+            pass
+        for batch in loader:
+            if step > 100:
+                return
+            if batch.abs().max() > 4:
+                continue  # skips
+            model(batch).sum().backward()  # waits
+            optimizer.step()
+            step += 1
+    {loader}
+    main(torch.nn.Linear(2, 2), loader, torch.optim.SGD([torch.ones(1)]))  # begins
+"""
+SHARDS = "loader = DataLoader(data, sampler=DistributedSampler(data))"
+
+
+def test_an_exception_that_nobody_has_seen_explains_less_than_a_ranks_own_data(
+    tmp_path: Path,
+) -> None:
+    script = Script(tmp_path, GUESSED.format(loader=SHARDS))
+    stack = script.stack("begins", "waits")
+    first = min(Heads([stack]).reasons(stack), key=order)
+    assert (first.left, first.line) == ("continue", script.line("skips"))
 
 
 BUILT = """

@@ -1949,6 +1949,56 @@ def averaged_in_a_callback() -> None:
     in_hooks("callback", by=2)
 
 
+def moved_between_steps(*, own: bool) -> None:
+    """Noise on the weights after each step: of each rank's own, or the same for all."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    generator = torch.Generator().manual_seed(own * rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        optimizer.step()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn(parameter.shape, generator=generator) * 1e-3)  # moves
+    leave()
+
+
+def moved_by_each() -> None:
+    moved_between_steps(own=True)
+
+
+def moved_alike() -> None:
+    moved_between_steps(own=False)
+
+
+def paced_by_hand(*, own: bool) -> None:
+    """Gradients are averaged by hand; the rate is another one at a step that nobody looks at."""
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+    for step in range(9):
+        optimizer.param_groups[0]["lr"] = 0.01 * (1 + (own * rank) * (step == 4))
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        average(model)
+        optimizer.step()  # the step at its own pace
+    leave()
+
+
+def paced_by_each() -> None:
+    paced_by_hand(own=True)
+
+
+def paced_alike() -> None:
+    paced_by_hand(own=False)
+
+
 def told_losses(
     tell: Callable[[Tensor, int], object],
     *,

@@ -30,6 +30,8 @@ _REDUCE_ALL = (
     "rank has none."
 )
 
+_RATES = "Compute the learning rate from what is the same on every rank."
+
 Look = list[ByHand]
 """What each rank was about to step on at one step."""
 
@@ -172,7 +174,11 @@ def _begun_apart(ranks: list[RankEvidence], look: Look, names: tuple[str, ...]) 
 def _stepped_apart(ranks: list[RankEvidence], looks: list[Look], names: tuple[str, ...]) -> Finding:
     numbers = tuple(rank.rank for rank in ranks)
     parted = next((look for look in looks if len({each.rates for each in look}) > 1), None)
-    if parted is None:
+    before = next((look for look in looks if len({each.rates_so_far for each in look}) > 1), None)
+    if parted is None and before is not None:
+        why = f"the learning rates differed between ranks at some step before {before[0].step}"
+        cure = _RATES
+    elif parted is None:
         why = "something else than these changes them on some ranks"
         cure = "Look for what ranks do otherwise than step, or step by: noise, decay, averages."
     else:
@@ -182,15 +188,16 @@ def _stepped_apart(ranks: list[RankEvidence], looks: list[Look], names: tuple[st
             if look.rates
         )
         why = f"the learning rates differ between ranks ({told} at step {parted[0].step})"
-        cure = "Compute the learning rate from what is the same on every rank."
+        cure = _RATES
     return _finding(
         numbers,
         looks[-1],
         f"{named(numbers)} step on the same gradients, from weights that were alike, and have "
         f"parted ({listed(names)}): {why}.",
         cure,
-        "evidence" if parted is None else "proven",
+        "evidence" if parted is None and before is None else "proven",
         [],
+        "silent-divergence" if parted is None and before is None else "rates-apart",
     )
 
 
@@ -220,10 +227,11 @@ def _finding(
     cure: str,
     certainty: Certainty,
     lines: list[RankPlace],
+    title: str = "silent-divergence",
 ) -> Finding:
     return Finding(
         code="DDP300",
-        title="silent-divergence",
+        title=title,
         severity="error",
         certainty=certainty,
         ranks=numbers,

@@ -4,13 +4,15 @@ Seen, where each step has one backward pass: at each loss that was looked at, ev
 rank's own samples is multiplied by the number of ranks, or divided by it, before it goes backward;
 and the gradients of all ranks are averaged after that, by DDP or by hand. Where other terms than
 means are in it, all of it is divided in the end, at each loss. A weight of the loss can be the same
-number: it is a note, which `annotate` makes a warning where the source says whence it comes.
+number: it is a note, which `annotate` makes a warning where the source says whence it comes. Where
+each loss that was divided came after a sum over the ranks of one number with a graph, that is told.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from math import prod
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
@@ -69,11 +71,32 @@ def _finding(
         certainty="evidence",
         is_suspicion=True,
         ranks=numbers,
-        places=(RankPlace(ranks=numbers, place=place, doing="goes backward"),),
+        places=(
+            RankPlace(ranks=numbers, place=place, doing="goes backward"),
+            *(_summed_before(ranks) if divided else ()),
+        ),
         cause=f"the {loss} of each of {named(numbers)} is {how} by {world} before it goes "
         f"backward, and {who} too: the gradient is {long} {of}.",
         cure=Cure(text="Leave the mean as it is: the average is over the ranks already."),
     )
+
+
+def _summed_before(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
+    """The line that adds up one number with its graph before each of the first losses."""
+    lines: list[set[Place | None]] = []
+    for rank in ranks:
+        calls = [
+            call
+            for call in rank.collectives
+            if call.op == "all_reduce" and call.graph and all(prod(s) == 1 for s in call.shapes)
+        ]
+        since = 0.0
+        for loss in rank.of(Loss)[:_ENOUGH]:
+            lines.append({call.place for call in calls if since < call.begun < loss.time})
+            since = loss.time
+    numbers = tuple(rank.rank for rank in ranks)
+    for place in set.intersection(*lines) - {None}:
+        yield RankPlace(ranks=numbers, place=place, doing="sums it over the ranks, with its graph")
 
 
 def _are_averaged(ranks: list[RankEvidence]) -> bool:

@@ -315,16 +315,20 @@ def _before_the_first_step(found: Divergence) -> _Reason | None:
     )
 
 
-def _altered(found: Divergence) -> Iterator[RankPlace]:
-    """The lines that changed what differs in place, once DDP had made it equal."""
+def _altered(found: Divergence, *, later: bool = False) -> Iterator[RankPlace]:
+    """The lines that changed what differs in place, once DDP had made it equal.
+
+    `later`: in between steps, and not before the first.
+    """
     lines: dict[Place, list[int]] = {}
     for replica in found.replicas:
         for each in replica.rank.of(Altered):
-            is_it = each.wrapper == replica.training.wrapper
+            is_it = each.wrapper == replica.training.wrapper and bool(each.step) == later
             if is_it and not {*found.names}.isdisjoint(each.names):
                 lines.setdefault(each.place, []).append(replica.rank.rank)
     for place, ranks in lines.items():
-        yield RankPlace(ranks=tuple(ranks), place=place, doing="changes it after the wrap")
+        doing = "changes it between steps" if later else "changes it after the wrap"
+        yield RankPlace(ranks=tuple(sorted({*ranks})), place=place, doing=doing)
 
 
 def _rates(found: Divergence) -> _Reason | None:
@@ -345,7 +349,7 @@ def _rates(found: Divergence) -> _Reason | None:
     alone = f", as only {named(some)} stepped the schedule" if some else ""
     return _Reason(
         "DDP300",
-        "silent-divergence",
+        "silent-divergence" if some else "rates-apart",
         f"the learning rates differ between ranks ({told}){alone}, and so the parameters.",
         "Step the schedule on every rank."
         if some
@@ -374,7 +378,7 @@ def _rates_before(found: Divergence) -> _Reason | None:
         return None
     return _Reason(
         "DDP300",
-        "silent-divergence",
+        "rates-apart",
         f"the learning rates differed between ranks at some step {found.interval}, and so the "
         "parameters.",
         "Compute the learning rate from what is the same on every rank.",
@@ -395,13 +399,19 @@ def _apart(found: Divergence) -> float:
 
 
 def _unknown(found: Divergence) -> _Reason:
+    lines = tuple(_altered(found, later=True)) if found.what == "parameters" else ()
+    by = f" {lines[0].place} changes them outside of the optimizer's step." if lines else ""
     return _Reason(
         "DDP300",
         "silent-divergence",
         f"the replicas are no longer equal: {found.what} of {listed(found.names)} differ "
-        f"{found.interval}.",
-        "Look for what ranks do differently between these steps; --digest-every narrows it down.",
+        f"{found.interval}.{by}",
+        "Change weights by what is the same on every rank, or on rank 0, and broadcast them."
+        if lines
+        else "Look for what ranks do differently between these steps; --digest-every narrows it "
+        "down.",
         ("step", "backward", "forward"),
+        places=lines,
     )
 
 

@@ -1,4 +1,4 @@
-"""Lines that changed the parameters of a model after it was wrapped, before it was first used."""
+"""Lines that changed the parameters of a model after it was wrapped, while it was not in use."""
 
 from __future__ import annotations
 
@@ -19,3 +19,5 @@ class Altered:
     names: tuple[str, ...]
     """Parameters, as the module within the wrapper names them."""
     place: Place
+    step: int = 0
+    """After which step of this process that was; 0 before the model was first used."""

@@ -50,3 +50,5 @@ class ByHand:
     """The optimizer of torch's that it is."""
     rates: tuple[float, ...] = ()
     """The learning rate of each of its groups."""
+    rates_so_far: str = ""
+    """Digest of those of all its steps up to this one."""

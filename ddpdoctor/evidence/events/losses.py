@@ -25,3 +25,4 @@ class Loss:
     terms than means."""
     whole: float = 1.0
     """By what all of it was multiplied in the end."""
+    time: float = 0.0

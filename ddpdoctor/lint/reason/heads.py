@@ -13,6 +13,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, text
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
+from ddpdoctor.lint.engine.queries.rates import settings
 from ddpdoctor.lint.engine.queries.telling import steps
 from ddpdoctor.lint.linter import Reader, roots
 from ddpdoctor.lint.reason.reasons import Kind, Reason, nearer_than_a_catch, order
@@ -154,6 +155,20 @@ class Heads:
                     if value.agree.divergent:
                         found.update(dict.fromkeys(steps(value.why)))
         return []
+
+    def rates_set_apart(self, step: Stack) -> list[Related]:
+        """Where a learning rate is set by what ranks may have otherwise, and whence that comes."""
+        found: dict[Related, None] = {}
+        for run in (
+            run for file in dict.fromkeys(file for file, _ in step) for run in self.run(file)
+        ):
+            for event, way, _ in settings(run):
+                asked = [each.node.condition for each in way if isinstance(each.node, Choice)]
+                own = [each for each in (event.values["value"], *asked) if each.agree.divergent]
+                if own:
+                    found[Related(*line_of(event), "sets the learning rate")] = None
+                    found.update(dict.fromkeys(steps(own[0].why)))
+        return list(found)
 
     def shared(self, mine: Stack, theirs: Stack) -> int:
         """How many of the outermost lines two stacks share."""

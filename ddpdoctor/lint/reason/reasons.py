@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME, UNSEEN
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Seq, events
 from ddpdoctor.lint.engine.interpreter.values import Why, text
 from ddpdoctor.lint.engine.queries.naming import asks_how_many
@@ -51,6 +51,7 @@ class Reason:
         """Lower is surer."""
         is_guess = self.kind == "open" and self.turn.shape == "arm"
         is_guess = is_guess or self.cause == "exception"  # nobody has seen one
+        is_guess = is_guess or (self.why is not None and self.why.root.text == UNSEEN)
         return _KINDS.index(self.kind), not self.fits, not self.sure, is_guess
 
     @property

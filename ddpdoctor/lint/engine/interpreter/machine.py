@@ -68,6 +68,7 @@ UNBOUND = "#unbound "
 EITHER = "either"
 """How what is another value on each way was computed."""
 BY_SOME = "some ranks alone go this way"
+UNSEEN = "an exception may reach this rank alone"
 BOUND = "it is handed over beforehand"
 KEPT = "what is kept of each rank's own data differs in number"
 

@@ -30,13 +30,11 @@ from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
-    Const,
-    Partial,
-    Term,
     Value,
     What,
 )
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart
+from ddpdoctor.lint.engine.queries.rates import settings
 from ddpdoctor.lint.engine.queries.sharding import LOADER, is_dealt_out, made, passes, shards
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -83,15 +81,10 @@ def _set_by_own(run: Run) -> Iterator[Hit]:
     told: set[int] = set()
     if not any(True for _ in events(run.root, "wrap")):
         return
-    for event, way in events(run.root, "set_item"):
-        if not event.values["key"].is_const("lr") or id(event.node) in told:
-            continue
-        begun = [step.begun for step in way if isinstance(step.node, Loop)]
-        through = [each.values["over"].what for each in begun if each is not None]
-        optimizer = _of_groups(event.values["owner"].what, *through[-1:])
+    for event, way, optimizer in settings(run):
         asked = [step.node.condition for step in way if isinstance(step.node, Choice)]
         own = next(filter(_is_own, (event.values["value"], *asked)), None)
-        if optimizer in stepped and own is not None:
+        if id(event.node) not in told and optimizer in stepped and own is not None:
             told.add(id(event.node))
             yield Hit(
                 event.node,
@@ -100,16 +93,6 @@ def _set_by_own(run: Run) -> Iterator[Hit]:
                 help="reduce over the ranks what decides it first",
                 path=event.path,
             )
-
-
-def _of_groups(*these: object) -> What | None:
-    """The optimizer of whose groups of parameters one of these is, or is taken from."""
-    for each in these:
-        while isinstance(each, Term) and each.op == "item":
-            each = each.args[0]
-        if isinstance(each, Partial) and ("#", Value(Const("param_groups"))) in each.named:
-            return each.callee.what
-    return None
 
 
 def _is_own(value: Value) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from ddpdoctor.lint.engine.interpreter.errors import catches, is_known
-from ddpdoctor.lint.engine.interpreter.machine import Machine, TryRecord
+from ddpdoctor.lint.engine.interpreter.machine import UNSEEN, Machine, TryRecord
 from ddpdoctor.lint.engine.interpreter.methods import TEXT_METHODS
 from ddpdoctor.lint.engine.interpreter.objects import keyed, members
 from ddpdoctor.lint.engine.interpreter.rewriting import raising
@@ -183,9 +183,7 @@ def _exception(vm: Machine, node: ast.Try) -> Value:
     if kinds and (kinds <= _ALIKE_ERRORS or _only_converts(vm, node)):
         return Value(NOTHING, UNKNOWN)
     cause: Cause = "disk" if kinds and kinds <= _OF_FILES else "exception"
-    why = vm.why(
-        "an exception may reach this rank alone", node.handlers[0] if node.handlers else node
-    )
+    why = vm.why(UNSEEN, node.handlers[0] if node.handlers else node)
     return Value(NOTHING, local(cause, False), why)
 
 
