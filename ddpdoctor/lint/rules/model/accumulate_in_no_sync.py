@@ -45,7 +45,11 @@ _ONCE = Term("range", (Const(1),))
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield the backwards of accumulating loops that reduce every time."""
-    wrapped = {each.values["wrapper"].what for each in wrappers(run).values()}
+    wrapped = {
+        each.values["wrapper"].what
+        for each in wrappers(run).values()
+        if "kw_learns_what_is_used" not in each.values  # apex's, which has no such context
+    }
     numbers = {each.number for each in wrapped if hasattr(each, "number")}
     if not numbers or _is_controlled(run):
         return

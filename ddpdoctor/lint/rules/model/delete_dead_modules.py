@@ -93,7 +93,7 @@ from ddpdoctor.lint.rule import About, Hit, Related
 ABOUT = About(code="DDP301", name="unused-parameters", confidence="likely")
 
 
-_SEARCHES = ("find_unused_parameters", "static_graph")
+_SEARCHES = ("find_unused_parameters", "static_graph", "learns_what_is_used")
 _CHANGES = ("counter", "element", "joined", "drawn", "either")
 _SETTINGS = ("option", "parameter", "field", "env", "of")
 

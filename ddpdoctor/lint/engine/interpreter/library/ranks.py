@@ -25,6 +25,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     BY_RANK_LIKELY,
+    FALSE,
     FIRST_HOST,
     LOCAL_RANK,
     NONE,
@@ -50,6 +51,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Why,
     has_identity,
     local,
+    term,
     text,
 )
 
@@ -252,7 +254,14 @@ def _leave(vm: Machine, call: Call) -> Value:
 
 def _wraps(vm: Machine, call: Call) -> Value:
     module = call.given("module") or Value(NOTHING, UNKNOWN)
-    return wrap(vm, module, call.args, call.kwargs, call.node, "DistributedDataParallel")
+    words = call.effect.option("has").split(",")
+    if words == [""]:
+        return wrap(vm, module, call.args, call.kwargs, call.node, "DistributedDataParallel")
+    kwargs = {**call.kwargs, "broadcast_buffers": FALSE, "learns_what_is_used": TRUE}
+    made = wrap(vm, module, call.args, kwargs, call.node, "DistributedDataParallel")
+    for word in words:
+        vm.store.put((made.what, word), Value(term("of", made.what, word), UNKNOWN))
+    return made
 
 
 def wrap(
