@@ -193,7 +193,7 @@ def _fed(run: Run, trained: set[int]) -> set[int]:
     return {
         number
         for event, way in events(run.root, "forward", "bare_forward")
-        if id(next(reversed(loops(way)), None)) in trained
+        if id(next(reversed(loops(way)), None)) in trained and "no_grad" not in event.scopes
         for value in event.values.values()
         for origin in origins(run, value, "forward")
         for number in _behind(run, origin, _DEPTH)

@@ -136,6 +136,8 @@ def _averaged_by_some(run: Run, order: dict[int, int]) -> Iterator[Hit]:
             continue
         if weights is None or weights in shared:
             continue
+        if _are_put_back(run, weights, apart):
+            continue
         uses = [
             (load, between(way, to) if order[id(load)] > order[id(change)] else ())
             for load, to in loads
@@ -159,6 +161,32 @@ def _averaged_by_some(run: Run, order: dict[int, int]) -> Iterator[Hit]:
                 help="change them on every rank, or broadcast them afterwards",
                 path=apart.path,
             )
+
+
+def _are_put_back(run: Run, weights: What, apart: Choice) -> bool:
+    """Whether those who change the weights have copied them before, and put them back at last."""
+    there = [
+        event
+        for event, way in events(run.root, "copy", "change")
+        if any(step.node is apart for step in way)
+    ]
+    changes = [
+        number
+        for number, each in enumerate(there)
+        if each.kind == "change" and weights_in(each.values["object"]) == weights
+    ]
+    if len(changes) < 2:
+        return False
+    is_kept = any(each.kind == "copy" for each in there[: changes[0]])
+    last = there[changes[-1]].values.get("given")
+    return is_kept and last is not None and _is_taken_from(last.what, weights)
+
+
+def _is_taken_from(what: What, weights: What) -> bool:
+    """Whether it is some of these weights as they are or were, and nothing computed of them."""
+    while isinstance(what, Term) and what.op in ("of", "element", "copied", "detached"):
+        what = what.args[0]
+    return isinstance(what, Term) and what.op == "lib" and weights in what.args
 
 
 def _decorated(run: Run, way: Way) -> Iterator[Related]:
