@@ -53,6 +53,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     What,
     Why,
+    within,
 )
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, is_the_starters, keeps_apart
 from ddpdoctor.lint.engine.queries.naming import name_of
@@ -291,17 +292,44 @@ def _is_used_by_others(run: Run, event: Event, way: Way, mask: int, order: dict[
 def _is_of_these(run: Run, event: Event, wraps: list[Event], mask: int) -> bool:
     """Whether it is a model that no wrapper has and no other rank asks: an average, for one."""
     target = event.values.get("object")
-    if target is None or not members.is_module(run.vm, target) or not wraps:
+    if target is None or not _is_a_model(run, target) or not wraps:
         return False
     for wrap in wraps:
         held = {wrap.values["wrapper"].what, *mentioned(run, wrap.values["module"])}
         numbers = {part for each in held if isinstance(each, Ref) for part in parts(run, each)}
         if target.what in held or getattr(target.what, "number", -1) in numbers:
             return False
+        if any(target in run.vm.store.of(Ref(each)).values() for each in numbers):
+            return False
+    if isinstance(target.what, Term) and _have_others(run, target.what, mask):
+        return False
     return not any(
         doers(at).mask & ~mask and (use.values.get("model") or NONE).what == target.what
         for use, at in events(run.root, "forward", "bare_forward", "method", "bare_method")
     )
+
+
+def _have_others(run: Run, what: Term, mask: int) -> bool:
+    """Whether ranks beside these do anything with it, or compute anything of it."""
+    computed = (
+        what in within(each)
+        for result, made in run.vm.made.items()
+        if made.mask & ~mask
+        for each in (result, *(value.what for value in made.of))
+    )
+    given = (
+        what in mentioned(run, value)
+        for event, way in events(run.root)
+        if doers(way).mask & ~mask
+        for value in event.values.values()
+    )
+    return any(computed) or any(given)
+
+
+def _is_a_model(run: Run, target: Value) -> bool:
+    """Whether it is a module, or what a call has given that nobody knows."""
+    is_given = isinstance(target.what, Term) and target.what.op in ("lib", "result")
+    return is_given or members.is_module(run.vm, target)
 
 
 def _is_wrapped_later(run: Run, event: Event, wraps: list[Event], order: dict[int, int]) -> bool:
