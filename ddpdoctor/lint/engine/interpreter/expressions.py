@@ -125,6 +125,11 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
     if isinstance(node.op, ast.Add) and vm.type_of(left) == "list":
         return containers.concatenated(vm, node, left, right)
     if isinstance(node.op, ast.Mod) and isinstance(left.constant, str):
+        told_whole = folding.binary(node.op, left, right)
+        if isinstance(told_whole.what, Const):
+            return told_whole
+        if isinstance(told_whole.what, Table) and OPEN not in told_whole.what.entries:
+            return Value(Table(told_whole.what.entries), told_whole.agree, told_whole.why)
         items = right.what.items if isinstance(right.what, Tuple) else ()
         told = [text_of(vm, each, node) for each in items] or [text_of(vm, right, node)]
         return _formatted(vm, node, [left, right if items else told[0]])

@@ -25,6 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.objects import keyed
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -49,14 +50,14 @@ from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP106", name="devices-not-bound", confidence="likely")
 
-_ROLES = ("device", "index", "type", "kw_device_ids", "arg0")
+_ROLES = ("device", "index", "type", "kw_device_ids", "arg0", "map_location")
 _DELETED = "CUDA_VISIBLE_DEVICES"
 
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield device indices that are right on the first node only."""
     one_node = any(_is_of_one_node(event) for event, _ in events(run.root, "init"))
-    for event, way in events(run.root, "set_device", "device", "wrap", "convert"):
+    for event, way in events(run.root, "set_device", "device", "wrap", "convert", "load"):
         given = [event.values[role] for role in _ROLES if role in event.values]
         by_rank = [value for each in given for value in _parts(run, each) if _is_global(value)]
         by_rank = [value for value in by_rank if not _is_asked_too_early(run, value)]
@@ -153,6 +154,9 @@ def _parts(run: Run, value: Value) -> Iterator[Value]:
     inner = run.vm.store.get((what, "[]")) if isinstance(what, Ref) else None
     if inner is not None:
         yield from _parts(run, inner)
+    elif isinstance(what, Ref) and run.vm.type_of(value) == "dict":
+        for _, to in keyed.entries(run.vm, value):  # where what was on which device goes
+            yield from _parts(run, to)
     elif isinstance(what, Tuple):
         yield from what.items
     elif isinstance(what, Many):
@@ -208,5 +212,8 @@ def _index(node: ast.AST) -> ast.AST:
     """What of a call says which device."""
     if not isinstance(node, ast.Call):
         return node
-    named = (each.value for each in node.keywords if each.arg in ("device_ids", "device", "index"))
+    named = (each.value for each in node.keywords if each.arg in _NAMES)
     return next(named, node.args[-1] if node.args else node)
+
+
+_NAMES = ("device_ids", "device", "index", "map_location")
