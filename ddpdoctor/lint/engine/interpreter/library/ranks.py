@@ -469,6 +469,9 @@ def start(
     for number in members.parts(held.get, Tuple(tuple(arguments))):
         for name, value in held.get(Ref(number), {}).items():
             vm.store.put((Ref(number), name), told(vm, value, node))
+    for each in arguments:  # settings that nobody has seen made
+        for name, value in vm.store.of(each.what).items() if isinstance(each.what, Term) else ():
+            vm.store.put((each.what, name), told(vm, value, node))
     given_ = [rank, *shared] if first else shared
     with contextlib.suppress(Left):
         call_value(vm, target, given_, {}, node)
