@@ -18,6 +18,7 @@ from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.objects import (
     binding,
     containers,
+    hierarchy,
     indexing,
     keyed,
     members,
@@ -191,6 +192,10 @@ def _unary(vm: Machine, node: ast.UnaryOp) -> Value:
     operand = evaluate(vm, node.operand)
     if isinstance(node.op, ast.Not):
         operand = containers.truthy(vm, operand, node)
+        made = vm.object(operand)
+        cls = made.cls if made is not None and vm.truth(operand) else -1
+        if cls >= 0 and hierarchy.class_attribute(vm, cls, "__len__") is None:
+            return Value(Const(False), operand.agree, operand.why)
     found = folding.unary(node.op, operand)
     return computed_by(vm, node, node.op.__class__.__name__, operand, NONE, found)
 
