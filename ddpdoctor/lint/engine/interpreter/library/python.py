@@ -267,7 +267,12 @@ def _foreign(
         from ddpdoctor.lint.engine.interpreter.calls import call_value
 
         return call_value(vm, found, args, kwargs, node)
-    return call_unknown(vm, Value(Lib(name), UNKNOWN), args, kwargs, node)
+    given = {word: value for word, value in kwargs.items() if word != _WHERE_IT_IS_KEPT}
+    return call_unknown(vm, Value(Lib(name), UNKNOWN), args, given, node)
+
+
+_WHERE_IT_IS_KEPT = "cache_dir"
+"""Of datasets, transformers, timm, ...: which says nothing of what they give."""
 
 
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {
