@@ -273,6 +273,48 @@ def test_an_exception_that_nobody_has_seen_explains_less_than_a_ranks_own_data(
     assert (first.left, first.line) == ("continue", script.line("skips"))
 
 
+WORDS = """
+import ast
+import sys
+
+
+def parsed(kind):
+    made = kind()
+    for word in sys.argv[1:]:
+        name, value = word[2:].split("=")
+        try:
+            value = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            pass
+        setattr(made, name.replace("-", "_"), value)
+    return made
+"""
+NAMED = """
+    from words import parsed
+    class Settings:
+        enough: float = None
+    if __name__ == "__main__":
+        settings = parsed(Settings)
+        dist.init_process_group("gloo")
+        total = torch.randn(3)
+        for _ in range(10):
+            loss = torch.randn(3).mean()
+            if settings.enough is not None and loss > settings.enough:
+                break  # leaves
+            dist.all_reduce(total)  # waits
+"""
+
+
+def test_what_is_set_by_a_name_that_is_not_known_may_be_what_the_class_has_otherwise(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "words.py").write_text(WORDS, "utf-8")
+    script = Script(tmp_path, NAMED)
+    stack = script.stack("waits")
+    found = Heads([stack]).reasons(stack)
+    assert script.line("leaves") in [each.line for each in found]
+
+
 BUILT = """
     def build(rank, width):
         {first}

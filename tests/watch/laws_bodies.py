@@ -2302,7 +2302,12 @@ def told_of_averages(
     averaged_after_each(tell, read, read_as)
 
 
-def told_of_unlike_counts(*, weighed: bool = False, shares: tuple[int, int] = (6, 3)) -> None:
+def told_of_unlike_counts(
+    *,
+    weighed: bool = False,
+    shares: tuple[int, int] = (6, 3),
+    read_as: Callable[[Tensor], float] = Tensor.item,
+) -> None:
     """The rank's average over its own number of batches."""
 
     def tell(seen: list[float], rank: int) -> Tensor:
@@ -2318,7 +2323,7 @@ def told_of_unlike_counts(*, weighed: bool = False, shares: tuple[int, int] = (6
     def read(told: Tensor) -> None:
         assert told.item() > 0  # the plain mean
 
-    averaged_after_each(tell, read, Tensor.item)
+    averaged_after_each(tell, read, read_as)
 
 
 class Weighed(nn.Module):
@@ -2344,6 +2349,10 @@ def weighed_by_an_attribute() -> None:
         optimizer.zero_grad()
     del model, optimizer
     leave()
+
+
+def averages_that_hardly_differ() -> None:
+    told_of_unlike_counts(read_as=lambda each: 100 + each.item())
 
 
 def averages_of_unlike_counts() -> None:

@@ -253,6 +253,13 @@ def test_the_plain_mean_of_averages_over_unlike_counts_is_told(
     assert all("6 on rank 0, 3 on rank 1" in each.cause for each in told)
 
 
+def test_unlike_counts_of_numbers_that_are_alike_are_a_note(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    (note,) = said(server, tmp_path, "averages_that_hardly_differ")
+    assert (note.code, note.severity) == ("DDP309", "info")
+
+
 @pytest.mark.parametrize(
     ("body", "comment"),
     [

@@ -4,6 +4,7 @@ Seen at each call of one line that is known of all ranks, two or more: each put 
 numbers that it had read one by one, or held, and had far more of them than another rank. And the
 number that was read next was the sum of these averages over the number of ranks, or the reduction
 was a mean by itself: a number of the rank with few counts for more than one of the rank with many.
+Where that is hardly another number than the mean of all of them, it is a note.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _ENOUGH = 2
 _WIDELY = 1.2
 """The ratio of most to fewest, at each of the calls: of less the mean hardly changes."""
 _ROUNDING = 2e-5
+_NOTICED = 0.01
+"""How far, as a share of it, what comes of it is from the mean of all numbers."""
 
 
 @detector(precedence=472)
@@ -49,6 +52,15 @@ def _ratio(of: Calls, index: int) -> float:
     return max(counts) / min(counts)
 
 
+def _error(of: Calls, index: int) -> float:
+    """How far the plain mean is from that of all numbers, as a share of it."""
+    calls = of.values()
+    plain = math.fsum(c.values[index] for c in calls) / len(of)
+    whole = math.fsum(c.values[index] * c.terms[index] for c in calls)
+    whole /= sum(c.terms[index] for c in calls)
+    return abs(plain - whole) / (abs(whole) or 1.0)
+
+
 def _read(ranks: list[RankEvidence], known: list[Calls], index: int) -> Place | None:
     """Where, after each of these calls, the sum divided by the number of ranks is read."""
     plain = [math.fsum(c.values[index] for c in of.values()) / len(ranks) for of in known]
@@ -75,7 +87,7 @@ def _finding(
     return Finding(
         code="DDP309",
         title="mean-of-means",
-        severity="warning",
+        severity="warning" if any(_error(of, index) >= _NOTICED for of in known) else "info",
         certainty="evidence",
         ranks=numbers,
         places=(

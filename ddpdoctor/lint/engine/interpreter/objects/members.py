@@ -352,6 +352,10 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
         return containers.of_one_of_several(owner, found) if is_data else found
     if made.cls >= 0:
         found = hierarchy.class_attribute(vm, made.cls, name)
+        named = vm.store.get((what, binding.NAMED))
+        if found is not None and named is not None and isinstance(found.what, Const):
+            same = named.agree.kind == "same"  # it may be one of these names
+            return Value(term("of", what, name), SAME_LIKELY if same else UNKNOWN)
         if found is not None:
             return hierarchy.bound_to(vm, found, owner, Value(Class(made.cls)), node)
         base = hierarchy.library_base(vm, made.cls)
@@ -370,9 +374,7 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
         if base:
             return _of_type(vm, owner, base, name, node)
         value = Value(term("of", what, name), UNKNOWN)
-        if (
-            named := vm.store.get((what, binding.NAMED))
-        ) is not None and named.agree.kind == "same":
+        if named is not None and named.agree.kind == "same":
             return hinted(vm, Value(value.what, SAME_LIKELY), name)
         return value if getter is not None else hinted(vm, value, name)
     if made.type == keyed.NAMESPACE:
