@@ -1,21 +1,41 @@
-import numpy as np
+import argparse
+
 import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel as DDP
+from accelerate import Accelerator
+from torch import nn
 
 
-def statistics(given, model):
-    if isinstance(given, torch.nn.Module):
-        assert given.endswith(".npz")  # <-- DDP318
-        return np.load(given)["mean"]
-    return model(given(torch.rand(2, 2)))
+class Causal(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.body(x)
 
 
-def main(args, model):
-    dist.init_process_group("nccl")
-    if args.small:
-        net = DDP(torch.nn.Linear(2, 2), bucket_cap_mb=5)
-    else:
-        net = DDP(torch.nn.Linear(2, 2))
-    net(torch.rand(2, 2)).sum().backward()
-    print(statistics(net, model), statistics("all.npz", model))
+class Paired(Causal):
+    def forward(self, x):
+        return self.body(x) + x
+
+
+class Tuner:
+    def __init__(self, args):
+        self.accelerator = Accelerator()
+        net = Paired() if args.paired else Causal()
+        rate = torch.optim.Adam(net.parameters())
+        self.net, self.rate = self.accelerator.prepare(net, rate)
+
+    def learn(self, batches):
+        for x in batches:
+            loss = self.net(x).pow(2).mean()
+            self.accelerator.backward(loss)
+            self.rate.step()
+            self.rate.zero_grad()
+        print(self.net.body.weight.norm())  # <-- DDP318
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser()
+    options.add_argument("--paired", action="store_true")
+    Tuner(options.parse_args()).learn(torch.randn(100, 4, 8).cuda())

@@ -21,8 +21,10 @@ from ddpdoctor.lint.engine.interpreter.values import (
     SAME,
     UNKNOWN,
     WORLD,
+    Class,
     Const,
     Either,
+    Func,
     Lib,
     Many,
     Partial,
@@ -95,7 +97,7 @@ DATA_METHODS = frozenset(
     ]
 )
 """Of a tensor: they give what its data are, and never None."""
-_NEVER_NONE = (Ref, Lib, Tensor, Tuple, Many)
+_NEVER_NONE = (Ref, Lib, Tensor, Tuple, Many, Class, Func)
 NUMERIC = frozenset(each.__name__ for each in _BINARY)
 """The operators that reckon."""
 _COMPUTED = NUMERIC.union(

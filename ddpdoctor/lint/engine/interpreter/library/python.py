@@ -460,6 +460,8 @@ def _begun(vm: Machine, source: Value, node: ast.AST) -> Value | None:
 
 def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
     first = args[0] if args else NONE
+    if name == "callable" and isinstance(first.what, Class | Func):
+        return Value(Const(True))
     if name == "isinstance" and len(args) > 1:
         wanted = (
             [each.what for each in args[1].what.items]
@@ -553,6 +555,8 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
         return own if known or own else None
     if made is not None and made.type in _NO_CONTAINERS and set(wanted) <= {*_BUILTINS}:
         return False
+    if isinstance(value.what, Class | Func) and set(wanted) <= {*_BUILTINS, Lib("type")}:
+        return isinstance(value.what, Class) and Lib("type") in wanted
     if made is None or made.cls < 0 or not all(isinstance(each, Class) for each in wanted):
         return None
     mine = set(hierarchy.bases(vm, made.cls))

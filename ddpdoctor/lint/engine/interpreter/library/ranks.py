@@ -312,13 +312,8 @@ def _prepares(vm: Machine, call: Call) -> Value:
     found: list[Value] = []
     for number, each in enumerate(call.args):
         type = vm.type_of(each)
-        made = vm.object(each)
-        is_module = type == "torch.nn.Module" or (
-            made is not None
-            and made.cls >= 0
-            and hierarchy.library_base(vm, made.cls) == "torch.nn.Module"
-        )
-        if is_module or _is_a_trained_one(vm, each):
+        options = each.what.options if isinstance(each.what, Either) else (each,)
+        if all(_is_module(vm, one) for one in options) or _is_a_trained_one(vm, each):
             kept = (
                 call.node.args[number]
                 if isinstance(call.node, ast.Call) and number < len(call.node.args)
@@ -344,6 +339,13 @@ def _prepares(vm: Machine, call: Call) -> Value:
     if call.name.endswith(("prepare_model", "setup_module")) and found:
         return found[0]
     return found[0] if len(found) == 1 else Value(Tuple(tuple(found)))
+
+
+def _is_module(vm: Machine, value: Value) -> bool:
+    made = vm.object(value)
+    if made is None or made.cls < 0:
+        return vm.type_of(value) == "torch.nn.Module"
+    return hierarchy.library_base(vm, made.cls) == "torch.nn.Module"
 
 
 def _has_no_forward(vm: Machine, module: Value) -> bool:
