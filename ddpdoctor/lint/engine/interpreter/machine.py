@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -47,6 +47,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     term,
 )
 from ddpdoctor.lint.engine.libraries import Effect, Library
+from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
 from ddpdoctor.lint.engine.trees import Function
 
 NUMBERED = "#numbered"
@@ -264,6 +265,8 @@ class Machine:
         """The objects that were given a state out of a file."""
         self.modes: dict[What, bool] = {MODE: True, term("not", MODE): False}
         """What says whether this is distributed, and with which answer it is."""
+        self.settled: dict[What, bool] = {}
+        """The settings by which this way is gone, with their answers: they answer so again."""
         self.implied: dict[tuple[What, bool], frozenset[tuple[What, bool]]] = {}
         """What is true, or false, after some of several ways only -> what holds on all of these."""
         self.given: dict[What, tuple[Given, ...]] = {}
@@ -473,7 +476,10 @@ class Machine:
             return True if self.is_known(what) else None
         if isinstance(what, Func | Class | ModuleRef | Partial):
             return True
-        return None
+        if isinstance(what, Term) and what.op == "not" and what not in self.settled:
+            answer = self.settled.get(what.args[0])
+            return None if answer is None else not answer
+        return self.settled.get(what) if isinstance(what, Term) else None
 
     def given_by(self, condition: Value) -> tuple[Given, ...]:
         """What else holds where a condition does, or does not."""
@@ -516,7 +522,7 @@ class Machine:
     ) -> Value | None:
         """Run the ways of a choice and join them; None where all of them leave."""
         before, outside = self.mask, self.out
-        if isinstance(condition.what, Term):
+        if isinstance(condition.what, Term) and len(paths) > 1:
             paths = self._of_the_mode(condition.what, paths)
         live = [path for path in paths if before & path.mask]
         if len(live) == 1 and before & live[0].mask == before:
@@ -526,7 +532,7 @@ class Machine:
         states: list[State] = []
         values: list[Value | None] = []
         holding: list[bool | None] = []
-        decided, single = condition, self.single
+        decided, single, settled = condition, self.single, self.settled
         if condition.agree.divergent:
             why = self.why(BY_SOME, test, condition.why)
             decided = Value(condition.what, condition.agree, why)
@@ -535,6 +541,7 @@ class Machine:
             self.out = Seq()
             depth = self.store.open() + 1
             self.conditions.append(decided)
+            self.settled = settled | dict(_settings(condition, path.holds))
             result, is_cut, started = None, True, len(self.spawned)
             try:
                 result = path.run()
@@ -545,6 +552,7 @@ class Machine:
                 self.store.drop(depth)
                 writes = self.store.close()
                 self.conditions.pop()
+                self.settled = settled
                 opened = before & path.opened
                 mask, wrote = before & path.mask, bool(writes)
                 arm = Arm(mask, self.out, opened, path.holds, wrote, path.given)
@@ -749,6 +757,26 @@ class Machine:
         return _told_apart(joined, yes, no, chosen.condition, chosen.test)
 
 
+def _settings(condition: Value, holds: bool | None) -> Iterator[tuple[Term, bool]]:
+    """What settings answer on the way on which a condition holds, or does not."""
+    what = condition.what
+    if holds is None or condition.agree.divergent or not isinstance(what, Term):
+        return
+    if _is_setting(what):
+        yield what, holds
+    if what.op == "not" or what.op == ("and" if holds else "or"):
+        for each in what.args:
+            yield from _settings(Value(each), holds is not (what.op == "not"))
+
+
+def _is_setting(what: object) -> bool:
+    """Whether nothing but what the user has written on the command line decides it."""
+    if not isinstance(what, Term):
+        return isinstance(what, Const)
+    return what.op == "option" or (what.op in _ASKED and all(map(_is_setting, what.args)))
+
+
+_ASKED = ("and", "or", "not", *COMPARISONS)
 _STARTERS = ("spawn", "start_processes", "Process")
 _OF_RANKS = ("collective", "init", "spawn", "wrap")
 

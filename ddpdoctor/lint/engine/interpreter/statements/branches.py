@@ -30,7 +30,8 @@ def if_(vm: Machine, node: ast.If) -> bool:
     known = vm.truth(condition)
     if known is not None and vm.was_seen_in(node.orelse if known else node.body):
         condition = Value(NOTHING, UNKNOWN)
-    if known is not None and (setting := _setting(vm, node, known)) is not None:
+    is_written = known is not None and isinstance(condition.what, Const)
+    if is_written and (setting := _setting(vm, node, known is True)) is not None:
         condition = setting
     paths = vm.ways(condition, blocks.way(vm, node.body), blocks.way(vm, node.orelse))
     given = vm.given_by(condition) if condition.agree.divergent else ()
