@@ -378,13 +378,19 @@ def sorted_apart(vm: Machine, key: Value | None, element: Value, node: ast.AST) 
     if key is None or key.is_const(None):
         return None
     told = call_value(vm, key, [element], {}, node)
-    if told.agree.cause == "disk" and "os.path.getsize" not in getattr(told.what, "args", ()):
+    parts = told.what.items if isinstance(told.what, Tuple) else (told,)
+    times = [each for each in parts if each.agree.cause == "disk" and not _is_size(each)]
+    if times and element.agree.cause != "disk":  # else the key may be no more than the element
         why = vm.why(f"the times that `{text(node)}` sorts by differ between machines", node)
-        return Value(element.what, local("order"), why)
+        return Value(element.what, local("order", times[0].agree.sure), why)
     if told.agree.kind == "rank" and not element.agree.divergent:
         why = vm.why(f"`{text(node)}` sorts by what the rank decides", node, told.why)
         return Value(element.what, local("order", told.agree.sure), why)
     return None
+
+
+def _is_size(told: Value) -> bool:
+    return "os.path.getsize" in getattr(told.what, "args", ())
 
 
 def _itself(vm: Machine, call: Call) -> Value:
