@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from dataclasses import replace
 
@@ -292,6 +293,15 @@ def _count(vm: Machine, call: Call) -> Value:
     agree, why = blended([plain, *items, *call.args[1:]])
     of = frozenset().union(*map(members.models_behind, items))
     made_tensor = any(isinstance(each.what, Tensor) for each in items)
+    is_all = call.name == "all"
+    if (is_all or call.name == "any") and isinstance(content.what, Tuple) and not made_tensor:
+        answers = (containers.truthy(vm, each, call.node) for each in items)
+        told = functools.reduce(
+            lambda a, b: folding.both(a, b, is_all), answers, Value(Const(is_all))
+        )
+        answer = vm.truth(told)
+        whole = told.what if answer is None else Const(answer)
+        return Value(whole, *blended([plain, told]))
     what = (
         Tensor(vm.site(call.node), of) if made_tensor else identity(vm, call.name, items, call.node)
     )
