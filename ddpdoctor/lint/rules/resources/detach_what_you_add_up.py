@@ -251,9 +251,23 @@ def _is_of_one_step(run: Run, made: Object, way: Way, loop: Loop) -> bool:
     outer = next((each for each in reversed(around) if id(each) in stepping), None)
     if outer is None or outer not in around[: around.index(loop)]:
         return False
-    if any(each is made.node for each in ast.walk(outer.node)):
+    if any(each is made.node for each in _run_in_a_round(run, outer, way)):
         return True
     return _is_of_one_call(run, made, loop, outer)
+
+
+def _run_in_a_round(run: Run, loop: Loop, way: Way) -> Iterator[ast.AST]:
+    """What stands in a loop, and in one that goes through the generator whose loop it is."""
+    yield from ast.walk(loop.node)
+    for step in way:
+        if step.node is loop:
+            return
+        text_of = (
+            run.vm.program.loader.text(step.node.path) if isinstance(step.node, Called) else None
+        )
+        for each in text_of.nodes if text_of is not None else ():
+            if isinstance(each, ast.For | ast.AsyncFor) and each.iter is step.node.node:
+                yield from ast.walk(each)
 
 
 def _is_of_one_call(run: Run, made: Object, within: Event | Loop | Called, around: Loop) -> bool:
@@ -270,7 +284,7 @@ def _may_not_grow(run: Run, keep: Event, way: Way, loop: Loop) -> bool:
     limits = [each.node for each in made if isinstance(each.node, ast.Call)]
     if any(each.keywords or len(each.args) > 1 for each in limits):
         return True  # a deque of so many
-    inside = {id(each) for each in ast.walk(loop.node)}
+    inside = {id(each) for each in _run_in_a_round(run, loop, way)}
     if any(id(each.node) in inside or not _outlives(run, each, loop, way) for each in made):
         return True
     if any(each.values["owner"] in lists for each, _ in events(loop.body, "take")):
