@@ -28,13 +28,14 @@ model = DDP(net) if distributed else net
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.objects.members import is_module
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Ref, Tensor, Value
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
+from ddpdoctor.lint.engine.interpreter.values import NONE, Lib, Ref, Tensor, Value
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, Pass, loops, made, passes, shards
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -59,6 +60,8 @@ def check(run: Run) -> Iterator[Hit]:
         return
     if asked.path != run.path and not any(True for _ in events(run.root, "backward")):
         return  # one process, which uses what a script that trains does
+    if _may_join_itself(run, asked):
+        return
     sources = [run.source(path) for path in sorted(run.vm.files)]
     if not any(_JOINS.search(each.source.text) for each in sources if each is not None):
         yield Hit(
@@ -68,6 +71,22 @@ def check(run: Run) -> Iterator[Hit]:
             help="init_process_group() first, where the launcher has set RANK",
             path=asked.path,
         )
+
+
+def _may_join_itself(run: Run, asked: Event) -> bool:
+    """Whether a library that is not known is called where it is asked: it may join then."""
+    loader = run.vm.program.loader
+    text_of = loader.text(asked.path)
+    asking = [
+        each
+        for each in (text_of.nodes if text_of is not None else ())
+        if isinstance(each, ast.If) and any(inner is asked.node for inner in ast.walk(each.test))
+    ]
+    called = (each for one in asking for each in ast.walk(one) if isinstance(each, ast.Call))
+    names = {name for each in called if (name := text_of.dotted(each.func))}
+    return any(
+        not run.vm.is_known(Lib(name)) and loader.find(asked.path, name) is None for name in names
+    )
 
 
 def _not_shared(run: Run) -> Iterator[Hit]:

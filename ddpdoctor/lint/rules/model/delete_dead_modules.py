@@ -95,6 +95,7 @@ ABOUT = About(code="DDP301", name="unused-parameters", confidence="likely")
 
 _SEARCHES = ("find_unused_parameters", "static_graph", "learns_what_is_used")
 _CHANGES = ("counter", "element", "joined", "drawn", "either")
+_MODULE = "torch.nn.Module"
 _SETTINGS = ("option", "parameter", "field", "env", "of")
 
 
@@ -445,11 +446,11 @@ def _is_never(what: object) -> bool:
 def _is_whole(run: Run, owner: Value) -> bool:
     """Whether it is a module with a forward, all of whose code is seen and names what it uses."""
     made = run.vm.object(owner)
-    if (
-        made is None
-        or made.cls < 0
-        or hierarchy.library_base(run.vm, made.cls) != "torch.nn.Module"
-    ):
+    if made is None or made.cls < 0:
+        return False
+    # What derives from another of torch's modules uses what that one names.
+    base = hierarchy.library_class(run.vm, made.cls)
+    if hierarchy.library_base(run.vm, made.cls) != _MODULE or not base.endswith(".Module"):
         return False
     if hierarchy.class_attribute(run.vm, made.cls, "forward") is None:
         return False
