@@ -32,6 +32,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.objects.members import is_module
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
@@ -76,17 +77,29 @@ def check(run: Run) -> Iterator[Hit]:
 def _may_join_itself(run: Run, asked: Event) -> bool:
     """Whether a library that is not known is called where it is asked: it may join then."""
     loader = run.vm.program.loader
-    text_of = loader.text(asked.path)
-    asking = [
+    file = loader.text(asked.path)
+    asking = (
         each
-        for each in (text_of.nodes if text_of is not None else ())
+        for each in (file.nodes if file is not None else ())
         if isinstance(each, ast.If) and any(inner is asked.node for inner in ast.walk(each.test))
-    ]
-    called = (each for one in asking for each in ast.walk(one) if isinstance(each, ast.Call))
-    names = {name for each in called if (name := text_of.dotted(each.func))}
+    )
+    names = {name for each in asking for name in _called(file, each)}
     return any(
         not run.vm.is_known(Lib(name)) and loader.find(asked.path, name) is None for name in names
     )
+
+
+def _called(file: Text, node: ast.AST, depth: int = 3) -> Iterator[str]:
+    """What is called here of other modules, and in functions of this one that are called."""
+    for each in ast.walk(node):
+        if not isinstance(each, ast.Call):
+            continue
+        if name := file.dotted(each.func):
+            yield name
+        own = file.bindings.get(each.func.id, ()) if isinstance(each.func, ast.Name) else ()
+        for function in own if depth else ():
+            if isinstance(function, ast.FunctionDef):
+                yield from _called(file, function, depth - 1)
 
 
 def _not_shared(run: Run) -> Iterator[Hit]:
