@@ -52,6 +52,8 @@ WORDS = {
     "starts": "starts the process that it is a method of, one of the ranks if it is numbered",
     "calls": "calls the function `target`",
     "runs": "calls its first argument with what the command line gives",
+    "hook": "keeps its first argument, a function that the method `of` calls before anything else; "
+    "`hands` says with what: the bare `models` that were prepared, the `path`",
     "calls_on_main": "a decorator: rank 0 alone runs the function",
     "distinct": "a constant that is equal to itself alone",
     "salted": "alike everywhere of a number, another in every process of a text",

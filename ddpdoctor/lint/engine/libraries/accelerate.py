@@ -32,6 +32,8 @@ accelerate.Accelerator.reduce                           collective op=reduce res
 accelerate.Accelerator.pad_across_processes             collective op=pad_across_processes
 accelerate.Accelerator.save_state                       event kind=save_state path=output_dir@0
 accelerate.Accelerator.load_state                       event kind=load path=input_dir@0 result=same
+accelerate.Accelerator.register_save_state_pre_hook     hook of=accelerate.Accelerator.save_state hands=models,weights,path
+accelerate.Accelerator.register_load_state_pre_hook     hook of=accelerate.Accelerator.load_state hands=models,path
 accelerate.Accelerator.save                             event kind=save_on_main object=obj@0 path=f@1
 accelerate.Accelerator.save_model                       event kind=save_on_main
 accelerate.Accelerator.get_state_dict                   pure

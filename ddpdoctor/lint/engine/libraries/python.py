@@ -140,6 +140,11 @@ shutil.copy2                            event kind=copy_file path=src@0 to=dst@1
 os.symlink                              event kind=link path=dst@1
 io.BytesIO                              new type=io.BytesIO
 open                                    event kind=open path=file@0 mode=mode@1 result=file
+io.open                                 event kind=open path=file@0 mode=mode@1 result=file
+codecs.open                             event kind=open path=filename@0 mode=mode@1 result=file
+gzip.open                               event kind=open path=filename@0 mode=mode@1 result=file
+bz2.open                                event kind=open path=filename@0 mode=mode@1 result=file
+lzma.open                               event kind=open path=filename@0 mode=mode@1 result=file
 pathlib.Path                            pure
 pathlib.PurePath                        pure
 sys.exit                                ends status=status@0

@@ -31,6 +31,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Table,
     Term,
     Value,
+    What,
     text,
     within,
 )
@@ -57,12 +58,19 @@ class Doers:
     kept_out: int = 0
     """The ranks that a condition may keep out: the rank decides, and a setting as well."""
 
-    def is_clear(self, *causes: str, by_files: bool = False, if_well: bool = False) -> bool:
+    def is_clear(
+        self,
+        *causes: str,
+        by_files: bool = False,
+        if_well: bool = False,
+        into: What | None = None,
+    ) -> bool:
         """Whether the rank alone decides who does it, but for what these causes decide.
 
         What was found on the disk may decide as well, `by_files`: who shares it has found the same.
         But who asks whether a file is there may be about to make it, once. With `if_well` it is
-        asked what is done where no rank fails.
+        asked what is done where no rank fails. Who writes `into` one path has had the same answer
+        of it, whatever it is.
         """
         return all(
             (if_well and any(each is one for one in self.tried))
@@ -71,6 +79,7 @@ class Doers:
             or (each.condition.agree.cause in causes and not _asks_for_none(each.test))
             or (by_files and _was_found(each.condition))
             or (each.condition.agree.kind == "unknown" and self._counts(each.condition.what))
+            or (each.condition.agree.kind == "unknown" and _is_asked_of(each.condition.what, into))
             for each in self.choices
         )
 
@@ -95,6 +104,21 @@ class Doers:
 def _is_told(what: object) -> bool:
     """Whether it is known of any rank what a condition is for it."""
     return isinstance(what, Table) and any(each is not OPEN for each in what.entries)
+
+
+def _is_asked_of(what: object, path: What | None) -> bool:
+    """Whether a condition asks something of the text of a path, which nothing has that is none."""
+    if not isinstance(what, Term):
+        return False
+    if what.op == "not":
+        return _is_asked_of(what.args[0], path)
+    asked, others = what.args[1:2], (*what.args[:1], *what.args[2:])
+    return (
+        what.op in ("call", "In")
+        and isinstance(asked[0], Term)
+        and asked[0] in within(path)
+        and all(isinstance(each, Const | str | int) for each in others)
+    )
 
 
 def _was_found(condition: Value) -> bool:

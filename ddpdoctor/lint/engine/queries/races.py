@@ -68,7 +68,7 @@ def _races(run: Run) -> Iterator[Race]:
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     told: set[int] = set()
     for load, to in events(run.root, "load", "read", "open", "read_data", "copy_file"):
-        if load.kind == "open" and not _reads(load):
+        if (load.kind == "open" and not _reads(load)) or _is_told_when_opened(load):
             continue
         reads = doers(to)
         for save, at in saves:
@@ -110,6 +110,8 @@ def gatherings(run: Run) -> Iterator[Race]:
     for load, to in events(run.root, "load", "read", "open", "read_data"):
         path = _path(load)
         if path is None or id(load.node) in told or (load.kind == "open" and not _reads(load)):
+            continue
+        if _is_told_when_opened(load):
             continue
         for save, at in written:
             own = made_by(save)
@@ -158,7 +160,7 @@ def rushes(run: Run) -> Iterator[Race]:
         return
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     for write, to in events(run.root, "save", "open"):
-        if write.kind == "open" and not _writes(write):
+        if (write.kind == "open" and not _writes(write)) or _is_told_when_opened(write):
             continue
         for make, at in some:
             late = doers(to).mask & ~doers(at).mask
@@ -262,6 +264,11 @@ def _writes(event: Event) -> bool:
 def _reads(event: Event) -> bool:
     mode = event.values.get("mode")
     return mode is None or (isinstance(mode.constant, str) and set(mode.constant) <= {*"rbt"})
+
+
+def _is_told_when_opened(event: Event) -> bool:
+    """Whether it goes through a file that is open: whether that is there, its opening has shown."""
+    return "file" in event.values
 
 
 def made_by(save: Event) -> Value | None:

@@ -70,7 +70,8 @@ def check(run: Run) -> Iterator[Hit]:
         told.add(id(save.node))
         path = _path_node(save)
         call = _call_that_names_it(where, save, path, way)
-        shown = f"`{text(path, 30)}`" if call is None else "this file"
+        is_named = call is None and "file" not in save.values
+        shown = f"`{text(path, 30)}`" if is_named else "this file"
         yield Hit(
             call.node if call is not None else save.node,
             f"killed while writing, this save leaves {shown} torn, and who finds it loads it"
@@ -251,7 +252,8 @@ def _given(call: ast.AST, function: ast.FunctionDef | None, path: ast.AST) -> as
 def _fix(run: Run, save: Event, path: ast.AST) -> Fix | None:
     """Write beside, then rename; not safe, since it does not fsync."""
     source = run.source(save.path)
-    if source is None or not isinstance(path, ast.Name | ast.Attribute | ast.Constant):
+    is_name = isinstance(path, ast.Name | ast.Attribute | ast.Constant)
+    if source is None or not is_name or "file" in save.values:
         return None
     first, last, _ = source.statement(save.place.line)
     node = save.node

@@ -63,7 +63,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if not (run.is_entry or _belongs_to_a_wrapper(event, run)):
             continue
-        clear = who.is_clear("data", "clock", by_files=True, if_well=True)
+        clear = who.is_clear("data", "clock", by_files=True, if_well=True, into=path.what)
         if not clear or is_one_after_another(way):
             continue
         everyone = writers == EVERYONE

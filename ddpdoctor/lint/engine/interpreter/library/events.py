@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.library.call import (
     is_starred,
 )
 from ddpdoctor.lint.engine.interpreter.library.facts import REASONS, by_position, computed, inside
+from ddpdoctor.lint.engine.interpreter.library.files import OPENED, path_of
 from ddpdoctor.lint.engine.interpreter.library.streams import note_count
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, keyed, members, memory
@@ -219,9 +220,41 @@ _SEEDS = {"seed": "torch", "seed_python": "python", "seed_numpy": "numpy", "seed
 _RESTORES = {"set_rng_state": "torch", "set_rng_python": "python", "set_rng_numpy": "numpy"}
 
 
+def _hook(vm: Machine, call: Call) -> Value:
+    """A function that a method of the same object calls."""
+    if call.owner is not None and call.args:
+        key = (call.owner.what, f"#hooks of {call.effect.option('of')}")
+        hook = Value(Tuple((call.first, Value(Const(call.effect.option("hands"))))))
+        kept = vm.store.get(key)
+        before = kept.what.items if kept is not None and isinstance(kept.what, Tuple) else ()
+        if hook not in before:
+            vm.store.put(key, Value(Tuple((*before, hook))))
+    return Value(identity(vm, call.name, call.args, call.node), SAME)
+
+
+def _call_hooks(vm: Machine, call: Call, path: Value) -> None:
+    """Those that were kept for this method."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    owner = call.owner.what if call.owner is not None else None
+    hooks, models = (vm.store.get((owner, each)) for each in (f"#hooks of {call.name}", "#models"))
+    for each in hooks.what.items if hooks is not None and isinstance(hooks.what, Tuple) else ():
+        if not isinstance(each.what, Tuple):
+            continue
+        function, hands = each.what.items
+        content = models or Value(Tuple(()))
+        known = {"models": containers.new_list_of(vm, call.node, content), "path": path}
+        words = str(hands.constant).split(",")
+        call_value(vm, function, [known.get(x, Value(NOTHING)) for x in words], {}, call.node)
+
+
 def _event(vm: Machine, call: Call) -> Value:
     kind = call.effect.option("kind")
     values = call.roles()
+    _call_hooks(vm, call, values.get("path", NONE))
+    given = values.get("path", NONE)
+    if (path := path_of(vm, given)) is not given:
+        values |= {"path": path, "file": given}
     if kind == "save" and vm.type_of(values.get("path", NONE)) == "io.BytesIO":
         kind = "dump"  # no file, but this process's own memory
     if call.owner is not None:
@@ -289,8 +322,9 @@ def _event(vm: Machine, call: Call) -> Value:
         return event.values["result"]
     if result == "file":
         path = values.get("path", NONE)
-        made = vm.new(call.node, "file")
+        made = vm.new(call.node, call.effect.option("type", "file"))
         vm.store.put((made, "path"), path)
+        vm.store.put((made, OPENED), path)
         if "mode" in values:
             vm.store.put((made, "mode"), values["mode"])
         return Value(made)
@@ -475,4 +509,5 @@ def _is_layer(vm: Machine, what: Ref) -> bool:
 HANDLERS: dict[str, Handler] = {
     "new": _new,
     "event": _event,
+    "hook": _hook,
 }

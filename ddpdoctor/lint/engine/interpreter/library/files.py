@@ -10,6 +10,14 @@ from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.values import NONE, Lib, Value
 
+OPENED = "#opened"
+"""The path of a file that is open."""
+
+
+def path_of(vm: Machine, given: Value) -> Value:
+    """What is given for a path: an open file stands for its own."""
+    return vm.store.get((given.what, OPENED)) or given
+
 
 def note_file(
     vm: Machine,
@@ -26,6 +34,7 @@ def note_file(
     roles = Call(name, effect, owner, args, kwargs, node).roles()
     if "path" not in roles:
         return  # it gives a text
+    roles["path"] = path_of(vm, roles["path"])
     by, through = roles.pop("by", None), roles.pop("with", None)
     kind = effect.option("kind")
     if kind == "write" and owner is not None:

@@ -319,6 +319,7 @@ def _prepares(vm: Machine, call: Call) -> Value:
                 if isinstance(call.node, ast.Call) and number < len(call.node.args)
                 else call.node
             )
+            _keep_model(vm, call.owner, each)
             found.append(wrap(vm, each, [], {}, kept, call.last))
             is_partly = vm.store.get((each.what, members.TRAINED)) not in (None, TRUE)
             if is_partly or _wraps_otherwise(vm, call.owner) or _has_no_forward(vm, each):
@@ -339,6 +340,16 @@ def _prepares(vm: Machine, call: Call) -> Value:
     if call.name.endswith(("prepare_model", "setup_module")) and found:
         return found[0]
     return found[0] if len(found) == 1 else Value(Tuple(tuple(found)))
+
+
+def _keep_model(vm: Machine, owner: Value | None, module: Value) -> None:
+    """An accelerator hands its hooks the modules that it was given, without their wrappers."""
+    if owner is None:
+        return
+    kept = vm.store.get((owner.what, "#models"))
+    before = kept.what.items if kept is not None and isinstance(kept.what, Tuple) else ()
+    if all(each.what != module.what for each in before):
+        vm.store.put((owner.what, "#models"), Value(Tuple((*before, module))))
 
 
 def _is_module(vm: Machine, value: Value) -> bool:
