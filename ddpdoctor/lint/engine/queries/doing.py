@@ -441,7 +441,7 @@ def _joins_for_nothing(run: Run) -> bool:
     """Whether there is nothing to do for several ranks in a program that may join a group.
 
     What it shares with others joins it where a setting says so, and nobody has written that for
-    this program; beyond that nothing is trained or dealt out, and nothing asks for ranks.
+    this program; beyond that nothing is trained, dealt out, or decided by the rank.
     """
     arms = {}
     for event, way in events(run.root, "init"):
@@ -451,8 +451,12 @@ def _joins_for_nothing(run: Run) -> bool:
         arms[id(arm)] = arm
     if len(arms) != 1:
         return False  # by two settings, of which one may be given where the other is not
-    joining = {id(node) for arm in arms.values() for node, _ in walk(arm.body)}
-    return not any(
+    joining: set[int] = set()
+    for arm in arms.values():
+        joining |= {id(arm.body)}
+        for node, way in walk(arm.body):
+            joining |= {id(node), id(way[-1].seq)}
+    return run.vm.told_ranks.keys() <= joining and not any(
         _is_work(node, *_WRITING) if id(node) in joining else _is_of_several(node)
         for node, _ in walk(run.root)
     )
@@ -471,12 +475,8 @@ def _joined_by_a_setting(way: Way) -> Arm | None:
 
 
 def _is_of_several(node: Node) -> bool:
-    """Whether it says that there are ranks: it asks for them, or does what differs between them."""
-    if isinstance(node, Event):
-        own = any(each.agree.kind == "rank" for each in node.values.values())
-        return own or _asks_for_ranks(node) or _is_work(node, "collective", "query")
-    decides = node.condition if isinstance(node, Choice) else getattr(node, "count", None)
-    return decides is not None and decides.agree.kind == "rank"
+    """Whether it says that there are ranks: it asks for them, or has them meet or share work."""
+    return _asks_for_ranks(node) or _is_work(node, "collective", "query")
 
 
 def _is_work(node: Node, *kinds: str) -> bool:
