@@ -313,8 +313,6 @@ class Machine:
         """Site of a batch -> the loader that it comes from."""
         self.by_rank: dict[What, tuple[ast.AST, str]] = {}
         """What was computed with the rank -> where: the expression, and its file."""
-        self.told_ranks: dict[int, Seq] = {}
-        """Where something was computed that the rank decides, by the number of the sequence."""
         self.divided: dict[What, tuple[ast.AST, str]] = {}
         """Where a quotient was computed first."""
         self.lengths: dict[What, What] = {}

@@ -21,7 +21,6 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Seq,
     Way,
     events,
-    walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
@@ -431,64 +430,8 @@ def is_distributed(run: Run) -> bool:
         found = any(True for _ in events(run.root, *kinds)) or any(
             not (run.is_entry and (is_notebook or _is_for_ranks(way))) for way in meets
         )
-        if found and run.is_entry and not run.spent:
-            found = not _joins_for_nothing(run)
         run.answers["distributed"] = found
     return bool(found)
-
-
-def _joins_for_nothing(run: Run) -> bool:
-    """Whether there is nothing to do for several ranks in a program that may join a group.
-
-    What it shares with others joins it where a setting says so, and nobody has written that for
-    this program; beyond that nothing is trained, dealt out, or decided by the rank.
-    """
-    arms = {}
-    for event, way in events(run.root, "init"):
-        arm = _joined_by_a_setting(way)
-        if arm is None or event.path == run.path:
-            return False
-        arms[id(arm)] = arm
-    if len(arms) != 1:
-        return False  # by two settings, of which one may be given where the other is not
-    joining: set[int] = set()
-    for arm in arms.values():
-        joining |= {id(arm.body)}
-        for node, way in walk(arm.body):
-            joining |= {id(node), id(way[-1].seq)}
-    return run.vm.told_ranks.keys() <= joining and not any(
-        _is_work(node, *_WRITING) if id(node) in joining else _is_of_several(node)
-        for node, _ in walk(run.root)
-    )
-
-
-def _joined_by_a_setting(way: Way) -> Arm | None:
-    """The way on which a setting has it join, where another goes on without."""
-    for step, inside in reversed(list(pairwise(way))):
-        choice = step.node
-        if not isinstance(choice, Choice) or choice.condition.agree.divergent:
-            continue
-        others = [each for each in choice.arms if each.body is not inside.seq]
-        if any(not _ends(each.body) and not any(events(each.body, "init")) for each in others):
-            return next(each for each in choice.arms if each.body is inside.seq)
-    return None
-
-
-def _is_of_several(node: Node) -> bool:
-    """Whether it says that there are ranks: it asks for them, or has them meet or share work."""
-    return _asks_for_ranks(node) or _is_work(node, "collective", "query")
-
-
-def _is_work(node: Node, *kinds: str) -> bool:
-    """Whether it is work that ranks share, or keeps what came of it, or is one of these."""
-    if not isinstance(node, Event):
-        return False
-    deals_out = node.kind == "new" and node.name.endswith("DistributedSampler")
-    return deals_out or node.kind in (*_WORK, *kinds)
-
-
-_WORK = ("spawn", "group", "wrap", "prepare", "prepare_loader", "backward", "step", "state")
-_WRITING = ("save", "write", "open", "make_folder", "remove")
 
 
 def is_of_one_process(run: Run) -> bool:
