@@ -265,7 +265,7 @@ class Machine:
         """The objects that were given a state out of a file."""
         self.modes: dict[What, bool] = {MODE: True, term("not", MODE): False}
         """What says whether this is distributed, and with which answer it is."""
-        self.settled: dict[What, bool] = {}
+        self.answered: dict[What, bool] = {}
         """The settings by which this way is gone, with their answers: they answer so again."""
         self.implied: dict[tuple[What, bool], frozenset[tuple[What, bool]]] = {}
         """What is true, or false, after some of several ways only -> what holds on all of these."""
@@ -476,10 +476,10 @@ class Machine:
             return True if self.is_known(what) else None
         if isinstance(what, Func | Class | ModuleRef | Partial):
             return True
-        if isinstance(what, Term) and what.op == "not" and what not in self.settled:
-            answer = self.settled.get(what.args[0])
+        if isinstance(what, Term) and what.op == "not" and what not in self.answered:
+            answer = self.answered.get(what.args[0])
             return None if answer is None else not answer
-        return self.settled.get(what) if isinstance(what, Term) else None
+        return self.answered.get(what) if isinstance(what, Term) else None
 
     def given_by(self, condition: Value) -> tuple[Given, ...]:
         """What else holds where a condition does, or does not."""
@@ -532,7 +532,7 @@ class Machine:
         states: list[State] = []
         values: list[Value | None] = []
         holding: list[bool | None] = []
-        decided, single, settled = condition, self.single, self.settled
+        decided, single, answered = condition, self.single, self.answered
         if condition.agree.divergent:
             why = self.why(BY_SOME, test, condition.why)
             decided = Value(condition.what, condition.agree, why)
@@ -541,7 +541,7 @@ class Machine:
             self.out = Seq()
             depth = self.store.open() + 1
             self.conditions.append(decided)
-            self.settled = settled | dict(_settings(condition, path.holds))
+            self.answered = answered | dict(_settings(condition, path.holds))
             result, is_cut, started = None, True, len(self.spawned)
             try:
                 result = path.run()
@@ -552,7 +552,7 @@ class Machine:
                 self.store.drop(depth)
                 writes = self.store.close()
                 self.conditions.pop()
-                self.settled = settled
+                self.answered = answered
                 opened = before & path.opened
                 mask, wrote = before & path.mask, bool(writes)
                 arm = Arm(mask, self.out, opened, path.holds, wrote, path.given)
