@@ -59,7 +59,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         mine = {loader for loader, sampler in loaders.items() if sampler == number}
         through = [each for each in passes(run) if each.loaders & mine]
-        if _is_idle(run, mine) or any(each.trains for each in through):
+        if any(each.trains for each in through) or (not through and _is_idle(run, mine)):
             continue
         if mine & (trained_on(run) | may_be_trained_on(run)):
             continue  # how well it has learnt what it is trained on may be asked too
