@@ -14,6 +14,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter.library.call import is_starred
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, members
+from ddpdoctor.lint.engine.interpreter.store import MOST
 from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     UNKNOWN,
@@ -27,8 +28,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
 )
 
-MOST = 4
-"""As many may be meant: more are not followed one by one."""
 _MANY = 16
 """Definitions: who looks into a module of more may mean anything."""
 

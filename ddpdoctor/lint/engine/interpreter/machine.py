@@ -476,7 +476,7 @@ class Machine:
             return True if self.is_known(what) else None
         if isinstance(what, Func | Class | ModuleRef | Partial):
             return True
-        if isinstance(what, Term) and what.op == "not" and what not in self.answered:
+        if isinstance(what, Term) and what.op == "not":
             answer = self.answered.get(what.args[0])
             return None if answer is None else not answer
         return self.answered.get(what) if isinstance(what, Term) else None

@@ -46,7 +46,11 @@ Key = tuple[Any, str]
 """(scope or object, name)."""
 Writes = dict[Key, Value]
 MOST = 4
-"""As many things are followed one by one."""
+"""As many things as may be meant are followed one by one."""
+MODELS = "#models"
+"""Of an accelerator: the modules that it has wrapped, bare, as its hooks are given them."""
+_REMEMBERED = 16
+"""Of what is one of so many, it is remembered of which."""
 ROWS_OF = "#tuples"
 """Of what is another thing on each way: the tuples among them."""
 UNWRAPPED = "the wrapper is taken off"
@@ -145,6 +149,13 @@ class Store:
                 return
             replaced[key] = now.get(key)
         now[key] = value
+
+    def add(self, key: Key, value: Value) -> None:
+        """Keep a value beside those that are kept under a key, once."""
+        kept = self.get(key)
+        before = kept.what.items if kept is not None and isinstance(kept.what, Tuple) else ()
+        if all(each.what != value.what for each in before):
+            self.put(key, Value(Tuple((*before, value))))
 
     def begin(self, key: Key, value: Value) -> None:
         """Keep what was there before all that was done, unless something is kept."""
@@ -427,7 +438,7 @@ class Store:
             self.put((joined, OF_OBJECTS), Value(Const(True)))
         several = {one.what: one for each in options.values() for one in self.options(each)}
         several.pop(joined, None)
-        if len(several) <= _MOST:
+        if len(several) <= _REMEMBERED:
             self.joins[joined] = tuple(several.values())
         if all(map(self.is_number, options)):
             self.put((joined, OF_NUMBERS), Value(Const(True)))
@@ -603,9 +614,6 @@ def divergent(states: Iterable[State]) -> list[Value]:
             if each.agree.divergent:
                 found[id(each)] = each
     return list(found.values())
-
-
-_MOST = 16
 
 
 def _is_told_by_rank(values: list[Value], conditions: list[Value]) -> bool:

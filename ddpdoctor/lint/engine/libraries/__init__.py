@@ -42,8 +42,8 @@ WORDS = {
     "module, `has` says what of its own, `#name` what decides its size, `holds` where its parts "
     "are, `runs=each` that it runs them",
     "part": "an attribute that holds an object of a `type`",
-    "wraps": "wraps a module for data-parallel training; one that `has` other methods than torch's "
-    "shares no buffers, and finds out itself which parameters take part",
+    "wraps": "wraps a module for data-parallel training; `has` says what it has beside what torch's "
+    "has, `only=gradients` that it shares no buffers and sees itself which parameters take part",
     "prepares": "wraps modules among its arguments, and hands all back in their order",
     "itself": "hands its first argument back",
     "refers": "a function that gives its first argument",

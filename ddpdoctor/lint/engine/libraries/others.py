@@ -93,8 +93,8 @@ mmengine.dist.is_main_process                           main
 mmengine.dist.master_only                               calls_on_main
 mmcv.runner.get_dist_info                               unknown
 mmcv.runner.master_only                                 calls_on_main
-apex.parallel.DistributedDataParallel                   wraps module=module@0 has=disable_allreduce,enable_allreduce,delay_allreduce,needs_refresh
-apex.parallel.distributed.DistributedDataParallel       wraps module=module@0 has=disable_allreduce,enable_allreduce,delay_allreduce,needs_refresh
+apex.parallel.DistributedDataParallel                   wraps module=module@0 only=gradients has=disable_allreduce,enable_allreduce,delay_allreduce,needs_refresh
+apex.parallel.distributed.DistributedDataParallel       wraps module=module@0 only=gradients has=disable_allreduce,enable_allreduce,delay_allreduce,needs_refresh
 apex.parallel.convert_syncbn_model                      itself
 horovod.torch.rank                                      rank
 horovod.torch.local_rank                                local_rank

@@ -28,6 +28,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.library.files import OPENED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Value, has_identity, text
@@ -145,7 +146,7 @@ def _file(run: Run, write: Event) -> Value | None:
     file = write.values.get("object", NONE).what
     mode = run.vm.store.get((file, "mode")) or NONE
     is_new = isinstance(mode.constant, str) and "w" in mode.constant
-    return run.vm.store.get((file, "path")) if is_new else None
+    return run.vm.store.get((file, OPENED)) if is_new else None
 
 
 def _is_of_all(path: Value | None, way: Way) -> bool:

@@ -18,7 +18,7 @@ from ddpdoctor.lint.engine.interpreter.library.files import OPENED, path_of
 from ddpdoctor.lint.engine.interpreter.library.streams import note_count
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, keyed, members, memory
-from ddpdoctor.lint.engine.interpreter.store import SHUFFLED
+from ddpdoctor.lint.engine.interpreter.store import MODELS, SHUFFLED
 from ddpdoctor.lint.engine.interpreter.tree import Event, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -223,12 +223,8 @@ _RESTORES = {"set_rng_state": "torch", "set_rng_python": "python", "set_rng_nump
 def _hook(vm: Machine, call: Call) -> Value:
     """A function that a method of the same object calls."""
     if call.owner is not None and call.args:
-        key = (call.owner.what, f"#hooks of {call.effect.option('of')}")
         hook = Value(Tuple((call.first, Value(Const(call.effect.option("hands"))))))
-        kept = vm.store.get(key)
-        before = kept.what.items if kept is not None and isinstance(kept.what, Tuple) else ()
-        if hook not in before:
-            vm.store.put(key, Value(Tuple((*before, hook))))
+        vm.store.add((call.owner.what, f"#hooks of {call.effect.option('of')}"), hook)
     return Value(identity(vm, call.name, call.args, call.node), SAME)
 
 
@@ -236,8 +232,10 @@ def _call_hooks(vm: Machine, call: Call, path: Value) -> None:
     """Those that were kept for this method."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
-    owner = call.owner.what if call.owner is not None else None
-    hooks, models = (vm.store.get((owner, each)) for each in (f"#hooks of {call.name}", "#models"))
+    if call.owner is None:
+        return
+    hooks = vm.store.get((call.owner.what, f"#hooks of {call.name}"))
+    models = vm.store.get((call.owner.what, MODELS))
     for each in hooks.what.items if hooks is not None and isinstance(hooks.what, Tuple) else ():
         if not isinstance(each.what, Tuple):
             continue
@@ -323,7 +321,6 @@ def _event(vm: Machine, call: Call) -> Value:
     if result == "file":
         path = values.get("path", NONE)
         made = vm.new(call.node, call.effect.option("type", "file"))
-        vm.store.put((made, "path"), path)
         vm.store.put((made, OPENED), path)
         if "mode" in values:
             vm.store.put((made, "mode"), values["mode"])

@@ -20,7 +20,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     members,
     memory,
 )
-from ddpdoctor.lint.engine.interpreter.store import PERHAPS, TOLD
+from ddpdoctor.lint.engine.interpreter.store import MODELS, PERHAPS, TOLD
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -254,12 +254,11 @@ def _leave(vm: Machine, call: Call) -> Value:
 
 def _wraps(vm: Machine, call: Call) -> Value:
     module = call.given("module") or Value(NOTHING, UNKNOWN)
-    words = call.effect.option("has").split(",")
-    if words == [""]:
-        return wrap(vm, module, call.args, call.kwargs, call.node, "DistributedDataParallel")
-    kwargs = {**call.kwargs, "broadcast_buffers": FALSE, "learns_what_is_used": TRUE}
+    kwargs = call.kwargs
+    if call.effect.option("only") == "gradients":
+        kwargs = {**kwargs, "broadcast_buffers": FALSE, "learns_what_is_used": TRUE}
     made = wrap(vm, module, call.args, kwargs, call.node, "DistributedDataParallel")
-    for word in words:
+    for word in filter(None, call.effect.option("has").split(",")):
         vm.store.put((made.what, word), Value(term("of", made.what, word), UNKNOWN))
     return made
 
@@ -319,7 +318,8 @@ def _prepares(vm: Machine, call: Call) -> Value:
                 if isinstance(call.node, ast.Call) and number < len(call.node.args)
                 else call.node
             )
-            _keep_model(vm, call.owner, each)
+            if call.owner is not None:
+                vm.store.add((call.owner.what, MODELS), each)
             found.append(wrap(vm, each, [], {}, kept, call.last))
             is_partly = vm.store.get((each.what, members.TRAINED)) not in (None, TRUE)
             if is_partly or _wraps_otherwise(vm, call.owner) or _has_no_forward(vm, each):
@@ -340,16 +340,6 @@ def _prepares(vm: Machine, call: Call) -> Value:
     if call.name.endswith(("prepare_model", "setup_module")) and found:
         return found[0]
     return found[0] if len(found) == 1 else Value(Tuple(tuple(found)))
-
-
-def _keep_model(vm: Machine, owner: Value | None, module: Value) -> None:
-    """An accelerator hands its hooks the modules that it was given, without their wrappers."""
-    if owner is None:
-        return
-    kept = vm.store.get((owner.what, "#models"))
-    before = kept.what.items if kept is not None and isinstance(kept.what, Tuple) else ()
-    if all(each.what != module.what for each in before):
-        vm.store.put((owner.what, "#models"), Value(Tuple((*before, module))))
 
 
 def _is_module(vm: Machine, value: Value) -> bool:
