@@ -305,6 +305,8 @@ def _converted(
             except Exception:  # int("cuda") is the user's own error
                 found.append(OPEN)
         return Value(Table(tuple(found)), first.agree, first.why)
+    if isinstance(first.what, Term) and name in ("int", "float", "round", "abs"):
+        vm.store.put((first.what, keyed.A_NUMBER), Value(Const(True)))
     if first.what in (WORLD, MODE) or (isinstance(first.what, Term) and name in ("int", "bool")):
         return first
     if name == "str":

@@ -63,8 +63,12 @@ def new_set(vm: Machine, node: ast.AST, items: list[Value] | None, sources: list
             found.append(content.what.element)
     made = vm.new(node, "set")
     agree, why = blended([without_order(each) for each in found])
-    numbers = found and all(map(keyed.is_number, found))
-    if not numbers and not agree.divergent:
+    numbers = [keyed.is_number(vm, each) for each in found]
+    # What nobody knows is of the kind of what is there besides.
+    are_numbers = any(numbers) and all(
+        known or each.what == NOTHING for known, each in zip(numbers, found, strict=True)
+    )
+    if not are_numbers and not agree.divergent:
         agree = local("order", agree.kind == "same" or bool(sources) or items is not None)
         why = vm.why(OF_A_SET, node)
     element = one_of(vm, found) if found else Value(NOTHING, agree, why)

@@ -148,14 +148,28 @@ def is_run(vm: Machine, method: Value | None) -> bool:
     return all(each.function is not info for each in vm.frames)
 
 
+A_NUMBER = "#a number"
+"""What is kept of a term that was made a number."""
+_IN_A_LIST = ("item", "element", "list")
+
+
 def _counts(what: What) -> bool:
     """Whether it counts the rounds of a loop, or what there is already."""
     return isinstance(what, Term) and what.op in ("counter", "len")
 
 
-def is_number(value: Value) -> bool:
+def is_number(vm: Machine, value: Value) -> bool:
     """Whether a value counts something, or is a number."""
-    return _counts(value.what) or isinstance(value.constant, int | float)
+    what = value.what
+    if _counts(what) or isinstance(value.constant, int | float):
+        return True
+    if not isinstance(what, Term):
+        return False
+    if vm.store.get((what, A_NUMBER)) is not None:
+        return True
+    while what.op in _IN_A_LIST and isinstance(what.args[0], Term):
+        what = what.args[0]
+    return what.op == "range"
 
 
 def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
