@@ -28,8 +28,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, events, walk
-from ddpdoctor.lint.engine.interpreter.values import OPEN, TRUE
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Exit, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import NONE, OPEN, TRUE, text
 from ddpdoctor.lint.engine.queries.sharding import numbers
 from ddpdoctor.lint.rule import About, Hit
 
@@ -41,7 +41,14 @@ def check(run: Run) -> Iterator[Hit]:
     started: dict[int, Event] = {}
     lost: set[int] = set()
     listed: set[int] = set()
-    for event, _ in events(run.root, "collective", "new", "dropped", "keep", "wait"):
+    begun: dict[int, Way] = {}
+    for event, way in events(run.root, "collective", "new", "dropped", "keep", "wait"):
+        if event.kind == "collective" and event.name.rpartition(".")[2] == "barrier":
+            lost -= {
+                each
+                for each in lost & started.keys()
+                if _is_behind(way, begun[each]) and _waits_for(run, event, started[each])
+            }
         if event.kind == "keep":
             kept = numbers(event.values["value"]) & started.keys()
             if kept and not _is_seen_by_others(run, kept | numbers(event.values["owner"])):
@@ -57,6 +64,7 @@ def check(run: Run) -> Iterator[Hit]:
             lost -= works
         elif works:
             started.update(dict.fromkeys(works, event))
+            begun.update(dict.fromkeys(works, way))
             lost |= works if _is_never_read(run, event) else set()
     told = {id(started[number].node): number for number in sorted(lost & started.keys())}
     for number in told.values():
@@ -69,6 +77,61 @@ def check(run: Run) -> Iterator[Hit]:
             confidence="likely" if number in listed else None,
             path=event.path,
         )
+
+
+def _is_behind(way: Way, other: Way) -> bool:
+    """Whether who has come along the other way comes here as well, before what called both ends."""
+    for depth, (one, two) in enumerate(zip(way, other, strict=False)):
+        if one.seq is not two.seq:
+            return False
+        if one.index != two.index:
+            calls = (step.node for step in way[depth:-1])
+            return one.index > two.index and all(isinstance(each, Called) for each in calls)
+    return False
+
+
+def _waits_for(run: Run, barrier: Event, started: Event) -> bool:
+    """Whether a barrier comes before anybody looks at what is on its way in the same group.
+
+    It ends when all has ended that was begun before it.
+    """
+    return (
+        started.kind == barrier.kind
+        and not numbers(barrier.values.get("work"))
+        and started.values.get("group", NONE) == barrier.values.get("group", NONE)
+        and not _is_looked_at(run, started, barrier)
+    )
+
+
+def _is_looked_at(run: Run, started: Event, barrier: Event) -> bool:
+    """Whether anything that a call is given is read before a barrier, but to put it in a list."""
+    source, node = run.source(started.path), started.node
+    function = source.function(node) if source is not None else None
+    if function is None or not isinstance(node, ast.Call):
+        return True
+    given = {text(each) for each in (*node.args, *(word.value for word in node.keywords))}
+    within = list(ast.walk(function))
+    end = _begin(barrier.node) if barrier.node in within else _end(function)
+    between = [
+        each for each in within if isinstance(each, ast.expr) and _end(node) < _begin(each) < end
+    ]
+    put = {
+        id(only)
+        for each in between
+        if isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and each.func.attr == "append"
+        for only in each.args
+    }
+    return any(id(each) not in put and text(each) in given for each in between)
+
+
+def _begin(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _end(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
 
 
 def _is_seen_by_others(run: Run, kept: set[int]) -> bool:
