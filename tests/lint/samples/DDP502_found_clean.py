@@ -25,7 +25,8 @@ def run(model, optimizer, batches, folder, epochs, begins):
             model(batch).mean().backward()
             optimizer.step()
         if memory is not None:
-            torch.save({"memory": memory}, path)
+            torch.save({"memory": memory}, f"{path}.new")
+            os.replace(f"{path}.new", path)
 
 
 def main(net, batches, folder):

@@ -1,7 +1,8 @@
 """Checkpoint written in place.
 
 ## What it does
-Finds `torch.save` straight to the file that the same project resumes from, with no rename.
+Finds `torch.save` straight to the file that the same project resumes from, with no rename; where
+the job is told which file that is, to the only one that has all that it takes up.
 
 ## Why is this bad?
 A job killed in the middle of the write (pre-emption, out of memory, wall clock) leaves half a file
@@ -44,6 +45,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.paths import same_path
+from ddpdoctor.lint.engine.queries.resuming import files, is_one_file, named_by_the_user
 from ddpdoctor.lint.engine.queries.states import file_events, parts
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit
@@ -88,24 +90,25 @@ def _pairs(run: Run) -> Iterator[Saved]:
     mine = file_events(run, "save", "load")
     if not mine:
         return
-    # What the same process reads back is its own: no later job hangs on it.
-    own = {
-        id(save.node)
-        for number, (save, at) in enumerate(mine)
-        for other, (load, to) in enumerate(mine)
-        if (other > number or _loops(at) & _loops(to))
-        and _loads(load, save)
-        and _may_follow(at, to)
-    }
+    for save, at, to in named_by_the_user(run) if run.is_entry else ():
+        if not _has_failed(to, at):
+            yield run, save, at, False
     elsewhere = [each for before in run.earlier for each in file_events(before, "load")]
     for number, (save, at) in enumerate(mine):
-        loads = [(load, to) for load, to in mine[:number] if not _has_failed(to, at)]
-        found = [(load, to) for load, to in (*loads, *elsewhere) if _loads(load, save)]
-        if id(save.node) not in own and found:
+        # What the same process reads back is its own: no later job hangs on it.
+        loads = [
+            (load, to)
+            for load, to in mine[:number]
+            if not _has_failed(to, at) and not (_loops(at) & _loops(to) and _may_follow(at, to))
+        ]
+        if not any(_loads(run, load, save) and _may_follow(at, to) for load, to in mine[number:]):
+            loads += elsewhere
+        found = [(load, to) for load, to in loads if _loads(run, load, save)]
+        if found:
             yield run, save, at, all(_finds_nothing(to, at) for _, to in found)
     for before in run.earlier:
         for save, at in file_events(before, "save"):
-            if any(_loads(load, save) for load, _ in mine):
+            if any(_loads(run, load, save) for load, _ in mine):
                 yield before, save, at, False
 
 
@@ -151,9 +154,10 @@ def _loops(way: Way) -> set[int]:
     return {id(step.node) for step in way if isinstance(step.node, Loop)}
 
 
-def _loads(load: Event, save: Event) -> bool:
-    kinds = (load.kind, save.kind)
-    return kinds == ("load", "save") and same_path(load.values.get("path"), save.values.get("path"))
+def _loads(run: Run, load: Event, save: Event) -> bool:
+    if (load.kind, save.kind) != ("load", "save"):
+        return False
+    return any(is_one_file(one, other) for one in files(run, load) for other in files(run, save))
 
 
 def _is_repeated(run: Run, way: Way) -> bool:

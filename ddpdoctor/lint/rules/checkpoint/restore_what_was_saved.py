@@ -30,27 +30,21 @@ first_epoch = state["epoch"] + 1
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-from ddpdoctor.lint.engine.interpreter.machine import ELSEWHERE
-from ddpdoctor.lint.engine.interpreter.objects import containers, members
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
     Event,
-    Exit,
     Step,
     Way,
     events,
-    walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
-    NOTHING,
-    UNKNOWN,
     Ref,
     Term,
     Tuple,
@@ -61,7 +55,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.partings import leaves
-from ddpdoctor.lint.engine.queries.states import file_events, parts
+from ddpdoctor.lint.engine.queries.states import Saved, file_events, is_state, keys_read, saved
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP509", name="incomplete-resume", confidence="likely")
@@ -71,7 +65,6 @@ _STATE = re.compile(
     r"sched|scaler|(^|_)ema(_|$)|rng|generators?$|sampler|^(last_|start_)?epoch$|^(global_)?step$",
     re.I,
 )
-Saved = tuple[Event, dict[str, Value]]
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -82,7 +75,7 @@ def check(run: Run) -> Iterator[Hit]:
     yield from _begun_again(run)
     if not file_events(run, "save", "load"):
         return
-    mine, before = _saved(run), [each for other in run.earlier for each in _saved(other)]
+    mine, before = saved(run), [each for other in run.earlier for each in saved(other)]
     told: set[int] = set()
     for load, _ in file_events(run, "load"):
         yield from _incomplete(run, load, [*mine, *before], told)
@@ -92,10 +85,10 @@ def check(run: Run) -> Iterator[Hit]:
 
 
 def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> Iterator[Hit]:
-    read = _read(run, load)
+    read = keys_read(run, load)
     if id(load.node) in told or not any(_OPTIMIZER.search(key) for key in read):
         return  # weights alone: a fine-tuning, a prediction
-    by_others = (_read(run, each) for each, _ in file_events(run, "load") if each is not load)
+    by_others = (keys_read(run, each) for each, _ in file_events(run, "load") if each is not load)
     restored = read.union(*by_others)
     for save, kept in saves:
         lost = sorted(key for key in kept.keys() - restored if _is_state(key, kept[key]))
@@ -253,68 +246,5 @@ def _is_same(one: Step, other: Step) -> bool:
     return one.seq is other.seq and one.index == other.index
 
 
-def _saved(run: Run) -> list[Saved]:
-    """The dictionaries that are saved, as they were when the run ended."""
-    found: list[Saved] | None = run.answers.get("saved")
-    if found is None:
-        found = run.answers["saved"] = [
-            (event, kept)
-            for event, _ in file_events(run, "save")
-            if (
-                kept := {
-                    key: value
-                    for key, value in parts(run, event.values.get("object"), depth=2)
-                    if key
-                }
-                or _named(event)
-            )
-        ]
-    return found
-
-
-def _named(event: Event) -> dict[str, Value]:
-    """What was saved by its keys alone, where what they hold is not known any more."""
-    keys = event.values.get("keys")
-    known = keys.what.items if keys is not None and isinstance(keys.what, Tuple) else ()
-    return {str(key.constant): Value(NOTHING, UNKNOWN) for key in known}
-
-
 def _is_state(key: str, value: Value) -> bool:
-    what = value.what
-    is_state = isinstance(what, Term) and what.op == "state"
-    is_state = is_state or members.owner_of(what, "state_dict") is not None
-    return is_state or _STATE.search(key) is not None
-
-
-def _read(run: Run, load: Event) -> set[str]:
-    """The keys that are read of what is loaded; none, if it is handed on to somebody else."""
-    if "result" not in load.values:
-        return set()  # a library restores all that it has saved
-    loaded = load.values["result"].what
-    read = run.vm.reads.get(loaded, set()) if isinstance(loaded, Term) else set()
-    return set() if ELSEWHERE in read or loaded in _handed_on(run) else read
-
-
-def _handed_on(run: Run) -> set[What]:
-    """What is kept as a whole, returned to nobody seen, or loaded by a single object."""
-    found: set[What] | None = run.answers.get("handed_on")
-    if found is None:
-        found = run.answers["handed_on"] = set()
-        for node, _ in walk(run.root):
-            match node:
-                case Exit(kind="return", value=Value(what=what)) if not run.is_entry:
-                    found.add(what)
-                case Event(kind="set_attribute", values={"owner": owner}) if _is_a_bag(run, owner):
-                    pass
-                case Event(kind="set_attribute" | "load_state", values=values):
-                    found.update(each.what for each in values.values())
-    return found
-
-
-def _is_a_bag(run: Run, owner: Value) -> bool:
-    """Whether an object has attributes alone, and who reads them is seen."""
-    made = run.vm.object(owner)
-    if made is None or made.cls < 0 or made.number in run.vm.handed:
-        return False
-    info = run.vm.classes[made.cls]
-    return not info.bases and not any(isinstance(each, ast.FunctionDef) for each in info.node.body)
+    return is_state(value) or _STATE.search(key) is not None

@@ -30,10 +30,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, text
+from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, text, within
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -45,13 +46,15 @@ _ONCE = Term("range", (Const(1),))
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield the backwards of accumulating loops that reduce every time."""
+    runs = (*run.earlier, run)  # the object whose methods are run alone was made before
     wrapped = {
         each.values["wrapper"].what
-        for each in wrappers(run).values()
+        for before in runs
+        for each in wrappers(before).values()
         if "kw_learns_what_is_used" not in each.values  # apex's, which has no such context
     }
     numbers = {each.number for each in wrapped if hasattr(each, "number")}
-    if not numbers or _is_controlled(run):
+    if not numbers or any(map(_is_controlled, runs)):
         return
     steps = [way for _, way in events(run.root, "step")]
     for event, way in events(run.root, "backward"):
@@ -62,7 +65,7 @@ def check(run: Run) -> Iterator[Hit]:
         if _is_window(loop, way, steps) and not models & _taken_in_turn(run, loop, way):
             yield _hit(event, Related.at(loop.place, "the optimizer steps after this loop"))
             continue
-        inside = [each for each in steps if _loop(each) is loop]
+        inside = [each for each in steps if _loop(each) is loop and not _parted(way, each, loop)]
         every = [choice for each in inside if (choice := _every_so_often(run, each, loop, way))]
         if inside and len(every) == len(inside):
             steps_if = f"the optimizer steps only `if {text(every[0].test)}`"
@@ -126,6 +129,18 @@ def _is_controlled(run: Run) -> bool:
     return any(event.name in _SCOPES for event, _ in events(run.root, "enter", "scope")) or any(
         event.name == "require_backward_grad_sync" for event, _ in events(run.root, "set_attribute")
     )
+
+
+def _parted(one: Way, other: Way, loop: Loop) -> bool:
+    """Whether two things are done on two ways of which a loop goes one, the same in each round."""
+    pairs = zip(pairwise(one), pairwise(other), strict=False)
+    for depth, ((at, mine), (to, theirs)) in enumerate(pairs):
+        if at.node is not to.node:
+            break
+        if isinstance(at.node, Choice) and mine.seq is not theirs.seq:
+            asked = {each.op for each in within(at.node.condition.what) if isinstance(each, Term)}
+            return depth > _depth(loop, one) and not asked & {"counter", "joined"}
+    return False
 
 
 def _loop(way: Way) -> Loop | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import lookups
-from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of, negated
+from ddpdoctor.lint.engine.interpreter.folding import is_equally_long, is_span_of, is_text, negated
 from ddpdoctor.lint.engine.interpreter.library.call import identity
 from ddpdoctor.lint.engine.interpreter.library.facts import by_position, text_of
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, NUMBERED, Machine
@@ -556,6 +556,8 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
             return True  # a wrapper of the user's own, derived from the library's
         return own if known or own else None
     if made is not None and made.type in _NO_CONTAINERS and set(wanted) <= {*_BUILTINS}:
+        return False
+    if is_text(value.what) and set(wanted) <= {*_BUILTINS} - {Lib("str")}:
         return False
     if isinstance(value.what, Class | Func) and set(wanted) <= {*_BUILTINS, Lib("type")}:
         return isinstance(value.what, Class) and Lib("type") in wanted
