@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import zlib
+from collections import Counter
 from typing import Any
 
 from ddpdoctor.watch.digests import Budget, digests, few, is_capturing, size
@@ -174,4 +175,9 @@ def _search(found: list[Any]) -> dict[int, str]:
             if id(p) in names and best.get(id(p), (0, 0, "")) < found_here:
                 best[id(p)] = found_here
                 names[id(p)] = found_here[2]
+    often = Counter[str]()  # modules of one class have parameters of one name
+    for number, name in names.items():
+        often[name] += 1
+        if often[name] > 1:
+            names[number] = f"{name} ({often[name]})"
     return names

@@ -699,6 +699,32 @@ def augmented() -> None:
     indices(0, augmented=True)
 
 
+def dealt_as(rank: int) -> None:
+    """Augmented rows, by a sampler that is told which part to deal out."""
+    torch.manual_seed(join())
+    rows = Turned()
+    sampler = DistributedSampler(rows, num_replicas=2, rank=rank)  # the part
+    loader = DataLoader(rows, batch_size=3, sampler=sampler)
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+    for epoch in range(4):
+        sampler.set_epoch(epoch)
+        for batch in loader:
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def dealt_as_the_first() -> None:
+    dealt_as(0)
+
+
+def dealt_as_oneself() -> None:
+    dealt_as(int(os.environ["RANK"]))
+
+
 class Turned(Dataset[Tensor]):
     """Rows whose columns are exchanged each time that they are read."""
 
@@ -2512,6 +2538,66 @@ def weight_left_out() -> None:
 
 def all_judged() -> None:
     judge_by_hand(judged="by all")
+
+
+def trained_as_one(*, whole: bool, limit: float = 0.5) -> None:
+    """One optimizer of an actor and its critic; the gradients of both are averaged, or of one."""
+    rank = join()
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 3)
+    both = [*actor.parameters(), *critic.parameters()]
+    optimizer = torch.optim.Adam(both, lr=0.01)
+    torch.manual_seed(10 + rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        x = torch.randn(6, 4)
+        (actor(x).square().mean() + critic(x).square().mean()).backward()
+        average(actor)
+        if whole:
+            average(critic)
+        nn.utils.clip_grad_norm_(both, limit)
+        optimizer.step()  # the step of half
+    leave()
+
+
+def half_averaged() -> None:
+    trained_as_one(whole=False)
+
+
+def both_averaged() -> None:
+    trained_as_one(whole=True)
+
+
+def restored_by_hand(*, sent: bool, by_all: bool = False) -> None:
+    """Weights that were alike, and then restored, on rank 0 or on all; sent from there, or not."""
+    rank = join()
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    if rank == 0 or by_all:
+        kept = {name: value + 1 for name, value in model.state_dict().items()}
+        model.load_state_dict(kept)  # the weights of before
+    for parameter in model.parameters() if sent else ():
+        dist.broadcast(parameter.data, 0)
+    torch.manual_seed(10 + rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        average(model)
+        optimizer.step()
+    leave()
+
+
+def restored_on_one() -> None:
+    restored_by_hand(sent=False)
+
+
+def restored_and_sent() -> None:
+    restored_by_hand(sent=True)
+
+
+def restored_on_each() -> None:
+    restored_by_hand(sent=False, by_all=True)
 
 
 def averaged_too_late() -> None:

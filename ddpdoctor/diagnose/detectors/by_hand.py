@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from math import prod
 
 from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing
 from ddpdoctor.diagnose.shuffles import seeded_apart
-from ddpdoctor.evidence import RankEvidence, named
+from ddpdoctor.evidence import RankEvidence, StateLoad, named
 from ddpdoctor.evidence.events.by_hand import ByHand
 
 _ENOUGH = 3
@@ -29,6 +29,8 @@ _REDUCE_ALL = (
     "Reduce the gradients of the same parameters in the same order on every rank, zeros where a "
     "rank has none."
 )
+
+_SENT = ("broadcast", "scatter", "all_gather")
 
 _RATES = "Compute the learning rate from what is the same on every rank."
 
@@ -52,7 +54,7 @@ def detect(case: Case) -> Iterator[Finding]:
         if not apart[-1]:
             continue
         if all(apart) and not any(unlike):
-            yield _begun_apart(ranks, looks[0], apart[0])
+            yield _loaded(ranks, looks[0], apart[0]) or _begun_apart(ranks, looks[0], apart[0])
             return
         if not apart[0] and not any(unlike):
             yield _stepped_apart(ranks, looks, apart[-1])
@@ -154,6 +156,54 @@ def lines_of(ranks: list[RankEvidence], op: str, doing: str) -> list[RankPlace]:
     calls = Counter(call.place for call in of_several if call.place)
     numbers = tuple(rank.rank for rank in ranks)
     return [RankPlace(ranks=numbers, place=place, doing=doing) for place, _ in calls.most_common(1)]
+
+
+def _loaded(ranks: list[RankEvidence], look: Look, names: tuple[str, ...]) -> Finding | None:
+    """Where some ranks alone have loaded a model before the first step, and none was sent since."""
+    loads = {rank.rank: _early_loads(rank) for rank in ranks}
+    lines = {number: {each.place for each in of} for number, of in loads.items()}
+    everywhere = set.intersection(*lines.values())
+    own = {
+        number: next((each for each in of if each.place not in everywhere), None)
+        for number, of in loads.items()
+    }
+    lone = {number: load for number, load in own.items() if load is not None}
+    if not lone or len(lone) == len(ranks):
+        return None
+    since = min(load.time for load in lone.values())
+    early = (call for rank in ranks for call in rank.collectives if call.step <= look[0].step)
+    if any(call.op in _SENT and call.begun > since for call in early):
+        return None
+    numbers, load = tuple(lone), lone[min(lone)]
+    others = tuple(rank.rank for rank in ranks if rank.rank not in lone)
+    return Finding(
+        code="DDP513",
+        title="resume-on-one-rank",
+        severity="error",
+        certainty="evidence",
+        ranks=numbers,
+        places=(
+            RankPlace(ranks=numbers, place=load.place, doing="load_state_dict"),
+            *callers(numbers, load.way, load.place),
+            RankPlace(
+                ranks=tuple(rank.rank for rank in ranks),
+                place=look[0].place,
+                doing="optimizer.step()",
+            ),
+        ),
+        cause=f"{named(numbers)} alone loaded weights before the first step, and {named(others)} "
+        f"did not: {listed(names)} differ at each step that was looked at, and all step on the "
+        "same gradients.",
+        cure=Cure(
+            text="Load on every rank, or broadcast what was loaded from the rank that loads."
+        ),
+    )
+
+
+def _early_loads(rank: RankEvidence) -> list[StateLoad]:
+    """Into models, before the first step."""
+    loads = (each for each in rank.state_loads if each.of != "optimizer" and each.keys)
+    return [each for each in loads if each.step == 0 and each.place is not None]
 
 
 def _begun_apart(ranks: list[RankEvidence], look: Look, names: tuple[str, ...]) -> Finding:

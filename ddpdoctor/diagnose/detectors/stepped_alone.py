@@ -3,7 +3,9 @@
 Proven, of steps without a DDP: what each optimizer stepped on was what the latest backward pass had
 left on that rank, to the bit, and not the same on all ranks; from one line, all of them have
 reduced just these gradients at such a step; and weights that were alike before the first step are
-apart in the end. So the sum goes into a copy that nobody puts back, or comes after the step. Where
+apart in the end. So the sum goes into a copy that nobody puts back, or comes after the step. By
+evidence: that is so of some parameters at each of these steps, while what the ranks step on of all
+others is shared. Where
 ranks exchange as many numbers from another line, later on, these may be the weights, and the sum
 but to look at: nothing is said. And where none of these gradients is reduced, but those of other
 optimizers are, what this one trains is left out: by evidence, as it may be each rank's own.
@@ -11,19 +13,21 @@ optimizers are, what this one trains is left out: by evidence, as it may be each
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from math import prod
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.detectors.by_hand import Look, trained_by_hand
+from ddpdoctor.diagnose.detectors.by_hand import Look, lines_of, trained_by_hand
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import differing
 from ddpdoctor.evidence import Collective, Place, RankEvidence, named
 from ddpdoctor.evidence.events.by_hand import ByHand
 
 _ENOUGH = 2
+_ROUNDING = 1e-4
 
 
 @detector(precedence=411)
@@ -31,18 +35,24 @@ def detect(case: Case) -> Iterator[Finding]:
     """One finding, of the first optimizer of which that is so."""
     for ranks, looks in trained_by_hand(case):
         own = line_of_gradients(ranks, looks)
-        line = own or line_of_gradients(ranks)
+        seen = [look for look in looks if all(each.left for each in look)]
+        partly = _shared_in_part(seen) if len(seen) >= _ENOUGH else None
+        several = lines_of(ranks, "all_reduce", "") if partly else []
+        line = own or line_of_gradients(ranks) or next((each.place for each in several), None)
         if line is None or any(_may_share_weights(rank, line) for rank in ranks):
             continue
-        seen = [look for look in looks if all(each.left for each in look)]
-        if len(seen) < _ENOUGH or not all(map(_is_alone, seen)):
+        if len(seen) < _ENOUGH or not (partly or all(map(_is_alone, seen))):
             continue
         apart = differing([each.parameters for each in looks[-1]])
         if not apart or differing([each.parameters for each in looks[0]]):
             continue
         numbers = tuple(rank.rank for rank in ranks)
         step = RankPlace(ranks=numbers, place=looks[-1][0].place, doing="optimizer.step()")
-        if own is None:
+        if partly and not {*partly[0]} & {*apart}:
+            continue
+        if partly:
+            yield _left_in_part(numbers, line, step, *partly)
+        elif own is None:
             yield _left_out(numbers, line, step, apart)
         else:
             yield _in_vain(numbers, line, step, apart)
@@ -91,6 +101,31 @@ def _left_out(
     )
 
 
+def _left_in_part(
+    numbers: tuple[int, ...],
+    line: Place,
+    step: RankPlace,
+    own: tuple[str, ...],
+    shared: tuple[str, ...],
+) -> Finding:
+    reduces = RankPlace(ranks=numbers, place=line, doing="reduces gradients")
+    return Finding(
+        code="DDP300",
+        title="silent-divergence",
+        severity="warning",
+        certainty="evidence",
+        ranks=numbers,
+        places=(reduces, step),
+        cause=f"{named(numbers)} share the gradients of {listed(shared)}, and step on what the "
+        f"backward pass of each has left of {listed(own)}: these were alike at first and have "
+        "parted.",
+        cure=Cure(
+            text="Reduce the gradients of all that this optimizer trains; keep some apart only "
+            "where each rank is to train something of its own."
+        ),
+    )
+
+
 def line_of_gradients(ranks: list[RankEvidence], looks: list[Look] | None = None) -> Place | None:
     """A line from which all ranks have reduced gradients as backward had left them.
 
@@ -135,4 +170,42 @@ def _is_alone(look: Look) -> bool:
     names = set.intersection(*({*each.left} & {*each.few} for each in look))
     return all(each.left[name] == each.few[name] for each in look for name in names) and any(
         len({tuple(each.left[name]) for each in look}) > 1 for name in names
+    )
+
+
+def _shared_in_part(looks: list[Look]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Whose gradients are stepped on as each backward pass has left them, and whose are shared.
+
+    These were the same ones at each of these steps, and no parameter is neither.
+    """
+    own, shared = set[str](), set[str]()
+    for look in looks:
+        for name in set.intersection(*({*each.left} & {*each.few} for each in look)):
+            if not any(any(each.left[name]) for each in look):
+                continue  # zeros are alike with a reduction and without one
+            kept = [_is_kept(each, name) for each in look]
+            if all(kept) and any(each.left[name] != look[0].left[name] for each in look):
+                own.add(name)
+            elif not any(kept) and _are_close([_unclipped(each, name) for each in look]):
+                shared.add(name)
+            else:
+                return None
+    return (
+        (tuple(sorted(own)), tuple(sorted(shared))) if own and shared and not own & shared else None
+    )
+
+
+def _unclipped(each: ByHand, name: str) -> list[float]:
+    return [value / each.scaled for value in each.few[name]]
+
+
+def _is_kept(each: ByHand, name: str) -> bool:
+    return _are_close([_unclipped(each, name), each.left[name]])
+
+
+def _are_close(of: list[list[float]]) -> bool:
+    return all(
+        math.isclose(value, first, rel_tol=_ROUNDING, abs_tol=_ROUNDING * max(map(abs, of[0])))
+        for values in of[1:]
+        for value, first in zip(values, of[0], strict=True)
     )

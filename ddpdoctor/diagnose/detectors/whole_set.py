@@ -15,7 +15,9 @@ from ddpdoctor.evidence import Sampler
 def detect(case: Case) -> Iterator[Finding]:
     """Name the loaders whose batches are the same on all ranks, or go through all of one set."""
     for kin in loaders.training(case.evidence):
-        if not _is_one_set(kin) or loaders.is_split_later(kin):
+        told = _told_one_rank(kin)
+        is_one_set = _is_one_set(kin)
+        if not (is_one_set or (told and _are_as_long(kin))) or loaders.is_split_later(kin):
             continue
         in_order = _is_one_order(kin)
         if not in_order and not _is_exhausted(kin):
@@ -25,7 +27,6 @@ def detect(case: Case) -> Iterator[Finding]:
         through = f"all {first.length} samples of {first.dataset}"
         if first.sampler is not None or first.deals:
             through = f"the same samples of {first.dataset}"
-        told = _told_one_rank(kin)
         cause = f"{len(kin)} times the work of one rank for the same epoch."
         cure = "Give the loader a DistributedSampler, and call its set_epoch."
         if told is not None:
@@ -35,7 +36,7 @@ def detect(case: Case) -> Iterator[Finding]:
             code="DDP202",
             title="no-sampler",
             severity="warning",
-            certainty="proven" if in_order else "evidence",
+            certainty="proven" if in_order and is_one_set else "evidence",
             ranks=tuple(sorted(kin)),
             places=(
                 *(_sampled(kin, told) if told else ()),
@@ -67,7 +68,7 @@ def _is_one_set(kin: loaders.Kin) -> bool:
     if any(each.iterable or each.by_rank for each in kin.values()):
         return False
     first = kin[0]
-    if any(each.length != first.length for each in kin.values()):
+    if not _are_as_long(kin):
         return False
     if any(each.members != first.members for each in kin.values()):
         return False
@@ -75,6 +76,10 @@ def _is_one_set(kin: loaders.Kin) -> bool:
         return len({each.identity for each in kin.values()}) == 1
     read = {loaders.first_epoch(each).content for each in kin.values()}
     return len(read) == 1 and read != {()} and "" not in next(iter(read))
+
+
+def _are_as_long(kin: loaders.Kin) -> bool:
+    return len({each.length for each in kin.values()}) == 1
 
 
 def _is_one_order(kin: loaders.Kin) -> bool:
