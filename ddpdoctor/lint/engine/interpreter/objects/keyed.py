@@ -172,6 +172,10 @@ def is_number(vm: Machine, value: Value) -> bool:
     return what.op == "range"
 
 
+_MOST_NAMED = 64
+"""As many as a function may well be given by their names."""
+
+
 def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
     known = keys(vm, owner)
     if isinstance(key.what, Const):
@@ -184,10 +188,10 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
         values = [value] if old is None or old == ABSENT else [old, value]
         vm.store.put((owner.what, "*"), containers.one_of(vm, values))
     agree, why = mix(known.agree, key.agree), known.why or key.why
-    if isinstance(known.what, Tuple) and len(known.what.items) < containers.MAX_ITEMS:
-        if isinstance(key.what, Const) and key.what in [each.what for each in known.what.items]:
+    if isinstance(known.what, Tuple) and isinstance(key.what, Const):
+        if key.what in [each.what for each in known.what.items]:
             return
-        if isinstance(key.what, Const):
+        if len(known.what.items) < _MOST_NAMED:
             items = (*known.what.items, key)
             vm.store.put((owner.what, "keys"), Value(Tuple(items), agree, why))
             return
