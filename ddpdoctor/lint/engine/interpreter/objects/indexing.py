@@ -220,6 +220,16 @@ def cut(vm: Machine, owner: Value, bounds: list[Value], node: ast.AST) -> Value 
     return containers.new_list_of(vm, node, part) if vm.type_of(owner) == "list" else part
 
 
+def _ends_apart(node: ast.AST, parts: list[Value]) -> bool:
+    """Whether all ranks take from one place on, some more than others: nothing is dealt out."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
+        return False
+    written = (node.slice.lower, node.slice.upper, node.slice.step)
+    there = [each for each in written if each is not None]
+    apart = [each for each, part in zip(there, parts, strict=True) if part.agree.divergent]
+    return apart == [node.slice.upper]
+
+
 def sliced(
     vm: Machine, owner: Value, parts: list[Value], node: ast.AST, *, of_rows: bool = True
 ) -> Value:
@@ -231,7 +241,7 @@ def sliced(
     if by.kind == "rank":
         agree, why = local("shard", by.sure), vm.why(OWN_PART, node, reason)
         whole = found if found is not None else memory.current(vm, owner)
-        if of_rows and whole.agree.cause in ("order", "chance"):
+        if of_rows and whole.agree.cause in ("order", "chance") and not _ends_apart(node, parts):
             vm.emit("deal", "", node, order=whole)
         if _is_dealt_evenly(vm, owner.what, parts, node):
             own = agree, why
